@@ -22,10 +22,10 @@ from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 
 from pollex.calibration.estimator import State
-from pollex.calibration.files import write_whole
 from pollex.calibration.models import model_named, name_of
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadCalibrator, WrongUse
+from pollex.outputs import write_whole
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
@@ -158,8 +158,8 @@ def save(model: JudgedEstimator, folder: Path, others: Sequence[JudgedEstimator]
     text = json.dumps(pack.facts | {"arrays": arrays}, indent=2, ensure_ascii=False, allow_nan=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / arrays, pack.arrays)
-        write_whole(folder / JSON_NAME, f"{text}\n".encode())
+        write_whole(folder / arrays, pack.arrays, named=False)
+        write_whole(folder / JSON_NAME, f"{text}\n".encode(), named=False)
         for other in folder.glob("calibrator-*.safetensors"):
             if other.name != arrays:
                 other.unlink(missing_ok=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pollex.errors import WrongUse
+from pollex.errors import StoreDamaged, WrongUse
 from pollex.graphs.context import Resources, hold_resources
-from pollex.store.database import CHECKPOINTS, PATIENCE, error_of
+from pollex.store.database import CHECKPOINTS, FOREIGN, PATIENCE, error_of, require_plain_tables
+from pollex.store.folder import require_own
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph import StateGraph
     from langgraph.graph.state import CompiledStateGraph
+    from langgraph.types import StateSnapshot
 
     AnyGraph = StateGraph[Any, Any, Any, Any]
 
@@ -35,14 +37,20 @@ async def compile_on(graph: AnyGraph, store: Store) -> AsyncIterator[CompiledSta
         PollexError: They can't be read or written.
     """
     import aiosqlite  # with LangGraph's half a second, which reading results does not need
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    from pollex.graphs.checkpoints import Checkpoints
 
     path = store.folder / CHECKPOINTS
+    require_own(path)
     try:
         path.touch(0o600)
         async with aiosqlite.connect(path, timeout=PATIENCE) as connection:
+            for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):  # the file may be a stranger's
+                await connection.execute(f"PRAGMA {pragma}")
+            foreign = await connection.execute_fetchall(FOREIGN)
+            require_plain_tables(list(foreign), path)
             await connection.execute("PRAGMA synchronous = NORMAL")  # what a kill leaves is whole; the rest is stored
-            yield graph.compile(checkpointer=AsyncSqliteSaver(connection))
+            yield graph.compile(checkpointer=Checkpoints(connection, path, graph))
     except sqlite3.Error as failure:
         raise error_of(path, failure) from failure
 
@@ -77,9 +85,25 @@ def graph_of(run: Run) -> AnyGraph:
 
 async def states_of(store: Store, run: Run) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
     """Return the states of a run after its nodes, the first one first: which nodes had run, and the state."""
+    from pollex.graphs.checkpoints import reading  # as in `compile_on`
+
     async with compile_on(graph_of(run), store) as compiled:
-        found = [one async for one in compiled.aget_state_history(thread_of(run.id))][::-1]
-    return [(before.next, after.values) for before, after in pairwise(found)]
+        with reading(store.folder / CHECKPOINTS):
+            newest_first = [snapshot async for snapshot in compiled.aget_state_history(thread_of(run.id))]
+    return [(before.next, after.values) for before, after in pairwise(reversed(newest_first))]
+
+
+async def state_now(store: Store, run: Run) -> StateSnapshot:
+    """Return the state that a run has, and what waits there.
+
+    Raises:
+        StoreDamaged: It isn't what a run wrote.
+    """
+    from pollex.graphs.checkpoints import reading  # as in `compile_on`
+
+    async with compile_on(graph_of(run), store) as compiled:
+        with reading(store.folder / CHECKPOINTS):
+            return await compiled.aget_state(thread_of(run.id))
 
 
 async def state_after(store: Store, run: Run, node: str) -> dict[str, Any]:
@@ -114,26 +138,46 @@ async def carry_out(
     """
     if outside := OUTSIDE.get():
         return await outside(live)
-    from langgraph.types import Command  # as in `checkpointed`
+    from langgraph.types import Command  # as in `compile_on`
+
+    from pollex.graphs.checkpoints import reading
 
     settings = thread_of(live.run, 8 * (live.total // live.batch + 2))
     live.begin()
     async with compile_on(graph, live.store) as compiled:
-        at = await compiled.aget_state(settings)
+        with reading(live.store.folder / CHECKPOINTS):
+            at = await compiled.aget_state(settings)
         left = {task.name for task in at.tasks}  # not `next`: it leaves out a node that a kill cut off after its writes
         if after and not left and at.values:
             await compiled.aupdate_state(settings, None, as_node=after)
             left = {after}
         if left and live.pending and not anew:  # its batch is planned again: what nodes had in memory is gone
             await compiled.aupdate_state(settings, None, as_node="commit_batch")
-        given: Any = None if left and not anew else {}
-        with hold_resources(live.run, live), live.tracer.span(live.run.partition("-")[0], kind="graph"):
+        goes_on = bool(left) and not anew
+        given: Any = None if goes_on else {}
+        with (
+            hold_resources(live.run, live),
+            live.tracer.span(live.run.partition("-")[0], kind="graph"),
+            _from_a_state(live.run, goes_on=goes_on),
+        ):
             while True:
-                found: dict[str, Any] = await compiled.ainvoke(given, settings, context=context, durability="sync")
-                asked = found.get("__interrupt__")
+                state: dict[str, Any] = await compiled.ainvoke(given, settings, context=context, durability="sync")
+                asked = state.get("__interrupt__")
                 answer = people(asked[0].value) if asked and people else None
                 if not answer:
                     break
                 given = Command(resume=answer)
     await live.store.settle()  # the spans, too
-    return found
+    return state
+
+
+@contextmanager
+def _from_a_state(run: str, *, goes_on: bool) -> Iterator[None]:
+    """Say that it is the kept state that nodes can't work with, where they began with one."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as failure:
+        if not goes_on:
+            raise
+        what = f"{run} can't go on from the state that the store has of it ({type(failure).__name__}: {failure})"
+        raise StoreDamaged(what, remedy="begin a new run, without resuming") from failure

@@ -1,12 +1,124 @@
-"""Files that a command wrote, noted while it writes, for whoever keeps a list of them.
+"""The one way in which files are written that users name, or that stand beside those.
 
-This module imports nothing of ours, and every room may import it.
+A file appears whole or not at all: a draft beside it takes its place. What isn't a file, a pipe or `/dev/null` for
+example, is written into and stays what it is; a link stays, and what it leads to is written. What was written is noted
+for whoever keeps a list of it. Of ours this module imports errors, and every room may import it.
 """
 
+import errno
+import os
+import secrets
+import shutil
+import stat
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from pollex.errors import WrongUse
+
+STDOUT = Path("-")
+"""In a file's place: standard output."""
+HARMLESS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
+"""Devices that may be written into, beside terminals; another may be a disk, or do something when it is opened."""
+
+
+def require_output(path: Path, *, regular: bool = False, named: bool = True) -> None:
+    """Refuse a place that can't be written as a file, as a pipe or as a harmless device.
+
+    Args:
+        regular: Whether it must be a file, as where others are written beside it.
+        named: Whether the user named it. Else it may be no link: nobody asked to write where that leads.
+
+    Raises:
+        WrongUse: It can't; the message says what it is.
+    """
+    where, name_a_file = str(path), "give the name of a file"
+    try:
+        if path.is_symlink() and not named:
+            raise WrongUse("it is a link, and is not followed", where=where, remedy="take it away, or put a file there")
+        kind = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as failure:
+        raise WrongUse(failure.strerror or "it can't be reached", where=where, remedy=name_a_file) from failure
+    if stat.S_ISDIR(kind.st_mode):
+        raise WrongUse("it is a folder", where=where, remedy=name_a_file)
+    if stat.S_ISREG(kind.st_mode):
+        return
+    if regular or not named:
+        raise WrongUse("it is no file, and other files belong beside it", where=where, remedy=name_a_file)
+    if not (stat.S_ISFIFO(kind.st_mode) or (stat.S_ISCHR(kind.st_mode) and _is_harmless(kind))):
+        raise WrongUse("it is a device or a socket", where=where, remedy=name_a_file)
+
+
+def _is_harmless(device: os.stat_result) -> bool:
+    """Return whether a device swallows what is written, or is a terminal."""
+    known = [Path(name).stat().st_rdev for name in HARMLESS if Path(name).exists()]
+    return device.st_rdev in known or os.major(device.st_rdev) in range(136, 144)  # pseudo-terminals, on Linux
+
+
+@contextmanager
+def draft_of(path: Path, *, named: bool = True) -> Iterator[Path]:
+    """Open a draft that takes the place of a file on success and is removed on failure.
+
+    Args:
+        named: See `require_output`, whose errors it raises.
+    """
+    if path == STDOUT:
+        with tempfile.TemporaryDirectory() as folder:
+            yield (draft := Path(folder) / "stdout")
+            sys.stdout.flush()
+            with draft.open("rb") as file:
+                shutil.copyfileobj(file, getattr(sys.stdout, "buffer", sys.stdout))
+        return
+    require_output(path, named=named)
+    if path.exists() and not path.is_file():
+        with tempfile.TemporaryDirectory() as folder:
+            yield (draft := Path(folder) / "draft")
+            _pour(draft, path)
+        return
+    target = path.resolve() if path.is_symlink() else path
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")  # nobody can guess it and put a link there
+    try:
+        yield draft
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        draft.replace(target)
+        note_output(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _pour(draft: Path, path: Path) -> None:
+    """Write a draft into what is no file.
+
+    Raises:
+        WrongUse: It is a pipe that nobody reads.
+    """
+    try:
+        opened = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)  # a pipe without a reader would hold us here
+    except OSError as failure:
+        if failure.errno != errno.ENXIO:
+            raise
+        raise WrongUse("nobody reads from this pipe", where=str(path), remedy="start its reader first") from failure
+    os.set_blocking(opened, True)
+    with draft.open("rb") as source, os.fdopen(opened, "wb") as target:
+        shutil.copyfileobj(source, target)
+
+
+def write_whole(path: Path, content: bytes, *, named: bool = True) -> None:
+    """Write a file, whole or not at all; see `draft_of`."""
+    with draft_of(path, named=named) as draft:
+        draft.write_bytes(content)
+
+
+def write_text(path: Path, text: str, *, named: bool = True) -> None:
+    """Write a text as UTF-8, whole or not at all; half characters become question marks. See `draft_of`."""
+    write_whole(path, text.encode("utf-8", "replace"), named=named)
 
 
 @dataclass

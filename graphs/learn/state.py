@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
+from pydantic import AfterValidator
 from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
 from pollex.agents.roles import Extraction, Roles
@@ -16,6 +17,20 @@ from pollex.rubrics.edits import edited_pool, row_of
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id
 from pollex.store.resume import step
+
+
+def _require_pool_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of a pool as it is; see `edits.row_of`.
+
+    Raises:
+        ValueError: It has no id, text or polarity.
+    """
+    if not all(isinstance(row.get(name), str) for name in ("id", "text", "polarity")):
+        raise ValueError("a rubric of the pool has no id, text or polarity")
+    return row
+
+
+PoolRow = Annotated[dict[str, Any], AfterValidator(_require_pool_row)]
 
 
 class LearnState(TypedDict, total=False):
@@ -45,13 +60,13 @@ class LearnState(TypedDict, total=False):
     split: dict[str, Any]
     progress: Annotated[dict[str, dict[str, Any]], operator.or_]
     reasons: dict[str, dict[str, Any]]
-    pool: Annotated[dict[str, list[dict[str, Any]]], operator.or_]
+    pool: Annotated[dict[str, list[PoolRow]], operator.or_]
     refused: Annotated[dict[str, int], operator.or_]
-    kept: list[dict[str, Any]]
+    kept: list[PoolRow]
     merged: dict[str, str]
     reviewed: bool
     pooled: dict[str, dict[str, float]]
-    chosen: list[dict[str, Any]]
+    chosen: list[PoolRow]
     dropped: dict[str, dict[str, Any]]
     alpha: float
     alphas: list[dict[str, Any]]

@@ -16,6 +16,7 @@ from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.thoughts import without_thoughts
+from pollex.outputs import write_text
 
 ROUNDS = 8
 """Calls of recorded tools in a row, after which a continuation counts as diverged."""
@@ -231,7 +232,7 @@ class FileAssistant:
         path = self.folder / TODO
         self.folder.mkdir(parents=True, exist_ok=True)
         rows = [{"key": key, "messages": one.all_messages} for key, one in sorted(self.waiting.items())]
-        path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
+        write_text(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), named=False)
         return path
 
 

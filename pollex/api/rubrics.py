@@ -13,7 +13,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import OnDuplicate, Redact
 from pollex.formats.peer_scores import requests_of
-from pollex.outputs import note_output
+from pollex.outputs import write_text
 from pollex.reports.learning import learning_page
 from pollex.rubrics import rubric_set
 from pollex.rubrics.score import Score
@@ -40,8 +40,7 @@ class RubricSet(rubric_set.RubricSet):
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report page; of a set that was loaded it shows what the set's file holds."""
         page = self.__dict__[PAGE]() if PAGE in self.__dict__ else learning_page(self)
-        Path(path).write_text(page, encoding="utf-8")
-        note_output(Path(path))
+        write_text(Path(path), page)
         return Path(path)
 
     def export(self, *, to: str) -> dict[str, str]:

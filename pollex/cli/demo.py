@@ -15,6 +15,7 @@ from pollex.examples.bicycle_shop import render
 from pollex.examples.planted_assistant import OFFER, PROMPT, answer
 from pollex.formats.fields import ReadOptions
 from pollex.gateway.recorded import NotRecorded
+from pollex.outputs import write_text
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.learn import learn
@@ -91,7 +92,7 @@ def prove_planted(out: Path, learned: Path, as_json: bool) -> int:
     """
     target = next(one for one in RubricSet.load(learned / RUBRICS, arrays=False).rubrics if one.source == TARGET)
     for name, text in (("system.md", PROMPT), ("offer.md", PROMPT + OFFER)):
-        (out / name).write_text(text, encoding="utf-8")
+        write_text(out / name, text, named=False)
     click.echo(f"\n{PLANTED}\n", err=as_json)
     options = RemedyOptions(prompt=out / "system.md", target=target.id, edit=(out / "offer.md",))
     return prove_on_sample(

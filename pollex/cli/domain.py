@@ -9,6 +9,7 @@ import click
 
 from pollex.errors import WrongUse
 from pollex.formats.write import require_writable
+from pollex.outputs import write_text
 from pollex.prompts.domain import DomainProfile
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def new(asked: WriteProfile) -> None:
             answers[name] = click.prompt(str(field.description))
     profile = DomainProfile.model_validate(answers)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(profile.toml(), encoding="utf-8")
+    write_text(out, profile.toml())
     click.echo(f"Wrote {out}. Use it: pollex learn LOGS --domain {shlex.quote(str(out))}")
 
 

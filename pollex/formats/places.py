@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Any
 from fsspec.core import url_to_fs
 
 from pollex.errors import BadInput, WrongUse
-from pollex.outputs import note_output
+from pollex.outputs import note_output, require_output
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ class Place:
             self.files.pipe_file(self.path, content)
             note_output(self.files.unstrip_protocol(self.path))
             return
-        draft = Path(self.path).with_name(f".{self.name}.{os.uname().nodename}.{os.getpid()}{DRAFT}")
+        require_output(Path(self.path), named=False)
+        draft = Path(self.path).with_name(f".{self.name}.{os.uname().nodename}.{secrets.token_hex(4)}{DRAFT}")
         draft.write_bytes(content)
         draft.replace(self.path)
         note_output(self.path)

@@ -9,8 +9,6 @@ import json
 import math
 import os
 import re
-import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,14 +20,11 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
-from pollex.outputs import note_output
+from pollex.outputs import STDOUT, draft_of, require_output
 from pollex.store.columns import Arrays, arrays_of
 from pollex.store.database import BACKUP
 from pollex.store.database import FILE as DATABASE
 from pollex.store.folder import SECRET
-
-STDOUT = Path("-")
-"""In a file's place: rows as JSON lines on standard output."""
 
 GROUP = 4096
 """Rows that DuckDB holds before it writes them: one with answers takes some 10 kB."""
@@ -37,19 +32,22 @@ GROUP = 4096
 Source = str | Path | None
 
 
-def require_writable(path: Path, *read: Source) -> None:
+def require_writable(path: Path, *read: Source, regular: bool = False, named: bool = True) -> None:
     """Refuse an output path that can't be written, or that is read, before any work.
 
     Args:
         read: What the command reads, which may be all that there is of it: files and globs; None and `-` are none.
+        regular: See `require_output`, and `named` too.
 
     Raises:
-        WrongUse: It is a folder, lies below a file or in a folder that may not be written, or is a file that is read
-            or of a store.
+        WrongUse: It is a folder or a device, lies below a file or in a folder that may not be written, or is a file
+            that is read or of a store.
     """
-    if path.is_dir():
-        raise WrongUse("it is a folder", where=str(path), remedy="give the name of a file")
-    folder = next(folder for folder in path.absolute().parents if folder.exists())
+    require_output(path, regular=regular, named=named)
+    if path.exists() and not path.is_file():
+        return  # a pipe, or what swallows everything
+    target = path.resolve() if path.is_symlink() else path.absolute()
+    folder = next(folder for folder in target.parents if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise WrongUse(f"{folder} is not a writable folder", where=str(path), remedy="give another place")
     if path.exists() and any(path.samefile(file) for source in read for file in _files_of(source)):
@@ -88,25 +86,6 @@ def _files_of(source: Source) -> Iterable[str]:
     return (file for file in glob.iglob(str(source), recursive=True) if Path(file).is_file())  # noqa: PTH207 as find_files
 
 
-@contextmanager
-def draft_of(path: Path) -> Iterator[Path]:
-    """Open a temporary file that replaces `path` on success and is removed on failure."""
-    if path == STDOUT:
-        with tempfile.TemporaryDirectory() as folder:
-            yield (draft := Path(folder) / "stdout")
-            sys.stdout.flush()
-            with draft.open("rb") as file:
-                shutil.copyfileobj(file, getattr(sys.stdout, "buffer", sys.stdout))
-        return
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield draft
-        draft.replace(path)
-        note_output(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
 Rows = Iterable[Mapping[str, Any]]
 FORMATS = (".jsonl", ".csv", ".parquet")
 
@@ -130,12 +109,14 @@ def require_format(path: Path, *read: Source, formats: Sequence[str] = FORMATS) 
     path.parent.mkdir(parents=True, exist_ok=True)
 
 
-def write_rows(path: Path, rows: Rows, columns: Mapping[str, str]) -> None:
+def write_rows(path: Path, rows: Rows, columns: Mapping[str, str], *, named: bool = True) -> None:
     """Write rows in the format that the name ends in.
 
     Args:
         columns: Every field with DuckDB's type for it: of Parquet nothing is inferred.
+        named: See `require_output`.
     """
+    require_output(path, named=named)
     with rows_out(path, columns) as put:
         put(rows)
 
@@ -152,10 +133,10 @@ def rows_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
         yield put
 
 
-def write_lines(path: Path, rows: Iterable[Any]) -> None:
-    """Write one JSON value a line."""
+def write_lines(path: Path, rows: Iterable[Any], *, named: bool = True) -> None:
+    """Write one JSON value a line; see `require_output`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace") as out:
+    with draft_of(path, named=named) as draft, draft.open("w", encoding="utf-8", errors="replace") as out:
         out.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError
 
-from pollex.calibration.files import write_whole
 from pollex.errors import UNREADABLE, BadCalibrator, BadRubrics
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure, Support
+from pollex.outputs import require_output, write_whole
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
 from pollex.rubrics.edits import apply_edits, edits_beside, entries_of, read_edits, toml_of
@@ -249,12 +249,14 @@ class RubricSet(Record):
             BadCalibrator: The arrays were left out when it was loaded.
         """
         target, text = Path(path), self.to_json()
+        require_output(target, regular=True)  # other files stand beside it
         target.parent.mkdir(parents=True, exist_ok=True)
         record = None if self.edited else self.calibrator
         if record:
             require_arrays(self._arrays, record.facts, str(target))
-            write_whole(place_of(target, record.facts), self._arrays)
-        write_whole(edits_beside(target), toml_of(entries_of(self.rubrics, self.off), target.name).encode())
+            write_whole(place_of(target, record.facts), self._arrays, named=False)
+        edits = toml_of(entries_of(self.rubrics, self.off), target.name)
+        write_whole(edits_beside(target), edits.encode(), named=False)
         write_whole(target, f"{text}\n".encode())
 
     def to_json(self) -> str:

@@ -218,7 +218,7 @@ def calibrate(
         WrongUse: No such model, question, or column; or `out` can't be written.
     """
     progress = progress or NullProgress()
-    require_writable(out / JSON_NAME, answers, judgments)
+    require_writable(out / JSON_NAME, answers, judgments, named=False)
     find_files([answers, judgments])
     if not (kind := model_named(model)).uses_labels:
         what = f"{model!r}, the {kind.title}, learns nothing from judgments, so there is nothing to fit"

@@ -26,12 +26,13 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files
 from pollex.formats.judgments import JudgmentTable
 from pollex.formats.read_tables import read_answers, read_judgments
-from pollex.formats.write import draft_of, require_writable
+from pollex.formats.write import require_writable
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.correlations import Level, alpha
 from pollex.measures.distributions import Predictions, Quality, assess, assess_each, difference, reliability
 from pollex.measures.intervals import FEWEST, LEVEL, Figure, Support
+from pollex.outputs import write_text
 from pollex.reports.calibration import (
     CalibrationData,
     ComparedModel,
@@ -494,8 +495,7 @@ def report_calibrator(
         folder, answers, judgments, seed=seed, quick=quick, logs={one.id: one for one in read}, progress=progress
     )
     out.parent.mkdir(parents=True, exist_ok=True)
-    with draft_of(out) as draft:
-        draft.write_text(calibration_page(data), encoding="utf-8", errors="replace")
+    write_text(out, calibration_page(data))
     return CalibrationReport(out, tables, data)
 
 

@@ -14,11 +14,12 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.gates import junit, workflow_commands
 from pollex.formats.label_files import read_labels
-from pollex.formats.write import draft_of, require_writable
+from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
 from pollex.measures.looks import ConfidenceSequence, difference_interval
+from pollex.outputs import write_text, write_whole
 from pollex.reports.share import compare_page
 from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.rubric_set import RubricSet
@@ -207,11 +208,9 @@ def check(
     if back:
         mark_back(run.store, [mended[id_] for id_ in back], f"{arms[1].name} against {arms[0].name}")
     if page is not None:
-        with draft_of(page) as draft:
-            draft.write_text(compare_page([found], verdicts), encoding="utf-8")
+        write_text(page, compare_page([found], verdicts))
     if xml is not None:
-        with draft_of(xml) as draft:
-            draft.write_bytes(junit([(one.condition, one.status, one.message) for one in verdicts], strict=strict))
+        write_whole(xml, junit([(one.condition, one.status, one.message) for one in verdicts], strict=strict))
     return CheckResult(
         verdicts=verdicts,
         comparison=found,

@@ -38,7 +38,7 @@ from pollex.measures.share import (
     mean_differences,
     names_that_moved,
 )
-from pollex.outputs import note_output
+from pollex.outputs import write_text
 from pollex.reports.share import compare_page
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
@@ -420,8 +420,7 @@ def compare(
     given = None if labels is None else read_labels(labels, reading)[0]
     found = [compare_two(arms[0], arm, rubric_set, given, drawn, see) for arm in arms[1:]]
     if page is not None:
-        page.write_text(compare_page(found), encoding="utf-8")
-        note_output(page)
+        write_text(page, compare_page(found))
     return CompareResult(comparisons=tuple(found), unscored=lost, page=page)
 
 

@@ -8,8 +8,9 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.peer_scores import FORMS, Aim, Written, lines_of, requests_of
 from pollex.formats.peers.targets import EMBEDDED, TARGETS, Target, sheet_of
-from pollex.formats.write import draft_of, require_writable
+from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
+from pollex.outputs import write_text
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.services.results import Result
@@ -75,9 +76,8 @@ def export_rubrics(rubrics: Path | RubricSet, *, to: str, out: Path, progress: P
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         path = out / name
-        require_writable(path, *([] if isinstance(rubrics, RubricSet) else [rubrics]))
-        with draft_of(path) as draft:
-            draft.write_text(text, encoding="utf-8")
+        require_writable(path, *([] if isinstance(rubrics, RubricSet) else [rubrics]), named=False)
+        write_text(path, text, named=False)
     notes = (EMBEDDED,) if loaded.judge.kind == "embedded" else ()
     return Exported(target=target_of(to), files=tuple(out / name for name in texts), notes=notes)
 
@@ -106,6 +106,5 @@ def write_requests(
     written = requests_of(form, scores, rubrics, aims_of(conversations))
     if not written.requests and written.left_out:
         raise BadRubrics(f"nothing to write: {written.left_out[0][1]}", remedy="score conversations of that tool")
-    with draft_of(path) as draft, draft.open("w", encoding="utf-8") as out:
-        out.writelines(lines_of(form, written.requests))
+    write_text(path, "".join(lines_of(form, written.requests)))
     return written

@@ -6,12 +6,13 @@ import html
 import io
 import json
 import re
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pollex.calibration.files import write_whole
 from pollex.errors import PollexError
+from pollex.outputs import write_whole
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.store.forgetting import ABOUT, ToForget
 from pollex.store.fragments import FORGOTTEN
@@ -217,7 +218,7 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
 
         # Rows go to a file of JSON lines and back, with the types that the columns have.
         lines = path.with_name(f".{path.name}.lines")
-        draft = path.with_name(f".{path.name}.draft")
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # as in `outputs`
         try:
             with lines.open("w", encoding="utf-8", errors="replace") as file:
                 rows = database.execute(f"SELECT to_json(r)::VARCHAR FROM {source} AS r", [str(path)])  # noqa: S608

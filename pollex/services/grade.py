@@ -27,9 +27,10 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.grade_summary import ALL, COLUMNS, GradeSummary, Value, grade_rows, summary, summary_json
 from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
-from pollex.formats.write import draft_of, require_apart, require_format, require_writable, write_rows
+from pollex.formats.write import require_apart, require_format, require_writable, write_rows
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out
+from pollex.outputs import write_text
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.reports.grades import example, grades_page
@@ -258,8 +259,7 @@ def _read(
 
 def _write_page(path: Path, page: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with draft_of(path) as draft:
-        draft.write_text(page, encoding="utf-8", errors="replace")
+    write_text(path, page)
 
 
 async def _ask_all(cases: Cases, profile: ReferencingProfile, asker: Asker, *, plain: bool) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.write import draft_of, require_apart, require_writable
+from pollex.formats.write import require_apart, require_writable
+from pollex.outputs import write_text
 from pollex.reports.learning import LeftOut, caveats, learning_page, named_in
 from pollex.reports.page import file_of
 from pollex.rubrics.edits import edits_beside
@@ -40,10 +41,10 @@ REPORT = "report.html"
 
 def require_places(out: Path, *read: str) -> None:
     """Refuse output paths that overwrite each other or an input."""
-    require_writable(out, *read)
+    require_writable(out, *read, regular=True)
     report = report_of(out)
     require_apart(out, report)
-    require_writable(report, *read)
+    require_writable(report, *read, named=False)
 
 
 def require_not_edited(out: Path) -> None:
@@ -236,8 +237,7 @@ def learned_result(
     )
     if out is not None:
         result.rubrics.save(out)
-        with draft_of(report_of(out)) as draft:
-            draft.write_text(result.page(str(out), str(run.store)), encoding="utf-8")
+        write_text(report_of(out), result.page(str(out), str(run.store)), named=False)
     return result
 
 

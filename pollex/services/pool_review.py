@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import Interrupted, WrongUse
-from pollex.graphs.run import compile_on, graph_of, state_after, thread_of
-from pollex.outputs import note_output
+from pollex.graphs.run import compile_on, graph_of, state_after, state_now, thread_of
+from pollex.outputs import write_text
 from pollex.prompts.domain import toml_value
 from pollex.rubrics.edits import Row, edited_pool, read_rubrics
 from pollex.rubrics.rubric import Rubric
@@ -68,8 +68,7 @@ def written_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
     for row in pool:
         lines += ["[[rubrics]]", f"text = {toml_value(row['text'])}", f"polarity = {toml_value(row['polarity'])}"]
         lines += [f"# {count(row['reasons'], 'reason')}", f"# {toml_value(row['quote'])}", ""]
-    path.write_text("\n".join(lines), encoding="utf-8")
-    note_output(path)
+    write_text(path, "\n".join(lines), named=False)
 
 
 def pool_in(path: Path) -> list[Row]:
@@ -99,9 +98,9 @@ def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
 
 async def waiting_pool(store: Store, run: Run) -> list[Row]:
     """Return the pool at which a run waits for people; nothing where it doesn't."""
-    async with compile_on(graph_of(run), store) as compiled:
-        found = await compiled.aget_state(thread_of(run.id))
-    return found.values["kept"] if any(task.interrupts for task in found.tasks) and "kept" in found.values else []
+    state = await state_now(store, run)
+    waits = any(task.interrupts for task in state.tasks)
+    return state.values.get("kept", []) if waits else []
 
 
 async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:

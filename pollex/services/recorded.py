@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -14,7 +13,7 @@ from typing import Any
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits
 from pollex.gateway.recorded import RecordedEndpoint
-from pollex.outputs import note_output
+from pollex.outputs import write_whole
 from pollex.services.options import ModelOptions
 from pollex.store.folder import keep_secret, make_private
 
@@ -100,10 +99,8 @@ class Recording:
         """Copy the result as it was made."""
         out.mkdir(parents=True, exist_ok=True)
         for file in result_in(self.folder, (*RESULT, *REMEDIED)):
-            shutil.copyfile(file, out / file.name)
-            note_output(out / file.name)
-        (out / SCORES).write_bytes(gzip.decompress((self.folder / PACKED).read_bytes()))
-        note_output(out / SCORES)
+            write_whole(out / file.name, file.read_bytes(), named=False)
+        write_whole(out / SCORES, gzip.decompress((self.folder / PACKED).read_bytes()), named=False)
 
 
 def bundled_recording() -> Path:

@@ -20,10 +20,11 @@ from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.scores import rows as score_rows
 from pollex.formats.scores import scores_out
-from pollex.formats.write import draft_of, require_format, require_writable
+from pollex.formats.write import require_format, require_writable
 from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out
 from pollex.measures.drift import Stability, is_unlike, stability_of_counts
+from pollex.outputs import write_text
 from pollex.reports.page import file_of
 from pollex.reports.scores import ScoreTally, scores_page
 from pollex.rubrics.records import SpreadRecord
@@ -338,8 +339,7 @@ def write_page(tally: ScoreTally, read: Logs, out: Path, rubrics: str) -> Path |
     page = out.with_suffix(".html")
     if page.exists() and file_of(page) != out.name:  # somebody else's
         page = out.with_name(f"{out.stem}-scores.html")
-    with draft_of(page) as draft:
-        draft.write_text(scores_page(tally, read.conversations, out.name, Path(rubrics).name), encoding="utf-8")
+    write_text(page, scores_page(tally, read.conversations, out.name, Path(rubrics).name), named=False)
     return page
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_source
 from pollex.agents.embedded.roles import BY_DESIGN, NEAR
-from pollex.calibration.files import write_whole
 from pollex.errors import WrongUse
 from pollex.graphs.context import NullProgress, Progress
+from pollex.outputs import write_whole
 from pollex.reports.transcript import MarkedText
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
@@ -408,7 +408,7 @@ def _entries(path: Path) -> tuple[Entry, ...]:
 
 
 def _written(path: Path, entries: Sequence[Entry], id_: str, progress: Progress | None) -> EditedSet:
-    write_whole(edits_beside(path), toml_of(entries, path.name).encode())
+    write_whole(edits_beside(path), toml_of(entries, path.name).encode(), named=False)
     found = EditedSet(path, RubricSet.load(path, arrays=False), id_)
     if progress is not None and found.rubrics.edited:
         progress.note(f"It counts once it is fitted: pollex refit LOGS --rubrics {path}")

@@ -39,7 +39,7 @@ from pollex.measures.share import (
     share_at_random,
     wilson_share,
 )
-from pollex.outputs import note_output
+from pollex.outputs import write_text
 from pollex.reports.share import share_page
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.evaluate import seen_before
@@ -463,8 +463,7 @@ def share(
     found = share_of(conversations, given, rubric_set, probability, by)
     found = replace(found, notes=(*notes, *found.notes), page=page, bad_rows=(*read_in.bad_rows, *bad))
     if page is not None:
-        page.write_text(share_page(found), encoding="utf-8")
-        note_output(page)
+        write_text(page, share_page(found))
     return found
 
 

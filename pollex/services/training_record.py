@@ -10,7 +10,7 @@ from pydantic import BaseModel, NonNegativeInt, ValidationError
 from pollex.calibration.storage import JSON_NAME
 from pollex.formats.answers import AnswerTable
 from pollex.formats.judgments import JudgmentTable
-from pollex.formats.write import draft_of
+from pollex.outputs import write_text
 
 TRAINING = "training.json"
 
@@ -53,8 +53,7 @@ def keep_training(
         arrays_sha256=TrainingRecord.model_validate_json(calibrator.read_bytes()).arrays_sha256,
         files=tuple(files),
     )
-    with draft_of(calibrator.with_name(TRAINING)) as draft:
-        draft.write_text(record.model_dump_json(indent=2), encoding="utf-8", errors="replace")
+    write_text(calibrator.with_name(TRAINING), record.model_dump_json(indent=2), named=False)
 
 
 def training_of(folder: Path) -> TrainingRecord:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.log_parts import moment
 from pollex.formats.peers.interfaces import INTERFACES, PAGE, Ask, Interface, Row, Stream, Where, text_inside
-from pollex.formats.write import draft_of, require_writable
+from pollex.formats.write import require_writable
 from pollex.gateway.endpoint import refuse_no_address
 from pollex.graphs.context import Progress
+from pollex.outputs import write_text
 from pollex.services.results import Result
 from pollex.text import Told
 
@@ -105,7 +106,7 @@ def pull(
         WrongUse: A key or the project is missing, or the file is another tool's.
     """
     interface = interface_of(tool, pushing=False)
-    require_writable(out)
+    require_writable(out, regular=True)
     if interface.project and not project:
         raise WrongUse(f"{tool} has projects", remedy="name one", option="project")
     state = _state(out, tool, project, since)
@@ -266,8 +267,7 @@ def _whole(out: Path, size: int) -> Any:
 
 def _keep(out: Path, state: FetchState) -> None:
     kept = {name: getattr(state, name) for name in FetchState.__slots__}
-    with draft_of(_beside(out)) as draft:
-        draft.write_text(json.dumps(kept), encoding="utf-8")
+    write_text(_beside(out), json.dumps(kept), named=False)
 
 
 def _finish(out: Path, state: FetchState) -> None:

@@ -16,6 +16,7 @@ from pollex.gateway.budget import Budget
 from pollex.gateway.calls import LEASE, Capabilities, StoredCall
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.probe import probe
+from pollex.outputs import require_output
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.services.options import ModelOptions
@@ -134,7 +135,9 @@ class UnitLedger:
             return
         if self._file is None:
             self._folder.make_folder()
-            self._file = (Path(self._folder.path) / f"{self._unit}.jsonl").open("ab")
+            path = Path(self._folder.path) / f"{self._unit}.jsonl"
+            require_output(path, named=False)
+            self._file = path.open("ab")
             if self._file.tell():
                 self._file.write(b"\n")  # ends a line that was cut
         self._file.write(line)

@@ -214,7 +214,7 @@ class Database:
         path = self.path.with_name(BACKUP)
         draft = path.with_name(f".{BACKUP}.{os.getpid()}.draft")
         try:
-            os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+            os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
             with (
                 self.trouble(),
                 closing(sqlite3.connect(_address(self.path, read_only=True), uri=True)) as source,
@@ -260,12 +260,27 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
             older = "`pollex doctor --rebuild` brings it over once, and keeps the files as they are"
             newer = "the store was left as it is: install the newer pollex, or give another folder"
             raise WrongUse(said, where=str(path), remedy=older if made < VERSION else newer, option="store")
+        require_plain_tables(connection.execute(FOREIGN).fetchall(), path)
         if read_only:
             connection.execute("PRAGMA query_only = ON")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+FOREIGN = "SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
+"""What a database of ours never has: a stranger's view may never end, a trigger may change what nobody asked for."""
+
+
+def require_plain_tables(names: Sequence[tuple[str]], path: Path) -> None:
+    """Refuse a database in which `FOREIGN` found something.
+
+    Raises:
+        StoreDamaged: It did.
+    """
+    if names:
+        raise damaged(str(path), f"{names[0][0]!r} is no table of pollex")
 
 
 def _address(path: Path, *, read_only: bool) -> str:

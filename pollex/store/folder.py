@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 import shlex
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,6 +34,33 @@ def store_option(folder: str | Path) -> str:
     """Return `--store PATH` for a printed command; empty for the default store."""
     usual = os.environ.get(VARIABLE) or STORE
     return "" if str(folder) == usual else f" --store {shlex.quote(str(folder))}"
+
+
+def require_own(path: Path) -> None:
+    """Refuse a link, a device or a pipe where a file or a folder of a store belongs.
+
+    Who hands a store on may have put a link there: what is written through it would be written over, or be made to be
+    somebody's alone, wherever it leads.
+
+    Raises:
+        StoreDamaged: It is one.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        kind = path.lstat().st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            what = "a link" if stat.S_ISLNK(kind) else "no file of a store"
+            remedy = "put the file itself there, or take it away; a store as a whole may be a link"
+            raise StoreDamaged(f"it is {what}, and is not followed", where=str(path), remedy=remedy)
+
+
+def require_own_files(folder: Path) -> None:
+    """Refuse a store in which anything is a link, a device or a pipe; see `require_own`."""
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                require_own_files(Path(entry.path))
+            elif not entry.is_file(follow_symlinks=False):
+                require_own(Path(entry.path))
 
 
 def make_private(folder: Path) -> None:
@@ -106,7 +134,7 @@ def keep_secret(folder: Path, given: bytes | None, paid: int) -> bytes:
 def _write_secret(path: Path, secret: bytes) -> None:
     """Write a secret with its check; where another process was quicker with a new one, that is the store's."""
     draft, anew = path.with_name(f".{SECRET}.{os.getpid()}"), path.exists()
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.write(secret + _check(secret))
         file.flush()
         os.fsync(file.fileno())  # answers that are found by it will be on the disk, too

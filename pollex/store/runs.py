@@ -9,6 +9,7 @@ a file of its own, which the system lets go when a process ends, however it ends
 import fcntl
 import json
 import os
+import re
 import secrets
 import sqlite3
 import time
@@ -63,7 +64,7 @@ class Sender:
 def is_locked(path: Path) -> bool:
     """Tell whether a process holds the lock on a file; without the file, nobody does."""
     try:
-        file = os.open(path, os.O_RDONLY)
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return False
     try:
@@ -146,6 +147,8 @@ class Run(BaseModel):
             StoreDamaged: It is none.
         """
         try:
+            if not re.fullmatch(r"[\w-]+", row["id"]):  # it is the name of a folder, too
+                raise ValueError("its id is none")
             return cls(**dict(row) | {name: json.loads(row[name]) for name in JSON_COLUMNS})
         except (ValueError, TypeError) as damage:
             raise damaged("", f"run {row['id']} can't be read") from damage
@@ -189,7 +192,7 @@ class Claim:
 
     def __init__(self, folder: Path) -> None:
         make_private(folder)
-        self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -32,7 +32,7 @@ from pollex.errors import PollexError, StoreFull, WrongUse
 from pollex.outputs import note_run
 from pollex.store.columns import RUNS, TEXTS, Columns, RowBlock
 from pollex.store.database import BACKUP, FILE, Database, Statement
-from pollex.store.folder import STORE, keep_secret, make_private, write_failed
+from pollex.store.folder import STORE, keep_secret, make_private, require_own_files, write_failed
 from pollex.store.runs import ALL_RUNS, Claim, Lease, Run, Sender, Status, statement_of_run
 from pollex.store.tables import FactRow, Row, damaged, now, pack, without_texts
 from pollex.store.writer import Cells, Writer, queued
@@ -59,6 +59,7 @@ class Store:
         self.folder = folder
         self.prompts = self.texts = True
         self._given, self._claims, self._closed = secret, dict[str, Claim](), False
+        require_own_files(folder)
         if not read_only:
             _make_private(folder)
         elif not (folder / FILE).exists():
@@ -302,7 +303,14 @@ def _before_a_run(folder: Path) -> Iterator[None]:
 
 
 def _make_private(folder: Path) -> None:
-    """Make folder and files unreadable to others, also where they were there before."""
+    """Make folder and files unreadable to others, also where they were there before.
+
+    A folder with other things in it stays as it is: `/tmp` for example isn't to be one person's alone.
+    """
+    if folder.is_dir() and not (folder / FILE).exists() and any(folder.iterdir()):
+        for each in (folder / RUNS, folder / TEXTS):
+            make_private(each)
+        return
     for each in (folder, folder / RUNS, folder / TEXTS):
         make_private(each)
     for file in folder.iterdir():

@@ -206,7 +206,7 @@ def kept_token(folder: Path) -> str:
         found = ""
     if len(found) != 64:
         found = secrets.token_hex(32)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
             file.write(found + "\n")
     path.chmod(0o600)
     return found

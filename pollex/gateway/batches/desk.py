@@ -23,6 +23,7 @@ from pollex.gateway.calls import Ledger, Reply, Request, Usage, prompt_estimate
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.redaction import strip_secrets
 from pollex.gateway.responses import read_usage
+from pollex.outputs import draft_of
 
 ID_DIGITS = 40
 """Of a call's key in the id of its line; Anthropic allows 64 characters in all."""
@@ -210,12 +211,10 @@ class FileBatches:
     async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(submission)
-        draft = path.with_suffix(".draft")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.writelines(request_line(submission, line) for line in lines)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        with draft_of(path, named=False) as draft:
+            opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(opened, "wb") as file:
+                file.writelines(request_line(submission, line) for line in lines)
         return str(path)
 
     async def find(self, submission: Submission) -> str | None:

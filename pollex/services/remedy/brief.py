@@ -10,9 +10,10 @@ from pollex.agents.embedded.view import likeness, rarity, terms_of
 from pollex.conversations.logs import BadRow, Logs
 from pollex.conversations.reply_context import ReplyContext, in_order
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import draft_of, require_writable
+from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.intervals import Figure, share_interval
+from pollex.outputs import write_text
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of
@@ -183,8 +184,7 @@ def brief(
         bad_rows=read.bad_rows,
     )
     if out is not None:
-        with draft_of(out) as draft:
-            draft.write_text(markdown(result, prompted=prompt is not None), encoding="utf-8", errors="replace")
+        write_text(out, markdown(result, prompted=prompt is not None))
     return result
 
 

@@ -11,8 +11,9 @@ from pollex.conversations.reply_context import ReplyContext, in_order
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.cases import CASE_FORMS, CaseCheck, ReplyCase, case_files
-from pollex.formats.write import draft_of, require_writable
+from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
+from pollex.outputs import write_text
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of
 from pollex.services.options import RunOptions
@@ -119,9 +120,8 @@ def cases(
     texts = case_files(to, shown, model)
     out.mkdir(parents=True, exist_ok=True)
     for name, written in texts.items():
-        require_writable(out / name, *files_of(logs, rubrics, prompt))
-        with draft_of(out / name) as draft:
-            draft.write_text(written, encoding="utf-8", errors="replace")
+        require_writable(out / name, *files_of(logs, rubrics, prompt), named=False)
+        write_text(out / name, written, named=False)
     hashes = sorted({contexts[case.id].conversation.text_hash[:16] for case in shown})
     with Store.open(run.store) as store:
         store.keep([FactRow("", CASES, now(), pack(hashes))])

@@ -15,7 +15,7 @@ from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.second_reader import LastExchange, SecondReader, reply_judge_of
 from pollex.agents.roles import Judge
 from pollex.errors import AnswersPending, WrongUse
-from pollex.formats.write import draft_of, write_lines
+from pollex.formats.write import write_lines
 from pollex.gateway.batches.desk import Round
 from pollex.gateway.budget import Budget
 from pollex.graphs.remedy.graph import CUT, REGISTERED, RemedyContext, build
@@ -25,6 +25,7 @@ from pollex.measures.correlations import weighted_kappa
 from pollex.measures.intervals import Figure
 from pollex.measures.looks import alpha_of
 from pollex.measures.proofs import ANY, FAILING, FINE
+from pollex.outputs import write_text
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.services.grade import asker_of
@@ -134,7 +135,8 @@ class RemedyDesk:
         """
         if "pairs" in wanted:
             path, told = self.folder / PAIRS, '{"key": …, "choice": "1", "2" or "0"}'
-            write_lines(path, ({name: one[name] for name in ("key", "said", "1", "2")} for one in wanted["pairs"]))
+            shown = ({name: pair[name] for name in ("key", "said", "1", "2")} for pair in wanted["pairs"])
+            write_lines(path, shown, named=False)
             remedy = f"compare them in `pollex serve` (Remedies), or write {told} a line into {self.folder / CHOICES}"
             await self.store.write_step(run, SHEET, list(wanted["pairs"]))
             raise AnswersPending(f"{len(wanted['pairs'])} pairs wait for people", where=str(path), remedy=remedy)
@@ -144,8 +146,8 @@ class RemedyDesk:
             folder = self.out.with_name(f"{self.out.stem}-edits")
             folder.mkdir(parents=True, exist_ok=True)
             for one in wanted["edits"]:
-                with draft_of(folder / f"{one['name'].replace(' ', '-')}.diff") as draft:
-                    draft.write_text(f"{one['purpose']}\n\n{one['diff']}", encoding="utf-8", errors="replace")
+                diff = folder / f"{one['name'].replace(' ', '-')}.diff"
+                write_text(diff, f"{one['purpose']}\n\n{one['diff']}", named=False)
             where = str(folder)
         remedy = f"read them, then go on with --resume --accept all, or {','.join(names)!r}"
         raise AnswersPending(f"{len(names)} proposals wait to be accepted", where=where, remedy=remedy)

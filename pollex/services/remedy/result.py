@@ -14,7 +14,8 @@ import numpy as np
 
 from pollex.agents.assistant import AssistantReply, NoReply
 from pollex.conversations.reply_context import ReplyContext
-from pollex.formats.write import draft_of, write_rows
+from pollex.formats.write import write_rows
+from pollex.outputs import require_output, write_text
 from pollex.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
 from pollex.services.results import ModelUsage, Shown, usage_json
@@ -160,6 +161,7 @@ class RemedyResult(Shown):
     def save(self, path: str | Path) -> None:
         """Write the result, its page, a table of replies, and the changes."""
         out, record = Path(path), self.record
+        require_output(out, regular=True)  # other files stand beside it
         folder = out.with_name(f"{out.stem}-edits")
         folder.mkdir(parents=True, exist_ok=True)
         texts = {
@@ -168,10 +170,9 @@ class RemedyResult(Shown):
         }
         for number, one in enumerate(self.edits, 1):
             texts |= {folder / f"{number}.diff": one.diff, folder / f"{number}.md": one.prompt}
-        for path, text in texts.items():
-            with draft_of(path) as draft:
-                draft.write_text(text, encoding="utf-8", errors="replace")
-        write_rows(out.with_name(f"{out.stem}-pairs.parquet"), list(self.replies), COLUMNS)
+        for place, text in texts.items():
+            write_text(place, text, named=place == out)
+        write_rows(out.with_name(f"{out.stem}-pairs.parquet"), list(self.replies), COLUMNS, named=False)
 
     def told(self) -> Told:
         """Yield each verdict with its level, what speaks against it, the effects, and what is missing."""

@@ -50,9 +50,8 @@ def remedy(
         WrongUse: The target can't be one, nobody proposes, or the set's judge has to be confirmed.
     """
     if out is not None:
-        require_writable(
-            out, *files_of(logs, rubrics, [str(named_file(one)[1]) for one in (*options.prompts, *options.edits)])
-        )
+        edits = [str(named_file(one)[1]) for one in (*options.prompts, *options.edits)]
+        require_writable(out, *files_of(logs, rubrics, edits), regular=True)
     prompts = [PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)]
     found = gather(logs, rubrics, options, prompts, reading, run, progress)
     if not options.edit and "proposer" not in assistant.models:

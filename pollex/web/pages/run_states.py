@@ -57,8 +57,34 @@ Pool = Annotated[Fields, "text-", "polarity-", "was-", "out-"]
 """A pool as edited: of each row `text-1`, `polarity-1`, `was-1` if it is none of one's own, `out-1` to take it out."""
 
 
+@dataclass(frozen=True)
+class RunStates:
+    """What a page shows of a run's states.
+
+    Attributes:
+        waiting: The pool at which it waits for people; empty where it doesn't.
+        trouble: Why its states can't be read; the rest of the page doesn't need them.
+    """
+
+    changes: Sequence[NodeChange] = ()
+    waiting: Sequence[Mapping[str, Any]] = ()
+    trouble: str = ""
+
+
+def states_shown(site: Site, run: Run, status: str) -> RunStates:
+    """Return the states of a run, or why they can't be read."""
+    try:
+        return RunStates(changes_of(site, run), pool_waiting(site, run, status))
+    except PollexError as error:
+        return RunStates(trouble=str(error))
+
+
 def changes_of(site: Site, run: Run) -> list[NodeChange]:
-    """Return what the nodes of a run changed, in their order; those of an ended run are kept."""
+    """Return what the nodes of a run changed, in their order; those of an ended run are kept.
+
+    Raises:
+        StoreDamaged: A state isn't what a run wrote.
+    """
     known = (site.store.folder / CHECKPOINTS).exists()
     return site.once("states", run, lambda: _changes(site, run)) if known else []
 
@@ -68,15 +94,11 @@ def _changes(site: Site, run: Run) -> list[NodeChange]:
 
     found: dict[str, NodeChange] = {}
     before: Mapping[str, Any] = {}
-    try:
-        states = asyncio.run(states_of(site.store, run))
-    except PollexError:  # checkpoints that can't be read take no page with them
-        return []
-    for nodes, state in states:
+    for nodes, state in asyncio.run(states_of(site.store, run)):
         changed = {key: told(value) for key, value in state.items() if before.get(key) != value}
         for node in nodes:
             if not node.startswith("__"):
-                pool = state["kept"] if run.command == "learn" and node in EDITED else []
+                pool = state.get("kept", []) if run.command == "learn" and node in EDITED else []
                 found.pop(node, None)
                 found[node] = NodeChange(node, changed, pool, state)
         before = state

@@ -20,7 +20,7 @@ from pollex.web.forms import Place, Window
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING, ListForm, listing_of
 from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, unsealed
-from pollex.web.pages.run_states import NEW, NodeChange, changes_of, pool_waiting
+from pollex.web.pages.run_states import NEW, NodeChange, states_shown
 from pollex.web.run_page import (
     BINS,
     ERRORS,
@@ -146,17 +146,18 @@ def run_page(site: Site, run: Run, as_json: bool, from_: float | None = None, to
     if as_json:
         return run.model_dump(mode="json") | {"status": status, "counts": counted(site, run)}
     spans = spans_kept(site, run)
-    times, grades, states = times_of(spans, from_, to), grades_of(site, run), changes_of(site, run)
+    times, grades, states = times_of(spans, from_, to), grades_of(site, run), states_shown(site, run, status)
     return {
         "status": status,
         "times": times,
         "whole": from_ is None and to is None,
         "stretch": {"from": from_, "to": to},
         "goes_on": status not in ENDED,
-        "graph": graph_of(run, times, states),
-        "states": states,
+        "graph": graph_of(run, times, states.changes),
+        "states": states.changes,
+        "trouble": states.trouble,
         "parent": run.arguments.get("parent"),
-        "pool": pool_waiting(site, run, status),
+        "pool": states.waiting,
         "child": site.children.last_of(links.run(run.id)),
         "new": NEW,
         "strip": strip,

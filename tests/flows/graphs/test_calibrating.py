@@ -10,9 +10,9 @@ import pytest
 from known_judges import with_judges
 from small_runs import Learnt
 
-from pollex.calibration.files import write_whole
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
+from pollex.outputs import write_whole
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.edits import edits_beside
 from pollex.rubrics.learning.thumbs import grades_of

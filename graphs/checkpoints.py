@@ -1,0 +1,195 @@
+"""Checkpoints: states of graphs as a store keeps them, read as data of known kinds and as nothing else.
+
+Who hands a store on may have written anything into it. LangGraph's own serializer imports and calls whatever a row
+names; here a row is plain values, and of types only those that our graphs put into their channels.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from aiosqlite import Connection
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.serde.jsonplus import (
+    EXT_CONSTRUCTOR_KW_ARGS,
+    EXT_CONSTRUCTOR_SINGLE_ARG,
+    JsonPlusSerializer,
+)
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Interrupt
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter
+from typing_extensions import TypedDict
+
+from pollex.errors import PollexError
+from pollex.store.database import error_of
+from pollex.store.tables import damaged
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.graph import StateGraph
+
+DEEPEST = 100
+"""Levels of lists and objects in a value; ours have less than ten."""
+
+
+class StateSerializer(JsonPlusSerializer):
+    """Writes as LangGraph does; reads plain values, sets of them, and what a node asked people."""
+
+    def __init__(self) -> None:
+        allowed = [("builtins", "set"), ("langgraph.types", "Interrupt")]
+        super().__init__(
+            pickle_fallback=False,
+            allowed_json_modules=None,
+            allowed_msgpack_modules=allowed,
+            __unpack_ext_hook__=read_type,
+        )
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """Read a value.
+
+        Raises:
+            ValueError: It is of another kind, or nested without end.
+        """
+        kind, _ = data
+        if kind not in ("null", "msgpack"):
+            raise ValueError(f"a value is kept as {kind!r}, which is not read")
+        value = super().loads_typed(data)
+        require_shallow(value)
+        return value
+
+
+def refuse_type(code: int, content: bytes) -> Any:
+    """Refuse any type within another.
+
+    Raises:
+        ValueError: Always.
+    """
+    del content
+    raise ValueError(f"a value within another is of a type (code {code}), which is not read")
+
+
+_PLAIN = JsonPlusSerializer(allowed_msgpack_modules=None, __unpack_ext_hook__=refuse_type)
+
+
+def read_type(code: int, content: bytes) -> Any:
+    """Read a set or an interrupt, by its code and what LangGraph wrote for it: module, name, value.
+
+    Raises:
+        ValueError: It is of another type.
+    """
+    module, name, value, *_ = _PLAIN.loads_typed(("msgpack", content))
+    if (code, module, name) == (EXT_CONSTRUCTOR_SINGLE_ARG, "builtins", "set"):
+        return set(value)
+    if (code, module, name) == (EXT_CONSTRUCTOR_KW_ARGS, "langgraph.types", "Interrupt"):
+        return Interrupt(value=value["value"], id=str(value["id"]))
+    raise ValueError(f"a value is of the type {module}.{name}, which is not read")
+
+
+def require_shallow(value: Any) -> None:
+    """Refuse a value that is nested deeper than anything that a graph keeps.
+
+    Raises:
+        ValueError: It is.
+    """
+    level = [value]
+    for _ in range(DEEPEST):
+        lists = [each for each in level if isinstance(each, list)]
+        dicts = [each for each in level if isinstance(each, dict)]
+        level = [inner for each in lists for inner in each] + [inner for each in dicts for inner in each.values()]
+        if not level:
+            return
+    raise ValueError(f"a value is nested deeper than {DEEPEST} levels")
+
+
+Version = Annotated[str, StringConstraints(pattern=r"^\d{1,40}(\.[\d.e-]{0,40})?$")]
+"""Of a channel, as LangGraph counts them for SQLite."""
+
+
+class Checkpoint(TypedDict, total=False):
+    """What LangGraph needs of a checkpoint."""
+
+    __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]  # pydantic's own way
+
+    v: Annotated[int, Field(ge=1, le=100)]
+    id: str
+    ts: str
+    channel_values: dict[str, Any]
+    channel_versions: dict[str, Version]
+    versions_seen: dict[str, dict[str, Version]]
+    updated_channels: list[str] | None
+
+
+class Metadata(TypedDict, total=False):
+    """What LangGraph needs of what stands beside a checkpoint."""
+
+    __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]  # as above
+
+    source: str
+    step: Annotated[int, Field(ge=-1, le=10**9)]
+    parents: dict[str, str]
+
+
+_CHECKPOINT, _METADATA = TypeAdapter(Checkpoint), TypeAdapter(Metadata)
+_WRITES = TypeAdapter(list[tuple[str, str, Any]], config=ConfigDict(strict=True))
+_NEEDED = {"id", "channel_values", "channel_versions", "versions_seen"}
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged checkpoint leads to into one error.
+
+    Raises:
+        PollexError: The file can't be read, or isn't what a run wrote.
+    """
+    try:
+        yield
+    except PollexError:
+        raise
+    except sqlite3.Error as failure:
+        raise error_of(path, failure) from failure
+    except Exception as failure:
+        words = str(failure).splitlines() or [type(failure).__name__]
+        raise damaged(str(path), f"a state of a run can't be read: {words[0]}") from failure
+
+
+class Checkpoints(AsyncSqliteSaver):
+    """The checkpoints of a store, for one graph: what is read has the shape of its state.
+
+    Args:
+        path: Of the file, for errors.
+    """
+
+    def __init__(self, connection: Connection, path: Path, graph: StateGraph[Any, Any, Any, Any]) -> None:
+        super().__init__(connection, serde=StateSerializer())
+        self._path, self._state = path, TypeAdapter(graph.state_schema)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return a checkpoint; see LangGraph's.
+
+        Raises:
+            StoreDamaged: It isn't what a run wrote.
+        """
+        with reading(self._path):
+            found = await super().aget_tuple(config)
+            return found and self._checked(found)
+
+    async def alist(self, config: RunnableConfig | None, **which: Any) -> AsyncIterator[CheckpointTuple]:
+        """Yield checkpoints; see LangGraph's. Raises as `aget_tuple` does."""
+        with reading(self._path):
+            async for found in super().alist(config, **which):
+                yield self._checked(found)
+
+    def _checked(self, found: CheckpointTuple) -> CheckpointTuple:
+        """Return a checkpoint whose parts and values are of the kinds that LangGraph and the nodes take them for."""
+        _CHECKPOINT.validate_python(found.checkpoint)
+        if missing := _NEEDED - found.checkpoint.keys():
+            raise ValueError(f"a state has no {sorted(missing)[0]}")
+        _METADATA.validate_python(found.metadata)
+        self._state.validate_python(found.checkpoint["channel_values"], strict=True)
+        for _, channel, value in _WRITES.validate_python([tuple(each) for each in found.pending_writes or ()]):
+            self._state.validate_python({channel: value}, strict=True)
+        return found

@@ -1,0 +1,182 @@
+"""Stores that a stranger made: opening one runs nothing, and what no run wrote is one error in words."""
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hostile_store import PLACES, calls_of, change, damages
+from small_log import Ended, small_log, with_embeddings, write_log
+from small_runs import Learnt, Pollex, run_here
+from web_site import client_of, made_app
+
+from pollex.errors import PollexError, StoreDamaged
+from pollex.graphs.context import Resources
+from pollex.graphs.run import GRAPHS, carry_out, graph_of, state_now, states_of
+from pollex.store.resume import runs
+from pollex.store.spans import Tracer
+from pollex.store.store import Store
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A run that waits at its pool: tests copy its folder, and change the copy."""
+
+    folder: Path
+    run: str
+
+    def copied(self, to: Path) -> Path:
+        return shutil.copytree(self.folder, to, dirs_exist_ok=True) / "store"
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory, learnt: Learnt) -> Iterator[Waiting]:
+    folder = tmp_path_factory.mktemp("waiting")
+    with_embeddings(folder / "store", learnt.store / "embeddings")
+    write_log(folder / "log.jsonl", small_log(12))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        ended = run_here("learn", "log.jsonl", "--out", "r.json", "--store", "store", "--review", "pool")
+    assert ended.code == 130, ended.err
+    with Store.open(folder / "store", read_only=True) as store:
+        yield Waiting(folder, runs(store)[0].id)
+
+
+PAGES = ("/runs/{run}", "/api/runs/{run}/state?node=deduplicate", "/runs", "/runs/{run}/live", "/")
+
+
+async def pages_of(folder: Path, run: str) -> dict[str, str]:
+    """What a server on a store answers, by page."""
+    with Store.open(folder) as store:
+        async with client_of(made_app(store)) as client:
+            found = {page: await client.get(page.format(run=run)) for page in PAGES}
+            edited = await client.post(f"/api/runs/{run}/pool", json={"text-1": "A text.", "polarity-1": "sat"})
+    answers = {page: f"{answer.status_code} {answer.text}" for page, answer in found.items()}
+    return answers | {"the pool": f"{edited.status_code} {edited.text}"}
+
+
+AS_A_NODE_WRITES = [(kind, "writes") for kind in ("null", "no state", "a state without channels")]
+EVERY = [(kind, place) for kind in (*calls_of(Path("c")), *damages()) for place in PLACES]
+KINDS = [pair for pair in EVERY if pair not in AS_A_NODE_WRITES]
+
+
+def is_refused(ended: Ended) -> bool:
+    """Whether it was one error, in words."""
+    words = ("the store is damaged", "a state of a run can't be read")
+    assert all(one in ended.err for one in words), ended.err
+    assert "Error: unexpected" not in ended.err
+    assert len(ended.err.strip().splitlines()) < 4, ended.err
+    return ended.code == 1
+
+
+@pytest.mark.parametrize(("kind", "place"), KINDS)
+def test_a_state_that_no_run_could_have_written_is_refused_in_the_terminal_and_in_the_browser(
+    kind: str, place: str, waiting: Waiting, tmp_path: Path, pollex: Pollex
+) -> None:
+    canary, store = tmp_path / "canary", waiting.copied(tmp_path)
+    PLACES[place](store, *(calls_of(canary) | damages())[kind])
+    assert is_refused(pollex("trace", waiting.run, "--state", "deduplicate", "--store", store))
+    answers = asyncio.run(pages_of(store, waiting.run))
+    assert answers[PAGES[0]].startswith("200")
+    assert "the store is damaged (a state of a run can" in answers[PAGES[0]]
+    assert "the store is damaged" in answers[PAGES[1]]
+    assert "the store is damaged" in answers["the pool"]
+    assert not {name: said for name, said in answers.items() if said.startswith("500")}
+    assert not canary.exists(), "it was run"
+
+
+@pytest.mark.parametrize("more", [("--review", "pool", "--resume"), ("--from", "{run}:deduplicate")])
+@pytest.mark.parametrize(("kind", "place"), [KINDS[0], KINDS[1], ("a pickle", "writes"), ("cut", "checkpoints")])
+def test_no_run_goes_on_from_such_a_state(
+    kind: str, place: str, more: tuple[str, ...], waiting: Waiting, tmp_path: Path, pollex: Pollex
+) -> None:
+    canary, store = tmp_path / "canary", waiting.copied(tmp_path)
+    PLACES[place](store, *(calls_of(canary) | damages())[kind])
+    words = [word.format(run=waiting.run) for word in more]
+    assert is_refused(pollex("learn", "log.jsonl", "--store", store, "--out", "again.json", *words))
+    assert not canary.exists(), "it was run"
+
+
+@pytest.mark.parametrize(
+    "metadata", [b"{", b"\xff\xfe", b"[" * 5000, b"[]", b'{"step": "x"}', b'{"step": 1e400}', b'{"parents": 1}']
+)
+def test_what_stands_beside_a_state_is_held_to_its_shape_too(
+    metadata: bytes, waiting: Waiting, tmp_path: Path, pollex: Pollex
+) -> None:
+    store = waiting.copied(tmp_path)
+    change(store, "UPDATE checkpoints SET metadata = ?", (metadata,))
+    ended = pollex("trace", waiting.run, "--state", "deduplicate", "--store", store)
+    assert (ended.code, "the store is damaged" in ended.err) == (1, True), ended.err
+
+
+@pytest.mark.parametrize("command", [*GRAPHS, "score"])
+@pytest.mark.parametrize("kind", ["a call with one value", "a pickle", "cut"])
+async def test_no_graph_goes_on_from_such_a_state(command: str, kind: str, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    with Store.open(tmp_path / "store") as store:
+        run = store.begin(command, arguments={}, fingerprint={}, versions={})
+        assert not (await state_now(store, run)).values, "its first look makes the tables"
+        with closing(sqlite3.connect(store.folder / "checkpoints.sqlite")) as database:
+            sql = "INSERT INTO checkpoints VALUES (?, '', '1', NULL, ?, ?, '{}')"
+            database.execute(sql, (run.id, *(calls_of(canary) | damages())[kind]))
+            database.commit()
+        live = Resources(store=store, run=run.id, tracer=Tracer(store, run.id))
+        for going in (state_now(store, run), states_of(store, run), carry_out(graph_of(run), live, {})):
+            with pytest.raises(StoreDamaged, match="a state of a run can't be read"):
+                await going
+        store.finish(run.id, "failed")
+    assert not canary.exists(), "it was run"
+
+
+@pytest.mark.parametrize("file", ["checkpoints.sqlite", "store.sqlite"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE VIEW other AS WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
+        "CREATE TRIGGER other AFTER DELETE ON {table} BEGIN DELETE FROM {table}; END",
+    ],
+)
+def test_views_and_triggers_of_a_stranger_are_refused(
+    sql: str, file: str, waiting: Waiting, tmp_path: Path, pollex: Pollex
+) -> None:
+    store = waiting.copied(tmp_path)
+    with closing(sqlite3.connect(store / file)) as database:
+        database.execute(sql.format(table="runs" if file == "store.sqlite" else "writes"))
+    ended = pollex("trace", waiting.run, "--state", "deduplicate", "--store", store)
+    assert (ended.code, "is no table of pollex" in ended.err) == (1, True), ended.err
+
+
+@pytest.mark.parametrize("name", ["secret", "checkpoints.sqlite", "runs/{run}/lock", "store.sqlite-wal", "senders"])
+def test_what_is_a_link_in_a_store_is_not_followed(name: str, waiting: Waiting, tmp_path: Path) -> None:
+    store, other = waiting.copied(tmp_path), tmp_path / "other"
+    other.write_text("mine")
+    other.chmod(0o644)
+    place = store / name.format(run=waiting.run)
+    shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+    place.symlink_to(other)
+    for read_only in (True, False):
+        with pytest.raises(StoreDamaged, match="it is a link, and is not followed"):
+            Store.open(store, read_only=read_only)
+    assert (other.read_text(), other.stat().st_mode & 0o777) == ("mine", 0o644)
+
+
+def test_a_run_whose_id_is_a_path_is_refused(waiting: Waiting, tmp_path: Path) -> None:
+    store = waiting.copied(tmp_path)
+    with closing(sqlite3.connect(store / "store.sqlite")) as database:
+        database.execute("UPDATE runs SET id = '../../other'")
+        database.commit()
+    with Store.open(store) as opened, pytest.raises(PollexError, match="can't be read"):
+        runs(opened)
+
+
+def test_a_folder_with_other_things_in_it_stays_everybodys(tmp_path: Path) -> None:
+    (folder := tmp_path / "shared").mkdir(mode=0o755)
+    (file := folder / "notes.txt").write_text("ours")
+    file.chmod(0o644)
+    with Store.open(folder) as store:
+        assert (store.folder / "runs").stat().st_mode & 0o777 == 0o700
+    assert [path.stat().st_mode & 0o777 for path in (folder, file, folder / "store.sqlite")] == [0o755, 0o644, 0o600]

@@ -1,0 +1,132 @@
+"""Where files are written: whole or not at all, through links that the user named, and never over a device."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pollex.errors import WrongUse
+from pollex.formats.write import require_writable, write_lines, write_rows
+from pollex.outputs import draft_of, require_output, write_text, write_whole
+
+ROWS, COLUMNS = [{"a": "1"}, {"a": "2"}], {"a": "VARCHAR"}
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "text": lambda path: write_text(path, "new"),
+    "bytes": lambda path: write_whole(path, b"new"),
+    "lines": lambda path: write_lines(path, [1, 2]),
+    "jsonl": lambda path: write_rows(path.with_suffix(".jsonl"), ROWS, COLUMNS),
+    "csv": lambda path: write_rows(path.with_suffix(".csv"), ROWS, COLUMNS),
+    "parquet": lambda path: write_rows(path.with_suffix(".parquet"), ROWS, COLUMNS),
+}
+ENDINGS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
+
+
+@pytest.fixture(params=WRITERS)
+def writing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, Callable[[], object]]]:
+    """A path to write to, and what writes there; nothing else is left behind in its folder."""
+    path = tmp_path / f"out{ENDINGS.get(request.param, '')}"
+    yield path, lambda: WRITERS[request.param](path)
+    assert not [left.name for left in tmp_path.iterdir() if left.name.startswith(".")]
+
+
+Writing = tuple[Path, Callable[[], object]]
+
+
+def test_what_a_link_leads_to_is_written_and_the_link_stays(writing: Writing, tmp_path: Path) -> None:
+    path, write = writing
+    (tmp_path / "other").mkdir()
+    (target := tmp_path / "other" / "target").write_text("old")
+    path.symlink_to(target)
+    write()
+    assert path.is_symlink()
+    assert target.read_bytes() not in (b"old", b"")
+    assert [left.name for left in target.parent.iterdir()] == ["target"]
+
+
+def test_a_link_that_leads_nowhere_yet_makes_its_target(writing: Writing, tmp_path: Path) -> None:
+    path, write = writing
+    path.symlink_to(tmp_path / "later")
+    write()
+    assert path.is_symlink()
+    assert (tmp_path / "later").stat().st_size
+
+
+def test_a_pipe_is_written_into_and_stays_one(writing: Writing) -> None:
+    path, write = writing
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    write()
+    assert os.read(reader, 1 << 16)
+    os.close(reader)
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_a_pipe_that_nobody_reads_is_told_and_does_not_hang(writing: Writing) -> None:
+    path, write = writing
+    os.mkfifo(path)
+    with pytest.raises(WrongUse, match="nobody reads from this pipe"):
+        write()
+
+
+def test_dev_null_swallows_everything_and_stays_a_device(tmp_path: Path) -> None:
+    null = tmp_path / "null"
+    null.symlink_to("/dev/null")
+    for path in (Path("/dev/null"), null):
+        require_writable(path)
+        write_text(path, "words")
+        write_lines(path, [1])
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["block", "socket", "random"])
+def test_other_devices_and_sockets_are_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if name == "socket":
+        os.mknod(path, stat.S_IFSOCK | 0o600)
+    else:
+        made = (stat.S_IFBLK, os.makedev(7, 200)) if name == "block" else (stat.S_IFCHR, os.makedev(1, 8))
+        try:
+            os.mknod(path, made[0] | 0o600, made[1])
+        except PermissionError:
+            pytest.skip("only root makes devices")
+    for refused in (lambda: require_output(path), lambda: write_text(path, "words")):
+        with pytest.raises(WrongUse, match="it is a device or a socket"):
+            refused()
+
+
+def test_what_the_user_did_not_name_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (target := tmp_path / "target").write_text("mine")
+    (path := tmp_path / "todo.jsonl").symlink_to(target)
+    for refused in (
+        lambda: write_text(path, "words", named=False),
+        lambda: write_lines(path, [1], named=False),
+        lambda: write_rows(path, ROWS, COLUMNS, named=False),
+        lambda: require_writable(path, named=False),
+    ):
+        with pytest.raises(WrongUse, match="it is a link, and is not followed"):
+            refused()
+    assert target.read_text() == "mine"
+
+
+def test_files_that_others_stand_beside_are_files(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    for path in (pipe, Path("/dev/null")):
+        with pytest.raises(WrongUse, match="it is no file"):
+            require_output(path, regular=True)
+
+
+def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
+    (one := tmp_path / "one").symlink_to(tmp_path / "two")
+    (tmp_path / "two").symlink_to(one)
+    with pytest.raises(WrongUse, match="Too many levels"):
+        require_writable(one)
+
+
+def test_nobody_can_guess_the_name_of_a_draft(tmp_path: Path) -> None:
+    with draft_of(tmp_path / "a") as first, draft_of(tmp_path / "a") as second:
+        assert first != second
+        first.write_text("1")
+        second.write_text("2")
+    assert (tmp_path / "a").read_text() == "1", "the one that ended last"
