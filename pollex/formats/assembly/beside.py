@@ -15,7 +15,7 @@ _LIKELY = re.compile(
     r"|(?<![a-z])(user|human|customer)?_?(rat(ing|ed)|scores?|votes?|(dis)?liked?s?|reactions?|helpful|nps)(?![a-z])"
 )
 _APART = re.compile(
-    r"(?<![a-z])(ids?|at|key|comments?|reasons?|text|notes?|time(stamp)?|source|stats?|counts?|n|avg|name|type|model)$"
+    r"(?<![a-z])(ids?|at|key|comments?|reasons?|text|notes?|time(stamp)?|source|stats?|counts?|n|avg|name|type|model|enabled)$"
 )
 """Ends of names of what stands beside a thumb."""
 _SAID = """

@@ -15,6 +15,7 @@ from pollex.formats.assembly.log_parts import (
     NO_FACTS,
     Addition,
     Facts,
+    LeftOut,
     Link,
     LogPart,
     Message,
@@ -148,6 +149,8 @@ class Joiner:
                 self._links[part.conversation] = part.before
             case ToolScore():
                 self._score(part, place)
+            case LeftOut():
+                self.odd.add(part.why, place)
 
     def _score(self, score: ToolScore, place: Place) -> None:
         """Keep a thumb with what was written with it, or a comment that has the name which the user gave."""
@@ -277,11 +280,18 @@ class Joiner:
         for call in self._calls.values():
             ids = named[call.trace]
             if len(ids) > 1:
-                self._two_sessions(call.trace, sorted(ids))
-                named[call.trace] = {""}
+                if not (own := self._session_of_root(call.trace)):
+                    self._two_sessions(call.trace, sorted(ids))
+                named[call.trace] = {own}
             if named[call.trace] != {""}:
                 grouped.setdefault(min(ids, default=call.trace), []).append(call)
         return grouped
+
+    def _session_of_root(self, trace: str) -> str:
+        """Return the session that the spans around all others of a trace name; empty where they name none or two."""
+        roots = [call for (of, _), call in self._calls.items() if of == trace and call.parent is None]
+        named = {call.session for call in roots if call.session}
+        return named.pop() if len(named) == 1 else ""
 
     def _two_sessions(self, trace: str, ids: Sequence[str]) -> None:
         source, line = self._places[trace]

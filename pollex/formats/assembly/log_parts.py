@@ -186,7 +186,13 @@ class ToolScore(NamedTuple):
     around: tuple[tuple[Target, str | None], ...] = ()
 
 
-LogPart = Message | ModelCall | Words | Addition | WholeTalk | Facts | Link | ToolScore
+class LeftOut(NamedTuple):
+    """What a row holds that is no part of a conversation, and why it was left out."""
+
+    why: str
+
+
+LogPart = Message | ModelCall | Words | Addition | WholeTalk | Facts | Link | ToolScore | LeftOut
 
 
 LATEST = 1e19

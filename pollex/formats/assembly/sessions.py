@@ -176,11 +176,19 @@ def _with_words(turns: Turns, known: Sequence[Turn]) -> Turns:
     for turn in turns:
         marks = _marks(turn)
         place = next((i for i, one in enumerate(left) if marks and _marks(one) == marks), None)
-        if place is not None:
+        if place is not None and found and _words(left[place]) == _words(found[-1]) != "":
+            del left[: place + 1]  # the words stand in a turn of their own
+        elif place is not None:
             turn = max(turn, left[place], key=lambda one: (len(one.content), one.size))
             del left[: place + 1]
         found.append(turn)
     return tuple(found)
+
+
+def _words(turn: Turn) -> str:
+    """Return what an assistant said beside its calls."""
+    lines = turn.content.splitlines() if turn.role == "assistant" else []
+    return "\n".join(line for line in lines if not line.startswith(CALL)).strip()
 
 
 def _marks(turn: Turn) -> list[str]:
@@ -228,8 +236,8 @@ def _depth(span: str, parents: Mapping[str, str | None]) -> int:
 
 
 def _said(call: ModelCall, spans: tuple[str, ...]) -> Said:
-    before, after = call.before or (), call.after or ()
-    history = call.history
+    before, after = _split(call.before or (), call.after or ())
+    history = call.history or before != (call.before or ())
     if after[: len(before)] == before and len(after) > len(before):
         after = after[len(before) :]
     elif before and (told := _repeated(core(before), core(after))):
@@ -237,6 +245,15 @@ def _said(call: ModelCall, spans: tuple[str, ...]) -> Said:
     answered = bool(after) or (bool(before) and before[-1].role == "assistant")
     error = "" if core(after) else call.error
     return Said(before, after if answered else (FAILED,), history, call.trace, spans, call.at, error)
+
+
+def _split(before: Turns, after: Turns) -> tuple[Turns, Turns]:
+    """Split a whole talk on one side behind its last user turn, so that its last answer came out."""
+    whole = before or after
+    last = max((index for index, turn in enumerate(whole) if turn.role == "user"), default=-1)
+    if (before and after) or last < 0 or last == len(whole) - 1:
+        return before, after
+    return whole[: last + 1], whole[last + 1 :]
 
 
 def _repeated(asked: Core, answered: Core) -> int:
@@ -258,19 +275,29 @@ def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
         return said._replace(
             after=_with_words(said.after, [turn for call in calls for turn in (*call.before, *call.after)])
         )
-    fullest = said
+    fullest, heard = said, core(said.before)
+    grown = said.history and any(role == "assistant" for role, _ in heard)
     for call in reversed(calls):
-        begin = 0 if said.history else max((i for i, turn in enumerate(call.before) if turn.role == "user"), default=0)
-        before = call.before[begin:]
-        told = core(before)
-        heard = core(said.before)
-        same = told == heard if said.history else bool(told) and told[0][1].startswith(heard[-1][1])
-        if same and len(before) >= len(said.before):
+        before = _same_talk(call.before, heard, grown=grown)
+        if before and (said.history is False or len(before) >= len(said.before)):
             if core(call.after) == core(said.after):
                 return said._replace(before=before)
             if fullest is said and any(map(_marks, before)):  # the answer was worked on after the model gave it
                 fullest = said._replace(before=before)
     return fullest
+
+
+def _same_talk(turns: Turns, heard: Core, *, grown: bool) -> Turns:
+    """Return of what went into a model what a root heard, too: all of it, or from its own turn on.
+
+    Args:
+        grown: Whether the root heard the history as well.
+    """
+    if core(turns) == heard:
+        return turns
+    last = max((index for index, turn in enumerate(turns) if turn.role == "user"), default=0)
+    told = core(turns[last:])
+    return turns[last:] if not grown and told and told[0][1].startswith(heard[-1][1]) else ()
 
 
 def core(turns: Iterable[Turn]) -> Core:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
-from pollex.formats.assembly.log_parts import Addition, Facts, LogPart, Message, ToolScore, moment
+from pollex.formats.assembly.log_parts import Addition, Facts, LeftOut, LogPart, Message, ToolScore, moment
 from pollex.formats.assembly.thumbs import NAMES, fold
 from pollex.formats.log_shapes.exports import Fields, facts, get, objects, required, text, truth, unwrap
 from pollex.formats.log_shapes.payloads import parse
@@ -26,7 +26,8 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_flowise(fields: Fields) -> Iterator[LogPart]:
-    session, key = required(fields, "sessionId", "chatId"), text(fields.get("id"))
+    session = required(fields, "sessionId", "chatId")
+    key = text(fields.get("id")) or f"{session}/{fields.get('createdDate')}/{fields.get('role')}"
     said = [text_of(str(fields.get("content") or "")), *marks_of_files(parse(fields.get("fileUploads")))]
     turn = Turn(role=role_of(fields.get("role")), content="\n".join(filter(None, said)))
     calls = [
@@ -35,6 +36,122 @@ def read_flowise(fields: Fields) -> Iterator[LogPart]:
         for turn in _tool_turns({"name": tool.get("tool"), **tool}, tool.get("toolOutput"))
     ]
     yield Message(session, key, (*calls, turn), moment(fields.get("createdDate")))
+    feedback = parse(fields.get("feedback"))
+    if isinstance(feedback, str) and feedback.strip():  # the page's file of messages has the comment alone
+        yield ToolScore("message", key, None, comment=feedback)
+
+
+BOTPRESS_WORDS = ("text", "markdown", "title", "subtitle", "body")
+BOTPRESS_FILES = ("image", "audio", "video", "file", "location")
+
+
+def read_botpress(fields: Fields) -> Iterator[LogPart]:
+    role = str(fields.get("direction")).strip().casefold()
+    words = "\n".join(_botpress_said(str(fields.get("type") or ""), unwrap(fields.get("payload"))))
+    if words and role not in ("incoming", "outgoing"):
+        yield LeftOut(f"messages whose direction is {role!r:.40} were left out")
+    elif words:
+        turn = Turn(role="user" if role == "incoming" else "assistant", content=text_of(words))
+        key, when = text(fields.get("id")), moment(fields.get("createdAt"))
+        yield Message(required(fields, "conversationId"), key, (turn,), when)
+
+
+def _botpress_said(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a message: its words, the labels of its choices, and the cards in it."""
+    if kind in BOTPRESS_FILES:
+        yield f"[{kind}]"
+    said = [str(payload[name]).strip() for name in BOTPRESS_WORDS if isinstance(payload.get(name), str)]
+    labels = [
+        str(one["label"]) for one in objects(payload.get("options") or payload.get("actions")) if one.get("label")
+    ]
+    yield from filter(None, [*said, *labels])
+    for item in objects(payload.get("items")):
+        yield from _botpress_said(str(item.get("type") or ""), unwrap(item.get("payload")) or item)
+    known = said or labels or payload.get("items") or kind in BOTPRESS_FILES
+    if kind and payload and not known:
+        yield f"[{kind}]"
+
+
+ACTIVITY_USERS = ("user", "1")
+ACTIVITY_AGENTS = ("bot", "skill", "assistant", "agent", "0")
+"""Roles of the Bot Framework, and as Copilot Studio numbers them."""
+FEEDBACK_ACTIONS = ("message/submitAction", "feedback")
+REACTIONS = {"like": "up", "dislike": "down", "liked": "up", "disliked": "down"}
+
+
+def read_bot_activity(fields: Fields) -> Iterator[LogPart]:
+    yield from _activity(fields, required(fields, "conversation.id"))
+
+
+def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
+    role = str(get(fields, "from.role") if get(fields, "from.role") is not None else "").casefold()
+    if fields.get("type") in ("message", None):
+        words = "\n".join(filter(None, [*_activity_words(fields), *_activity_files(fields)]))
+        user, agent = role in ACTIVITY_USERS, role in ACTIVITY_AGENTS
+        if words and not user and not agent:
+            yield LeftOut(f"messages whose from.role is {role or None!r:.40} were left out")
+        elif words:
+            turn = Turn(role="user" if user else "assistant", content=words)
+            said = facts(user=text(get(fields, "from.aadObjectId") or get(fields, "from.id")) if user else None)
+            yield Message(id_, text(fields.get("id")), (turn,), moment(fields.get("timestamp")), facts=said)
+    elif fields.get("type") == "invoke" and fields.get("name") in FEEDBACK_ACTIONS:
+        yield from _activity_feedback(fields, id_, unwrap(fields.get("value")))
+    elif fields.get("type") == "messageReaction":
+        for reaction in objects(fields.get("reactionsAdded")):
+            if value := REACTIONS.get(str(reaction.get("type"))):
+                yield _activity_thumb(fields, id_, value, None)
+    elif fields.get("valueType") == "CSATSurveyResponse":
+        said = unwrap(fields.get("value"))
+        if said.get("score") is not None:
+            yield ToolScore("conversation", id_, said["score"], name="csat", rating=True, comment=said.get("comment"))
+
+
+def _activity_words(fields: Fields) -> list[str]:
+    said = str(fields.get("text") or "").strip()
+    labels = [str(one["title"]) for one in objects(get(fields, "suggestedActions.actions")) if one.get("title")]
+    return [said, *(labels if not said else [])]
+
+
+def _activity_files(fields: Fields) -> list[str]:
+    """Return what stands for the attachments: of a card its words, of others their kind."""
+    found = []
+    for file in objects(fields.get("attachments")):
+        if "card" in str(file.get("contentType")):
+            found += _card_words(unwrap(file.get("content"))) or ["[card]"]
+        elif str(file.get("contentType")) != "text/html":  # the text once more
+            found += marks_of_files([file])
+    return found
+
+
+def _card_words(card: Mapping[str, Any]) -> list[str]:
+    words = [str(card[name]) for name in ("title", "subtitle", "text") if isinstance(card.get(name), str)]
+    for block in objects(card.get("body")):
+        words += _card_words(block)
+    return words
+
+
+def _activity_feedback(fields: Fields, id_: str, value: Mapping[str, Any]) -> Iterator[ToolScore]:
+    given = unwrap(value.get("actionValue")) or value
+    written = parse(given.get("feedback"))
+    comment = written.get("feedbackText") if isinstance(written, Mapping) else written
+    reaction = REACTIONS.get(str(given.get("reaction")))
+    if reaction or comment:
+        yield _activity_thumb(fields, id_, reaction, comment)
+
+
+def _activity_thumb(fields: Fields, id_: str, value: str | None, comment: object) -> ToolScore:
+    message, person = text(fields.get("replyToId")), text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
+    when = moment(fields.get("timestamp"))
+    return ToolScore("conversation", id_, value, comment=comment, person=person, at=when, message=message)
+
+
+def read_copilot_transcript(fields: Fields) -> Iterator[LogPart]:
+    """Yield the activities of a transcript, which stand as JSON text in one of its columns."""
+    row = {name.casefold(): value for name, value in fields.items()}
+    id_ = required(row, "conversationtranscriptid")
+    yield Facts(id_, facts(title=row.get("name"), bot=text(row.get("bot_conversationtranscriptid"))))
+    for activity in objects(get(row, "content.activities")):
+        yield from _activity(activity, id_)
 
 
 def _tool_turns(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
@@ -263,7 +380,13 @@ def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:
 def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
     """Yield the comments of an audit; the first author of a ticket is its requester, who speaks as the user."""
     id_, when = required(fields, "ticket_id"), fields.get("created_at")
+    person = text(fields.get("author_id")) or text(fields.get("updater_id"))
     for event in objects(fields.get("events") or fields.get("child_events")):
+        changed = {event["field_name"]: event.get("value")} if event.get("field_name") else event
+        if score := changed.get("satisfaction_score"):
+            yield from read_zendesk_rating({"score": score, "ticket_id": id_, "requester_id": person})
+        if comment := changed.get("satisfaction_comment"):
+            yield ToolScore("conversation", id_, None, comment=comment, person=person)
         if "Comment" in (event.get("type"), event.get("event_type")):
             author = text(event.get("author_id")) or text(fields.get("author_id")) or text(fields.get("updater_id"))
             for said in _zendesk_said(id_, text(event.get("id")), {"created_at": when, **event}, customer=False):
@@ -280,7 +403,8 @@ def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
 
 
 def _zendesk_said(id_: str, key: str | None, comment: Mapping[str, object], customer: bool) -> Iterator[Message]:
-    body = str(comment.get("plain_body") or "") or _without_html(comment.get("html_body") or comment.get("body"))
+    plain = comment.get("plain_body") or comment.get("body")
+    body = str(plain) if plain else _without_html(comment.get("html_body"))
     words = "\n".join(filter(None, [body.strip(), *marks_of_files(comment.get("attachments"))]))
     if words and (comment.get("public") is None or truth(comment["public"])):
         turn = Turn(role="user" if customer else "assistant", content=words)

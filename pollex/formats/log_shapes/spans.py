@@ -81,7 +81,12 @@ def call_of(
 
 
 def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    return next((found for name in names if (found := text(parse(attributes.get(name))))), None)
+    found = (text(parse(attributes.get(name))) for name in names)
+    return next((one for one in found if one and not one.startswith(SCRUBBED)), None)
+
+
+SCRUBBED = "[Scrubbed due to"
+"""What Logfire writes in place of each attribute whose name or value may be a secret, a session's id, too."""
 
 
 def messages_of(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
@@ -318,6 +323,16 @@ def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[LogPart]:
     call = call_of(trace, span, hexadecimal(field_of(fields, "parentSpanId")), begun, have, error)
     yield call._replace(beside={**have, **_of_events(fields)})
     yield from events_in(fields, trace, span, begun)
+    yield from _logfire_feedback(have, trace, call.parent or span, begun)
+
+
+def _logfire_feedback(have: Mapping[str, Any], trace: str, span: str, begun: object) -> Iterator[ToolScore]:
+    """Yield the feedback that a span below the rated one holds."""
+    name, comment = text(have.get("logfire.feedback.name")), have.get("logfire.feedback.comment")
+    if name:
+        person, around = _first(have, USER_NAMES), (("trace", trace),)
+        said = ToolScore("span", span, have.get(name), name, comment=comment, person=person, at=moment(begun))
+        yield said._replace(around=around)
 
 
 def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import PAIR, Facts, Link, LogPart, Message, ToolScore, WholeTalk, moment
 from pollex.formats.assembly.thumbs import NAMES, fold
+from pollex.formats.feedback import COMMENT_NAMES
 from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, get, objects, required, text, truth, unwrap
 from pollex.formats.log_shapes.payloads import RunSide, input_of, output_of, parse, system_of
 from pollex.formats.log_shapes.turns import role_of, turns_in, turns_of
@@ -337,16 +338,18 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
     when = moment(next((found for name in times if (found := get(fields, name))), None))
     errors = [str(task["error"]) for task in objects(fields.get("tasks")) if task.get("error")]
     error = str(fields.get("error") or next(iter(errors), ""))
-    comment = metadata.get("comment") or metadata.get("feedback_comment")
     said = facts(metadata=metadata, status=fields.get("status"), user=text(metadata.get("user_id")))
     yield WholeTalk(id_, side.turns, keys, when, error, said)
-    if comment:
-        yield ToolScore("conversation", id_, None, comment=comment)
     yield from scores_in(metadata, id_)
 
 
 def scores_in(metadata: object, conversation: str) -> Iterator[ToolScore]:
-    """Yield thumbs that an application stored in metadata, by their names."""
-    for name, value in metadata.items() if isinstance(metadata, Mapping) else ():
-        if fold(str(name)) in NAMES and isinstance(value, str | int | float) and value != "":
-            yield ToolScore("conversation", conversation, value, name=str(name))
+    """Yield thumbs that an application stored in metadata, by their names, and the comment beside them."""
+    found = unwrap(metadata)
+    comment = next((found[name] for name in COMMENT_NAMES if found.get(name)), None)
+    thumbs = {str(name): value for name, value in found.items() if fold(str(name)) in NAMES}
+    for name, value in thumbs.items():
+        if isinstance(value, str | int | float) and value != "":
+            yield ToolScore("conversation", conversation, value, name=name)
+    if comment:
+        yield ToolScore("conversation", conversation, None, comment=comment)

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pollex.formats.assembly.log_parts import Facts, LogPart, Message, ToolScore, moment
+from pollex.formats.assembly.log_parts import Facts, LeftOut, LogPart, Message, ToolScore, moment
 from pollex.formats.labels import as_number
 from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, get, has, objects, required, text, truth, unwrap
 from pollex.formats.log_shapes.payloads import parse
@@ -112,7 +112,7 @@ def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
         )
 
 
-def _message(table: Table, fields: Fields) -> Iterator[Message]:
+def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
     when = ((get(fields, name), value) for name, value in table.get("when", {}).items())
     if truth(_filled(fields, table.get("unless", ""))) or any(found not in (None, value) for found, value in when):
         return
@@ -126,6 +126,8 @@ def _message(table: Table, fields: Fields) -> Iterator[Message]:
     if users is not None:
         who = str(role).strip().casefold()
         role = "user" if who in users.split() else "assistant" if agents is None or who in agents.split() else None
+        if role is None and content and who not in table.get("silent", "").split():
+            yield LeftOut(f"messages by {who!r:.40}, neither the user's nor the assistant's, were left out")
         if role is None or not content:
             return
     above = _filled(fields, table.get("parent", ""))

@@ -21,23 +21,35 @@ _LEFT_OUT = frozenset(
         *("thinking", "redacted_thinking", "reasoning", "reasoning_content", "think", "thought", "step-start"),
         *("step-finish", "source", "citation", "citations", "agent_update", "status", "profile"),
         *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
-        *("mcp_list_tools", "summary_text", "token_budget"),
+        *("mcp_list_tools", "summary_text", "token_budget", "reasoningContent", "cachePoint"),
     )
 )
 CALLS = frozenset(
     (
         *("tool_use", "tool_call", "tool-call", "function_call", "functionCall", "server_tool_use", "mcp_call"),
         *("mcp_tool_use", "executableCode", "tool-invocation", "custom_tool_call", "computer_call"),
-        *("local_shell_call",),
+        *("local_shell_call", "toolUse"),
     )
 )
-_RESULTS = frozenset(["tool_result", "tool_call_response", "tool-result", "functionResponse", "codeExecutionResult"])
+_RESULTS = frozenset(
+    (
+        *("tool_result", "tool_call_response", "tool-result", "functionResponse", "codeExecutionResult"),
+        *("toolResult", "tool_call_result"),
+    )
+)
 _KEYED = {
     name: kind
     for kind in ("functionCall", "functionResponse", "inlineData", "fileData", "executableCode", "codeExecutionResult")
     for name in (kind, re.sub("([A-Z])", r"_\1", kind).lower())
 }
 """Kinds of parts that are told by a key that has a value, as Gemini's JSON and its Python package write them."""
+_ALONE = frozenset(
+    (
+        *("toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent", "citationsContent"),
+        *("tool_call", "tool_call_result", "reasoning", "image", "document", "video", "file"),
+    )
+)
+"""Likewise in Bedrock's messages, Strands' and Haystack's."""
 _KINDS = {
     **dict.fromkeys(("image_url", "input_image", "image-url", "image_file", "inlineData"), "image"),
     **dict.fromkeys(("input_audio", "audio_url"), "audio"),
@@ -94,6 +106,8 @@ def part_kind(part: object) -> str:
     named = next((part[name] for name in PART_KINDS if name in part), None)
     if named is None:
         named = next((kind for name, kind in _KEYED.items() if part.get(name) is not None), "text")
+    if named == "text" and part.get("text") is None:
+        named = next((name for name in part if name in _ALONE and isinstance(part[name], Mapping | list)), named)
     return named if isinstance(named, str) else ""
 
 
@@ -118,12 +132,12 @@ def tool_named(part: Mapping[str, Any], kind: str) -> str | None:
         return str(part.get("toolName"))
     inner = next((part[name] for name in _INNER if isinstance(part.get(name), Mapping)), None)
     if kind in ("tool_call", "tool-invocation") and inner is not None:
-        return str(inner.get("name", inner.get("toolName")))
+        return str(next((inner[key] for key in _TOOL_NAMES if key in inner), None))
     return kind.removeprefix("tool-") if kind.startswith("tool-") and kind not in CALLS | _RESULTS else None
 
 
-_INNER = ("tool_call", "toolInvocation")
-"""Where parts of LibreChat and of the AI SDK's fourth version keep a call together with its result."""
+_INNER = ("tool_call", "toolInvocation", "toolUse", "toolResult", "tool_call_result")
+"""Where parts of LibreChat and of the AI SDK's fourth version keep a call together with its result; others keep one."""
 
 
 def _output(part: Mapping[str, Any]) -> object:
@@ -136,12 +150,22 @@ def result_of(part: Mapping[str, Any]) -> str:
     kind = part_kind(part)
     if isinstance(inner := _keyed(part, kind), Mapping):
         return as_text(inner.get("response", inner.get("output")))
+    if kind in ("toolResult", "tool_call_result") and isinstance(part.get(kind), Mapping):
+        told = part[kind]
+        return _bedrock_result(told["content"]) if "content" in told else as_text(told.get("result"))
     if kind == "tool_call_response":
         return as_text(part.get("response", part.get("result")))
     found = _output(part)
     if isinstance(found, Mapping) and found.keys() >= {"type", "value"}:  # as the AI SDK types what a tool answered
         found = found["value"]
     return as_text(part.get("content", part.get("result")) if found is None else found)
+
+
+def _bedrock_result(parts: object) -> str:
+    """Return a result's parts as text; each is a text, JSON, or a file."""
+    listed = parts if isinstance(parts, list) else [parts]
+    told = [as_text(one["json"]) if isinstance(one, Mapping) and "json" in one else words_of(one) for one in listed]
+    return "\n".join(filter(None, told))
 
 
 def _keyed(part: Mapping[str, Any], kind: str) -> object:
@@ -207,7 +231,7 @@ def call_of(call: object) -> ToolCall:
     if not isinstance(call, Mapping):
         return ToolCall(name="", arguments=as_text(call))
     inner = next((call[name] for name in _CALLED if isinstance(call.get(name), Mapping)), call)
-    name = inner.get("name", inner.get("toolName"))
+    name = next((inner[key] for key in _TOOL_NAMES if inner.get(key) is not None), None)
     if name is None and part_kind(call) == "executableCode":
         code = _keyed(call, "executableCode")
         inner, name = code if isinstance(code, Mapping) else call, "code"
@@ -222,8 +246,9 @@ def call_of(call: object) -> ToolCall:
 
 
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "rawInput", "tool_input", "toolInput", "code", "action")
-_CALL_IDS = ("call_id", "toolCallId", "tool_call_id", "tool_use_id", "tool_id", "id")
-_RESULT_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "call_id", "tool_id")
+_TOOL_NAMES = ("name", "toolName", "tool_name")
+_CALL_IDS = ("toolUseId", "call_id", "toolCallId", "tool_call_id", "tool_use_id", "tool_id", "id")
+_RESULT_IDS = ("toolUseId", "tool_call_id", "toolCallId", "tool_use_id", "call_id", "tool_id")
 
 
 def _arguments(given: object) -> str:
@@ -238,12 +263,14 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
     inside = (*(part.get(name) for name in _INNER), _keyed(part, part_kind(part)))
     inner = next((one for one in inside if isinstance(one, Mapping)), part)
     own = inner.get("id") if inner is not part or "response" in part else None
+    if isinstance(origin := inner.get("origin"), Mapping):
+        own = origin.get("id")
     ids = (*(one.get(key) for one in (part, inner) for key in _RESULT_IDS), own)
     id_ = next((str(one) for one in ids if one), None)
     given = next((one[key] for one in (part, inner) for key in ("error", "errorText") if one.get(key)), None)
     if isinstance(given, Mapping):
         given = given.get("message") or given
-    flags = (part.get("is_error"), part.get("isError"), part.get("status") == "error")
+    flags = (part.get("is_error"), part.get("isError"), "error" in (part.get("status"), inner.get("status")))
     error = as_text(given) if given not in (None, True) else "failed" if given or True in flags else ""
     return ToolResult(id=id_, error=error) if id_ or error else None
 
@@ -297,6 +324,8 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     if message.keys() == _PLAIN and isinstance(message["role"], str) and isinstance(message["content"], str):
         return (Turn(role=role_of(message["role"]), content=text_of(message["content"])),)
     message = _unwrapped(message)
+    if _is_no_message(message):
+        return ()
     if "role" not in message and is_item(message.get("type")):
         return tuple(_item(message))
     speaker = _spoken_by(message)
@@ -325,6 +354,15 @@ def turns_in(message: object) -> tuple[Turn, ...]:
             result=result,
         ),
     )
+
+
+def _is_no_message(message: Mapping[str, Any]) -> bool:
+    """Return whether an object among messages is the definition of a tool, or takes a message away."""
+    if message.get("type") == "remove" or message.get("role") == "remove":
+        return True
+    content = message.get("content")
+    defined = content.get("function") if isinstance(content, Mapping) and content.get("type") == "function" else None
+    return message.get("role") == "tool" and isinstance(defined, Mapping) and "arguments" not in defined
 
 
 def calls_in(content: object) -> list[ToolCall]:

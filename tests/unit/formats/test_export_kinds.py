@@ -62,6 +62,10 @@ def what_is_read(kind: dict[str, Any], folder: Path) -> list[list[str]] | str:
         "ids": [talk.id for talk in logs],
         "groups": [talk.group for talk in logs],
         "metadata": [dict(talk.metadata) for talk in logs],
+        "judges": [talk.judge for talk in logs],
+        "calls": [
+            [f"{call.name} {call.arguments}".strip() for turn in talk.turns for call in turn.calls] for talk in logs
+        ],
         "signals": [dict(talk.signals) for talk in logs],
         "feedback": [[one.model_dump(mode="json", exclude_defaults=True) for one in talk.feedback] for talk in logs],
     }
