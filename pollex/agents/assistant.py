@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
+from pollex.agents.acting import acting_behind, acting_in
 from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import ToolCall, messages_of, tool_uses
 from pollex.conversations.reply_context import ReplyContext
@@ -134,6 +136,11 @@ class CallableAssistant:
     function: Callable[..., Awaitable[Any] | Any]
     name: str = "a function"
 
+    @property
+    def acts(self) -> list[str]:
+        """What of the graphs and tools that it refers to carries out tools, or can't be seen not to."""
+        return sorted({*acting_behind(self.function)})
+
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Call it; what it raises is the outcome of this reply alone."""
         try:
@@ -141,7 +148,7 @@ class CallableAssistant:
             found = await found if inspect.isawaitable(found) else found
         except PollexError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return NoReply("error", f"{type(error).__name__}: {error}"[:300])
         return reply_of(found)
 
@@ -160,7 +167,7 @@ class GraphAssistant:
 
     @property
     def acts(self) -> list[str]:
-        """Names of nodes that carry out tools, in it and in its graphs."""
+        """What of it carries out tools, or can't be seen not to."""
         return [*acting_in(self.graph)]
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
@@ -171,28 +178,32 @@ class GraphAssistant:
         more = {} if self.graph.context_schema is None else {"context": {self.configurable: request.system}}
         try:
             state = await self.graph.ainvoke(given, settings, **more)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return NoReply("error", f"{type(error).__name__}: {error}"[:300])
-        last: Any = state["messages"][-1] if state.get("messages") else None
-        called = [ToolCall(name=one["name"], arguments=json.dumps(one["args"]), id=one["id"])
-                  for one in getattr(last, "tool_calls", ())]  # fmt: skip
+        messages = state.get("messages") if isinstance(state, Mapping) else None
+        last: Any = messages[-1] if messages else None
+        try:
+            called = [call_of(one) for one in getattr(last, "tool_calls", ())]
+        except (TypeError, ValueError, RecursionError) as error:
+            return NoReply("error", f"arguments of a call are no JSON: {error}"[:300])
         text = str(last.text) if hasattr(last, "text") else last  # of content blocks, too
         return AssistantReply(str(text), tuple(called)) if called else reply_of(text)
 
 
-def acting_in(graph: Any) -> Iterator[str]:
-    """Yield the names of a graph's nodes that carry out tools, and of those in its graphs."""
-    for name, node in getattr(graph, "nodes", {}).items():
-        if any(one.__name__ == "ToolNode" for one in type(node.bound).mro()):
-            yield name
-        for inner in node.subgraphs or [node.bound]:
-            yield from acting_in(inner)
+def call_of(called: Mapping[str, Any]) -> ToolCall:
+    """Return a call of a tool of LangChain's."""
+    return ToolCall(name=called["name"], arguments=json.dumps(called["args"]), id=called["id"])
 
 
 def reply_of(found: Any) -> AssistantReply | NoReply:
     """Return a reply from what a function gave."""
-    if isinstance(found, AssistantReply | NoReply):
+    if isinstance(found, AssistantReply) and isinstance(found.text, str) and (found.calls or found.text.strip()):
+        figures = (found.cost, found.seconds)
+        fine = all(isinstance(one, int | float) and math.isfinite(one) for one in figures)
+        return found if fine else replace(found, cost=0.0, seconds=0.0)
+    if isinstance(found, NoReply):
         return found
+    found = found.text if isinstance(found, AssistantReply) else found
     if isinstance(found, str) and found.strip():
         return AssistantReply(found)
     return NoReply("error", f"no text but {type(found).__name__}" if not isinstance(found, str) else "an empty text")
@@ -242,16 +253,21 @@ def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
     Raises:
         BadInput: A line isn't an object with `key` and that value, a text.
     """
-    for number, line in enumerate(path.read_text("utf-8-sig").splitlines() if path.is_file() else [], 1):
+    lines = path.read_bytes().split(b"\n") if path.is_file() else []
+    for number, line in enumerate(lines, 1):
+        where = f"{path}:{number}"
         try:
-            row = json.loads(line) if line.strip() else None
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            row = json.loads(text) if text.strip() else None
             if row is not None:
                 if not isinstance(value := row[name], str | int | None):
                     raise TypeError(f"{name} is no text")
-                yield str(row["key"]), "" if value is None else str(value), f"{path}:{number}"
-        except (ValueError, KeyError, TypeError) as error:
+                yield str(row["key"]), "" if value is None else str(value), where
+        except UnicodeDecodeError as error:
+            raise BadInput(f"it isn't UTF-8: {error}", where=where, remedy="save the file as UTF-8") from error
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             what = f"no object with `key` and `{name}`: {error!r:.80}"
-            raise BadInput(what, where=f"{path}:{number}", remedy=f'write {{"key": …, "{name}": …}}') from error
+            raise BadInput(what, where=where, remedy=f'write {{"key": …, "{name}": …}}') from error
 
 
 async def ask_with_tools(
@@ -295,7 +311,7 @@ async def result_of(call: ToolCall, context: ReplyContext, tools: Mapping[str, C
     try:
         found = tools[call.name](**json.loads(call.arguments or "{}"))
         return str(await found if inspect.isawaitable(found) else found)
-    except (KeyError, TypeError, ValueError):
+    except (Exception, SystemExit):  # whatever the user's function does, or none has this name
         return None
 
 

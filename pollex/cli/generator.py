@@ -124,7 +124,7 @@ def type_of(one: VerbOption) -> click.ParamType[Any] | None:
     if one.kind is Path:
         return click.Path(path_type=Path, file_okay=one.name != "store", exists=one.exists)
     if one.least is not None:
-        return click.IntRange(one.least, one.most)
+        return (click.IntRange if one.kind is int else click.FloatRange)(one.least, one.most)
     return click.types.convert_type(one.kind)
 
 

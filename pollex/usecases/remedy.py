@@ -113,7 +113,19 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         default="no",
         place="setting",
     )
-    margin: float = opt("Drop of a guardrail that is to be ruled out; 0.1 if not set.", default=0.1, place="setting")
+    reply_seconds: float = opt(
+        "Seconds that a reply of a function or graph may take; 120 if not set.",
+        default=120.0,
+        place="setting",
+        least=0.1,
+    )
+    margin: float = opt(
+        "Drop of a guardrail that is to be ruled out; 0.1 if not set.",
+        default=0.1,
+        place="setting",
+        least=0.01,
+        most=0.5,
+    )
     candidates: int | None = opt(
         "Proposals; 6 if not set, 1 where there is little to choose by.",
         default=None,
@@ -123,7 +135,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     )
     finalists: int = opt("Proposals that are proven; 1 if not set.", default=1, place="setting", least=1, most=4)
     back: int = opt(
-        "Replies before the failure that are asked again; 0 if not set.", default=0, place="setting", least=0
+        "Replies before the failure that are asked again; 0 if not set.", default=0, place="setting", least=0, most=100
     )
     replies: int | None = opt(
         "Replies of each prompt to a context; 2 if not set, 3 to see whether it still fails, 1 to choose.",
@@ -141,7 +153,8 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         """Return who is asked."""
         from pollex.services.remedy.assistants import named_assistant
 
-        return replace(named_assistant(self.assistant, self.profiles, self.as_model(crew)), tools=self.tools or {})
+        asked = named_assistant(self.assistant, self.profiles, self.as_model(crew), self.reply_seconds)
+        return replace(asked, tools=self.tools or {})
 
     def exit_code(self, result: Any) -> int | None:
         """Return 4 where a change is worse, or not cleared."""

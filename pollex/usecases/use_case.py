@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -56,8 +57,8 @@ class VerbOption:
     place: Literal["argument", "option", "rare", "setting"] = "option"
     metavar: str | None = None
     env: tuple[str, ...] = ()
-    least: int | None = None
-    most: int | None = None
+    least: float | None = None
+    most: float | None = None
     parse: Callable[[Any], Any] | None = None
     typed: Any = NEEDED
     exists: bool = False
@@ -128,6 +129,17 @@ class UseCase(Generic[R_co]):
     bundle: ClassVar[str] = ""
     apart: ClassVar[bool] = False
     shown_with: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that are none, and those beyond what an option takes, at every door.
+
+        Raises:
+            WrongUse: One is.
+        """
+        for option in options_of(type(self)):
+            value = getattr(self, option.name)
+            if isinstance(value, int | float) and not isinstance(value, bool) and value != option.default:
+                require_number(option, value)
 
     def carry_out(self, crew: Crew) -> R_co:
         """Do it."""
@@ -209,6 +221,16 @@ class UseCase(Generic[R_co]):
     def data(self) -> bool:
         """Whether standard output is the data itself."""
         return False
+
+
+def require_number(option: VerbOption, value: float) -> None:
+    """Raise WrongUse where a number is infinite, none at all, or beyond what the option takes."""
+    least, most = option.least, option.most
+    if math.isfinite(value) and (least is None or value >= least) and (most is None or value <= most):
+        return
+    known = [f"at least {least:g}"] * (least is not None) + [f"at most {most:g}"] * (most is not None)
+    remedy = f"give {' and '.join(known) or 'a number'}"
+    raise WrongUse(f"{option.name} can't be {value!r:.40}", remedy=remedy, option=option.name)
 
 
 class AtTerminal(UseCase[Any]):

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -67,22 +68,29 @@ def nunjucks(text: str) -> str:
     return f"{{% raw %}}{text}{{% endraw %}}" if wanted else text
 
 
-def filled(name: str, **known: Any) -> str:
-    """Fill a template; raise TypeError where a place is filled with a text that nothing has quoted."""
+def require_quoted(value: Any) -> Any:
+    """Return what fills a place; raise TypeError where it is a text that nothing has quoted."""
+    if not isinstance(value, Quoted) and value not in ("", ","):
+        raise TypeError(f"a place that nothing quotes: {value!r:.60}")
+    return value
 
-    def only_quoted(value: Any) -> Any:
-        if not isinstance(value, Quoted) and value not in ("", ","):
-            raise TypeError(f"{name} has a place that nothing quotes: {value!r:.60}")
-        return value
 
+@cache
+def templates() -> Environment:
+    """Return the templates, with the functions that quote as filters."""
     environment = Environment(  # noqa: S701 - no page
         *("<%", "%>", "<<", ">>", "<#", "#>"),
         trim_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
-        finalize=only_quoted,
+        finalize=require_quoted,
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
     )
     environment.filters |= {"python": python, "json": quoted_json, "js": javascript, "yaml": yaml_scalar, "g": number}
-    places = known | {"unbraced": unbraced, "nunjucks": nunjucks, "comment": comment}
-    return environment.get_template(f"{name}.txt").render(places)
+    environment.globals |= {"unbraced": unbraced, "nunjucks": nunjucks, "comment": comment}
+    return environment
+
+
+def filled(name: str, **known: Any) -> str:
+    """Fill a template."""
+    return templates().get_template(f"{name}.txt").render(known)

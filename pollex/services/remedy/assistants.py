@@ -1,13 +1,12 @@
 """Who is asked, as a user names it: tables of a file, a function of theirs, or a folder of files."""
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from pollex.agents.assistant import Assistant, assistant_of
+from pollex.agents.assistant_process import SECONDS, ProcessAssistant
 from pollex.errors import WrongUse
 from pollex.services.options import ModelOptions, ModelTable, tables_in
 
@@ -47,11 +46,14 @@ class AssistantOptions:
     tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
-def named_assistant(given: Any, profiles: str | Path | None, command: ModelOptions) -> AssistantOptions:
+def named_assistant(
+    given: Any, profiles: str | Path | None, command: ModelOptions, seconds: float = SECONDS
+) -> AssistantOptions:
     """Return who is asked: `module:name`, a folder of files, an object of Python, or a table of a file of profiles.
 
     Args:
         command: Its limits and batches hold for all roles.
+        seconds: That a reply of a function or graph may take.
 
     Raises:
         BadInput: See `tables_in`.
@@ -65,19 +67,24 @@ def named_assistant(given: Any, profiles: str | Path | None, command: ModelOptio
     if given is None:
         return AssistantOptions(models=models, temperature=tables["assistant"].temperature)
     if isinstance(given, Path) or (isinstance(given, str) and ":" not in given):
-        return AssistantOptions(files=Path(given), models=models)
+        return AssistantOptions(files=folder_of_files(Path(given)), models=models)
     if not isinstance(given, str):
         return AssistantOptions(given=assistant_of(given), models=models)
     module, _, name = given.partition(":")
-    folder = str(Path.cwd())
-    sys.path.insert(0, folder)  # as `python -m` has it: the function stands in a file of the user's
-    try:
-        found: Any = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        remedy = "give MODULE:FUNCTION of a module in this folder, or a folder for todo.jsonl and replies.jsonl"
-        raise WrongUse(f"{given!r:.60} can't be imported: {error}", remedy=remedy, option="assistant") from error
-    finally:
-        sys.path.remove(folder)
-    return AssistantOptions(given=assistant_of(found), models=models)
+    if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+        what = f"{given!r:.60} is no MODULE:FUNCTION"
+        raise WrongUse(what, remedy="give shop:answer for the function answer of shop.py here", option="assistant")
+    return AssistantOptions(given=ProcessAssistant(module, name, Path.cwd(), seconds), models=models)
+
+
+def folder_of_files(path: Path) -> Path:
+    """Return the folder of `todo.jsonl` and `replies.jsonl`.
+
+    Raises:
+        WrongUse: There is a file of that name, or it is where Python's code stands.
+    """
+    if path.suffix == ".py" or (path.exists() and not path.is_dir()):
+        what = f"{str(path)!r:.60} is a file"
+        remedy = f"give {path.stem}:FUNCTION for a function of it, or a folder for todo.jsonl and replies.jsonl"
+        raise WrongUse(what, remedy=remedy, option="assistant")
+    return path.absolute()

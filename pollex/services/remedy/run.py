@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pollex.agents.assistant_process import ProcessAssistant
 from pollex.conversations.logs import Logs
 from pollex.conversations.redaction import found_in
 from pollex.errors import WrongUse
@@ -49,6 +50,28 @@ def remedy(
         BadLabels: There are too few failing contexts for a proof.
         WrongUse: The target can't be one, nobody proposes, or the set's judge has to be confirmed.
     """
+    try:
+        return prove(
+            logs, rubrics, options, assistant, out=out, reading=reading, run=run, model=model, progress=progress
+        )
+    finally:
+        if isinstance(assistant.given, ProcessAssistant):
+            assistant.given.close()
+
+
+def prove(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    options: RemedyOptions,
+    assistant: AssistantOptions,
+    *,
+    out: Path | None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> RemedyResult:
+    """Prove changes; see `remedy`."""
     if out is not None:
         edits = [str(named_file(one)[1]) for one in (*options.prompts, *options.edits)]
         require_writable(out, *files_of(logs, rubrics, edits), regular=True)
@@ -115,8 +138,10 @@ def require_no_harm(found: Gathered, given: Any) -> None:
     """Raise WrongUse where tools would act for real that nobody let act, or on personal data."""
     if found.options.live_tools == "no":
         if acts := getattr(given, "acts", ()):
-            what = f"the graph carries out tools itself ({', '.join(acts)}), and recorded turns would make them act"
-            remedy_ = "end it at its calls: they get the logged results; or let them act"
+            what = f"the assistant carries out tools itself, or nobody can see that it doesn't: {', '.join(acts)}"
+            remedy_ = (
+                "give a graph that ends at its calls, which get the logged results; or, with doubles of its tools,"
+            )
             raise WrongUse(what, remedy=remedy_, option={"live_tools": "yes"})
         return
     every = {one.conversation.id: one for contexts in found.strata.values() for one in contexts}

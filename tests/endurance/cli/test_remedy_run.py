@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 import sqlite3
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -76,8 +75,6 @@ def proving(pollex: Pollex, tmp_path: Path) -> Run:
     table_rubrics(read_table_log(tmp_path / "log.jsonl", 160)).save(tmp_path / "rubrics.json")
     for name, text in {"system.md": PROMPT, "my.diff": EDIT, "shop.py": SHOP}.items():
         (tmp_path / name).write_text(text)
-    for module in ("shop", "seen"):
-        sys.modules.pop(module, None)
     known = ("log.jsonl", "--rubrics", "rubrics.json", "--group-field", "user", "--prompt", "system.md", "--json")
 
     def run(*more: object, edit: str = "my.diff") -> Ended:
@@ -383,11 +380,11 @@ def test_limits_of_the_command_hold_for_all_roles_together_and_batches_for_each(
 
 def test_judge_and_assistant_see_no_name_of_an_arm(proving: Run, tmp_path: Path) -> None:
     (tmp_path / "seen.py").write_text(
-        "from shop import answer\nseen = []\ndef kept(messages, system):\n    seen.append((messages, system))\n"
-        "    return answer(messages, system)\n"
+        "import json\nfrom shop import answer\ndef kept(messages, system):\n"
+        "    print(json.dumps([messages, system]), file=open('seen.jsonl', 'a'))\n    return answer(messages, system)\n"
     )
     assert proving("--assistant", "seen:kept").code == 0
-    asked = sys.modules["seen"].seen
+    asked = [json.loads(line) for line in (tmp_path / "seen.jsonl").read_text().splitlines()]
     assert {system for _, system in asked} > {PROMPT, f"{PROMPT}Offer another time where one fails.\n"}
     assert not [m for messages, _ in asked for m in messages if m["role"] == "system"]
     assert all(messages[-1]["role"] in ("user", "tool") for messages, _ in asked)
@@ -423,7 +420,9 @@ def test_a_compiled_graph_is_an_assistant_in_python(proving: Run, tmp_path: Path
     graph.add_node("speak", speak)
     graph.add_edge(START, "speak")
     graph.add_edge("speak", END)
-    found = proved_in(tmp_path, assistant=graph.compile(name="shop"))
+    with pytest.raises(WrongUse, match="the code of speak"):  # nobody can see what it does
+        proved_in(tmp_path, assistant=graph.compile(name="shop"))
+    found = proved_in(tmp_path, assistant=graph.compile(name="shop"), live_tools="yes")
     assert found.verdict == "judged better"
     assert found.record["assistant"] == "graph shop"
     assert len(found.to_frame()) == 1 + len(found.edits[0].guardrails)
@@ -450,7 +449,7 @@ def test_tools_of_a_graph_act_only_where_that_is_said_and_not_on_personal_data(p
     outer.add_node("shop", shop)
     outer.add_edge(START, "shop")
     for one in (shop, outer.compile(name="outer")):
-        with pytest.raises(WrongUse, match=r"carries out tools itself \(tools\)"):
+        with pytest.raises(WrongUse, match="doesn't: the code of speak, tools"):
             proved_in(tmp_path, assistant=one)
     notes = proved_in(tmp_path, assistant=shop, live_tools="yes").record["notes"]
     assert any(note.startswith("tools of the assistant") for note in notes)
