@@ -24,6 +24,8 @@ class StageUsage:
         prompt: Tokens read, of the calls that were counted.
         completion: Tokens written, of the calls that were counted.
         uncounted: Calls sent whose tokens the endpoint didn't count.
+        prompt_estimated: Tokens read of these, estimated from the texts.
+        completion_estimated: Tokens written of these, likewise.
         apart: Whether these calls may go into batches.
         batched: Prompt and completion tokens, of these, that were charged at the price of batches.
         outcomes: How many of each kind; they sum to `asked` in a table of what was used.
@@ -35,6 +37,8 @@ class StageUsage:
     prompt: int = 0
     completion: int = 0
     uncounted: int = 0
+    prompt_estimated: int = 0
+    completion_estimated: int = 0
     apart: bool = False
     batched: tuple[int, int] = (0, 0)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -45,8 +49,17 @@ class StageUsage:
             return None
         return price.cost(self.prompt, self.completion) - price.discount * price.cost(*self.batched)
 
+    def estimated_cost(self, price: Price | None) -> float | None:
+        """Return the cost with estimates for what the endpoint didn't count; None without a price."""
+        if price is None:
+            return None
+        tokens = self.prompt + self.prompt_estimated, self.completion + self.completion_estimated
+        return price.cost(*tokens) - price.discount * price.cost(*self.batched)
+
     def __iadd__(self, other: StageUsage) -> StageUsage:
         for name in ("asked", "sent", "known", "prompt", "completion", "uncounted"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("prompt_estimated", "completion_estimated"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.batched = (self.batched[0] + other.batched[0], self.batched[1] + other.batched[1])
         self.outcomes += other.outcomes
@@ -85,13 +98,20 @@ class UsageTable:
         if outcome.model:
             self.models[outcome.model, outcome.fingerprint] += 1
 
-    def bill(self, stage: str, usage: Usage, *, by_batch: bool = False) -> None:
-        """Add the tokens of one call that is or may be charged, even without reply."""
+    def bill(self, stage: str, usage: Usage, *, estimated: Usage | None = None, by_batch: bool = False) -> None:
+        """Add the tokens of one call that is or may be charged, even without reply.
+
+        Args:
+            estimated: Tokens by the texts, for what `usage` doesn't tell.
+        """
         row = self.stage(stage)
         prompt, completion = usage.prompt or 0, usage.completion or 0
         row.uncounted += not usage.known
         row.prompt += prompt
         row.completion += completion
+        if estimated is not None:
+            row.prompt_estimated += (estimated.prompt or 0) if usage.prompt is None else 0
+            row.completion_estimated += (estimated.completion or 0) if usage.completion is None else 0
         if by_batch:
             row.batched = (row.batched[0] + prompt, row.batched[1] + completion)
 

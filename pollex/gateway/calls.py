@@ -409,6 +409,14 @@ class Reply:
         return cls(body=call.raw, **known)
 
 
+_INSTEAD: dict[Form, str] = {
+    "json_schema": "",
+    "tool": "answers are asked for by a forced tool call",
+    "json_object": "answers are asked for by JSON mode, with the schema in the prompt",
+    "text": "answers are asked for by text, with the schema in the prompt",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """The capabilities of an endpoint; others are left out of calls, and reported once. One not probed has all.
@@ -466,12 +474,13 @@ class Capabilities:
         )
 
     def missing(self) -> list[str]:
-        """Describe missing capabilities, one sentence each."""
+        """Describe missing capabilities and what is lost without them, one sentence each."""
         said = {
-            "json_schema": f"no JSON schema: answers are asked for by {self.form.replace('_', ' ')}",
-            "logprobs": "no log-probabilities of the answer's token: no distributions from a single call",
+            "json_schema": f"no JSON schema: {_INSTEAD[self.form]}; an answer in another form is asked for once more",
+            "logprobs": "no log-probabilities of the answer's token: no distributions from a single call, only the "
+            "answer itself; `--samples 5` asks five times and counts",
             "seed": "no seed: samples can't be repeated",
-            "temperature": "no temperature: the model's own is used",
+            "temperature": "no temperature: the model's own is used, and answers may differ from run to run",
             "window": "the endpoint doesn't tell its context window: it is not checked before sending",
         }
         return [sentence for name, sentence in said.items() if not getattr(self, name)]

@@ -29,6 +29,7 @@ from pollex.gateway.calls import (
     SilentlyTruncated,
     StoredCall,
     Usage,
+    estimate,
     prompt_ceiling,
     prompt_estimate,
 )
@@ -625,7 +626,11 @@ class Gateway:
         if reply.status != HTTPStatus.OK and reply.problem != "timeout":
             return
         usage = meaning.usage if isinstance(meaning, Outcome) else Usage()
-        self.used.bill(call.stage, usage)
+        estimated = None
+        if not usage.known:
+            written = estimate(meaning.text) if isinstance(meaning, Outcome) else 0
+            estimated = Usage(prompt=prompt_estimate(call.messages), completion=written)
+        self.used.bill(call.stage, usage, estimated=estimated)
         if not usage.known and self.limits.price is not None:
             usage = Usage(prompt=prompt_estimate(call.messages), completion=call.max_tokens or 0)
         self._budget.spend(usage)

@@ -299,8 +299,7 @@ def _status_inside(value: Any, told: str) -> int | None:
         number = int(code) if isinstance(code, str) and code.isdecimal() else code
         if isinstance(number, int) and not isinstance(number, bool) and 400 <= number < 600:
             return number
-    nested = value.values() if isinstance(value, list) else [value.get(name) for name in _NESTED]
-    for part in value if isinstance(value, list) else nested:
+    for part in value if isinstance(value, list) else [value.get(name) for name in _NESTED]:
         if isinstance(part, dict | list) and (status := _status_inside(part, "")) is not None:
             return status
     if _TOO_FAST.search(told):

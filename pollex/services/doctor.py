@@ -46,6 +46,7 @@ ABLE = {
     "logprobs": "log-probabilities",
     "seed": "a seed",
     "temperature": "a temperature",
+    "stream": "replies in pieces (streams) alone",
 }
 
 
@@ -125,7 +126,7 @@ class Examined:
         from pollex.gateway.probe import probe  # the client behind it takes a second to import
 
         self.capabilities = asyncio.run(probe(self.endpoint))
-        able = [said for name, said in ABLE.items() if getattr(self.capabilities, name)]
+        able = [said for name, said in ABLE.items() if name in seen(self.capabilities)]
         window = self.capabilities.window
         size = f"; a window of {window} tokens" if window else ""
         where = f"{self.capabilities.model} at {self.endpoint.shown}"
@@ -144,8 +145,20 @@ class Examined:
         return {
             "place": self.endpoint.shown,
             "capabilities": asdict(found) if found else None,
+            "seen": seen(found) if found else None,
             "switched_off": found.missing() if found else None,
         }
+
+
+def seen(found: Capabilities) -> list[str]:
+    """Return the names of what was seen: of the ways to ask in a form, the one that is used, as no other was tried."""
+    forms = {"json_schema": "json_schema", "tool": "tools", "json_object": "json_object"}
+    settings = [name for name in ("logprobs", "seed", "temperature") if getattr(found, name)]
+    return [
+        *(["stream"] if found.stream else []),
+        *(name for form, name in forms.items() if form == found.form),
+        *settings,
+    ]
 
 
 def python() -> Diagnosis:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pollex.gateway.budget import Price, StageUsage, UsageTable
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.text import Line, Rows, Told, encode, html_table
+from pollex.text import Line, Rows, Told, count, encode, html_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -91,6 +91,17 @@ class Shown(Result):
         return html_table(repr(self), names, [[row.get(name, "") for name in names] for row in rows])
 
 
+def unread_told(number: int, example: str) -> Told:
+    """Yield how many answers could not be read, with one; nothing where all were."""
+    if number:
+        shown = " ".join(example.split())
+        yield Line(
+            f"Note: {count(number, 'answer')} could not be read (unparsable), one of them: {shown}. An answer counts "
+            "where it names an option, in capitals or not; it is never translated or guessed",
+            "yellow",
+        )
+
+
 def line_of_outcomes(outcomes: Mapping[str, int]) -> str:
     """Return outcomes in a line."""
     return ", ".join(f"{number} {outcome.replace('_', ' ')}" for outcome, number in outcomes.items())
@@ -133,6 +144,7 @@ class ModelUsage:
                 "completion_tokens": row.completion,
                 "cost": row.cost(self.price),
                 "outcomes": dict(row.outcomes),
+                **_estimated_json(row, self.price),
             }
             for name, row in self.rows.items()
         }
@@ -142,11 +154,15 @@ class ModelUsage:
         costs = () if self.price is None else ("cost",)
         rows: list[tuple[object, ...]] = []
         for name, row in self.rows.items():
-            outcomes = ", ".join(f"{count} {kind}" for kind, count in sorted(row.outcomes.items()))
-            cost = row.cost(self.price)
-            spent = ("unknown" if cost is None else f"{cost:.4f}",) if costs else ()
-            rows.append((name, row.asked, row.sent, row.known, row.prompt, row.completion, *spent, outcomes))
+            outcomes = ", ".join(f"{n} {kind}" for kind, n in sorted(row.outcomes.items()))
+            spent = (_written_cost(row, self.price),) if costs else ()
+            tokens = [_written_tokens(row, name) for name in ("prompt", "completion")]
+            rows.append((name, row.asked, row.sent, row.known, *tokens, *spent, outcomes))
         yield Rows(("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes"), rows)
+        if uncounted := self.table.total.uncounted:
+            cost = "" if self.price is None else " and their cost"
+            calls = count(uncounted, "call")
+            yield f"Note: the endpoint didn't count the tokens of {calls}: they{cost} are estimated (≈)"
         if len(models := self.table.models) > 1:
             listed = ", ".join(f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items())
             yield Line(f"Note: several models answered: {listed}", "yellow")
@@ -154,6 +170,27 @@ class ModelUsage:
     def as_json(self) -> dict[str, Any]:
         """Return the fields that a result adds to its own."""
         return {"usage": self.by_stage(), "probe_calls": self.probe_calls}
+
+
+def _written_tokens(row: StageUsage, name: Literal["prompt", "completion"]) -> str:
+    counted, estimated = getattr(row, name), getattr(row, f"{name}_estimated")
+    return f"≈ {counted + estimated}" if row.uncounted else str(counted)
+
+
+def _written_cost(row: StageUsage, price: Price | None) -> str:
+    cost = row.cost(price)
+    if cost is not None:
+        return f"{cost:.4f}"
+    estimated = row.estimated_cost(price)
+    return "unknown" if estimated is None else f"≈ {estimated:.4f}"
+
+
+def _estimated_json(row: StageUsage, price: Price | None) -> dict[str, Any]:
+    """Return what is estimated of calls whose tokens the endpoint didn't count; empty where it counted all."""
+    if not row.uncounted:
+        return {}
+    tokens = {"prompt_tokens": row.prompt_estimated, "completion_tokens": row.completion_estimated}
+    return {"uncounted": row.uncounted, "estimated": tokens | {"cost": row.estimated_cost(price)}}
 
 
 def usage_by_stage(usage: ModelUsage | None) -> Told:

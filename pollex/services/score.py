@@ -37,13 +37,14 @@ from pollex.services.results import (
     Shown,
     line_of_outcomes,
     support_json,
+    unread_told,
     usage_by_stage,
 )
 from pollex.services.roles import hire_judge
 from pollex.services.runs import RunSettings, digest, kept_ids, running
 from pollex.services.scorer import BatchScorer, ScoringPool
 from pollex.services.workspace import Workspace, workspace
-from pollex.store.resume import BATCH, outcome_counts, scored_ids, scores_of
+from pollex.store.resume import BATCH, outcome_counts, scored_ids, scores_of, unread
 from pollex.store.rows import conversation_rows, rubric_rows
 from pollex.text import Told
 
@@ -58,6 +59,7 @@ class ScoreResult(Shown):
     Attributes:
         scores: In the conversations' order; None if they were written to `out`.
         outcomes: Number of conversations by outcome.
+        unread: Answers that could not be read, and why one of them.
         drift: How unlike NetSAT is spread, beside the conversations that the set was learned on; None if unknown.
         asked: Conversations that a model was asked about because their label was in doubt; None without a cascade.
     """
@@ -76,6 +78,7 @@ class ScoreResult(Shown):
     asked: int | None = None
     page: Path | None = None
     drift: Stability | None = None
+    unread: tuple[int, str] = (0, "")
 
     def records(self) -> Iterator[dict[str, Any]]:
         ids = [rubric.id for rubric in self.rubrics.rubrics]
@@ -92,6 +95,7 @@ class ScoreResult(Shown):
     def told(self) -> Told:
         """Yield what scoring came to."""
         yield line_of_outcomes(self.outcomes)
+        yield from unread_told(*self.unread)
         yield from usage_by_stage(self.usage)
         if self.asked is not None:
             yield f"The model was asked about {self.asked} of {self.n}, whose label was in doubt"
@@ -197,6 +201,7 @@ def score(
             progress.note(scores.cost(len(read)))
         if form is not None and out is not None:
             write_form(out, form, scores.each(), rubric_set, read, progress)
+        not_read = unread(opened.store, scored.run) if usage is not None else (0, "")
     return ScoreResult(
         run=scored.run,
         rubrics=rubric_set,
@@ -209,6 +214,7 @@ def score(
         bad_rows=read.bad_rows,
         usage=usage,
         asked=doubtful,
+        unread=not_read,
     )
 
 

@@ -37,10 +37,10 @@ from pollex.measures.intervals import Figure, exact_share
 from pollex.rubrics.answers import RETRYABLE, Answer
 from pollex.selection.consensus import Filtered, TauPoint, ends_of, first_runs, modes, points, sides, split_at
 from pollex.services.judge_runs import truth_of
-from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_json
+from pollex.services.results import ModelUsage, Shown, line_of_outcomes, unread_told, usage_json
 from pollex.store.folder import store_option
 from pollex.store.labels import THUMB, Opinion, opinions
-from pollex.store.resume import BATCH
+from pollex.store.resume import BATCH, unread
 from pollex.store.store import Store
 from pollex.store.votes import verdicts_of, votes_of
 from pollex.text import Rows, Told, count, encode, some_told
@@ -81,6 +81,7 @@ class JudgeResult(Shown):
         calls: Calls that a run takes of a conversation; None if no model was called.
         unused: People's answers that changed nothing, and why.
         usages: Calls, tokens and cost by model; empty if none was called.
+        unread: Why one of the answers that could not be read was none; empty where all were read.
     """
 
     columns = ("id", "rating", "decided_by", "reason", "agreement", "answered", "runs")
@@ -93,6 +94,7 @@ class JudgeResult(Shown):
     unused: tuple[str, ...] = ()
     bad_rows: tuple[BadRow, ...] = ()
     usages: tuple[tuple[str, ModelUsage], ...] = ()
+    unread: str = ""
 
     @property
     def complete(self) -> bool:
@@ -215,6 +217,7 @@ def write_verdicts(
         unused=tuple(people.unused(decided)) if people else (),
         bad_rows=bad_rows,
         usages=usages,
+        unread=unread(store, judged.run)[1] if usages else "",
     )
 
 
@@ -265,6 +268,8 @@ def _failures(found: JudgeResult, kept: str) -> Told:
         f"Note: {sum(failures.values())} of {found.asked} runs without an answer, so without a vote ({kinds}): "
         f"verdicts rest on {min(answered)} to {max(answered)} answers; why: pollex trace {found.judged.run}{kept}"
     )
+    if "unparsable" in failures:
+        yield from unread_told(failures["unparsable"], found.unread)
     # An answer that came and can't be read is paid for, and would only be read again.
     if again := sorted(failures.keys() & RETRYABLE - {"unparsable"}):
         yield f"Note: the same command with LOGS and --resume repeats the runs that ended as {', '.join(again)}"

@@ -185,6 +185,14 @@ def scored_ids(store: Store, run: str, retry_outcomes: Collection[Outcome] = RET
     return {row["conversation"] for row in rows}
 
 
+def unread(store: Store, run: str) -> tuple[int, str]:
+    """Return how many questions have an answer that could not be read, and why one of the answers could not."""
+    last = "SELECT last(outcome ORDER BY seq) AS outcome FROM answers GROUP BY conversation, question"
+    number = store.ask(run, f"SELECT count(*) AS n FROM ({last}) WHERE outcome = 'unparsable'")[0]["n"]
+    rows = store.ask(run, "SELECT detail FROM answers WHERE outcome = 'unparsable' ORDER BY seq LIMIT 1")
+    return number, rows[0]["detail"] if rows else ""
+
+
 def outcome_counts(store: Store, run: str, ids: Collection[str] | None = None) -> dict[str, int]:
     """Count conversations by outcome: these, or all."""
     rows = store.ask(

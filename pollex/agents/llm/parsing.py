@@ -44,6 +44,11 @@ def option_named(answer: Any, options: Sequence[str]) -> int | None:
     return named
 
 
+def not_an_option(answer: Any) -> str:
+    """Say that an answer names no option."""
+    return "not answered" if answer is None else f"not an option: {str(answer)[:80]!r}"
+
+
 _BOOLEANS = {True: ("yes", "true"), False: ("no", "false")}
 _AS_BOOLEAN = {word: words for words in _BOOLEANS.values() for word in words}
 _AROUND = " \t\r\n\"'`*_“”„‘’‚«»‹›「」『』()[]"

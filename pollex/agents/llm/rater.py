@@ -19,7 +19,7 @@ from typing import Literal, Self, get_args
 
 from pollex.agents.llm.asker import Asker, Role, failure, judge_id
 from pollex.agents.llm.evidence import turns_as_items
-from pollex.agents.llm.parsing import object_in, option_named
+from pollex.agents.llm.parsing import not_an_option, object_in, option_named
 from pollex.agents.llm.sampling import asker_of_run, point
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
@@ -103,8 +103,9 @@ class LlmRater(Role, Judge):
                     judge=judge,
                 )
             if not isinstance(outcome, Completed):
-                break
-        return failure(outcome, judge, question.id)
+                return failure(outcome, judge, question.id)
+        detail = not_an_option(block.value.get("answer")) if block else f"no JSON object: {outcome.text[:80]!r}"
+        return Unanswered(question_id=question.id, outcome="unparsable", detail=detail, judge=judge)
 
     def _call(self, conversation: Conversation, question: Question, described: Sequence[Item]) -> Call:
         options, evidence = texts(question), self.asker.evidence(conversation)

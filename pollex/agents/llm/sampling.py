@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pollex.agents.llm.asker import Asker, ModelClient
-from pollex.agents.llm.parsing import numbers, object_in, option_named
+from pollex.agents.llm.parsing import not_an_option, numbers, object_in, option_named
 from pollex.gateway.calls import Call, Capabilities, Completed, Outcome
 from pollex.gateway.json_in_text import CONFLICT, Block, value_spans
 from pollex.gateway.logprobs import Tokens
@@ -149,7 +149,7 @@ class Sheet:
         if value is CONFLICT:
             return "answered twice, and not alike"
         given = self.entry(place).get("answer")
-        return "not answered" if given is None else f"not an option: {str(given)[:80]!r}"
+        return not_an_option(given)
 
     def probabilities(self, place: int) -> tuple[float, ...] | None:
         """Off the answer's tokens; None where the endpoint lists no alternatives to them."""

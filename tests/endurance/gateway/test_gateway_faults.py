@@ -383,6 +383,8 @@ async def test_cost_is_unknown_and_never_nothing_where_tokens_are_not_counted(us
     assert door.used.total.uncounted == 1
     assert door.used.total.cost(Price(1.0, 1.0)) is None
     assert door.used.total.prompt > 0
+    assert door.used.total.prompt_estimated > 0
+    assert (door.used.total.estimated_cost(Price(1.0, 1.0)) or 0) > 0
 
 
 async def test_a_redirect_is_not_followed_and_a_server_that_cannot_prove_who_it_is_gets_no_conversation() -> None:

@@ -52,7 +52,7 @@ async def test_what_an_endpoint_ignores_is_found_and_told_in_sentences() -> None
         capabilities, _ = await probed({"do": "ignore", "what": [what]})
         assert (cannot(capabilities), capabilities.form) == (lost, form)
     capabilities, _ = await probed({"do": "ignore", "what": ["response_format", "logprobs"]})
-    for words in ("asked for by tool", "no log-probabilities"):
+    for words in ("a forced tool call", "no log-probabilities"):
         assert any(words in sentence for sentence in capabilities.missing())
 
 
