@@ -3,13 +3,14 @@
     python benchmarks/exchange.py --data FOLDER [--top]
 
 FOLDER holds exports of the same six conversations and `EXPECTED.json`. By file one line, with what the file lacks:
-`right`, where words and thumbs are as expected, and tool calls, images, failures, users and comments as far as the
-file has them; `lost by the tool`, where the export lacks words or thumbs; `clear error`, for exports from which nothing
-can be learned; or `wrong`, which must not be: the exit code is 1 then. `--top` reads the eight tools alone that most
-people have logs in.
+`right`, where words and thumbs are as expected, and tool calls with arguments and results, images, failures, users,
+comments and times as far as the file has them; `lost by the tool`, where the export lacks words or thumbs; `clear
+error`, for exports from which nothing can be learned; or `wrong`, which must not be: the exit code is 1 then. `--top`
+reads the eight tools alone that most people have logs in.
 """
 
 import argparse
+import itertools
 import json
 import sys
 import uuid
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pollex.conversations.conversation import Conversation
+from pollex.conversations.conversation import Conversation, tool_uses
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
@@ -34,6 +35,7 @@ Found = TypeVar("Found")
 KINDS = {"tools": "[tool call", "image": "[image]", "error": "[error]", "order": ""}
 """What may be missing beside the words, and what stands for it."""
 MARKS = ("[tool call", "[image]", "[file]", "[error]")
+BESIDE_WORDS = {"tools", "image", "error", "user", "comment", "time"}
 RATINGS = {"positive": ">=4", "negative": "<=2"}
 OPIK = (
     *("aa8cd038-298f-5ccd-a9e9-23eb1e0bc12c", "3d34c4a1-46ec-5703-b5b5-d6f96c52f456"),
@@ -114,7 +116,7 @@ PAIRS = tuple(end for end, options in OPTIONS.items() if options.get("pairs"))
 OWN = "the user and the comment: the label is a field of one's own"
 LOST: dict[str, tuple[str, str]] = {
     "anthropic/messages.jsonl": (
-        "user comment error shop-002:words",
+        "time user comment error shop-002:words",
         f"{OWN}; words before a tool call are there, too",
     ),
     "get_thread.jsonl": ("image", "images: elements need a storage client"),
@@ -123,17 +125,17 @@ LOST: dict[str, tuple[str, str]] = {
     "chatgpt-export/conversations.json": ("user tools error", "tool calls, failures; all users are one"),
     "conversation-history.json": ("user tools image", "users, tool calls, images"),
     "dify/api-messages.jsonl": ("user comment tools image", "users, comments; no tools or files were used"),
-    "dify/feedback-export.csv": ("words", "all but the rated exchange"),
-    "dify/feedback-export.json": ("words", "all but the rated exchange"),
+    "dify/feedback-export.csv": ("tools words", "all but the rated exchange"),
+    "dify/feedback-export.json": ("tools words", "all but the rated exchange"),
     "flowise/chatmessage.json": (
         "user tools image shop-005:words",
         "users, tool calls, images; failed answers look as any",
     ),
-    "gemini/contents.jsonl": ("user comment error", f"{OWN}; failures"),
+    "gemini/contents.jsonl": ("time user comment error", f"{OWN}; failures"),
     "helicone/export.jsonl": ("comment", "comments"),
     "hf/oasst2.jsonl": ("user comment tools image error", "users, comments, tool calls, images, failures"),
     "hf/oasst2-trees.jsonl": (
-        "thumb user comment tools image error",
+        "time thumb user comment tools image error",
         "as in the messages; trees have no emojis for down",
     ),
     "inspect-ai/0.3.285/shop.eval": (
@@ -159,10 +161,13 @@ LOST: dict[str, tuple[str, str]] = {
         ("user", "users: a message doesn't name them"),
     ),
     "mlflow/3.17.2/cli-get.json": ("tools", "one trace of two: the tool was called in the other"),
-    "evals/output_items.jsonl": ("words thumb comment", "all but one turn; graders are no users"),
-    "responses/conversation-items.jsonl": ("thumb comment error", "thumbs, comments, failures: items are words alone"),
+    "evals/output_items.jsonl": ("tools time words thumb comment", "all but one turn; graders are no users"),
+    "responses/conversation-items.jsonl": (
+        "time thumb comment error",
+        "thumbs, comments, failures: items are words alone",
+    ),
     "responses/responses.jsonl": ("comment", "comments: the thumb is metadata of one's own"),
-    "messages-of-one.json": ("words thumb", "the answer and the metadata stand in the completion"),
+    "messages-of-one.json": ("time words thumb", "the answer and the metadata stand in the completion"),
     "with-messages.jsonl": ("comment shop-005:words", "comments; a failure comes as a refusal"),
     **dict.fromkeys(
         ["rest-traces.json", "search_traces.jsonl", *(f"trace_{name}.json" for name in OPIK)],
@@ -178,15 +183,15 @@ LOST: dict[str, tuple[str, str]] = {
     "dataset-examples.json": ("*", "the session: every example stands alone"),
     "rasa/event-broker.jsonl": ("user comment tools image shop-005:words", "all but words; failed answers look as any"),
     "rasa/trackers.jsonl": ("user comment tools image shop-005:words", "all but words; failed answers look as any"),
-    "chats-with-votes.jsonl": ("comment", "comments: votes have none"),
-    "chats.jsonl": ("comment", "comments: votes have none"),
+    "chats-with-votes.jsonl": ("time comment", "comments: votes have none"),
+    "chats.jsonl": ("time comment", "comments: votes have none"),
     "message-table.jsonl": ("user comment", "comments and users: neither table has them"),
     "ticket-comments.csv": ("user tools image error", "tool calls, images, failures; users are numbers"),
     "tickets.jsonl": ("user tools image error", "tool calls, images, failures; users are numbers"),
     **dict.fromkeys(PAIRS, ("*", "thumbs: pairs are of one turn, and both sides of each come out")),
     **dict.fromkeys(
         ["lmsys-chat-1m.jsonl", "lmsys-chat-1m.parquet", "wildchat.jsonl", "fine-tuning/supervised.jsonl"],
-        ("thumb comment tools image error", "thumbs and all but words: the data set has none"),
+        ("time thumb comment tools image error", "thumbs and all but words: the data set has none"),
     ),
 }
 """What the files lack, of all talks or of one, and why; a star where nothing can be compared."""
@@ -273,11 +278,51 @@ def _compared(conversation: Conversation, talk: dict[str, Any]) -> Iterator[str]
         yield next(what for what, mark in KINDS.items() if _marked(expected, mark) or mark == "")
     if conversation.label.value != talk["label"]:
         yield "thumb"
-    if (conversation.metadata.get("comment") or None) != talk["comment"]:
+    if [one.comment for one in conversation.feedback if one.comment] != ([talk["comment"]] if talk["comment"] else []):
         yield "comment"
     known = (talk["user"], str(uuid.uuid5(uuid.NAMESPACE_DNS, talk["user"])))
-    if conversation.label.value != "none" and conversation.judge not in known:
+    user = conversation.judge if conversation.label.value != "none" else conversation.metadata.get("user", known[0])
+    if user not in known:
         yield "user"
+    if calls_of(conversation) != calls_expected(talk):
+        yield "tools"
+    if not _is_of_these_years(conversation.metadata.get("timestamp")):
+        yield "time"
+
+
+def calls_of(conversation: Conversation) -> list[tuple[str, str, str | None]]:
+    """The calls of tools: name, arguments, and what came back."""
+    turns = conversation.turns
+    return [
+        (use.call.name, use.call.normalized, None if use.result is None else _value(turns[use.result].content))
+        for use in tool_uses(turns)
+    ]
+
+
+def calls_expected(talk: dict[str, Any]) -> list[tuple[str, str, str | None]]:
+    """Those of a talk of EXPECTED.json, each with the result that comes next."""
+    turns = talk["turns"]
+    return [
+        (turn["tool_call"]["name"], _written(turn["tool_call"]["arguments"]), _written(after["content"]))
+        for turn, after in itertools.pairwise(turns)
+        if "tool_call" in turn
+    ]
+
+
+def _value(content: str) -> str:
+    try:
+        return _written(json.loads(content))
+    except ValueError:
+        return content
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _is_of_these_years(time: object) -> bool:
+    """Whether a conversation has a time, and no place or duration in its stead."""
+    return isinstance(time, str) and time[:4] in ("2023", "2024", "2025", "2026")
 
 
 def _marked(lines: list[Line], mark: str) -> bool:
@@ -308,7 +353,7 @@ def judge(path: Path, talks: list[dict[str, Any]], data: Path) -> Verdict:
     kinds = {one: one.partition(":")[2] for one in found}
     if more := sorted(one for one in found if what != "*" and not {one, kinds[one]} & set(lacking)):
         return Verdict("wrong", ", ".join(more))
-    beside_words = what != "*" and set(kinds.values()) <= {"tools", "image", "error", "user", "comment"}
+    beside_words = what != "*" and set(kinds.values()) <= BESIDE_WORDS
     return Verdict("right" if beside_words else "lost by the tool", why)
 
 

@@ -8,7 +8,17 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import PAIR, Facts, Link, LogPart, Message, ToolScore, WholeTalk, moment
+from pollex.formats.assembly.log_parts import (
+    PAIR,
+    Facts,
+    Link,
+    LogPart,
+    Message,
+    ToolScore,
+    WholeTalk,
+    iso_time,
+    moment,
+)
 from pollex.formats.assembly.thumbs import NAMES, fold
 from pollex.formats.feedback import COMMENT_NAMES
 from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, get, objects, required, text, truth, unwrap
@@ -137,7 +147,8 @@ def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
     error: Any = fields.get("error")
     error = error.get("message", "failed") if isinstance(error, Mapping) else error
     said = facts(metadata=unwrap(fields.get("metadata")), sample=text(fields.get("id")), epoch=fields.get("epoch"))
-    yield WholeTalk(id_, turns, at=moment(fields.get("started_at")), error=str(error or ""), facts=said)
+    when = moment(fields.get("started_at") or fields.get("date"))
+    yield WholeTalk(id_, turns, at=when, error=str(error or ""), facts=said)
     yield from _inspect_scores(fields.get("scores"), id_)
 
 
@@ -197,6 +208,8 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
         yield ToolScore("conversation", id_, truth(fields["success"]), comment=fields.get("score_explanation"))
     for name, value in _scout_scores(fields).items():
         yield ToolScore("conversation", id_, value, name=name, comment=fields.get("score_explanation"))
+    if fields.get("comment"):
+        yield ToolScore("conversation", id_, None, comment=fields["comment"])
 
 
 def _scout_scores(fields: Fields) -> dict[str, Any]:
@@ -229,7 +242,9 @@ def read_openai_completion(fields: Fields) -> Iterator[LogPart]:
         output_of({"choices": fields.get("choices")}),
     )
     turns = (before.turns if before else ()) + (after.turns if after else ())
+    created = moment(fields.get("created"))
     said = facts(metadata=metadata, user=text(metadata.get("user")), model=fields.get("model"))
+    said |= {} if created is None else {"timestamp": iso_time(created)}
     yield Message(id_, id_, turns, ANSWERED, facts=said, lacks=UNASKED)
     yield from scores_in(metadata, id_)
 
@@ -318,7 +333,8 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
 def read_openai_output_item(fields: Fields) -> Iterator[LogPart]:
     id_, sample = required(fields, "id"), unwrap(fields.get("sample"))
     turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
-    yield WholeTalk(id_, turns, facts=facts(model=sample.get("model"), item=fields.get("datasource_item")))
+    said = facts(model=sample.get("model"), item=fields.get("datasource_item"))
+    yield WholeTalk(id_, turns, at=moment(fields.get("created_at")), facts=said)
 
 
 LANGGRAPH_IDS = ("thread_id", "metadata.thread_id", "checkpoint.thread_id", "config.configurable.thread_id")
