@@ -12,6 +12,7 @@ from pollex.errors import BadInput, WrongUse, spell
 from pollex.formats.feedback import COMMENT_NAMES, TAG_NAMES, TAGS_WITHIN, WITHIN
 from pollex.formats.feedback import split_field as signal_named
 from pollex.formats.labels import EMPTY, NEITHER, THUMB_NUMBERS, Verdicts, as_number, is_usual, left_note, rating_of
+from pollex.formats.query_process import SECONDS
 from pollex.text import count
 
 OWNER_NAMES = (
@@ -299,6 +300,10 @@ Thumbs = Literal["last", "worst", "each"]
 Redact = Literal["yes", "names"]
 
 
+LONGEST_QUERY = 86_400
+"""Seconds that a query may be given at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """Options for reading logs; None stands for the usual field names.
@@ -328,6 +333,7 @@ class ReadOptions:
         redact: Put placeholders for what says who somebody is: `yes`, or `names` for names and places, too.
         labels_needed: Whether a label that can't be read is an error; else its conversation counts as not rated.
         max_turn_chars: A conversation with a longer turn is kept, and marked `too_large`.
+        query_seconds: How long a query of a database may take.
     """
 
     id_field: str | None = None
@@ -352,6 +358,7 @@ class ReadOptions:
     label_sources: str = "log"
     labels_needed: bool = True
     max_turn_chars: int = 1_000_000
+    query_seconds: int = SECONDS
 
     def __post_init__(self) -> None:
         known = {"on_duplicate": get_args(OnDuplicate), "thumbs": get_args(Thumbs), "redact": get_args(Redact)}
@@ -362,6 +369,9 @@ class ReadOptions:
                 raise WrongUse(f"{name} is {value!r:.60}", remedy=remedy, option={name: values[0]})
         if self.max_bad < 0 or self.max_turn_chars < 1:
             raise WrongUse("max_bad is negative or the turn limit below 1", remedy="give a count")
+        if not 1 <= self.query_seconds <= LONGEST_QUERY:
+            what = f"query_seconds is {self.query_seconds}"
+            raise WrongUse(what, remedy=f"give 1 to {LONGEST_QUERY}", option={"query_seconds": str(SECONDS)})
 
     def for_scores(self) -> ReadOptions:
         """Return options for what needs no labels; what the user said of labels still holds."""

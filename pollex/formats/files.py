@@ -25,6 +25,7 @@ from pollex.formats.bounds import DOCUMENT, PART, ByteLimit, Guarded, TooLong, j
 from pollex.formats.csv_rows import csv_rows
 from pollex.formats.json_rows import LogRow, json_document, json_lines
 from pollex.formats.queries import is_query, parquet_rows, sql_rows
+from pollex.formats.query_process import SECONDS
 from pollex.text import parse_json
 
 STDIN = "-"
@@ -49,18 +50,21 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def rows_of(source: str, encoding: str, longest: int | None = None) -> Iterator[LogRow | BadRow]:
+def rows_of(
+    source: str, encoding: str, longest: int | None = None, query_seconds: float = SECONDS
+) -> Iterator[LogRow | BadRow]:
     """Yield the rows of one file, in order.
 
     Args:
         longest: Characters that a text keeps in a row of JSON that is too long to be held; None: such a row is bad.
+        query_seconds: How long a query may take.
 
     Raises:
         BadInput: The file can't be opened, decoded, or trusted in any part.
         WrongUse: No such encoding.
     """
     if is_query(source):
-        yield from sql_rows(source)
+        yield from sql_rows(source, query_seconds)
         return
     try:
         with (

@@ -99,7 +99,7 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
     bad: list[BadRow] = []
     picker = None
     for name in find_files([path]):
-        for row in rows_of(name, reading.encoding):
+        for row in rows_of(name, reading.encoding, query_seconds=reading.query_seconds):
             if isinstance(row, BadRow):
                 bad.append(row)
                 continue

@@ -418,7 +418,8 @@ def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOption
     """
     options = options or ReadOptions()
     named = [sources] if isinstance(sources, str | Path) else sources
-    rows = (rows_of(source, options.encoding, options.max_turn_chars) for source in find_files(named))
+    how = (options.encoding, options.max_turn_chars, options.query_seconds)
+    rows = (rows_of(source, *how) for source in find_files(named))
     return _logs(rows, options, str(sources) if isinstance(sources, str | Path) else ", ".join(map(str, sources[:3])))
 
 

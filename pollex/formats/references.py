@@ -135,7 +135,7 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
 
 def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[LogRow | BadRow]:
     for source in find_files(sources):
-        rows = rows_of(source, options.encoding)
+        rows = rows_of(source, options.encoding, query_seconds=options.query_seconds)
         rows = map(_unguarded, rows) if str(source).lower().endswith(TABLES) else rows
         yield from rows if options.redact is None else _redacted(rows, finders_of(options.redact))
 

@@ -117,6 +117,9 @@ class Reading:
     thumbs: Literal["last", "worst", "each"] | None = reading_option(
         "Which of several thumbs on a conversation to use.", place="setting"
     )
+    query_seconds: int | None = reading_option(
+        "Seconds that a query of a database has; 60 if not set.", place="setting"
+    )
     pairs: bool | None = reading_option("Read preference data: chosen is positive, rejected negative.", place="setting")
 
     labels_needed: ClassVar[bool] = True

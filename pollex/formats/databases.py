@@ -1,0 +1,207 @@
+"""Databases that queries read: DuckDB, SQLite and PostgreSQL, each so that it can be read only.
+
+Python's own sqlite3 reads SQLite, and psycopg PostgreSQL, since DuckDB would download its readers for both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from pollex.formats.frames import as_plain
+from pollex.text import printable
+
+if TYPE_CHECKING:
+    import psycopg
+    from duckdb import DuckDBPyConnection
+    from duckdb.sqltypes import DuckDBPyType
+
+Cancels = list[Callable[[], None]]
+"""Given what ends a query at its server."""
+
+LONGEST_VALUE = 128 << 20
+"""Bytes of the longest value of SQLite: a row of more than 32 MB is refused later, anyway."""
+FETCHED = 64
+"""Rows that PostgreSQL sends at once."""
+
+HARMLESS = frozenset({
+    "random", "random_normal", "setseed", "clock_timestamp", "timeofday", "gen_random_uuid", "uuid_generate_v4",
+    "currval", "lastval", "pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
+    "pg_database_size", "pg_column_size", "pg_relation_filenode", "obj_description",
+})  # fmt: skip
+"""Functions of PostgreSQL that may give another value each time, and change nothing."""
+
+_NO_CODE = re.compile(
+    r"""'(?:[^']|'')*+'|\$(\w*)\$.*?\$\1\$|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/""",
+    re.DOTALL,
+)
+"""Texts and comments of a query."""
+_CALL = re.compile(r"""(?:"((?:[^"]|"")++)"|([^\W\d][\w$]*+))\s*+\(""")
+
+
+BATCH = 64
+"""Rows held at once."""
+
+PLAIN = frozenset({"VARCHAR", "BOOLEAN", "DOUBLE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT"})
+"""Types whose values Python has as JSON would."""
+
+
+class FailedQuery(Exception):
+    """Why a query can't be run, in a line."""
+
+    def __init__(self, said: object) -> None:
+        super().__init__(printable(" ".join(str(said).partition("\nLINE ")[0].split()), 300))
+
+
+def values_of(connection: DuckDBPyConnection, table: str, given: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table or a query in brackets, as JSON would have their values."""
+    found = connection.sql(f"SELECT * FROM {table}", params=given)  # noqa: S608 - ours, or the user's own query
+    quoted = ['"' + name.replace('"', '""') + '"' for name in found.columns]
+    plain = [_is_plain(type_) for type_ in found.types]  # dates, decimals and the like come as JSON
+    asked = [name if own else f"to_json({name})::VARCHAR" for name, own in zip(quoted, plain, strict=True)]
+    rows = connection.execute(f"SELECT {', '.join(asked)} FROM {table}", given)  # noqa: S608
+    names = found.columns
+    while batch := rows.fetchmany(BATCH):
+        for row in batch:
+            values = zip(names, row, plain, strict=True)
+            yield {name: _filled(one if own or one is None else json.loads(one)) for name, one, own in values}
+
+
+def _is_plain(type_: DuckDBPyType) -> bool:
+    if type_.id in ("list", "struct"):
+        return all(_is_plain(cast("DuckDBPyType", child)) for _, child in type_.children)
+    return str(type_) in PLAIN
+
+
+def _filled(value: Any) -> Any:
+    """Leave out what is null inside: a column of objects has the keys of all its rows."""
+    if isinstance(value, list):
+        return [_filled(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _filled(one) for name, one in value.items() if one is not None or name == "content"}
+    return None if value != value else value
+
+
+def duckdb_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, Any]]:
+    """Yield the rows that a query of a DuckDB file gives; nothing but the file is opened.
+
+    Raises:
+        FailedQuery: It can't be run.
+    """
+    import duckdb  # other databases don't need it
+
+    closed: dict[str, Any] = {
+        "enable_external_access": "false",
+        "autoinstall_known_extensions": "false",
+        "memory_limit": "600MB",
+        "threads": "1",
+        "temp_directory": "",
+        "lock_configuration": "true",
+    }
+    try:
+        if len(duckdb.extract_statements(query)) != 1:
+            raise FailedQuery("several statements")
+        with duckdb.connect(place, read_only=True, config=closed) as connection:
+            cancels.append(connection.interrupt)
+            yield from values_of(connection, f"({query}\n)", [])
+    except (duckdb.OutOfMemoryException, duckdb.InternalException) as error:
+        raise MemoryError from error
+    except duckdb.Error as error:
+        raise FailedQuery(error) from error
+
+
+def sqlite_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, Any]]:
+    """Yield the rows that a query of a SQLite file gives.
+
+    Raises:
+        FailedQuery: It can't be run.
+    """
+    address = f"{Path(place).absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
+            cancels.append(connection.interrupt)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            cursor = connection.execute(query)
+            names = [column[0] for column in cursor.description or ()]
+            for row in cursor:
+                yield _row(names, row)
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        raise FailedQuery(error) from error
+
+
+def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, Any]]:
+    """Yield the rows that a query of PostgreSQL gives: by a cursor of the server, in a transaction that only reads.
+
+    The transaction is never committed, since some functions write in it all the same.
+
+    Raises:
+        FailedQuery: It can't be run, or calls what could change something.
+    """
+    import psycopg  # an extra
+
+    address = f"postgresql:{place}" if place.startswith("//") else f"dbname={place}" if place else ""
+    try:
+        with closing(psycopg.connect(address)) as connection:
+            cancels.append(connection.cancel)
+            connection.read_only = True
+            _refuse_calls(connection, query)
+
+            # This protocol takes a single statement; a second one could end the transaction.
+            declared = connection.pgconn.exec_params(f"DECLARE pollex NO SCROLL CURSOR FOR {query}".encode(), None)
+            if declared.status != psycopg.pq.ExecStatus.COMMAND_OK:
+                raise FailedQuery(declared.error_message.decode("utf-8", "replace"))
+            while batch := (cursor := connection.execute(f"FETCH {FETCHED} FROM pollex")).fetchall():
+                names = [column.name for column in cursor.description or ()]
+                yield from (_row(names, row) for row in batch)
+            wrote = connection.execute("SELECT pg_current_xact_id_if_assigned() IS NOT NULL").fetchone()
+            if wrote and wrote[0]:
+                raise FailedQuery("it writes; nothing of that was kept")
+    except psycopg.Error as error:
+        raise FailedQuery(error) from None
+
+
+CALLED = """
+    SELECT proname FROM pg_proc AS p
+    WHERE provolatile = 'v' AND proname = ANY(%s) AND (
+        pronamespace = 'pg_catalog'::regnamespace
+        OR EXISTS (SELECT FROM pg_depend WHERE objid = p.oid AND deptype = 'e' AND classid = 'pg_proc'::regclass)
+    )
+"""
+"""Which of some functions are PostgreSQL's own or an extension's, and may do more than give a value."""
+
+
+def _refuse_calls(connection: psycopg.Connection[Any], query: str) -> None:
+    """Refuse functions that act, such as `lo_export`, which a transaction that only reads lets through."""
+    code = _NO_CODE.sub(" ", query)
+    if re.search(r'\bu&"', code, re.IGNORECASE):
+        raise FailedQuery('names by code points (U&"…") are not read')
+    names = [quoted.replace('""', '"') or plain.lower() for quoted, plain in _CALL.findall(code)]
+    found = connection.execute(CALLED, [names]).fetchall()
+    if acting := sorted({name for (name,) in found} - HARMLESS):
+        raise FailedQuery(f"it calls {', '.join(acting)}, which may change something; only reading is possible")
+
+
+Database = Callable[[str, str, Cancels], Iterator[dict[str, Any]]]
+
+DATABASES: dict[str, Database] = {"duckdb": duckdb_rows, "sqlite": sqlite_rows, "postgres": postgres_rows}
+
+
+def _row(names: list[str], values: Any) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in zip(names, values, strict=True)}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; bytes that are no text are left out."""
+    if isinstance(value, bytes | memoryview):
+        return bytes(value).decode("utf-8", "replace")
+    if isinstance(value, Decimal):
+        return float(value)
+    found = as_plain(value)
+    return found if isinstance(found, str | int | float | list | dict | None) else str(found)

@@ -1,0 +1,138 @@
+"""A query in a process of its own: how it is started, how long it has, how it ends, and what it gives.
+
+What a query does can't be bounded from within: endless rows, recursion, or one value of a gigabyte. Its process may
+take `MEMORY`, is ended after its seconds, and ends with whoever started it, however that ends.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pollex.errors import BadInput
+
+MEMORY = 1 << 30
+"""Bytes that the process may fill."""
+SPOOL = 20 << 30
+"""Bytes of rows that a query may give."""
+SECONDS = 60
+"""Seconds that a query has, where nobody says otherwise."""
+GRACE = 1.0
+"""Seconds in which it may end by itself, and tell its server so."""
+TOO_LARGE = "it takes more than 1 GB of memory"
+
+QUICKER = "ask for less of it, with a LIMIT or a condition"
+
+
+def rows_of_query(kind: str, place: str, query: str, seconds: float = SECONDS) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a query, once it has ended.
+
+    Raises:
+        BadInput: It fails, or takes too long, or too much memory.
+    """
+    where = f"{kind}:{place}"
+    with tempfile.TemporaryDirectory() as folder:
+        rows, outcome = Path(folder) / "rows", Path(folder) / "outcome"
+        request = {"kind": kind, "place": place, "query": query, "seconds": seconds}
+        request |= {"rows": str(rows), "outcome": str(outcome)}
+        _run(request, where, seconds)
+        said = json.loads(outcome.read_bytes()) if outcome.exists() else {"failed": TOO_LARGE}
+        if "failed" in said:
+            remedy = f"give one SELECT that runs there: {where}?SELECT …"
+            raise BadInput(f"the query can't be run: {said['failed']}", where=where, remedy=remedy)
+        with rows.open(encoding="utf-8") as file:
+            yield from map(json.loads, file)
+
+
+def _run(request: dict[str, Any], where: str, seconds: float) -> None:
+    """Run the process to its end.
+
+    Raises:
+        BadInput: It took too long.
+    """
+    # Without the current folder on the path: a `json.py` that lies there is nobody's to import.
+    command = [sys.executable, "-P", "-m", "pollex.formats.query_process"]
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing) as process:  # noqa: S603
+        assert process.stdin is not None
+        try:
+            with suppress(BrokenPipeError):  # it ended at once, and its outcome says why
+                process.stdin.write(json.dumps(request).encode() + b"\n")
+                process.stdin.flush()
+            process.wait(seconds + 2 * GRACE)
+        except subprocess.TimeoutExpired:
+            remedy = f"{QUICKER}, or give it longer"
+            option = {"query_seconds": str(int(10 * seconds))}
+            what = f"the query takes longer than {seconds:g} s"
+            raise BadInput(what, where=where, remedy=remedy, option=option) from None
+        finally:
+            _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the process, gently first: its end of the pipe is how it hears of it."""
+    if process.poll() is None:
+        assert process.stdin is not None
+        with suppress(OSError):
+            process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+        process.kill()
+
+
+def main() -> None:
+    """Do what standard input asks for, and write rows and outcome where it says."""
+    for number in (signal.SIGINT, signal.SIGHUP):  # whoever started it hears of them, and ends it
+        signal.signal(number, signal.SIG_IGN)
+    request = json.loads(sys.stdin.buffer.readline())
+    _limit(request["seconds"])
+    cancels: list[Callable[[], None]] = []
+    threading.Thread(target=_end_with_parent, args=[cancels], daemon=True).start()
+
+    from pollex.formats.databases import DATABASES, FailedQuery  # what opens databases
+
+    outcome: dict[str, Any]
+    try:
+        with Path(request["rows"]).open("w", encoding="utf-8") as file:
+            for row in DATABASES[request["kind"]](request["place"], request["query"], cancels):
+                file.write(json.dumps(row) + "\n")
+        outcome = {}
+    except MemoryError:
+        outcome = {"failed": TOO_LARGE}
+    except OSError as error:
+        outcome = {"failed": f"its rows can't be kept: {error.strerror or error}"}
+    except FailedQuery as failed:
+        outcome = {"failed": str(failed)}
+    Path(request["outcome"]).write_text(json.dumps(outcome), encoding="utf-8")
+    os._exit(0)  # without waiting for what a database does at its end
+
+
+def _limit(seconds: float) -> None:
+    """Bound memory, files and time of this process by the system."""
+    import resource  # Windows has none, and no databases there
+
+    for limit, most in ((resource.RLIMIT_DATA, MEMORY), (resource.RLIMIT_FSIZE, SPOOL), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(limit)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(limit, (most, hard))
+    signal.setitimer(signal.ITIMER_REAL, seconds + 4 * GRACE)  # which ends it, whatever it does
+
+
+def _end_with_parent(cancels: list[Callable[[], None]]) -> None:
+    """Wait for the end of standard input, cancel what a server does for this process, and end."""
+    sys.stdin.buffer.read()
+    for cancel in cancels:
+        with suppress(Exception):
+            cancel()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
