@@ -26,6 +26,7 @@ from pollex.calibration.models import model_named, name_of
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.outputs import write_whole
+from pollex.text import read_content, read_lines
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
@@ -197,7 +198,7 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
     """Return the facts of a calibrator, its arrays, and its file for messages."""
     file = path / JSON_NAME if path.is_dir() else path
     try:
-        facts = json.loads(file.read_text(encoding="utf-8"))
+        facts = json.loads(read_lines(file))
     except OSError as error:
         remedy = "name the folder that `pollex calibrate fit --out` wrote"
         raise BadCalibrator(
@@ -211,7 +212,7 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
     if not isinstance(name, str) or Path(name).name != name:
         raise BadCalibrator(f"its arrays' file is called {name!r:.60}", where=str(file), remedy=REMEDY)
     try:
-        arrays = (file.parent / name).read_bytes()
+        arrays = read_content(file.parent / name)
     except OSError as error:
         remedy = f"put {name} beside it again, or {REMEDY}"
         raise BadCalibrator(

@@ -1,7 +1,11 @@
 """Untrusted text on a terminal."""
 
+import errno
+import io
 import json
+import os
 import re
+import stat
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -71,6 +75,32 @@ NAMED = "use letters, digits and marks, as in gpt-5, learn-1 or org/model:free; 
 def is_name(name: str) -> bool:
     """Return whether a text can be the name of a model, a run or a rubric, in our files and in other tools'."""
     return len(name) <= _LONGEST_NAME and bool(_NAME.fullmatch(name))
+
+
+LARGEST_FILE = 256 << 20
+"""Bytes of a file that is read whole: settings, prompts, rubrics, answers of people."""
+
+
+def read_content(path: str | Path) -> bytes:
+    """Return what a file of the user holds, which is read whole.
+
+    Raises:
+        OSError: It can't be read, never ends (a pipe, a device), or is larger than `LARGEST_FILE`.
+    """
+    opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe would wait for who writes into it
+    with os.fdopen(opened, "rb") as file:
+        about = os.fstat(opened)
+        if not stat.S_ISREG(about.st_mode) or str(Path(path).resolve()).startswith(("/dev/", "/proc/", "/sys/")):
+            raise OSError(errno.EINVAL, "a pipe or a device, and no file")
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise OSError(errno.EFBIG, f"larger than {LARGEST_FILE >> 20} MB")
+    return content
+
+
+def read_lines(path: str | Path) -> str:
+    """Return the text of such a file, whose lines end as Python has them. Raises as `read_content`, or UnicodeError."""
+    return io.TextIOWrapper(io.BytesIO(read_content(path)), "utf-8-sig").read()
 
 
 def is_text(name: str | Path) -> bool:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic.fields import FieldInfo
 
 from pollex.errors import UNREADABLE, WrongUse
-from pollex.text import parse_toml
+from pollex.text import parse_toml, read_content, read_lines
 
 NEUTRAL = Path(__file__).with_name("neutral.toml")
 REMEDY = "correct it; `pollex domain new` writes a complete one"
@@ -62,7 +62,7 @@ class DomainProfile(BaseModel):
             WrongUse: The file can't be read, isn't TOML, or misses fields; all of them are named.
         """
         try:
-            return cls.parse(Path(path).read_text(encoding="utf-8-sig"), where=str(path))
+            return cls.parse(read_lines(path), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
             what = f"the domain profile can't be read: {error}"
             raise WrongUse(what, where=str(path), remedy=UNREADABLE) from error
@@ -118,7 +118,7 @@ def log_of(rubrics: object) -> dict[str, Any]:
     """Return the table `[log]` of the profile in a rubric set or its file; empty where nothing is said or read."""
     if isinstance(rubrics, str | Path):
         try:
-            rubrics = json.loads(Path(rubrics).read_bytes())["domain"]
+            rubrics = json.loads(read_content(rubrics))["domain"]
         except (OSError, ValueError, TypeError, KeyError, RecursionError):  # whoever loads the set says what is wrong
             return {}
         return rubrics.get("log") or {} if isinstance(rubrics, dict) else {}

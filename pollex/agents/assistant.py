@@ -19,6 +19,7 @@ from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.thoughts import without_thoughts
 from pollex.outputs import write_text
+from pollex.text import read_content
 
 ROUNDS = 8
 """Calls of recorded tools in a row, after which a continuation counts as diverged."""
@@ -253,7 +254,7 @@ def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
     Raises:
         BadInput: A line isn't an object with `key` and that value, a text.
     """
-    lines = path.read_bytes().split(b"\n") if path.is_file() else []
+    lines = read_content(path).split(b"\n") if path.is_file() else []
     for number, line in enumerate(lines, 1):
         where = f"{path}:{number}"
         try:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pollex.errors import UNREADABLE, BadInput, WrongUse
 from pollex.prompts import questionnaires
 from pollex.rubrics.answers import Option, Question
-from pollex.text import parse_toml
+from pollex.text import parse_toml, read_lines
 
 HOME = Path(questionnaires.__file__).parent
 PAPER = "llm-rubric"
@@ -59,7 +59,7 @@ def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
     """
     path = bundled_questionnaire(str(name)) or Path(name)
     try:
-        return questions_in(path.read_text(encoding="utf-8-sig"), str(path))
+        return questions_in(read_lines(path), str(path))
     except FileNotFoundError:
         remedy = f"name a file, or {PAPER}, which is bundled"
         raise WrongUse("no such questionnaire", where=str(name), remedy=remedy, option="questionnaire") from None

@@ -6,7 +6,7 @@ from typing import Any
 
 from pollex.agents.llm.simulator import Persona, Topic
 from pollex.errors import UNREADABLE, BadInput
-from pollex.text import parse_toml
+from pollex.text import parse_toml, read_lines
 
 ANYBODY = Persona("anybody", "An ordinary person.")
 DOCUMENTS = (".md", ".txt", ".rst")
@@ -20,7 +20,7 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
         BadInput: The file can't be read, has no topic, or has one without `id` or `text`, or an id twice.
     """
     try:
-        found = parse_toml(path.read_text("utf-8-sig"))
+        found = parse_toml(read_lines(path))
     except (OSError, ValueError) as error:
         raise BadInput(f"the topics can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
     topics = [
@@ -46,7 +46,7 @@ def read_documents(folder: Path | None) -> dict[str, str]:
     if not files:
         raise BadInput("no documents", where=str(folder), remedy=f"put files that end in {', '.join(DOCUMENTS)} there")
     try:
-        return {file.relative_to(folder).as_posix(): file.read_text("utf-8-sig") for file in files}
+        return {file.relative_to(folder).as_posix(): read_lines(file) for file in files}
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"a document can't be read: {error}", where=str(folder), remedy=UNREADABLE) from error
 

@@ -13,7 +13,7 @@ from pollex.rubrics.answers import Answer
 from pollex.store.resume import BATCH
 from pollex.store.store import Store
 from pollex.store.votes import votes_of
-from pollex.text import parse_json
+from pollex.text import parse_json, read_lines
 
 COLUMNS = {
     "id": "VARCHAR",
@@ -177,7 +177,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
     Lines end only at line feeds: `splitlines` would also split within a text, at U+2028 for example.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        lines = read_lines(path).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"the answers can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
     for number, line in enumerate(lines, 1):

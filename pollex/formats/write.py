@@ -24,7 +24,7 @@ from pollex.outputs import STDOUT, draft_of, require_output
 from pollex.store.columns import Arrays, arrays_of
 from pollex.store.database import BACKUP
 from pollex.store.database import FILE as DATABASE
-from pollex.store.folder import SECRET
+from pollex.store.folder import SECRET, path_in_text
 
 GROUP = 4096
 """Rows that DuckDB holds before it writes them: one with answers takes some 10 kB."""
@@ -177,7 +177,7 @@ def arrays_out(path: Path, columns: Mapping[str, str]) -> Iterator[Callable[[Map
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
-        tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".") as folder,
+        tempfile.TemporaryDirectory(dir=path_in_text(path.absolute().parent), prefix=".") as folder,
         duckdb.connect(config={"threads": 1}) as database,
     ):
         types = ", ".join(f"{_name(name)} {type_}" for name, type_ in columns.items())
@@ -198,7 +198,8 @@ def arrays_out(path: Path, columns: Mapping[str, str]) -> Iterator[Callable[[Map
         with draft_of(path) as draft:
             # Folders named like `id=1` would take the columns' place.
             files = f"{glob.escape(folder)}/*.parquet"
-            write("FROM read_parquet(?, hive_partitioning = false)", draft, [files])
+            place = path_in_text(draft.absolute().parent) / draft.name
+            write("FROM read_parquet(?, hive_partitioning = false)", place, [files])
 
 
 _STRUCTS = re.compile(r"STRUCT\((.*)\)\[\]", re.DOTALL)

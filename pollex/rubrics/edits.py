@@ -11,7 +11,7 @@ from pollex.prompts import rubric_sets
 from pollex.prompts.domain import toml_value
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import PERSON, Polarity, Rubric, content_id
-from pollex.text import parse_toml, printable
+from pollex.text import parse_toml, printable, read_lines
 
 HOME = Path(rubric_sets.__file__).parent
 Parsed = TypeVar("Parsed", bound=BaseModel)
@@ -60,7 +60,7 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
 
 def _parsed(kind: type[Parsed], path: Path, where: str, remedy: str, missing: str = "") -> Parsed:
     try:
-        return kind.model_validate(parse_toml(path.read_text(encoding="utf-8-sig")))
+        return kind.model_validate(parse_toml(read_lines(path)))
     except (OSError, UnicodeDecodeError) as error:
         if missing and isinstance(error, FileNotFoundError):
             raise BadRubrics("there is no such file", where=where, remedy=missing) from None

@@ -38,7 +38,7 @@ from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.worth import Reach
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import Calibration, GuaranteedWindow, Window
-from pollex.text import NAMED, html_table, is_name, object_of, writable
+from pollex.text import NAMED, html_table, is_name, object_of, read_content, read_lines, writable
 
 DIGITS = 8
 """Of the hash, in the file's name."""
@@ -69,7 +69,7 @@ def arrays_beside(path: Path, facts: Mapping[str, Any]) -> bytes:
     """
     place = place_of(path, facts)
     try:
-        arrays = place.read_bytes()
+        arrays = read_content(place)
     except OSError as error:
         raise BadCalibrator(
             f"the arrays of {path.name} can't be read: {error.strerror}",
@@ -184,7 +184,7 @@ class RubricSet(Record):
             BadCalibrator: The arrays aren't there, or are not the ones that were written with it.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
+            text = read_lines(path)
             stored = writable(json.loads(text, object_pairs_hook=object_of))
         except FileNotFoundError:
             raise BadRubrics("there is no such file", where=str(path), remedy="`pollex learn` writes one") from None

@@ -14,6 +14,7 @@ from typing import Any
 from pollex.errors import PollexError
 from pollex.outputs import write_whole
 from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.store.folder import path_in_text
 from pollex.store.forgetting import ABOUT, ToForget
 from pollex.store.fragments import FORGOTTEN
 
@@ -212,7 +213,7 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
 
     with duckdb.connect(config={"threads": 1}) as database:
         source = "read_parquet(?, hive_partitioning = false)"
-        described = database.execute(f"DESCRIBE SELECT * FROM {source}", [str(path)]).fetchall()  # noqa: S608 - ours
+        described = database.execute(f"DESCRIBE SELECT * FROM {source}", [str(path_in_text(path))]).fetchall()  # noqa: S608 - ours
         types = {row[0]: row[1] for row in described}
         changed = False
 
@@ -221,7 +222,7 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
         draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # as in `outputs`
         try:
             with lines.open("w", encoding="utf-8", errors="replace") as file:
-                rows = database.execute(f"SELECT to_json(r)::VARCHAR FROM {source} AS r", [str(path)])  # noqa: S608
+                rows = database.execute(f"SELECT to_json(r)::VARCHAR FROM {source} AS r", [str(path_in_text(path))])  # noqa: S608
                 for line in _lines_of(rows):
                     kept = _json_line_without(line, target)
                     changed |= kept != line
@@ -230,10 +231,9 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
                 return None
             columns = ", ".join(f"{_quoted(name)}: {_quoted(type_)}" for name, type_ in types.items())
             read = f"read_json(?, format = 'newline_delimited', columns = {{{columns}}})"
-            database.execute(
-                f"COPY (SELECT * FROM {read}) TO {_quoted(str(draft))} (FORMAT parquet)",  # noqa: S608
-                [str(lines)],
-            )
+            folder = path_in_text(path.parent)
+            copy = f"COPY (SELECT * FROM {read}) TO {_quoted(str(folder / draft.name))} (FORMAT parquet)"  # noqa: S608
+            database.execute(copy, [str(folder / lines.name)])
             return draft.read_bytes()
         finally:
             lines.unlink(missing_ok=True)

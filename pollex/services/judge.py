@@ -39,6 +39,7 @@ from pollex.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import conversations_of, find_run
 from pollex.store.spans import Tracer
+from pollex.text import read_lines
 
 HOW_IT_WENT = re.compile(
     r"\b(?:w[eo]nt|well|good|bad|(?:un|dis)?satisf\w*|(?:un)?happy|pleased|help\w*|(?:un)?solv\w*|(?:un|re)solv\w*|complet\w*"
@@ -128,7 +129,7 @@ class JudgeOptions:
         if self.instructions is None:
             return ""
         try:
-            return self.instructions.read_text(encoding="utf-8-sig")
+            return read_lines(self.instructions)
         except (OSError, UnicodeDecodeError) as error:
             what = f"the instructions can't be read: {error}"
             raise BadInput(what, where=str(self.instructions), remedy=UNREADABLE) from error

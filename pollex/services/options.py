@@ -20,7 +20,7 @@ from pollex.gateway.budget import Limits, Price
 from pollex.gateway.endpoint import OPENAI, Endpoint, refuse_no_address
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.store.folder import STORE
-from pollex.text import parse_toml
+from pollex.text import parse_toml, read_lines
 
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
@@ -168,7 +168,7 @@ def tables_in(path: Path, kind: type[T], mend: str, names: Collection[str] = ())
         BadInput: It can't be read, or something in it is missing or wrong.
     """
     try:
-        tables = parse_toml(path.read_text(encoding="utf-8-sig"))
+        tables = parse_toml(read_lines(path))
         wanted = {name: table for name, table in tables.items() if not names or name in names}
         return TypeAdapter(dict[str, kind]).validate_python(wanted)  # type: ignore[valid-type]
     except (OSError, UnicodeDecodeError) as error:

@@ -13,6 +13,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import weakref
 from collections import Counter
@@ -22,6 +23,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
+from multiprocessing.util import Finalize
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -416,6 +418,14 @@ def begin(scorer: BatchScorer) -> None:
     gc.freeze()
     gc.set_threshold(COLLECTED_AFTER)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    # What is frozen is never freed, and libraries in C++ would tell of each object of theirs at the end.
+    Finalize(None, _end_at_once, exitpriority=-1000)
+
+
+def _end_at_once() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _end_with_parent() -> None:

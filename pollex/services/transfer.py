@@ -18,7 +18,7 @@ from pollex.gateway.endpoint import refuse_no_address
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
 from pollex.services.results import Result
-from pollex.text import Told
+from pollex.text import Told, read_lines
 
 if TYPE_CHECKING:
     import httpx2
@@ -304,7 +304,7 @@ def push(file: Path, *, to: str, progress: Progress, environment: Mapping[str, s
 
 def _requests(file: Path) -> Any:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_lines(file)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"can't be read: {error}", where=str(file), remedy="check the path") from None
     try:

@@ -20,7 +20,7 @@ import duckdb
 import numpy as np
 
 from pollex.errors import PollexError
-from pollex.store.folder import error_of_store, make_private, no_memory, no_room, not_writable
+from pollex.store.folder import error_of_store, make_private, no_memory, no_room, not_writable, path_in_text
 from pollex.store.tables import AnswerRow, ColumnRow, ConversationRow, ScoreRow, TextRow, damaged
 
 RUNS, TEXTS = "runs", "texts"
@@ -82,7 +82,7 @@ class Columns:
     """The Parquet files of a store's folder. Any thread may use them."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder.absolute()
+        self._folder = path_in_text(folder)
         self._opened: duckdb.DuckDBPyConnection | None = None
 
     def write(self, rows: RowBlock) -> None:
@@ -309,7 +309,9 @@ def reason_unreadable(part: Path) -> str:
     """Return why a Parquet file can't be read; empty where it can."""
     try:
         with duckdb.connect(":memory:") as connection:
-            connection.execute("SELECT bit_xor(hash(t)) FROM read_parquet(?) AS t", [[str(part)]]).fetchall()
+            connection.execute(
+                "SELECT bit_xor(hash(t)) FROM read_parquet(?) AS t", [[str(path_in_text(part))]]
+            ).fetchall()
     except duckdb.OutOfMemoryException:
         return ""  # which says nothing of the file
     except duckdb.Error as failure:

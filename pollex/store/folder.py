@@ -7,10 +7,13 @@ import os
 import secrets
 import shlex
 import stat
+import tempfile
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from pollex.errors import PollexError, StoreDamaged, StoreFull, WrongUse
+from pollex.text import is_text
 
 STORE = ".pollex"
 """Where commands look when no store is named."""
@@ -61,6 +64,21 @@ def require_own_files(folder: Path) -> None:
                 require_own_files(Path(entry.path))
             elif not entry.is_file(follow_symlinks=False):
                 require_own(Path(entry.path))
+
+
+@cache
+def _links() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="pollex-")  # which is removed when the process ends
+
+
+@cache
+def path_in_text(path: Path) -> Path:
+    """Return an absolute path that DuckDB takes: where a name on the way is no UTF-8, a link to it."""
+    if is_text(path.absolute()):
+        return path.absolute()
+    link = Path(_links().name) / f"{secrets.token_hex(8)}{path.suffix if is_text(path.suffix) else ''}"
+    link.symlink_to(path.absolute())
+    return link
 
 
 def make_private(folder: Path) -> None:

@@ -98,7 +98,7 @@ def renew_outputs(store: Store, before: list[str], paths: dict[str, str]) -> Non
         paths: The run of each file, by where it lies now.
     """
     rows = [_row(_output(path, run, store.folder.resolve())) for path, run in paths.items()]
-    store.transact(lambda connection: _replace(connection, [*before, *paths], rows))
+    store.transact(lambda connection: _replace(connection, [*before, *(row.id for row in rows)], rows))
 
 
 def digest_of_file(path: Path) -> str:

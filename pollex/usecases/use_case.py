@@ -21,6 +21,28 @@ if TYPE_CHECKING:
     from pollex.services.plan import CallPlan
     from pollex.services.results import Result
 
+BOUNDS: Mapping[str, tuple[float, float]] = {
+    "back": (0, 100),
+    "batch": (1, 10**6),
+    "concurrency": (1, 10**4),
+    "count": (1, 10**6),
+    "finetuning": (0, 10**4),
+    "h1": (1, 4096),
+    "h2": (1, 4096),
+    "others": (2, 10**5),
+    "people": (0, 10**5),
+    "pretraining": (0, 10**4),
+    "query_seconds": (1, 86_400),
+    "replies": (1, 100),
+    "runs": (1, 1000),
+    "samples": (1, 1000),
+    "seeds": (1, 100),
+    "tried": (20, 10**5),
+    "turns": (1, 1000),
+    "workers": (1, 1024),
+}
+"""Numbers that say how much is done, by name, and what they may be: more would never end, or take all memory."""
+
 T = TypeVar("T")
 R_co = TypeVar("R_co", bound="Result", covariant=True)
 
@@ -85,6 +107,7 @@ def options_of(kind: type) -> Iterator[VerbOption]:
         inner = written[2]
         words = tuple(re.findall(r"'([^']+)'", inner)) or TYPES.get(inner, str)
         many = found.many or (bool(written[1]) and found.parse is None)
+        least, most = BOUNDS.get(one.name, (None, None)) if words in (int, float) else (None, None)
         yield VerbOption(
             **vars(found)
             | {
@@ -92,6 +115,8 @@ def options_of(kind: type) -> Iterator[VerbOption]:
                 "kind": words,
                 "many": many,
                 "default": NEEDED if one.default is MISSING else one.default,
+                "least": least if found.least is None else found.least,
+                "most": most if found.most is None else found.most,
             }
         )
 

@@ -26,7 +26,7 @@ from pollex.rubrics.answers import Unanswered
 from pollex.services.options import ModelOptions
 from pollex.store.store import Store
 from pollex.store.tables import StudyRow, TalkTurnRow, now, unpack
-from pollex.text import parse_toml
+from pollex.text import parse_toml, read_lines
 from pollex.web.faults import Fault, NotThere
 from pollex.web.profiles import Speaker
 from pollex.web.questions import of_toml
@@ -120,11 +120,11 @@ def read_study(path: Path) -> Study:
         BadInput: It can't be read, or something in it is missing or wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_lines(path)
         tables = parse_toml(text)
         named = tables.pop("questionnaire", None)
         questions = path if named is None else bundled_questionnaire(named) or path.parent / named
-        asked = of_toml(text if questions == path else questions.read_text(encoding="utf-8-sig"))
+        asked = of_toml(text if questions == path else read_lines(questions))
         if len(text.encode()) > LARGEST:
             raise BadInput("the study is over 64 kB", where=str(path), remedy="shorten it")
         rest = {name: value for name, value in tables.items() if name not in ("question", MAIN)}

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pollex.errors import WrongUse
 from pollex.prompts.domain import Text, complaint
 from pollex.prompts.prompt import Prompt, parse
-from pollex.text import parse_toml
+from pollex.text import parse_toml, read_lines
 
 HOME = Path(__file__).parent
 DEFAULT = "chinese"
@@ -134,7 +134,7 @@ class ReferencingProfile(_Part):
         """
         file = HOME / f"{path}.toml" if str(path) in bundled_profiles() else Path(path)
         try:
-            return cls.parse(file.read_text(encoding="utf-8-sig"), where=str(path))
+            return cls.parse(read_lines(file), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
             remedy = f"give a TOML file, or one of {', '.join(bundled_profiles())}"
             raise WrongUse(f"the profile can't be read: {error}", where=str(path), remedy=remedy) from error

@@ -11,6 +11,7 @@ import yaml
 from pollex.errors import UNREADABLE, BadRubrics
 from pollex.rubrics.edits import bundled_sets, read_rubrics
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
+from pollex.text import read_content
 
 LARGEST = 1_000_000
 """Bytes of a file of rubrics, and parts and characters of it with its aliases written out."""
@@ -50,8 +51,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
 
 
 def _stored(path: Path) -> Any:
-    with path.open("rb") as file:
-        content = file.read(LARGEST + 1)
+    content = read_content(path)
     text = content.decode("utf-8-sig") if len(content) <= LARGEST else ""
     node = yaml.compose(text, yaml.SafeLoader)
     if len(content) > LARGEST or (node is not None and _written_out(node, {}) > LARGEST):

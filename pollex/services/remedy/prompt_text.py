@@ -14,6 +14,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.reply_context import ReplyContext
 from pollex.errors import UNREADABLE, BadInput, WrongUse
 from pollex.rubrics.rubric import Rubric
+from pollex.text import read_lines
 
 KEEP = re.compile(r"<!--\s*keep\s*-->")
 PLACE = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}|\{([^\W\d]\w*)\}")
@@ -78,22 +79,37 @@ class PromptText:
             inside ^= bool(marks % 2)
         return tuple(found)
 
-    @cached_property
-    def _form(self) -> re.Pattern[str]:
-        """What a logged prompt made from this template looks like."""
-        text, parts, end, named = self.text.strip(), [], 0, set[str]()
-        for match in PLACE.finditer(text):
-            name = match[1] or match[2]
-            parts.append(re.escape(text[end : match.start()]))
-            parts.append(f"(?P={name})" if name in named else f"(?P<{name}>.*?)")
-            named.add(name)
-            end = match.end()
-        return re.compile("".join([*parts, re.escape(text[end:])]), re.DOTALL)
-
     def values_in(self, logged: str) -> dict[str, str] | None:
-        """Return the values with which the logged system turn was made from this template; None if it wasn't."""
-        found = self._form.fullmatch(logged.strip())
-        return None if found is None else {name: value or "" for name, value in found.groupdict().items()}
+        """Return the values with which the logged system turn was made from this template; None if it wasn't.
+
+        Each value ends where the text after its place stands first, so that a long turn is read once. Where a place
+        comes again, the text between is looked for with the value that it had.
+        """
+        said, text = logged.strip(), self.text.strip()
+        places = list(PLACE.finditer(text))
+        if not places:
+            return {} if said == text else None
+        starts = [*(place.start() for place in places), len(text)]
+        after = [text[place.end() : start] for place, start in zip(places, starts[1:], strict=True)]
+        before = text[: starts[0]]
+        if not said.startswith(before):
+            return None
+
+        values: dict[str, str] = {}
+        at = len(before)
+        for number, (place, then) in enumerate(zip(places, after, strict=True)):
+            name, last = place[1] or place[2], number == len(places) - 1
+            if name in values:
+                end = at + len(values[name])
+                if said[at:end] != values[name] or not said.startswith(then, end):
+                    return None
+            else:
+                end = _end_of_value(said, at, then, last=last)
+                if end < 0:
+                    return None
+                values[name] = said[at:end]
+            at = end + len(then)
+        return values if at == len(said) else None
 
     def rendered(self, values: dict[str, str]) -> str | None:
         """Fill the places; None where a value is missing: nothing is ever filled with emptiness."""
@@ -103,6 +119,14 @@ class PromptText:
         return PLACE.sub(lambda match: values[match[1] or match[2]], self.text)
 
 
+def _end_of_value(said: str, at: int, then: str, *, last: bool) -> int:
+    """Return where a value ends, before the text that follows it; -1 if that isn't there."""
+    if last:
+        end = len(said) - len(then)
+        return end if end >= at and said.endswith(then) else -1
+    return said.find(then, at)
+
+
 def read_file(path: Path, what: str) -> str:
     """Read a prompt or a change of it.
 
@@ -110,7 +134,7 @@ def read_file(path: Path, what: str) -> str:
         BadInput: It can't be read.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_lines(path)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"the {what} can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
 

@@ -270,10 +270,15 @@ def sample_contexts(
             chosen = ReplyContext(one, random.Random(chance_of(one.id, options.seed)).choice(turns))
             strata[ANY] += [] if chosen.id in taken else [chosen]
     shares = [len(strata[one]) / max(len(conversations), 1) for one in (FAILING, FINE)]
-    for _ in range(options.back):
+    if options.back:
         for stratum in (FAILING, FINE):
-            before = [(one.conversation, replies_in(one.conversation, one.turn)) for one in strata[stratum]]
-            strata[stratum] = [ReplyContext(one, turns[-1]) for one, turns in before if turns]
+            before = [
+                (context.conversation, replies_in(context.conversation, context.turn)) for context in strata[stratum]
+            ]
+            earlier = [(conversation, turns[-options.back :]) for conversation, turns in before]
+            strata[stratum] = [
+                ReplyContext(conversation, turns[0]) for conversation, turns in earlier if len(turns) == options.back
+            ]
     unmatched = {
         one.conversation.id: one
         for contexts in strata.values()

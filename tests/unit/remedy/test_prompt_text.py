@@ -1,5 +1,7 @@
 """A system prompt: its places, what is protected, and the logged turns that it makes."""
 
+import time
+
 import pytest
 
 from pollex.services.remedy.prompt_text import PromptEdit, PromptText, apply_diff
@@ -52,3 +54,13 @@ def test_a_diff_may_end_in_blank_lines() -> None:
     assert (
         apply_diff(PromptText("Book tables.\nBe short.\n"), said, "my.diff") == "Book tables.\nBe short.\nBe kind. \n"
     )
+
+
+def test_a_template_with_many_places_is_matched_in_linear_time() -> None:
+    template = PromptText(" ".join(f"a {{p{number}}}" for number in range(30)) + " end")
+    begun = time.monotonic()
+    assert template.values_in("a " * 100_000) is None
+    values = template.values_in("a x " * 29 + "a " + "y " * 100_000 + "end")
+    assert values is not None
+    assert (values["p0"], len(values["p29"])) == ("x", 199_999)
+    assert time.monotonic() - begun < 1
