@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a log, in place of the tables")
     arguments = parser.parse_args()
     profile = DomainProfile.load(arguments.domain) if arguments.domain else DomainProfile.neutral()
-    budget = tuple(arguments.budget) if arguments.budget else LearnSettings.budget
+    budget = tuple(arguments.budget) if arguments.budget else None
     settings = LearnSettings(test_fraction=arguments.test_fraction, budget=budget)
     with tempfile.TemporaryDirectory() as scratch:
         embeddings = Path(arguments.embeddings or scratch)
@@ -122,7 +122,7 @@ def measured(
         "training": rubrics.data.training,
         "held_out": rubrics.data.held_out,
         "splits": list(seeds),
-        "budget": list(settings.budget),
+        "budget": list(settings.limits),
         "values": table,
         "advantage": {name: advantage(table["held-out"]["auc"], table[name]["auc"], ratio) for name in BASELINES},
         "probabilities": probabilities,

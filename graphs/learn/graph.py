@@ -1,4 +1,4 @@
-"""`learn`: extract, summarize, deduplicate, judge the pool, select, calibrate, judge held-out, assess."""
+"""`learn`: extract, summarize, deduplicate, reword, judge the pool, select, calibrate, judge held-out, assess."""
 
 from typing import Any
 
@@ -16,11 +16,13 @@ def build() -> LearnGraph:
     graph.add_node("summarize_dsat", nodes.summarize_dsat)
     graph.add_node("summarize_sat", nodes.summarize_sat)  # which is shown what the other side has
     graph.add_node("deduplicate", nodes.deduplicate)
+    graph.add_node("reword", nodes.reword)
     graph.add_node("review_pool", nodes.review_pool)
 
     graph.add_edge("summarize_dsat", "summarize_sat")
     graph.add_edge("summarize_sat", "deduplicate")
-    graph.add_edge("deduplicate", "review_pool")
+    graph.add_edge("deduplicate", "reword")
+    graph.add_edge("reword", "review_pool")
     return fit_after(graph, "review_pool")
 
 

@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from pollex.agents.llm.pairs import in_turns, matched_pairs
-from pollex.agents.roles import sides
+from pollex.agents.roles import Rewording, sides
 from pollex.errors import BadRubrics
 from pollex.graphs.batches import ask, at_once, extract_from
 from pollex.graphs.context import resources
@@ -131,7 +131,28 @@ async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     live.store.put(rubric_rows(live.run, [*pool, *found.kept]))
     payload = {"kept": [rubric.model_dump(mode="json") for rubric in found.kept], "merged": found.merged}
     await live.store.write_step(live.run, "deduplicate", payload)
-    return {"kept": live.rows(found.kept), "merged": found.merged}
+    return {"kept": live.rows(found.kept), "merged": found.merged, "mirrors": [list(pair) for pair in found.mirrors]}
+
+
+async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:
+    """Ask once for better words for rubrics that are hard to judge, before they are paid for."""
+    live = await resources(runtime, LearnContext)
+    kept, rewriter = live.material_at(state).kept, live.roles.rewriter
+    found = Rewording(rubrics=kept)
+    if rewriter is not None and kept:
+        with live.tracer.span("reword", kind="role", inputs=[rubric.id for rubric in kept]) as span:
+            found = await rewriter.reword(kept)
+            span.outputs(found.reworded.values())
+    live.store.put(rubric_rows(live.run, found.rubrics))
+    payload = {"kept": [rubric.model_dump(mode="json") for rubric in found.rubrics]}
+    await live.store.write_step(live.run, "reword", payload)
+    named = found.reworded
+    return {
+        "kept": live.rows(found.rubrics),
+        "reworded": named,
+        "merged": {duplicate: named.get(into, into) for duplicate, into in state["merged"].items()},
+        "mirrors": [[named.get(one, one) for one in pair] for pair in state["mirrors"]],
+    }
 
 
 async def review_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:

@@ -33,7 +33,7 @@ async def update_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState:  
 async def _update(polarity: Polarity, runtime: Runtime[Any]) -> LearnState:
     """Revise a set by batches; each batch may replace any rubric."""
     live = await resources(runtime, LearnContext)
-    updater, most = live.roles.updater, live.material.settings.budget[polarity == "dsat"]
+    updater, most = live.roles.updater, live.material.settings.limits[polarity == "dsat"]
     assert updater is not None, "who runs `spur` hires an updater"
 
     async def revised(batch: Sequence[Reason], current: Rubrics) -> Written:

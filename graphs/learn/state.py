@@ -45,6 +45,8 @@ class LearnState(TypedDict, total=False):
         refused: Why batches and texts came to no rubric, and how often.
         kept: The pool without duplicates, as a person may have edited it.
         merged: By duplicate, the rubric that it was merged into.
+        reworded: By rubric that was hard to judge, the one that says it in better words.
+        mirrors: Pairs of a rubric and its reverse on the other side.
         pooled: By rubric of the pool, its mean answer, their spread, and the share answered.
         chosen: Rubrics of the set with step, loss and standing.
         dropped: By rubric that was not chosen, why.
@@ -64,6 +66,8 @@ class LearnState(TypedDict, total=False):
     refused: Annotated[dict[str, int], operator.or_]
     kept: list[PoolRow]
     merged: dict[str, str]
+    reworded: dict[str, str]
+    mirrors: list[list[str]]
     reviewed: bool
     pooled: dict[str, dict[str, float]]
     chosen: list[PoolRow]
@@ -82,8 +86,8 @@ class LearnChoice(Context):
 
     Attributes:
         domain: A domain profile or its file; empty for the neutral one.
-        test_fraction: Share held out; None holds out half where a model works, and else nothing.
-        budget: Rubrics of each kind; 0 for the usual number.
+        test_fraction: Share held out; None holds out half where a model works on many labels, and else nothing.
+        budget: Rubrics of each side at most; 0 for 15 in all.
         review: Whether the run waits for people at the pool.
     """
 
@@ -131,6 +135,8 @@ class LearnContext(Resources):
         known = [*self.material.kept, *(rubric for rubrics in pool.values() for rubric in rubrics)]
         if "merged" in state:
             known += map(Rubric.model_validate, self.bulk("deduplicate")["kept"])
+        if "reworded" in state:
+            known += map(Rubric.model_validate, self.bulk("reword")["kept"])
         kept = edited_pool(state["kept"], known) if state.get("kept") else self.material.kept
         by_id = {rubric.id: rubric for rubric in kept}
         never = self.bulk("select")["never"] if "chosen" in state else {}
@@ -140,6 +146,8 @@ class LearnContext(Resources):
             refused={cause: n for found in written.values() for cause, n in found["refused"].items()},
             kept=kept,
             merged=state.get("merged", {}),
+            reworded=state.get("reworded", {}),
+            mirrors=[(first, second) for first, second in state.get("mirrors", ())],
             chosen=tuple(by_id[row["id"]] for row in state.get("chosen", ())),
             table=replace(self.material.table, never_counts=never),
         )

@@ -137,7 +137,7 @@ class MixedDeduplicator(Both[Deduplicator]):
         left = [kept.get(rubric.id, rubric) for rubric in rubrics if rubric.id not in own.merged]
         found = await self.model.deduplicate(left)
         merged = {id_: found.merged.get(into, into) for id_, into in own.merged.items()}
-        return Deduplication(kept=found.kept, merged=merged | found.merged)
+        return Deduplication(kept=found.kept, merged=merged | found.merged, mirrors=found.mirrors)
 
 
 class Divided(Both[Judge]):
@@ -191,4 +191,5 @@ def mix_roles(model: Roles, built_in: Roles) -> Roles:
         summarizer=MixedSummarizer(model.summarizer, built_in.summarizer),
         deduplicator=MixedDeduplicator(model.deduplicator, built_in.deduplicator),
         judge=MixedJudge(model.judge, built_in.judge),
+        rewriter=model.rewriter,
     )

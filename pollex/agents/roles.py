@@ -28,6 +28,7 @@ class Roles:
 
     Attributes:
         updater: Agent that writes the rubrics, in place of summarizer and deduplicator, when SPUR is used.
+        rewriter: Finds better words for rubrics that are hard to judge; None where nobody can.
     """
 
     extractor: Extractor
@@ -35,6 +36,7 @@ class Roles:
     deduplicator: Deduplicator
     judge: Judge
     updater: Updater | None = None
+    rewriter: Rewriter | None = None
 
     @property
     def names(self) -> dict[str, str]:
@@ -50,12 +52,13 @@ class Roles:
     def _working(self) -> dict[str, Agent]:
         if self.updater is not None:
             return {"extractor": self.extractor, "updater": self.updater, "judge": self.judge}
-        return {
+        found: dict[str, Agent] = {
             "extractor": self.extractor,
             "summarizer": self.summarizer,
             "deduplicator": self.deduplicator,
             "judge": self.judge,
         }
+        return found if self.rewriter is None else found | {"rewriter": self.rewriter}
 
 
 class Extraction(BaseModel):
@@ -98,12 +101,28 @@ class Deduplication(BaseModel):
 
     Attributes:
         merged: Id of each rubric that went, to the id of the one that it went into.
+        mirrors: Pairs of a rubric and its reverse on the other side, by id: both are judged, and the better one stays.
     """
 
     model_config = ConfigDict(frozen=True)
 
     kept: tuple[Rubric, ...]
     merged: dict[str, str]
+    mirrors: tuple[tuple[str, str], ...] = ()
+
+
+class Rewording(BaseModel):
+    """Rubrics in better words.
+
+    Attributes:
+        rubrics: All of them; some may have become two.
+        reworded: Id of each rubric that has other words now, to its new id.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    rubrics: tuple[Rubric, ...]
+    reworded: dict[str, str] = {}
 
 
 class Revision(BaseModel):
@@ -175,10 +194,14 @@ class Deduplicator(Agent, Protocol):
     """Removes rubrics that say the same thing."""
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
-        """Merge rubrics that say the same.
+        """Merge rubrics that say the same, and pair those that say the reverse of one of the other polarity."""
 
-        A rubric that says the reverse of a rubric of the other polarity is merged into that one, without its reasons.
-        """
+
+class Rewriter(Agent, Protocol):
+    """Finds better words for rubrics that are hard to judge."""
+
+    async def reword(self, rubrics: Sequence[Rubric]) -> Rewording:
+        """Return the rubrics, marked ones in better words where there are any."""
 
 
 class Updater(Agent, Protocol):

@@ -41,7 +41,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
     Args:
         domain: A domain profile or its file; None for the neutral one.
         rubrics: Rubrics written by hand, or a bundled set's name: all are fitted, none learned.
-        budget: Maximum number of SAT and of DSAT rubrics; None: ten in either list.
+        budget: Maximum number of SAT and of DSAT rubrics; None: 15 in all.
         policy: A name of `selection.policies`.
         positive: The class of satisfied users; None: the one that is spelled so, else the later one in sorted order.
         seed: Of folds.

@@ -69,13 +69,13 @@ def learned_and_scored(
     """Learn from the sample log and score it, and return the exit code.
 
     Args:
-        beside: The recorded run that this is of, or is compared with: same policy, same half held out.
+        beside: The recorded run that this is of, or is compared with: same policy.
     """
     run = RunOptions(store or out / ".pollex", on_interrupt=cli.announce_stop)
     reading, rubrics = ReadOptions(group_field="user_id"), out / RUBRICS
     with as_file(files("pollex.examples")) as examples:
         log, domain = str(examples / "bikes.jsonl"), examples / "bikes.toml"
-        settings = LearnSettings(policy=beside.policy) if beside else LearnSettings(test_fraction=0)
+        settings = LearnSettings(policy=beside.policy if beside else LearnSettings.policy, test_fraction=0)
         bound = partial(learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=settings)
         learned = cli.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)
         scoring = partial(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.embedded.evidence import judged_by
+from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
 from pollex.errors import WrongUse
@@ -15,7 +16,7 @@ from pollex.graphs.context import Progress
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
-from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.learning.settings import HALF, LearnSettings, held_out_share
 from pollex.rubrics.learning.thumbs import grades_told, require_grades
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -86,6 +87,7 @@ def learn(
     profile = domain if isinstance(domain, DomainProfile) else profile_at(domain)
     read = labeled_logs(logs, reading, run.store, progress)
     check_learnable(read, settings.minimum)
+    settings = replace(settings, test_fraction=share_of(settings, read))
     if settings.others_rated:
         require_grades(read, settings.others_rated)
     if told := grades_told(read):
@@ -173,7 +175,7 @@ def refit(
     read = labeled_logs(logs, reading, run.store, progress)
     if test_fraction is None:
         new = all(c.text_hash[:16] not in rubric_set.learned_from for c in read.learnable)
-        test_fraction = LearnSettings.test_fraction if rubric_set.data.folds and new else rubric_set.data.test_fraction
+        test_fraction = HALF if rubric_set.data.folds and new else rubric_set.data.test_fraction
     settings = LearnSettings(
         test_fraction=test_fraction,
         seed=rubric_set.data.seed if seed is None else seed,
@@ -230,6 +232,12 @@ async def _refit(
             starter=starter,
         )
         return learned, ModelUsage.of(staff)
+
+
+def share_of(settings: LearnSettings, logs: Logs) -> float:
+    """Return the share of labels that is held out: as set, else as few or many labels ask for."""
+    smaller = min(logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE])
+    return held_out_share(settings.test_fraction, smaller=smaller)
 
 
 def given_rubrics(source: str | Path | None, settings: LearnSettings, model: ModelOptions) -> tuple[Rubric, ...]:

@@ -203,7 +203,7 @@ async def _learn(
         fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in asked.rubrics])
     if asked.starter is not None:
         fingerprint["starter"] = digest_of(asked.starter.record.rubrics)
-    sides = sides_of(logs, settings.test_fraction, settings.seed)
+    sides = sides_of(logs, settings.share, settings.seed)
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
     workers = sorted(set(roles.names.values()))
     begun = None if asked.fork is None else await _begun(asked.fork, setting, setting.whole(fingerprint))

@@ -17,6 +17,7 @@ from typing import Any
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.rewording import MOST as REWORDED
 from pollex.agents.llm.summarizer import LlmSummarizer, LlmUpdater
 from pollex.agents.mixed import KeptAnswers, KeptJudge
 from pollex.agents.roles import ask_sides
@@ -132,7 +133,7 @@ class Plan:
 
     async def learning(self, logs: Logs, settings: LearnSettings) -> UsageTable:
         """Plan all calls of `learn`; those after the extraction are upper bounds."""
-        sides = sides_of(logs, settings.test_fraction, settings.seed)
+        sides = sides_of(logs, settings.share, settings.seed)
         extractor = LlmExtractor(self.asker)
         for one in sides.train:
             await extractor.extract(one)
@@ -145,15 +146,16 @@ class Plan:
             for kind, label in KINDS.items()
         }
         await self._deduplication(sum(pool.values()))
+        await self._rewording(sum(pool.values()))
         batches = sum(ceil(size / MOST_IN_A_CALL) for size in pool.values())
         await self._judging(sides.judged_train, batches)
-        chosen = zip(settings.budget[:2], pool.values(), strict=True)
+        chosen = zip(settings.limits, pool.values(), strict=True)
         await self._judging(sides.judged_test, sum(ceil(min(most, size) / MOST_IN_A_CALL) for most, size in chosen))
         return self.planner.table
 
     async def _spur(self, sides: Sides, settings: LearnSettings) -> UsageTable:
         updater = LlmUpdater(self.asker)
-        for (kind, label), most in zip(KINDS.items(), settings.budget[:2], strict=True):
+        for (kind, label), most in zip(KINDS.items(), settings.limits, strict=True):
             reasons = self.asker.settings.reasons * sum(c.label is label for c in sides.train)
             batches = ceil(reasons / settings.mini_batch)
             shown = [_reason(number, kind) for number in range(settings.mini_batch)]
@@ -161,7 +163,7 @@ class Plan:
                 with self.planner.estimating(batches):
                     await updater.update(shown, [_rubric(number, kind) for number in range(most)], kind, most)
         for side in (sides.judged_train, sides.judged_test):
-            await self._judging(side, sum(ceil(most / MOST_IN_A_CALL) for most in settings.budget[:2]))
+            await self._judging(side, sum(ceil(most / MOST_IN_A_CALL) for most in settings.limits))
         return self.planner.table
 
     async def _summaries(self, kind: Polarity, reasons: int, settings: LearnSettings) -> int:
@@ -181,6 +183,14 @@ class Plan:
         call = self.asker.call(load("deduplicate"), items, {})
         with self.planner.estimating(rubrics // (2 if BUILT_IN in self.asker.settings.without else 1)):
             await self.planner.ask(call)
+
+    async def _rewording(self, rubrics: int) -> None:
+        """Plan a call for every so many rubrics that may be hard to judge."""
+        if self.asker.settings.prompts == "paper":
+            return
+        items = [{"i": i, "rubric": _rubric(i, "sat").text, "marks": ["two parts"]} for i in range(REWORDED)]
+        with self.planner.estimating(ceil(rubrics / REWORDED)):
+            await self.planner.ask(self.asker.call(load("reword"), items, {}))
 
     async def _judging(self, conversations: Sequence[Conversation], batches: int) -> None:
         judge = LlmJudge(self.asker)

@@ -141,6 +141,7 @@ async def begin_fork(
         if "kept" not in state:
             raise WrongUse(f"there is no pool after {fork.node!r}", remedy="fork after deduplicate to edit it")
         state = {**state, "kept": match_rows(fork.pool, state["kept"])}
+        at = "reword" if at == "deduplicate" else at  # people's words stay as they are
         if fork.node in JUDGED:
             state = {name: state[name] for name in BEFORE if name in state}
             at = "gather_sets" if "gather_sets" in graph_of(parent).nodes else "review_pool"
@@ -156,7 +157,7 @@ async def begin_fork(
     return run
 
 
-BEFORE = ("settings", "split", "reasons", "pool", "refused", "kept", "merged", "reviewed")
+BEFORE = ("settings", "split", "reasons", "pool", "refused", "kept", "merged", "reworded", "mirrors", "reviewed")
 """What the state tells before a pool is judged."""
 
 

@@ -270,6 +270,7 @@ def llm_workers(
     from pollex.agents.llm.deduplicator import LlmDeduplicator
     from pollex.agents.llm.extractor import LlmExtractor
     from pollex.agents.llm.judge import LlmJudge
+    from pollex.agents.llm.rewording import LlmRewriter
     from pollex.agents.llm.summarizer import LlmSummarizer
 
     settings = options.settings.but(seed=seed, place=gateway.endpoint.shown, capabilities=capabilities)
@@ -279,6 +280,7 @@ def llm_workers(
         summarizer=LlmSummarizer(asker),
         deduplicator=LlmDeduplicator(asker, embedder),
         judge=LlmJudge(asker),
+        rewriter=None if options.settings.prompts == "paper" else LlmRewriter(asker),
     )
     return Workers(
         roles=roles,

@@ -14,7 +14,7 @@ from pollex.graphs.questionnaire import AskContext
 from pollex.graphs.remedy.graph import RemedyContext
 from pollex.graphs.score import ScoreContext
 from pollex.graphs.simulate.graph import SimulateContext
-from pollex.rubrics.learning.settings import LearnSettings, budget_of, held_out_share
+from pollex.rubrics.learning.settings import LearnSettings, budget_of
 from pollex.services import ask as asking
 from pollex.services import grade as grading
 from pollex.services import judge as judging
@@ -37,7 +37,7 @@ def common_arguments(given: Context) -> dict[str, Any]:
 
 def learn(given: LearnChoice) -> None:
     """Learn a rubric set; it is in the store."""
-    share = held_out_share(given.test_fraction, free=not given.model)
+    share = 0.0 if given.test_fraction is None and not given.model else given.test_fraction
     settings = LearnSettings(test_fraction=share, budget=budget_of(given.budget or None), seed=given.seed)
     domain = Path(given.domain) if given.domain else None
     about: dict[str, Any] = {"out": None, "domain": domain, "rubrics_from": None, "settings": settings}

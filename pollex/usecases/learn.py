@@ -78,12 +78,15 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         "A rubric set learned elsewhere: with few labels, both together predict better.", default=None, metavar="SET"
     )
     test_fraction: float | None = opt(
-        "Share held out for testing; without a model all teach, and five folds test.  [default: 0.5 with a model]",
+        "Share held out for testing; else all labels teach, and five folds test.  "
+        "[default: 0.5 with a model and 200 labels of each class]",
         default=None,
         group="Rubrics",
     )
     budget: int | None = opt(
-        "Maximum number of rubrics of each kind.  [default: 10 in either list]", default=None, group="Rubrics"
+        "Maximum number of rubrics of each side, whoever wrote them.  [default: 15 in all]",
+        default=None,
+        group="Rubrics",
     )
     system: str | None = opt(
         "Settings of a system of RUBICON's paper, for what isn't given; `--dry-run` shows them.",
@@ -135,12 +138,18 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
 
     def as_settings(self, crew: Crew) -> LearnSettings:
         """Return the settings of the run."""
-        from pollex.rubrics.learning.settings import LearnSettings, budget_of, held_out_share  # not for --help
+        from pollex.rubrics.learning.settings import HALF, LearnSettings, budget_of  # not for --help
 
         names = ("method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
         of_pool = self.review is not None or ":" in (self.start or "")
-        free = self.as_model(crew).name is None and (of_pool or not self.as_rubrics_from(crew))
-        share = held_out_share(self.test_fraction, free=free)
+        model, written = self.as_model(crew), of_pool or not self.as_rubrics_from(crew)
+        share = self.test_fraction
+        if share is None and not written:  # what is given is fitted: half of the labels measure it
+            share = HALF
+        elif share is None and model.name is None:
+            share = 0.0
+        elif share is None and (self.method == "spur" or model.settings.prompts == "paper"):
+            share = HALF
         return LearnSettings(test_fraction=share, budget=budget_of(self.budget), **self.given(*names))
 
     def as_model(self, crew: Crew) -> ModelOptions:

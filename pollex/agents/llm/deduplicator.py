@@ -48,11 +48,11 @@ class LlmDeduplicator(Role):
             ranked = by_support(same)
             kept[ranked[0].id] = merge(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
-        for pair in (pair for _, pairs in found for pair in pairs):
-            stays, goes = by_support(kept[rubric.id] for rubric in pair)
-            if not {stays.id, goes.id} & merged.keys():
-                merged[goes.id] = stays.id
-        return Deduplication(kept=tuple(r for id_, r in kept.items() if id_ not in merged), merged=merged)
+        pairs = [(first.id, second.id) for _, pairs in found for first, second in pairs]
+        mirrors = tuple(dict.fromkeys((merged.get(one, one), merged.get(other, other)) for one, other in pairs))
+        return Deduplication(
+            kept=tuple(r for id_, r in kept.items() if id_ not in merged), merged=merged, mirrors=mirrors
+        )
 
     def groups(self, rubrics: Sequence[Rubric]) -> list[list[Rubric]]:
         """Group near rubrics of both sides, at most `MOST_IN_A_GROUP` together."""

@@ -1,15 +1,67 @@
 """Better words for rubrics, by a model."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pollex.agents.llm.asker import Asker
+from pollex.agents.checks import normalized, refusal, words
+from pollex.agents.llm.asker import Asker, Role
+from pollex.agents.roles import Rewording
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.lint import marks_on_words
-from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric import PERSON, Rubric, content_id
 
 MOST = 20
 """Rubrics that one call rewords."""
+
+
+class LlmRewriter(Role):
+    """Asks once for better words for the model's rubrics that are hard to judge.
+
+    Attributes:
+        tally: Calls without a usable answer, by outcome: the rubrics then stay as they are.
+    """
+
+    def __init__(self, asker: Asker) -> None:
+        super().__init__(asker, [load("reword")])
+        self.tally: Counter[str] = Counter()
+
+    async def reword(self, rubrics: Sequence[Rubric]) -> Rewording:
+        """Return the rubrics in their order, marked ones in better words; of two parts, each for itself."""
+        marks = {one.id: [mark.why for mark in marks_on_words(one)] for one in rubrics if is_asked(one)}
+        marked = [one for one in rubrics if marks.get(one.id)]
+        better = await reword(self.asker, marked, marks) if marked else {}
+        if isinstance(better, Unanswered):
+            self.tally[better.outcome] += 1
+            better = {}
+        taken = {(one.polarity, one.text.casefold()) for one in rubrics}
+        stayed: list[Rubric] = []
+        reworded: dict[str, str] = {}
+        for rubric in rubrics:
+            fresh = [one for one in _written(rubric, better.get(rubric.id, ())) if _key(one) not in taken]
+            taken |= {_key(one) for one in fresh}
+            stayed += fresh or [rubric]
+            reworded |= {rubric.id: fresh[0].id} if fresh else {}
+        return Rewording(rubrics=tuple(stayed), reworded=reworded)
+
+
+def is_asked(rubric: Rubric) -> bool:
+    """Tell whether a rubric is in a model's words, and asked of it: neither built-in nor a person's."""
+    return not rubric.answered_by and rubric.source != PERSON
+
+
+def _key(rubric: Rubric) -> tuple[str, str]:
+    return rubric.polarity, rubric.text.casefold()
+
+
+def _written(rubric: Rubric, texts: Sequence[str]) -> list[Rubric]:
+    """Return a rubric in other words; what may not become a rubric is left out, see `agents.checks`."""
+    quoted = [words(quote.text) for quote in rubric.quotes]
+    found = [text for text in map(normalized, texts) if not refusal(text, quoted)]
+    return [
+        rubric.model_copy(update={"id": content_id(rubric.polarity, text), "text": text})
+        for text in dict.fromkeys(found)
+    ]
 
 
 async def reword(

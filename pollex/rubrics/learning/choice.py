@@ -7,12 +7,22 @@ from typing import Any
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids, folds, preferred
 from pollex.errors import BadLabels, BadRubrics
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.classification import auc
-from pollex.rubrics.learning.crossfit import FOLDS, Candidates, CrossFit, Weighed, cross_fit, families_of
-from pollex.rubrics.learning.material import GivenAnswers, Material
+from pollex.rubrics.learning.crossfit import (
+    FOLDS,
+    Candidates,
+    CrossFit,
+    Mixed,
+    Weighed,
+    cross_fit,
+    families_of,
+    never_values,
+)
+from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import LIKELY
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import speaks_against, worth_of
@@ -20,7 +30,8 @@ from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import theta_c
 from pollex.selection.multi_split import ALPHA, Narrowed, correlations, halvings
 from pollex.selection.policies import select
-from pollex.selection.pool import Budget, Pool, Selection, in_order
+from pollex.selection.pool import Pool, Selection, in_order
+from pollex.text import count
 
 LEAST_ANSWERED = 0.5
 FEWEST_REASONS = 2
@@ -31,24 +42,47 @@ TWINS = 0.9
 """Rubrics whose values correlate by as much, either way round, say the same."""
 
 
-def both_lists(budget: Budget, kinds: Ints) -> Budget:
-    """Give the headline list a whole set's budget, and the second list what is left of it.
-
-    Args:
-        budget: See `LearnSettings`.
-        kinds: See `Candidates`, of the rubrics to choose from.
-    """
-    if len(budget) > 2:
-        return budget
-    sat, dsat, *_ = np.bincount(kinds, minlength=4).tolist()
-    return (*budget, max(budget[0] - sat, 0), max(budget[1] - dsat, 0))
-
-
 def candidates(material: Material) -> Candidates:
     """Return the candidates that have enough answers.
 
     Raises:
         BadRubrics: No rubric has enough answers.
+    """
+    pool = _answered(material)
+    if not (material.pool and material.by_model):  # rubrics that were given all stay
+        return pool
+    conversations, rubrics = pool.conversations, pool.rubrics
+    rubrics, constant = _without_constant(material, conversations, rubrics)
+    rubrics, rare = _without_rare(material, conversations, rubrics)
+    rubrics, twins = _without_twins(material, conversations, rubrics)
+    rubrics, mirrors = _without_mirrors(material, conversations, rubrics)
+    out = pool.unjudged | constant | rare | twins | mirrors
+    left = Candidates(conversations, rubrics, *material.table.matrix(conversations, rubrics), out)
+    return left if material.crossfitted else _gated(material, left)
+
+
+def _gated(material: Material, pool: Candidates) -> Candidates:
+    """Leave out built-in rubrics that the gate, which they pass alone, doesn't let in beside a model's."""
+    if "gate" not in material.once:
+        mixed = Mixed.of(pool, material.settings, material.family_of)
+        entering = mixed.entering(np.ones(len(pool.labels), dtype=bool))
+        material.once["gate"] = {pool.ids[column] for column in entering.tolist()} or set(pool.ids)
+    inside = [place for place, id_ in enumerate(pool.ids) if id_ in material.once["gate"]]
+    left = pool.only(np.array(inside, dtype=np.intp))
+    return replace(left, unjudged=pool.unjudged | why_outside([r for r in pool.rubrics if r.id not in left.ids]))
+
+
+def why_outside(rubrics: Sequence[Rubric]) -> dict[str, Any]:
+    """Say why built-in rubrics don't enter beside a model's, by id."""
+    tone = "moods and lengths are no rubrics of a set: they are one tone"
+    return {one.id: _out(why="neither proven nor likely" if one.leads else tone) for one in rubrics}
+
+
+def _answered(material: Material) -> Candidates:
+    """Return the rubrics that have enough answers.
+
+    Raises:
+        BadRubrics: No rubric has.
     """
     table, kept = material.table, material.kept
     rubrics, unjudged = [], {}
@@ -64,11 +98,21 @@ def candidates(material: Material) -> Candidates:
             remedy="see `pollex trace` of this run for what went wrong",
         )
     conversations = table.judged(material.training, rubrics)
-    if material.pool and material.by_model:  # rubrics that were given all stay
-        rubrics, rare = _without_rare(material, conversations, rubrics)
-        rubrics, twins = _without_twins(material, conversations, rubrics)
-        unjudged |= rare | twins
     return Candidates(conversations, rubrics, *table.matrix(conversations, rubrics), unjudged)
+
+
+def _without_constant(
+    material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+) -> tuple[list[Rubric], dict[str, Any]]:
+    """Leave out rubrics whose answer is one and the same everywhere: they tell nothing."""
+    spread = material.table.matrix(conversations, rubrics)[0].std(axis=0)
+    constant = {
+        rubric.id: _out(why="it is answered alike in every conversation")
+        for rubric, own in zip(rubrics, spread, strict=True)
+        if own == 0
+    }
+    kept = [rubric for rubric in rubrics if rubric.id not in constant]
+    return (kept, constant) if kept else (list(rubrics), {})
 
 
 def _without_rare(
@@ -106,39 +150,42 @@ def _without_twins(
     return [rubrics[i] for i in sorted(kept)], twins
 
 
+def _without_mirrors(
+    material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+) -> tuple[list[Rubric], dict[str, Any]]:
+    """Keep of a rubric and its reverse on the other side the one that separates with the smaller loss."""
+    by_id, gone, up = {rubric.id: rubric for rubric in rubrics}, dict[str, Any](), positives(conversations)
+    for pair in material.mirrors:
+        both = [by_id[id_] for id_ in pair if id_ in by_id and id_ not in gone]
+        if len(both) == 2 and up.any() and not up.all():
+            values, _ = material.table.matrix(conversations, both)
+            pool = Pool.of(values, up, np.zeros(2, dtype=np.intp), [one.id for one in both], (2,))
+            better = pool.cheapest(np.arange(2), pool.losses(frozenset(), ALPHA))
+            goes, stays = both[1 - better], both[better]
+            gone[goes.id] = _out(why=f"it is the reverse of “{stays.text}”, which separates better")
+    return [rubric for rubric in rubrics if rubric.id not in gone], gone
+
+
 def _out(**why: Any) -> dict[str, Any]:
     return {"loss": None, "beaten_by": None, "stability": None, **why}
 
 
 def count_never(material: Material) -> tuple[Material, list[str]]:
-    """Choose the value of "Never came up" by cross-validation; return notes on it."""
+    """Learn on training conversations what "never came up" counts, by side; return a note on it."""
     table = material.table
     if not table.never:
         return material, []
-    pool = candidates(material)
-    tried: dict[str, tuple[Material, float | None]] = {}
-    for name, counts in (("neutral", {}), ("its rubric's mean", _means(table, pool))):
-        counting = replace(material, table=replace(table, never_counts=counts))
-        scores = cross_validated_alpha(counting, candidates(counting))[2]
-        tried[name] = counting, None if scores is None else auc(np.array(scores), pool.labels)
-    best = max(tried, key=lambda name: (tried[name][1] or 0.0, name == "neutral"))
-    share = len(table.never) / max(sum(len(each) for each in table.values.values()), 1)
-    figures = ", ".join(f"{name} {value:.3f}" for name, (_, value) in tried.items() if value is not None)
-    by = f"AUC by cross-validation: {figures}" if figures else "too few labels to choose by cross-validation"
-    return tried[best][0], [f"“Never came up” ({share:.0%} of answers) counts as {best} ({by})."]
-
-
-def _means(table: GivenAnswers, pool: Candidates) -> dict[str, float]:
-    found = {}
-    for rubric in pool.rubrics:
-        came_up = [
-            value
-            for c in pool.conversations
-            if (c.id, rubric.id) not in table.never and (value := table.values[c.id].get(rubric.id)) is not None
-        ]
-        if came_up:
-            found[rubric.id] = float(np.mean(came_up))
-    return found
+    pool = _answered(material)
+    asked = [rubric for rubric in pool.rubrics if not rubric.answered_by]
+    counts = never_values(table, pool.conversations, asked)
+    answers = sum(rubric.id in table.distributions.get(c.id, {}) for c in pool.conversations for rubric in asked)
+    never = sum((c.id, rubric.id) in table.never for c in pool.conversations for rubric in asked)
+    by_side = {rubric.polarity: counts[rubric.id] for rubric in asked if rubric.id in counts}
+    said = " and ".join(f"{value:.1f} of 10 for {SIDES[side]}" for side, value in sorted(by_side.items()))
+    counting = replace(material, table=replace(table, never_counts=counts))
+    return counting, [
+        f"“Never came up” ({never / max(answers, 1):.0%} of the model's answers) counts as {said or 'neutral'}."
+    ]
 
 
 def choose(material: Material) -> dict[str, Any]:
@@ -157,15 +204,36 @@ def choose(material: Material) -> dict[str, Any]:
         theta = theta_c(pool.values[:, order].sum(axis=1), pool.labels)
         held_out_scores = (fit.above + theta).tolist() if fit.parts else None
         n = len(pool.rubrics)
-        chosen = in_order(Pool.of(pool.values, pool.labels, pool.kinds % 2, pool.ids, (n, n)), alpha, order)
+        chosen = in_order(Pool.of(pool.values, pool.labels, pool.kinds, pool.ids, (n, n)), alpha, order)
         families = families_of(weighed, narrowed)
         why = _why_out(pool, narrowed, found.p, "other hints came first" if fit.hints else "hints do not help here")
+        why |= {one: {"why": "went the other way on conversations that it did not see"} for one in turned.tolist()}
+        shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
+    elif material.crossfitted:
+        weighed = Mixed.of(pool, settings, material.family_of)
+        fit = cross_fit(material, pool)
+        alpha, table, notes = fit.alpha, fit.table, [*fit.notes, SEEN.format(n=len(material.training))]
+        order = weighed.order(every, alpha, hints=fit.hints)
+        turned = turned_of(fit, pool, order) if fit.parts else order[:0]
+        order = order[~np.isin(order, turned)]
+        theta = theta_c(pool.values[:, order].sum(axis=1), pool.labels)
+        held_out_scores = (fit.above + theta).tolist() if fit.parts else None
+        n = len(pool.rubrics)
+        chosen = in_order(Pool.of(pool.values, pool.labels, pool.kinds, pool.ids, (n, n)), alpha, order)
+        found, _ = weighed.weigh(every)
+        entering = set(weighed.entering(every).tolist())
+        outside = why_outside(pool.rubrics)
+        why = {one: {"why": outside[pool.ids[one]]["why"]} for one in range(n) if one not in entering}
+        why |= {one: {"why": "no room was left for it"} for one in sorted(entering)}
         why |= {one: {"why": "went the other way on conversations that it did not see"} for one in turned.tolist()}
         shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
     else:
         alpha, table, held_out_scores, notes = cross_validated_alpha(material, pool)
         chosen = chosen_by(material, pool, every, alpha, np.random.default_rng(settings.seed))
         shares = stable_shares(material, pool, alpha)
+    if material.pool and (nothing := nothing_to_choose(pool, settings)):
+        notes.append(nothing)
+        shares = None if len(chosen.steps) == len(pool.ids) else shares
     notes += told
     if missing := int((~pool.answered).sum()):
         notes.append(
@@ -204,6 +272,22 @@ def choose(material: Material) -> dict[str, Any]:
     }
 
 
+SIDES = {"dsat": "what goes wrong", "sat": "what goes well"}
+SEEN = (
+    "The model read all {n} labeled conversations before it wrote the rubrics, since there are few: the choice of "
+    "rubrics, θ, window and probability are measured on fifths that these did not see, but the words are not."
+)
+
+
+def nothing_to_choose(pool: Candidates, settings: LearnSettings) -> str:
+    """Say that a pool is too small for a choice to mean much; empty where it isn't."""
+    n, room = len(pool.ids), min(settings.most, sum(settings.limits))
+    if n >= 2 * room:
+        return ""
+    had = "nothing to choose from" if n <= room else "little to choose from"
+    return f"Selection had {had}: the pool has {count(n, 'rubric')}, and there is room for {room}."
+
+
 def turned_of(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     """Return the columns that conversations speak against which other choices of them did not see, not all of them."""
     rubrics, up = [pool.rubrics[column] for column in order.tolist()], pool.labels
@@ -232,8 +316,10 @@ def _why_out(pool: Candidates, narrowed: Narrowed, p: Floats, hints: str) -> dic
 
 def chosen_by(material: Material, pool: Candidates, rows: Bools, alpha: float, rng: np.random.Generator) -> Selection:
     """Choose from a pool by some of its conversations `[conversation]`, as a run does whose answers were paid for."""
-    settings, budget = material.settings, both_lists(material.settings.budget, pool.kinds)
-    return select(pool.values[rows], pool.labels[rows], pool.kinds, pool.ids, budget, alpha, rng, settings.policy)
+    settings, about = material.settings, (pool.values[rows], pool.labels[rows], pool.kinds, pool.ids)
+    found = select(*about, settings.limits, alpha, rng, settings.policy)
+    order = found.chosen[: settings.most] if material.pool else found.chosen
+    return found if len(order) == len(found.steps) else in_order(Pool.of(*about, settings.limits), alpha, order)
 
 
 def cross_validated_alpha(
@@ -255,7 +341,7 @@ def cross_validated_alpha(
         pool.labels,
         pool.kinds,
         pool.ids,
-        both_lists(settings.budget, pool.kinds),
+        settings.limits,
         dealt,
         settings.policy,
         grid,

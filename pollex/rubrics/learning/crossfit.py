@@ -9,7 +9,7 @@ Source of the point: Ambroise and McLachlan 2002, doi:10.1073/pnas.102102699.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,10 +22,11 @@ from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
-from pollex.rubrics.learning.material import Made, Material
-from pollex.rubrics.learning.settings import TEN_A_LIST, LearnSettings
+from pollex.rubrics.answers import NEUTRAL
+from pollex.rubrics.learning.material import GivenAnswers, Made, Material
+from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import LIKELY, Member
-from pollex.rubrics.rubric import PERSON, TONE_KINDS, Rubric
+from pollex.rubrics.rubric import BUILT_IN, PERSON, TONE_KINDS, Rubric
 from pollex.selection.losses import EVAL_RANGE, theta_c
 from pollex.selection.multi_split import (
     ALPHA,
@@ -38,18 +39,10 @@ from pollex.selection.multi_split import (
     one_sided,
     with_hints,
 )
-from pollex.selection.policies import ALPHAS
+from pollex.selection.policies import ALPHAS, select
 
 if TYPE_CHECKING:
     from pollex.calibration.thumbs import Fold
-
-
-MOST = 15
-"""Rubrics of a set where no budget is given: more add little."""
-
-
-BESIDE = ("signal", "phrase", "turns", "rate")
-"""Kinds of sources of the second list, which a model's rubrics have beside theirs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +70,14 @@ class Candidates:
 
     @property
     def kinds(self) -> Ints:
-        """Number of each rubric's budget `[rubric]`: SAT and DSAT of the headline list, then of the second list."""
-        beside = [rubric.source.partition(":")[0] in BESIDE for rubric in self.rubrics]
-        downs = [rubric.polarity == "dsat" for rubric in self.rubrics]
-        return np.array(downs, dtype=np.intp) + 2 * np.array(beside, dtype=np.intp)
+        """Number of each rubric's budget `[rubric]`: 0 of SAT, 1 of DSAT."""
+        return np.array([rubric.polarity == "dsat" for rubric in self.rubrics], dtype=np.intp)
+
+    def only(self, columns: Ints) -> Candidates:
+        """Return the pool of some of its rubrics."""
+        rubrics = [self.rubrics[column] for column in columns.tolist()]
+        values, answered = self.values[:, columns], self.answered[:, columns]
+        return Candidates(self.conversations, rubrics, values, answered, self.unjudged)
 
     @property
     def ids(self) -> list[str]:
@@ -125,8 +122,8 @@ class Weighed:
             np.array([rubric.source.startswith(("event:", "rate:")) for rubric in rubrics]),
             [family_of(found_by(rubric)) for rubric in rubrics],
             block_ids(pool.conversations),
-            (MOST, MOST) if settings.budget == TEN_A_LIST else (settings.budget[0], settings.budget[1]),
-            MOST if settings.budget == TEN_A_LIST else settings.budget[0] + settings.budget[1],
+            settings.limits,
+            settings.most,
             settings.policy,
             settings.seed,
         )
@@ -174,9 +171,81 @@ class Weighed:
         return np.array(kept, dtype=np.intp)
 
 
+@dataclass(frozen=True, eq=False)
+class Mixed(Weighed):
+    """A pool of a model's rubrics, and of built-in ones that enter by the gate that they pass alone.
+
+    Built-in rubrics of moods and lengths never enter: they are one tone.
+    """
+
+    @cached_property
+    def models(self) -> Ints:
+        """Columns of the model's rubrics, and of people's."""
+        return np.flatnonzero([rubric.answered_by != BUILT_IN for rubric in self.pool.rubrics])
+
+    @cached_property
+    def built_in(self) -> Ints:
+        """Columns of the built-in rubrics."""
+        return np.setdiff1d(np.arange(len(self.pool.rubrics)), self.models)
+
+    @cached_property
+    def gate(self) -> Weighed:
+        """The built-in rubrics alone."""
+        return self._part(self.built_in)
+
+    @cached_property
+    def own(self) -> Weighed:
+        """The model's rubrics alone."""
+        return self._part(self.models)
+
+    def _part(self, columns: Ints) -> Weighed:
+        families = [self.families[column] for column in columns.tolist()]
+        masks = self.sat[columns], self.mined[columns], self.events[columns]
+        rest = self.blocks, self.limits, self.most, self.policy, self.seed
+        return Weighed(self.pool.only(columns), *masks, families, *rest)
+
+    def weigh(self, rows: Bools) -> tuple[MultiSplit, Narrowed]:
+        """Say what the labels of some conversations prove: of each side's rubrics as of that side alone."""
+        if (key := rows.tobytes()) not in self._known:
+            p, chosen = np.ones((2, len(self.pool.rubrics)))
+            base, members = list[int](), dict[int, Ints]()
+            for part, columns in ((self.gate, self.built_in), (self.own, self.models)):
+                if len(columns):
+                    found, narrowed = part.weigh(rows)
+                    p[columns], chosen[columns] = found.p, found.chosen
+                    base += columns[narrowed.base].tolist()
+                    members |= {int(columns[one]): columns[each] for one, each in narrowed.members.items()}
+            taken = np.concatenate([*members.values(), np.zeros(0, dtype=np.intp)]).astype(np.intp)
+            left = np.setdiff1d(np.arange(len(p)), taken)
+            self._known[key] = MultiSplit(p, chosen), Narrowed(np.array(base, dtype=np.intp), left, members)
+        return self._known[key]
+
+    def entering(self, rows: Bools) -> Ints:
+        """Return the columns to choose from: the model's that vary, and built-in ones that the gate lets in."""
+        models = self.models[self.pool.values[rows][:, self.models].std(axis=0) > 0]
+        if not len(self.built_in):
+            return models
+        base = self.built_in[self.gate.weigh(rows)[1].base]
+        deeds = [column for column in base.tolist() if self.pool.rubrics[column].leads]
+        return np.sort(np.concatenate([models, np.array(deeds, dtype=np.intp)]))
+
+    def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
+        """Choose by the policy within the budget; where the model has no rubric that varies, as built-in ones are."""
+        columns = self.entering(rows)
+        if not len(columns):
+            found = self.gate.order(rows, alpha, hints=hints) if len(self.built_in) else np.arange(1)
+            return self.built_in[found] if len(self.built_in) else found
+        pool, rng = self.pool, np.random.default_rng(self.seed)
+        names = [pool.ids[column] for column in columns.tolist()]
+        values, up = pool.values[np.ix_(rows, columns)], pool.labels[rows]
+        return self._within_limits(
+            columns[select(values, up, self.sat[columns], names, self.limits, alpha, rng, self.policy).chosen]
+        )
+
+
 def found_by(rubric: Rubric) -> str:
-    """Name what a rubric is found by: its source, or itself where a person's words are all that there is."""
-    return rubric.id if rubric.source == PERSON else rubric.source
+    """Name what a rubric is found by: its source, or itself where a person's or a model's words are all there is."""
+    return rubric.id if rubric.source == PERSON or "@" in rubric.source else rubric.source
 
 
 def key_of(rubric: Rubric) -> tuple[str, str]:
@@ -205,6 +274,53 @@ def families_of(weighed: Weighed, found: Narrowed) -> dict[str, dict[str, Any]]:
 def member_of(rubric: Rubric, among: int) -> Member:
     """Return a narrower form with its best quote."""
     return Member(id=rubric.id, text=rubric.text, among=among, quote=rubric.quotes[0] if rubric.quotes else None)
+
+
+NEVER_TRIED = (0.0, EVAL_RANGE / 4)
+"""Values of "never came up" that are tried for a side, beside neutral and the mean of its rubrics."""
+
+HALFWAY = 30
+"""Answers "never came up" of a side at which half of what they show is believed."""
+
+
+def never_values(table: GivenAnswers, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> dict[str, float]:
+    """Return what "never came up" counts, by rubric: one value for all rubrics of a side, as labels show.
+
+    That there was no occasion for what goes wrong is good news, so 0 may be right of dissatisfaction; that there was
+    none for what goes well is often no news at all.
+    """
+    found = dict[str, float]()
+    for side in ("sat", "dsat"):
+        own = [rubric for rubric in rubrics if rubric.polarity == side]
+        never = np.array([[(c.id, r.id) in table.never for r in own] for c in training], dtype=bool)
+        if never.any():
+            signed, answered = replace(table, never_counts={}).matrix(training, own)
+            value = never_value(signed, answered & ~never, never, positives(training))
+            found |= {rubric.id: value for rubric in own}
+    return found
+
+
+def never_value(signed: Floats, came_up: Bools, never: Bools, up: Bools) -> float:
+    """Return the value of "never came up" that separates best, shrunk to neutral the more the fewer answers show it.
+
+    Args:
+        signed: Terms of NetSAT of the rubrics of one side `[conversation, rubric]`.
+        came_up: Where another answer was given `[conversation, rubric]`.
+        up: Thumbs up `[conversation]`.
+    """
+    if up.all() or not up.any():
+        return NEUTRAL
+    weights, sign = never.sum(axis=0), np.sign(signed.sum()) or 1.0
+    usual = float(np.abs(signed[came_up]).mean()) if came_up.any() else NEUTRAL
+
+    def separates(value: float) -> float:
+        """Return the mean AUC of the rubrics, each alone."""
+        counted = np.where(never, sign * value, signed)
+        return float(np.average([auc(column, up) for column in counted.T], weights=weights))
+
+    best = max((NEUTRAL, *NEVER_TRIED, usual), key=separates)
+    n = int(weights.sum())
+    return NEUTRAL + (best - NEUTRAL) * n / (n + HALFWAY)
 
 
 FOLDS = 5
@@ -377,31 +493,60 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     except BadLabels as error:
         return CrossFit(first, True, [], [], [f"α = {first:g} was not cross-validated: {error.what}"])
     alphas = ALPHAS[settings.policy] if settings.alpha is None else (settings.alpha,)
-    ways = [(alphas[0], False), *((alpha, True) for alpha in alphas)]
-    assert material.make is not None, "what is chosen by evidence can be made anew"
+    ways = [(alpha, True) for alpha in alphas]
+    bare = [(alphas[0], False)] if material.by_evidence else []  # a model's rubrics are never left out as hints
+    ways = [*bare, *ways]
+    best_of = _best if bare else _highest
     tried: list[tuple[Bools, Made, Weighed, list[Ints]]] = []
     aucs = np.zeros((FOLDS, len(ways)))
     for number in range(FOLDS):
         out = dealt == number
         mine = out[: len(labels)]
-        made = as_edited(material, material.make(rows, ~out & (np.arange(len(rows)) < len(labels))), rows)
+        if material.by_evidence:
+            made, weighed = _made_anew(material, pool, rows, out)
+        else:
+            made, weighed = _paid_for(material, pool, rows, mine)
         if not made.rubrics:
             return CrossFit(first, True, [], [], [NONE_LEFT])
-        weighed = Weighed.of(pool_of(made, pool.conversations, material.table.rule), settings, material.family_of)
         orders = [weighed.order(~mine, alpha, hints=hints) for alpha, hints in ways]
         values = weighed.pool.values[mine]
         aucs[number] = [auc(values[:, order].sum(axis=1), labels[mine]) for order in orders]
         tried.append((out, made, weighed, orders))
     parts = [
-        Part(out, made, weighed, orders[_best(np.delete(aucs, number, axis=0))])
+        Part(out, made, weighed, orders[best_of(np.delete(aucs, number, axis=0))])
         for number, (out, made, weighed, orders) in enumerate(tried)
     ]
     table = [
         {"alpha": alpha, "mean_auc": float(each.mean()), "deviation": float(each.std(ddof=1)), "folds": FOLDS}
-        for (alpha, _), each in zip(ways[1:], aucs[:, 1:].T, strict=True)
+        for (alpha, _), each in zip(ways[len(bare) :], aucs[:, len(bare) :].T, strict=True)
     ]
-    best = _best(aucs)
-    return CrossFit(ways[best or 1 + int(np.argmax(aucs[:, 1:].mean(axis=0)))][0], best > 0, table, parts, [])
+    best = best_of(aucs)
+    alpha = ways[len(bare) + _highest(aucs[:, len(bare) :])][0]
+    return CrossFit(ways[best][0] if best else alpha, best > 0 or not bare, table, parts, [])
+
+
+def _made_anew(material: Material, pool: Candidates, rows: Sequence[Conversation], out: Bools) -> tuple[Made, Weighed]:
+    """Make the pool anew without a fold, as built-in roles do for nothing."""
+    assert material.make is not None, "what is chosen by evidence can be made anew"
+    seen = ~out & (np.arange(len(rows)) < len(pool.labels))
+    made = as_edited(material, material.make(rows, seen), rows)
+    left = pool_of(made, pool.conversations, material.table.rule)
+    return made, Weighed.of(left, material.settings, material.family_of)
+
+
+def _paid_for(material: Material, pool: Candidates, rows: Sequence[Conversation], out: Bools) -> tuple[Made, Weighed]:
+    """Return the pool that was paid for; what "never came up" counts is learned without the fold."""
+    seen = [one for one, mine in zip(pool.conversations, out, strict=True) if not mine]
+    table = replace(material.table, never_counts=never_values(material.table, seen, pool.rubrics))
+    leads = np.array([rubric.leads for rubric in pool.rubrics], dtype=bool)
+    made = Made(pool.rubrics, leads, material.table.probabilities(rows, pool.rubrics))
+    counted = Candidates(pool.conversations, pool.rubrics, *table.matrix(pool.conversations, pool.rubrics), {})
+    return made, Mixed.of(counted, material.settings, material.family_of)
+
+
+def _highest(aucs: Floats) -> int:
+    """Return the way with the highest mean AUC."""
+    return int(np.argmax(aucs.mean(axis=0)))
 
 
 def _best(aucs: Floats) -> int:

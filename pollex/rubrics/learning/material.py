@@ -170,6 +170,8 @@ class Material:
         refused: Why batches and texts came to no rubric, and how often.
         kept: The pool without duplicates, or the rubrics that were given.
         merged: By duplicate, the rubric that it was merged into.
+        reworded: By rubric that was hard to judge, the one that says it in better words.
+        mirrors: Pairs of a rubric and its reverse on the other side: of each the better one stays.
         starter: A set that was learned elsewhere, with its answers: for the model of the probability alone.
     """
 
@@ -191,6 +193,8 @@ class Material:
     refused: Mapping[str, int] = field(default_factory=dict)
     kept: tuple[Rubric, ...] = ()
     merged: Mapping[str, str] = field(default_factory=dict)
+    reworded: Mapping[str, str] = field(default_factory=dict)
+    mirrors: Sequence[tuple[str, str]] = ()
     starter: Starter | None = None
     chosen: tuple[Rubric, ...] = ()
 
@@ -226,4 +230,5 @@ class Material:
     @property
     def crossfitted(self) -> bool:
         """Whether all labels teach, and figures are of choices made anew without each fold."""
-        return self.by_evidence and not self.held_out
+        chosen = self.by_evidence or (bool(self.pool) and self.by_model and self.settings.method == "rubicon")
+        return chosen and not self.held_out

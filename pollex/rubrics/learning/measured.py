@@ -493,7 +493,7 @@ def data_record(material: Material, training: Sequence[Conversation], unseen: Un
         training=len(training),
         held_out=len(unseen.conversations),
         folds=unseen.folds,
-        test_fraction=settings.test_fraction,
+        test_fraction=settings.share,
         seed=settings.seed,
         training_hashes=tuple(sorted(hashes)) if written else (),
         fitted_hashes=tuple(sorted(others if written else hashes | others)),

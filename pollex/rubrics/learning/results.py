@@ -109,9 +109,14 @@ def dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[Dropp
 
     duplicates = []
     for id_, into in material.merged.items():
-        says = "same as" if pool[id_].polarity == known[into].polarity else "reverse of"
-        duplicates.append(out(pool[id_], f"says the {says} “{texts[into]}”", duplicate_of=into))
-    return duplicates + [
+        if into in texts:  # people may have taken it out
+            duplicates.append(out(pool[id_], f"says the same as “{texts[into]}”", duplicate_of=into))
+    better = [
+        out(pool[id_], f"is in better words: “{texts[new]}”", duplicate_of=new)
+        for id_, new in material.reworded.items()
+        if id_ in pool and new in texts
+    ]
+    return [*duplicates, *better] + [
         out(kept[id_], why_dropped(drop, texts), loss=drop["loss"], stability=drop["stability"])
         for id_, drop in selection["dropped"].items()
     ]
@@ -164,7 +169,8 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
             f"{len(labelled)} labeled conversations count as {apart}. Intervals account for this, and need at least "
             f"{FEWEST}. A window with a guarantee does not: it promises too much if conversations of a group are alike."
         )
-    budget = (0, 0) if material.by_evidence else material.settings.budget  # by evidence it is a maximum
+    fixed = material.settings.budget is not None and not (material.by_evidence or material.crossfitted)
+    budget = material.settings.limits if fixed else (0, 0)  # else it is a maximum
     n_sat, n_dsat = (sum(r.polarity == kind for r in material.chosen) for kind in ("sat", "dsat"))
     if n_sat < budget[0] or n_dsat < budget[1]:
         notes.append(f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen.")

@@ -7,25 +7,38 @@ from typing import Literal, get_args
 from pollex.calibration.candidates import candidate
 from pollex.errors import WrongUse
 from pollex.selection.policies import DEFAULT, policy_named
-from pollex.selection.pool import Budget
 
 HIGHEST_SEED = 2**32 - 1
 """What scikit-learn takes."""
 
 Method = Literal["rubicon", "spur"]
 
-TEN_A_LIST = (10, 10, 10, 10)
-"""The budget where none is given: ten SAT and ten DSAT rubrics in the headline list, and as many in the second."""
+MOST = 15
+"""Rubrics of a set where no budget is given: more add little."""
+
+SPUR_A_SIDE = 7
+"""Of a set that a model revises in place, likewise."""
+
+HALF = 0.5
+
+ENOUGH_LABELS = 200
+"""Labels of the smaller class from which on half of them are held out; fewer all teach, and folds measure."""
 
 
-def budget_of(most: int | None) -> Budget:
-    """Return the budget of a set with as many rubrics of each kind; None: that of either list."""
-    return TEN_A_LIST if most is None else (most, most)
+def budget_of(most: int | None) -> tuple[int, int] | None:
+    """Return the budget of a set with at most so many rubrics of each side; None where it isn't given."""
+    return None if most is None else (most, most)
 
 
-def held_out_share(given: float | None, *, free: bool) -> float:
-    """Return the share of labels to hold out: the given one, else half, or none where choosing anew is free."""
-    return given if given is not None else 0.0 if free else LearnSettings.test_fraction
+def held_out_share(given: float | None, *, smaller: int) -> float:
+    """Return the share of labels to hold out: the given one, else half, or none where labels are few.
+
+    Args:
+        smaller: Labels of the smaller class.
+    """
+    if given is not None:
+        return given
+    return HALF if smaller >= ENOUGH_LABELS else 0.0
 
 
 @dataclass(frozen=True)
@@ -34,7 +47,8 @@ class LearnSettings:
 
     Attributes:
         test_fraction: Share of the labeled conversations that is held out of words and choice; 0 holds nothing out.
-        budget: Maximum number of SAT and DSAT rubrics in the set; with two numbers more, in either of its two lists.
+            None leaves it to the number of labels, see `held_out_share`.
+        budget: Maximum number of SAT and of DSAT rubrics of the set, whoever wrote them; None: `MOST` in all.
         mini_batch: Reasons a summarizer sees at once.
         method: `rubicon` writes a growing pool and chooses from it; `spur` revises one set of limited size in place.
         policy: How rubrics are chosen; a name of `selection.policies`.
@@ -47,8 +61,8 @@ class LearnSettings:
         minimum: Conversations of each class that are needed to learn at all.
     """
 
-    test_fraction: float = 0.5
-    budget: Budget = TEN_A_LIST
+    test_fraction: float | None = HALF
+    budget: tuple[int, int] | None = None
     mini_batch: int = 20
     method: Method = "rubicon"
     policy: str = DEFAULT
@@ -58,6 +72,24 @@ class LearnSettings:
     seed: int = 0
     stability: bool = True
     minimum: int = 10
+
+    @property
+    def share(self) -> float:
+        """The share that is held out; `settled` has looked at the labels."""
+        assert self.test_fraction is not None, "settled before anything is split"
+        return self.test_fraction
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Rubrics of satisfaction and of dissatisfaction at most."""
+        if self.budget is not None:
+            return self.budget
+        return (SPUR_A_SIDE, SPUR_A_SIDE) if self.method == "spur" else (MOST, MOST)
+
+    @property
+    def most(self) -> int:
+        """Rubrics in all at most."""
+        return MOST if self.budget is None else sum(self.budget)
 
     @property
     def others_rated(self) -> list[str]:
@@ -74,10 +106,10 @@ class LearnSettings:
         candidate(self.probability)
         if self.method not in get_args(Method):
             raise WrongUse(f"no method is called {self.method!r}", remedy=f"use one of {', '.join(get_args(Method))}")
-        if not 0 <= self.test_fraction < 1:
+        if self.test_fraction is not None and not 0 <= self.test_fraction < 1:
             raise WrongUse(f"a test fraction of {self.test_fraction}", remedy="give one from 0 to less than 1")
-        if min(self.budget) < 0 or max(self.budget) < 1:
-            raise WrongUse(f"a budget of {max(self.budget)}", remedy="give 1 or more rubrics a kind")
+        if min(self.limits) < 0 or max(self.limits) < 1:
+            raise WrongUse(f"a budget of {max(self.limits)}", remedy="give 1 or more rubrics of each side")
         if self.mini_batch < 1:
             raise WrongUse(f"a mini-batch of {self.mini_batch}", remedy="give 1 or more reasons")
         if self.alpha is not None and not (math.isfinite(self.alpha) and self.alpha >= 0):

@@ -244,7 +244,7 @@ async def test_a_resume_leaves_the_answers_that_rubrics_were_chosen_by_and_asks_
     mended = PlainJudge()
     again = await learn(logs, staff(embedder, mended), kept, record, resume=True)
     assert {id_ for id_, _ in mended.asked} == ({unjudged} if side == "test" else set())
-    assert (first.run, first.rubric_set.theta) == (again.run, again.rubric_set.theta)
+    assert (first.run, first.rubric_set.rubrics_digest) == (again.run, again.rubric_set.rubrics_digest)
     assert again.rubric_set.data.training == (24 if side == "test" else 23)
 
 
@@ -314,7 +314,7 @@ async def test_where_no_held_out_conversation_has_a_score_that_is_said(
 
 async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goes_together(whole: Whole) -> None:
     (tree,) = run_tree(whole.kept, whole.run)
-    assert {branch.name for branch in tree.branches} == set(build().nodes) - {"finish", "review_pool"}
+    assert {branch.name for branch in tree.branches} == set(build().nodes) - {"finish", "review_pool", "reword"}
     async with compile_on(build(), whole.kept) as graph:
         history = [(one.next, one.values) async for one in graph.aget_state_history(thread_of(whole.run))][::-1]
     assert {node for following, _ in history for node in following} >= set(build().nodes)
