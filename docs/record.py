@@ -16,16 +16,22 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from pollex.agents.roles import ask_sides
 from pollex.cli.demo import learned_and_scored, propose_and_prove
+from pollex.conversations.conversation import Label
+from pollex.formats.read_logs import read_logs
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
 from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, asked, body_of
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.answers import Question
+from pollex.rubrics.rubric import Rubric
 from pollex.selection.policies import DEFAULT
 from pollex.services.options import ModelOptions
 from pollex.services.recorded import (
@@ -39,10 +45,13 @@ from pollex.services.recorded import (
     options_for,
     result_in,
 )
-from pollex.services.roles import prompt_versions
+from pollex.services.roles import hire, prompt_versions
 from pollex.store.folder import SIZE
+from pollex.store.resume import find_run, step
+from pollex.store.store import Store
 
 HERE = Path(__file__).parents[1] / "examples" / "recorded"
+LOG = HERE.parent / "bikes.jsonl"
 MODEL = "recorded-llm"
 PATIENT = Limits(concurrency=1000, deadline=1e6)
 
@@ -62,9 +71,18 @@ class AskedEndpoint(RecordedEndpoint):
         if request.key not in self.composed:
             line = {"key": request.key, "stage": request.call.stage, "item": request.call.item, "body": reply.body}
             if request.call.stage == "judge":
-                line |= dict(zip(("form", "statements"), asked(request), strict=True))
+                form, statements = asked(request)
+                line |= {"form": form, "statements": statements}
+                self._remember(form, statements, reply.body)
             self.given[request.key] = line
         return reply
+
+    def _remember(self, form: str, statements: Sequence[str], body: str) -> None:
+        """Keep the answers of a reply, so that nobody is asked twice about the same statement and conversation."""
+        said = json.loads(json.loads(body)["choices"][0]["message"]["content"])
+        for number, statement in enumerate(statements, 1):
+            if str(number) in said:
+                self.answers.setdefault((form, statement), said[str(number)])
 
     async def _written(self, request: Request) -> str:
         """Return the body of a reply that somebody wrote."""
@@ -73,12 +91,19 @@ class AskedEndpoint(RecordedEndpoint):
         if not reply.exists():
             asked = {"key": request.key, "messages": list(request.call.messages), "schema": request.call.schema or {}}
             put(pending, asked)
-        while not reply.exists():  # noqa: ASYNC110 - people write it
+        while (said := read_reply(reply)) is None:  # noqa: ASYNC110 - people write it
             await asyncio.sleep(0.5)
         pending.unlink(missing_ok=True)
-        said = json.loads(reply.read_text(encoding="utf-8"))
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, separators=(",", ":"))
         return body_of(MODEL, text, request)
+
+
+def read_reply(path: Path) -> Any:
+    """Return what somebody wrote; None while it isn't there, or not whole."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def put(path: Path, values: object) -> None:
@@ -108,6 +133,7 @@ def record(folder: Path) -> None:
     endpoint = AskedEndpoint(MODEL, file=HERE / REPLIES, folder=folder)
     recording.prepare(out / ".pollex")
     learned_and_scored(out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False, beside=recording)
+    asyncio.run(judge_the_rest(out / ".pollex", endpoint))
     lines = kept({**endpoint.lines, **endpoint.given}, HERE / REPLIES)
     for old in result_in(HERE):
         old.unlink()
@@ -116,6 +142,19 @@ def record(folder: Path) -> None:
     (HERE / PACKED).write_bytes(gzip.compress((out / SCORES).read_bytes(), mtime=0))
     about = json.loads((HERE / MANIFEST).read_text(encoding="utf-8"))
     put(HERE / MANIFEST, about | {"prompts": prompt_versions()} | usage(json.loads(line["body"]) for line in lines))
+
+
+async def judge_the_rest(folder: Path, endpoint: AskedEndpoint) -> None:
+    """Ask about the whole pool where only chosen rubrics were asked, so that another choice can be replayed, too."""
+    with Store.open(folder) as store:
+        run = find_run(store, "last", "learn")
+        pool = map(Rubric.model_validate, step(store, run.id, "reword")["kept"])
+        questions = [Question.about(rubric, "occasion") for rubric in pool if not rubric.answered_by]
+        options, profile = ModelOptions(chat=endpoint, limits=PATIENT), DomainProfile.load(LOG.with_suffix(".toml"))
+        unlabeled = [one for one in read_logs(LOG) if one.label is Label.NONE]
+        async with await hire(options, profile, store) as staff:
+            judge = staff.roles.judge
+            await asyncio.gather(*(ask_sides(judge, one, questions) for one in unlabeled))
 
 
 def record_remedy(folder: Path, here: Path = HERE) -> None:

@@ -39,12 +39,26 @@ class Window:
         lower: At or under it, Prec− ≥ `precision` on the training scores. None: no threshold up to θ reaches that, and
             no score is confidently negative.
         upper: Over it, Prec+ ≥ `precision`. None: no score is confidently positive.
+        fitted: Whether it rests on scores by rubrics that did not see the conversations; else nothing is said of any.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     lower: float | None
     upper: float | None
     precision: float = PRECISION
+    fitted: bool = True
+
+    def certain(self, scores: Floats, probability: Floats) -> list[bool | None]:
+        """Say which scores are confident: outside the window, and no toss-up; None where no window was fitted.
+
+        Args:
+            scores: `[conversation]`.
+            probability: Of a thumb up `[conversation]`.
+        """
+        if not self.fitted:
+            return [None] * len(scores)
+        found: list[bool | None] = (self.confident(scores) & is_clear(probability)).tolist()
+        return found
 
     def confident(self, scores: Floats) -> Bools:
         """Return a mask of the scores outside the window `[conversation]`."""
@@ -59,6 +73,15 @@ class Window:
         """Say which scores are confidently positive: `[conversation]` to `[conversation]`."""
         scores = np.asarray(scores, float)
         return np.zeros(scores.shape, bool) if self.upper is None else scores > self.upper
+
+
+CLEAR = 0.2
+"""How far a probability is from one half at least where a score may be called confident."""
+
+
+def is_clear(probability: Floats) -> Bools:
+    """Tell which probabilities are no toss-up `[conversation]`."""
+    return np.asarray(np.abs(np.asarray(probability, float) - 0.5) >= CLEAR)
 
 
 def fit_window(scores: Floats, positive: Bools, theta: float, precision: float = PRECISION) -> Window:

@@ -291,6 +291,6 @@ def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[
     for one in scores:
         score = Score(conversation_id=one.conversation_id, outcome=one.outcome)
         if one.netsat is not None:
-            score = netsat.read(one.conversation_id, one.netsat).model_copy(update={"probability": one.probability})
+            score = netsat.read(one.conversation_id, one.netsat, one.probability)
         found.append(score)
     store.put([score_block(run, ScoreColumns.of(found, ()))])

@@ -61,7 +61,7 @@ class RecordedEndpoint(Endpoint):
         return {line["key"]: line for line in lines}
 
     @cached_property
-    def answers(self) -> Mapping[tuple[str, str], Any]:
+    def answers(self) -> dict[tuple[str, str], Any]:
         """The model's answers by the form of a prompt and a statement; of several to the same the first."""
         found: dict[tuple[str, str], Any] = {}
         for line in self.lines.values():

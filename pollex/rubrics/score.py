@@ -35,7 +35,8 @@ class Score(BaseModel):
     Attributes:
         netsat: Sum of the signed rubric values; None if any rubric is unanswered, and so are the six below.
         label: `positive` if NetSAT is over θ, as in the paper; `decision` is the one to filter by.
-        confident: Whether NetSAT lies outside the uncertainty window.
+        confident: Whether NetSAT lies outside the uncertainty window, with a probability that is no toss-up; None where
+            too few labels could tell.
         guaranteed: Whether it lies outside the window with a guarantee; None if the set has no such window.
         probability: P(positive), of an unknown annotator.
         entropy: Entropy of that probability, in nats: 0 is certain, log 2 = 0.69 is open.
@@ -71,7 +72,7 @@ class Score(BaseModel):
         """Return the score in a line."""
         if self.netsat is None or self.probability is None:
             return f"<Score of {self.conversation_id}: {self.outcome}>"
-        sure = "confident" if self.confident else "in the uncertainty window"
+        sure = certainty(self.confident)
         found = f"{self.decision}, P(positive) = {self.probability:.2f}, NetSAT {self.netsat:.2f}, {self.label}, {sure}"
         return f"<Score of {self.conversation_id}: {found}>"
 
@@ -350,6 +351,7 @@ class NetSat:
                 every = AnswerColumns.of(self.thumb_model.rubrics, given)
             scored = every if len(whole) == len(ids) else every.take(whole)
             fields |= self._likelihoods(self.thumb_model.rows(scored), judges)
+            fields["confident"] = self.window.certain(netsats[whole], np.array(fields["probability"]))
         fields |= self._decisions(fields) | {"outcome": ["scored"] * len(whole)}
         if len(whole) < len(ids):
             fields = self._with_unscored(fields, whole.tolist(), answers)
@@ -415,9 +417,16 @@ class NetSat:
             "judge_ratings": _by_row(each, len(rows)),
         }
 
-    def read(self, conversation_id: str, netsat: float) -> Score:
-        """Return what a NetSAT means by itself."""
+    def read(self, conversation_id: str, netsat: float, probability: float | None = None) -> Score:
+        """Return what a NetSAT means by itself.
+
+        Args:
+            probability: Of a thumb up, where a model gave one.
+        """
         fields = self._figures(np.array([netsat]))
+        if probability is not None:
+            fields["probability"] = [probability]
+            fields["confident"] = self.window.certain(np.array([netsat]), np.array([probability]))
         own = {name: values[0] for name, values in (fields | self._decisions(fields)).items()}
         return Score(conversation_id=conversation_id, **own)
 
@@ -427,7 +436,7 @@ class NetSat:
         return {
             "netsat": netsats.tolist(),
             "label": ["positive" if over else "negative" for over in netsats > self.theta],
-            "confident": self.window.confident(netsats).tolist(),
+            "confident": self.window.certain(netsats, probability),
             "guaranteed": guaranteed,
             "probability": probability.tolist(),
             "entropy": _entropies(probability),
@@ -436,6 +445,13 @@ class NetSat:
 
 def _by_row(columns: Mapping[str, Sequence[float]], count: int) -> list[dict[str, float]]:
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
+
+
+def certainty(confident: bool | None) -> str:
+    """Say how sure a score is."""
+    if confident is None:
+        return "too few labels to say how sure"
+    return "confident" if confident else "in doubt"
 
 
 def decide_at(costs: tuple[float, float]) -> float:

@@ -15,6 +15,7 @@ from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import Reason
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import certainty
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.services.workspace import run_to_end
@@ -352,7 +353,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
             by = answer.judge if answer.judge.startswith(answer.source) else f"{answer.source}, {answer.judge}"
             yield Line(f"  {id_}  {text}  {option} ({by}); {answer.justification}", limit=LONGEST)
     if (score := trace.score) and score.netsat is not None:
-        sure = "confident" if score.confident else "in the uncertainty window"
+        sure = certainty(score.confident)
         told = f"{score.label}, {sure}, P(positive) = {score.probability:.2f}"
         yield Line(f"NetSAT {score.netsat:.2f}: {told}", "bold", LONGEST)
 

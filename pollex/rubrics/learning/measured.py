@@ -60,7 +60,7 @@ from pollex.rubrics.worth import (
 )
 from pollex.selection.losses import theta_c
 from pollex.selection.multi_split import holm, one_each, one_sided
-from pollex.selection.threshold import GuaranteedWindow, Window, fit_window, guaranteed_window
+from pollex.selection.threshold import GuaranteedWindow, Window, fit_window, guaranteed_window, is_clear
 
 Scored = tuple[Floats, Floats]
 """Log-odds of being positive `[conversation]`, of training conversations and of others."""
@@ -221,7 +221,9 @@ class Teaching:
         honest, up = self.honest[rows], self.up[rows]
         theta = theta_c(self.own[rows], up) if theta is None else theta
         promised = guaranteed_window(honest, up, theta) if self.promises else None
-        return Thresholds(theta, fit_window(honest, up, theta), promised)
+        known = self.promises or bool((self.fold >= 0).any())
+        window = fit_window(honest, up, theta) if known else Window(None, None, fitted=False)
+        return Thresholds(theta, window, promised)
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +291,7 @@ class Unseen:
             theta[out], confident[out] = found.theta, found.window.confident(scores)
             promised[out] = found.promised is not None and found.promised.window.confident(scores)
         probability = np.array([fitted.crossfitted[c.id] for c in conversations])
-        of_rows = (taught.own[rows], theta[rows], confident[rows], promised[rows])
+        of_rows = (taught.own[rows], theta[rows], confident[rows] & is_clear(probability), promised[rows])
         return cls(conversations, *of_rows, probability, held, known, folds)
 
 

@@ -11,6 +11,7 @@ from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids, blocks
 from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.learning.crossfit import FOLDS
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.measured import Unseen
 from pollex.rubrics.learning.thumbs import FittedThumbs
@@ -157,6 +158,7 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
         )
     if not (held_out or unseen.folds):
         notes.append("Nothing was held out, so there are no figures for new conversations.")
+        notes.append(f"No score is called confident: that takes labels of {FOLDS} or more units of each class.")
     elif len(truth) and (smaller := int(min(truth.sum(), (~truth).sum()))) < SMALL:
         notes.append(
             f"The smaller class has {count(smaller, 'measured conversation')}: figures vary a lot from split to "
