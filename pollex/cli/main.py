@@ -15,6 +15,7 @@ from typing import ClassVar
 import click
 
 from pollex import usecases
+from pollex.children import SAFE_PATH
 from pollex.cli.generator import command_in, command_with, resume_command, secrets_given
 from pollex.cli.help import Group
 from pollex.cli.settings import spell
@@ -118,6 +119,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
+    os.environ.update(SAFE_PATH)
     switch_tracing(on=False)  # of every verb: one that knows no --langsmith sends nothing either
     outlast()
     SPELLING.set(as_typed)

@@ -7,7 +7,9 @@ actor; when an actor dies, a new one takes its place, and the unit is given to a
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import replace
+from tempfile import TemporaryDirectory
 from typing import Any
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # read when it is imported; nothing is sent anywhere
@@ -16,7 +18,9 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
+from pollex.children import safe_children
 from pollex.errors import BadInput, LimitReached, PollexError
+from pollex.formats.places import Place
 from pollex.formats.units import Unit
 from pollex.gateway.budget import Budget, Limits
 from pollex.services.part_writer import PartWriter
@@ -100,14 +104,26 @@ def run(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
         LimitReached: A limit that holds for all workers is used up; what is done stays.
         ModelRefused: The model will never serve calls as they are configured.
     """
-    own = not ray.is_initialized()
-    if own:
-        started = {"num_cpus": cluster.workers} if cluster.address is None and cluster.workers else {}
-        ray.init(cluster.address, include_dashboard=False, log_to_driver=False, logging_level="error", **started)
-    try:
+    place = Place.at(job.out)
+    if place.local:  # workers have another current folder
+        job = replace(job, out=place.path)
+    with nullcontext() if ray.is_initialized() else _begun(cluster):
         yield from _Crew(job, cluster).do(units)
-    finally:
-        if own:
+
+
+@contextmanager
+def _begun(cluster: Cluster) -> Iterator[None]:
+    """Begin Ray, or join a cluster, and end it or leave.
+
+    Its workers look for modules in the folder where it is begun: that is an empty one.
+    """
+    started = {"num_cpus": cluster.workers} if cluster.address is None and cluster.workers else {}
+    with TemporaryDirectory() as empty:
+        with chdir(empty), safe_children():
+            ray.init(cluster.address, include_dashboard=False, log_to_driver=False, logging_level="error", **started)
+        try:
+            yield
+        finally:
             ray.shutdown()
 
 

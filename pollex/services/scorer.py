@@ -32,6 +32,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import evidence_of
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge, answer_each, ask_sides
+from pollex.children import safe_children
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.frames import in_dicts
@@ -384,9 +385,11 @@ class ScoringPool:
         """Have the workers score; what one that dies had, and others with it, is not found."""
         if self._started is None:
             context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
-            self._started = ProcessPoolExecutor(self._workers, context, begin, (self._scorer,))
+            with safe_children():
+                self._started = ProcessPoolExecutor(self._workers, context, begin, (self._scorer,))
         try:
-            sent = {number: self._started.submit(work, packed_turns(some)) for number, some in cuts.items()}
+            with safe_children():  # they are started with the first of these
+                sent = {number: self._started.submit(work, packed_turns(some)) for number, some in cuts.items()}
             for number, future in sent.items():
                 found[number] = await asyncio.wrap_future(future)
         except BrokenProcessPool:

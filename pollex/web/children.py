@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
 
+from pollex.children import safe_environment
 from pollex.web.faults import Fault, NotThere
 
 MOST_WAITING = 8
@@ -136,13 +137,13 @@ def _run(child: Child) -> None:
 
 def _work(child: Child) -> None:
     with subprocess.Popen(  # noqa: S603 - ours
-        [sys.executable, "-m", "pollex", *child.arguments],
+        [sys.executable, "-P", "-m", "pollex", *child.arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
         cwd=child.folder,
-        env={**os.environ, **child.environment},
+        env=safe_environment(child.environment),
     ) as process:
         child.process = process
         if child.over:  # it was stopped meanwhile

@@ -22,6 +22,7 @@ FRONT_DOOR = "the front door"
 ERRORS = "errors"
 TEXT = "text"
 OUTPUTS = "outputs"
+CHILDREN = "children"
 
 
 @dataclass(frozen=True)
@@ -72,4 +73,4 @@ def room_of(module: str) -> str | None:
     if ours != "pollex":
         return None
     first = inner.partition(".")[0]
-    return first if f"pollex.{first}" in FOLDERS or first in (ERRORS, TEXT, OUTPUTS) else FRONT_DOOR
+    return first if f"pollex.{first}" in FOLDERS or first in (ERRORS, TEXT, OUTPUTS, CHILDREN) else FRONT_DOOR
