@@ -192,8 +192,16 @@ def resuming(run: Run, folder: Path) -> str:
 
 
 def resumed(run: Run, folder: Path) -> list[str]:
-    """Return the words of that command; a run of `learn` is named, since a fork has its parent's settings."""
-    typed = shlex.split(run.arguments.get("command") or "")
+    """Return the words of that command; a run of `learn` is named, since a fork has its parent's settings.
+
+    A store may be a stranger's: what isn't a command of pollex is none.
+    """
+    try:
+        typed = shlex.split(run.arguments.get("command") or "")
+    except (ValueError, AttributeError):
+        return []
+    if typed[:1] != ["pollex"] or typed[1:2] in ([], ["demo"]):
+        return []
     forks = any(word.partition("=")[0] == FROM for word in typed)
     out = {STORE, FROM, "--rubrics-from"} if forks else {STORE}
     kept = [

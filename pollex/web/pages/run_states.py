@@ -16,7 +16,7 @@ from pollex.web import links
 from pollex.web.children import Child
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Fields
-from pollex.web.frame import resumed
+from pollex.web.kept_commands import go_on, require_yes
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
 
@@ -133,11 +133,12 @@ def state(site: Site, run: Run, node: str) -> Response:
 
 
 @post("/api/runs/{run}/pool")
-def edit_pool(site: Site, run: Run, pool: Pool, node: str = "") -> Done:
+def edit_pool(site: Site, run: Run, pool: Pool, node: str = "", confirmed: str = "") -> Done:
     """Take an edited pool, and carry on the run that waits with it, or with a `node` a fork after that.
 
-    An empty row of one's own is none.
+    An empty row of one's own is none. `confirmed` is the digest of the kept command that somebody said yes to.
     """
+    require_yes(site, run, confirmed)
     rows = [
         {"id": "", "text": pool.get(f"text-{n}", ""), "polarity": side}
         for name, side in pool.items()
@@ -151,15 +152,6 @@ def edit_pool(site: Site, run: Run, pool: Pool, node: str = "") -> Done:
         raise Fault(f"the pool is not taken: {place}{wrong.what}", remedy=wrong.remedy) from wrong
     child = go_on(site, site.run(named))
     return links.run(named), {"run": named, "child": child and child.id}
-
-
-def go_on(site: Site, run: Run) -> Child | None:
-    """Start the command that goes on with a run; None where no command began it."""
-    if not (words := resumed(run, site.store.folder)):
-        return None
-    model = {"POLLEX_MODEL": run.arguments.get("model") or ""}
-    folder = run.arguments.get("folder")
-    return site.children.start(f"{run.id} goes on", words[1:], back=links.run(run.id), folder=folder, environment=model)
 
 
 async def _edited(site: Site, run: Run, node: str, rows: Sequence[Mapping[str, str]]) -> str:

@@ -17,6 +17,7 @@ from pollex.web import links
 from pollex.web.drawings import distribution
 from pollex.web.faults import NotThere
 from pollex.web.forms import Place, Window
+from pollex.web.kept_commands import kept_command
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING, ListForm, listing_of
 from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, unsealed
@@ -158,6 +159,7 @@ def run_page(site: Site, run: Run, as_json: bool, from_: float | None = None, to
         "trouble": states.trouble,
         "parent": run.arguments.get("parent"),
         "pool": states.waiting,
+        "kept": kept_command(site, run),
         "child": site.children.last_of(links.run(run.id)),
         "new": NEW,
         "strip": strip,

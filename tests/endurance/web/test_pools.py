@@ -19,7 +19,7 @@ from pollex.services.pool_review import Fork, begin_fork
 from pollex.store.database import FILE
 from pollex.store.resume import facts_of, find_run
 from pollex.store.store import Store
-from pollex.web.pages.run_states import go_on
+from pollex.web.kept_commands import go_on
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def waiting(learnt: Learnt, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rows_in(page: str) -> dict[str, str]:
     """The fields of the first pool of a page, as a browser sends them."""
     form = page[page.index("/pool") :].partition("</form>")[0]
-    fields = dict(re.findall(r'name="(text-\d+|was-\d+|node)" value="([^"]*)"', form))
+    fields = dict(re.findall(r'name="(text-\d+|was-\d+|node|confirmed)" value="([^"]*)"', form))
     return fields | {f"polarity-{n}": "sat" for n in range(1, form.count("<select") + 1)}
 
 

