@@ -71,13 +71,16 @@ def _links() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="pollex-")  # which is removed when the process ends
 
 
-@cache
 def path_in_text(path: Path) -> Path:
     """Return an absolute path that DuckDB takes: where a name on the way is no UTF-8, a link to it."""
-    if is_text(path.absolute()):
-        return path.absolute()
-    link = Path(_links().name) / f"{secrets.token_hex(8)}{path.suffix if is_text(path.suffix) else ''}"
-    link.symlink_to(path.absolute())
+    where = path.absolute()
+    return where if is_text(where) else _link_to(where)
+
+
+@cache
+def _link_to(where: Path) -> Path:
+    link = Path(_links().name) / f"{secrets.token_hex(8)}{where.suffix if is_text(where.suffix) else ''}"
+    link.symlink_to(where)
     return link
 
 
