@@ -17,7 +17,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
-from pollex.agents.roles import Extraction, Extractor, Judge, answer_each, detail_of
+from pollex.agents.roles import Extraction, Extractor, Judge, answer_each, detail_of, fingerprints_for
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.graphs.context import Resources, resources
@@ -195,7 +195,8 @@ async def ask(
         if failed:
             span.failed(f"{len(failed)} unanswered, the first: {failed[0].outcome}: {failed[0].detail}")
         # Inside the span, which is written after it: whoever finds the span of a killed run finds the answers, too.
-        context.store.put(context.cells.of(conversation, questions, answers, judge.fingerprint))
+        fingerprints = fingerprints_for(judge, questions)
+        context.store.put(context.cells.of(conversation, questions, answers, fingerprints))
     return answers
 
 

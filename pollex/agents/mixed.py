@@ -19,52 +19,11 @@ from pollex.agents.roles import (
     Roles,
     Summarizer,
     Summary,
+    fingerprints_for,
 )
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id, is_built_in
-
-KeptAnswers = Mapping[str, Mapping[str, Answer | Unanswered]]
-"""Answers by hash of the text, and by question."""
-
-
-@dataclass(frozen=True)
-class KeptJudge:
-    """Gives answers that are known, and asks for the others.
-
-    Attributes:
-        rest: Who answers what is not known; None where all is.
-        learned: What the judge of the known answers learned.
-    """
-
-    name: str
-    fingerprint: str
-    answers: KeptAnswers
-    rest: Judge | None
-    learned: Mapping[str, Any]
-
-    async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
-        """Let the other judge learn its scale."""
-        if self.rest is not None:
-            await self.rest.fit(training, rubrics)
-
-    def understood(self, rubric: Rubric) -> Rubric:
-        """Return the rubric as it is asked."""
-        return rubric if self.rest is None else self.rest.understood(rubric)
-
-    async def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Prepare the other judge for the conversations to come."""
-        if self.rest is not None:
-            await self.rest.prepare(conversations)
-
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
-        """Answer each question, in the questions' order."""
-        known = self.answers.get(conversation.text_hash, {})
-        left = [question for question in questions if question.id not in known]
-        new = await self.rest.judge(conversation, left) if left and self.rest else []
-        found = {**known, **dict(zip([question.id for question in left], new, strict=True))}
-        return [found[question.id] for question in questions]
-
 
 A = TypeVar("A", bound=Agent)
 
@@ -155,6 +114,11 @@ class Divided(Both[Judge]):
     def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric as its judge asks it."""
         return (self.model if self._is_models(rubric) else self.built_in).understood(rubric)
+
+    def fingerprint_for(self, question: Question) -> str:
+        """Return the fingerprint of whom a question belongs to."""
+        judge = self.model if self._is_models(question.rubric) else self.built_in
+        return fingerprints_for(judge, [question])[0]
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Prepare both for the conversations to come."""

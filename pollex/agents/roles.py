@@ -240,6 +240,12 @@ class Judge(Agent, Protocol):
         """Answer each question, in the questions' order."""
 
 
+def fingerprints_for(judge: Judge, questions: Sequence[Question]) -> list[str]:
+    """Return the fingerprint of who answers each question: a judge may divide them among several."""
+    fingerprint_for = getattr(judge, "fingerprint_for", lambda _question: judge.fingerprint)
+    return [fingerprint_for(question) for question in questions]
+
+
 def no_answers(questions: Sequence[Question], outcome: Outcome, detail: str, judge: str) -> list[Answer | Unanswered]:
     """Return questions that have no answer for one and the same reason."""
     return [Unanswered(question_id=one.id, outcome=outcome, detail=detail, judge=judge) for one in questions]

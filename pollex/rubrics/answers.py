@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric import Rubric, content_id
 
 
 class Option(BaseModel):
@@ -80,6 +80,11 @@ class Question(BaseModel):
         """Return the rubric as a question with the options of a scale."""
         return cls(id=rubric.id, text=rubric.text, rubric=rubric, options=SCALES[scale], may_never=scale == "occasion")
 
+    @cached_property
+    def digest(self) -> str:
+        """Twelve hex digits for the words and options: a re-worded question has others."""
+        return content_id(self.text, *(f"{option.text}={option.value}" for option in self.options))
+
 
 Source = Literal["built-in", "logprobs", "sampled", "point", "recorded"]
 
@@ -94,6 +99,8 @@ class Answer(BaseModel):
         justification: The judge's words, or what the built-in judge saw.
         turns: Indices of the turns that the answer rests on.
         judge: Who answered; starts with `built-in` for the built-in judge.
+        asked_in: The earlier run that asked, where the answer was known already; it may have been
+            asked beside other questions then.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -105,6 +112,7 @@ class Answer(BaseModel):
     justification: str = ""
     turns: tuple[int, ...] = ()
     judge: str = ""
+    asked_in: str = Field("", exclude_if=lambda run: not run)
 
     @classmethod
     def trusted(cls, **fields: Any) -> Answer:

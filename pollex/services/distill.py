@@ -39,7 +39,7 @@ from pollex.services.roles import Workers, embedded_workers, embedder_for, embed
 from pollex.services.score import read_unedited
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import runs
-from pollex.store.rows import question_hash, read_answer
+from pollex.store.rows import read_answer
 from pollex.store.store import Store
 from pollex.text import Rows, Told, count
 
@@ -258,7 +258,7 @@ def distill(
 
 def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Answer]]:
     """Collect what was answered to the set's rubrics in any run, worded as they are now; the last answer stands."""
-    asked = {question.id: question_hash(question) for question in rubric_set.questions}
+    asked = {question.id: question.digest for question in rubric_set.questions}
     own = {rubric.id for rubric in rubric_set.rubrics if rubric.answered_by}
     found: dict[str, dict[str, Answer]] = {}
     for run in runs(store):

@@ -21,7 +21,6 @@ from pollex.rubrics.learning.thumbs import grades_told, require_grades
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import BY
-from pollex.services.kept_answers import hire_for_the_rest, kept_answers
 from pollex.services.learn_result import LearnResult, learned_result, require_not_edited, require_places
 from pollex.services.learn_runs import Learning
 from pollex.services.learn_runs import learn as run_learning
@@ -34,7 +33,6 @@ from pollex.services.results import ModelUsage
 from pollex.services.roles import Workers, embedded_roles, hire, hire_judge
 from pollex.services.starter import FEWEST, consult_starter, starter_of, with_starter
 from pollex.services.workspace import Workspace, workspace
-from pollex.store.store import Store
 
 
 def learn(
@@ -147,7 +145,6 @@ def refit(
     out: Path | None,
     test_fraction: float | None,
     seed: int | None,
-    answers: str | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -162,7 +159,6 @@ def refit(
         test_fraction: Share held out; None takes the set's, so that no conversation that rubrics came from is held out:
             of a set that all labels taught, half of what it has not seen, and nothing else.
         seed: Of the split; None takes the set's.
-        answers: Run whose answers stand for rubrics as they were; None asks about all of them.
 
     Raises:
         BadLabels: One class is missing or too small.
@@ -185,17 +181,13 @@ def refit(
     say_repeats(read, progress)
     model = replace(model, settings=model.settings.but(scale=rubric_set.judge.scale))
     if run.dry_run:
-        if answers is not None:
-            with Store.open(run.store, read_only=True) as store:
-                kept = kept_answers(store, answers, rubric_set)
-            raise Planned(plan_scoring(read.learnable, rubric_set, run, model, kept))
         if model.name is None:
             raise Planned(plan_scoring(read.learnable, rubric_set, run, model))
         raise Planned(plan_learning(read, settings, rubric_set.domain, run, model, rubric_set.rubrics))
     helper = consult_starter(rubric_set.starter, rubric_set, read, run=run, model=model, progress=progress)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
-        learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments, answers, helper))
+        learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments, helper))
         learned = with_starter(learned, helper, read, opened.store)
     return learned_result(read, learned, usage, out, run)
 
@@ -207,18 +199,14 @@ async def _refit(
     rubric_set: RubricSet,
     settings: LearnSettings,
     arguments: dict[str, Any],
-    answers: str | None,
     starter: Starter | None,
 ) -> tuple[Learned, ModelUsage | None]:
-    if answers is not None:
-        kept = kept_answers(opened.store, answers, rubric_set)
-        hired = await hire_for_the_rest(model, rubric_set, opened.store, logs.learnable, kept)
-    elif model.name is None:
-        hired = await hire_judge(model, rubric_set, opened.store)
+    if model.name is None:
+        hired = await hire_judge(model, rubric_set, opened.store, conversations=logs.learnable)
     else:
         hired = await hire(model, rubric_set.domain, opened.store, settings.seed)
     async with hired as staff:
-        if model.name is not None and answers is None:
+        if model.name is not None:
             staff = staff.leaving(rubric_set.rubrics, {})
         opened.announce(staff)
         for line in ways_of_judging([one for one in rubric_set.rubrics if not one.written], staff):

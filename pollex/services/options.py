@@ -62,6 +62,7 @@ class ModelOptions:
         batch_files: Folder of files for `vllm run-batch`, in place of a provider.
         batch_api: Protocol of the provider's batches; empty: as its address tells.
         able: What a probe of the endpoint found; None where it is still to be probed.
+        again: Ask again what was answered in an earlier run.
     """
 
     model: str | None = None
@@ -76,6 +77,7 @@ class ModelOptions:
     batch_files: Path | None = None
     batch_api: str = ""
     able: Capabilities | None = None
+    again: bool = False
 
     def __post_init__(self) -> None:
         if self.base_url is not None:

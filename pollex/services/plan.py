@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.extractor import LlmExtractor
-from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.judge import AnswerMemory, LlmJudge
 from pollex.agents.llm.rewording import MOST as REWORDED
 from pollex.agents.llm.summarizer import LlmSummarizer, LlmUpdater
-from pollex.agents.mixed import KeptAnswers, KeptJudge
 from pollex.agents.roles import ask_sides
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
@@ -29,26 +29,30 @@ from pollex.gateway.calls import Call, Capabilities, Failed, Outcome, prompt_est
 from pollex.gateway.endpoint import Endpoint
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load
-from pollex.rubrics.answers import Question
+from pollex.rubrics.answers import Answer, Question
 from pollex.rubrics.judge_settings import MOST_IN_A_CALL
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import Sides, sides_of
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.known_answers import (
+    CONVERSATIONS_IN_A_QUERY,
+    TOKENS_OF_AN_ANSWER,
+    all_answers_known,
+    judge_from_memory,
+    questions_of_model,
+)
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import ModelUsage, Result
 from pollex.services.roles import embedding_confirmed, options_as_before, seed_of
 from pollex.store.folder import kept_secret
+from pollex.store.resume import StoredAnswers
 from pollex.store.store import Store
 from pollex.text import Told
 
-NOTHING: KeptAnswers = {}
 EXACT, AT_MOST = "planned", "at most"
 
 KINDS: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
-
-WRITTEN_AN_ANSWER = 45
-"""Tokens of one answer in a judging call: a short sentence, turns, the option."""
 
 _WORDS_OF_A_REASON, _WORDS_OF_A_RUBRIC = 30, 16
 
@@ -59,6 +63,7 @@ class Planner:
 
     Attributes:
         known: Whether the ledger has the reply to a key.
+        known_answers: Answers that were paid for in earlier runs, and that no call is made for.
     """
 
     endpoint: Endpoint
@@ -66,6 +71,7 @@ class Planner:
     table: UsageTable = field(default_factory=UsageTable)
     times: int = 1
     certainty: str = EXACT
+    known_answers: int = 0
 
     async def ask(self, call: Call) -> Outcome:
         """See `agents.llm.asker.ModelClient`."""
@@ -96,15 +102,20 @@ def estimate_tokens(call: Call) -> int:
         return 1
     if call.stage not in ("judge", "grade"):
         return call.written
-    return WRITTEN_AN_ANSWER * max(1, len((call.schema or {}).get("properties", {})))
+    return TOKENS_OF_AN_ANSWER * max(1, len((call.schema or {}).get("properties", {})))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The roles of a run, working against a planner."""
+    """The roles of a run, working against a planner.
+
+    Attributes:
+        memory: Answers of earlier runs; None where there is no store, or all is to be asked again.
+    """
 
     planner: Planner
     asker: Asker
+    memory: AnswerMemory | None = None
 
     @classmethod
     def of(
@@ -117,18 +128,24 @@ class Plan:
     ) -> Plan:
         """Make a plan for the named endpoint; the store is read, not created."""
         endpoint = model.endpoint()
-        settings, salt = model.settings.but(seed=seed), kept_secret(run.store) or secrets.token_bytes(32)
+        salt = kept_secret(run.store) or secrets.token_bytes(32)
+        settings = model.settings.but(seed=seed, place=endpoint.shown)
         planner = Planner(endpoint, keys_paid_for(run).__contains__)
-        return cls(planner, Asker(planner, capabilities or Capabilities(endpoint.model), profile, settings, salt))
+        able = capabilities or Capabilities(endpoint.model)
+        memory = None if model.again else PlannedMemory(run.store)
+        return cls(planner, Asker(planner, able, profile, settings, salt), memory)
 
-    async def fitting(
-        self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric], kept: KeptAnswers = NOTHING
-    ) -> UsageTable:
-        """Plan to judge every conversation on every one of the rubrics, but for answers that are kept."""
-        judge, scale = KeptJudge("", "", kept, LlmJudge(self.asker), {}), self.asker.settings.scale
+    async def fitting(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> UsageTable:
+        """Plan to judge every conversation on every one of the rubrics, but for answers that are known."""
+        judge = LlmJudge(self.asker, memory=self.memory)
+        scale = self.asker.settings.scale
         questions = [Question.about(rubric, scale) for rubric in rubrics if not rubric.answered_by]
-        for one in conversations:
-            await ask_sides(judge, one, questions)
+        for start in range(0, len(conversations), CONVERSATIONS_IN_A_QUERY):
+            batch = conversations[start : start + CONVERSATIONS_IN_A_QUERY]
+            await judge.prepare(batch)
+            for conversation in batch:
+                await ask_sides(judge, conversation, questions)
+        self.planner.known_answers += judge.known_answers
         return self.planner.table
 
     async def learning(self, logs: Logs, settings: LearnSettings) -> UsageTable:
@@ -202,6 +219,21 @@ class Plan:
                 await judge.judge(one, questions)
 
 
+@dataclass(frozen=True)
+class PlannedMemory:
+    """Answers of earlier runs, from a store that is only read, and may not be there."""
+
+    folder: Path
+
+    def find(self, fingerprint: str, text_hashes: Collection[str]) -> Mapping[str, Mapping[str, Answer]]:
+        """See `agents.llm.judge.AnswerMemory`."""
+        try:
+            with Store.open(self.folder, read_only=True) as store:
+                return StoredAnswers(store).find(fingerprint, text_hashes)
+        except PollexError:
+            return {}
+
+
 def keys_paid_for(run: RunOptions) -> set[str]:
     """Return the keys of stored replies; an empty set if the store can't be read."""
     try:
@@ -267,15 +299,34 @@ def plan_scoring(
     rubrics: RubricSet,
     run: RunOptions,
     model: ModelOptions,
-    kept: KeptAnswers = NOTHING,
 ) -> CallPlan:
     """Plan what `score` and `evaluate` would ask, or `refit` with the set's own judge."""
     if rubrics.judge.built_in:
         embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
         return NO_CALLS
+    if not model.again and (known := _all_known(conversations, rubrics, run)):
+        usage = ModelUsage(UsageTable(), model.limits.price, known_answers=known)
+        return CallPlan(((rubrics.judge.name, usage),), (NOTHING_LEFT,))
     model, able = options_as_before(model, rubrics.judge), rubrics.judge.options.capabilities
     plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
-    return call_plan(model, asyncio.run(plan.fitting(conversations, rubrics.rubrics, kept)), able is not None)
+    table = asyncio.run(plan.fitting(conversations, rubrics.rubrics))
+    return call_plan(model, table, able is not None, known_answers=plan.planner.known_answers)
+
+
+NOTHING_LEFT = "Nothing is left to ask: all answers are in the store."
+
+
+def _all_known(conversations: Sequence[Conversation], rubrics: RubricSet, run: RunOptions) -> int:
+    """Return how many answers the set's model would give, if all of them are in the store; else 0."""
+    try:
+        with Store.open(run.store, read_only=True) as store:
+            judge = judge_from_memory(rubrics, store)
+            questions = questions_of_model(rubrics)
+            if judge is None or not all_answers_known(judge, conversations, questions):
+                return 0
+            return len(questions) * sum(not conversation.not_scorable for conversation in conversations)
+    except PollexError:  # there is no store yet
+        return 0
 
 
 def plan_learning(
@@ -295,7 +346,8 @@ def plan_learning(
         return NO_CALLS
     plan = Plan.of(model, profile, run, settings.seed)
     work = plan.fitting(logs.learnable, given) if given else plan.learning(logs, settings)
-    return call_plan(model, asyncio.run(work), probed=False)
+    table = asyncio.run(work)
+    return call_plan(model, table, probed=False, known_answers=plan.planner.known_answers)
 
 
 def rehearse(
@@ -308,15 +360,20 @@ def rehearse(
 
 
 def call_plan(
-    model: ModelOptions, table: UsageTable, probed: bool, panel: Sequence[tuple[str, ModelUsage]] = ()
+    model: ModelOptions,
+    table: UsageTable,
+    probed: bool,
+    panel: Sequence[tuple[str, ModelUsage]] = (),
+    known_answers: int = 0,
 ) -> CallPlan:
     """Return a plan with what to know of its figures.
 
     Args:
+        known_answers: Answers of earlier runs, for which no call is made.
         panel: Names and plans of models that are asked beside the first.
     """
     assert model.name is not None, "the built-in roles ask nobody"
-    models = ((model.name, ModelUsage(table, model.limits.price)), *panel)
+    models = ((model.name, ModelUsage(table, model.limits.price, known_answers=known_answers)), *panel)
     notes = ["Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."]
     if any(each.table.total.outcomes[AT_MOST] for _, each in models):
         notes.append("Stages with “at most” depend on answers: their true figures are lower, often several times.")

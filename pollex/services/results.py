@@ -114,19 +114,22 @@ class ModelUsage:
     Attributes:
         price: None where no prices were given: costs are unknown.
         probe_calls: Calls that found out what the endpoint can do.
+        known_answers: Answers of earlier runs, for which no call was made.
     """
 
     table: UsageTable
     price: Price | None = None
     probe_calls: int = 0
+    known_answers: int = 0
 
     @classmethod
     def of(cls, staff: Workers) -> ModelUsage | None:
         """Return the usage of a run's roles; None where no model worked."""
+        known_answers = staff.known_answers
         if staff.gateway is None:
-            return None
+            return cls(UsageTable(), known_answers=known_answers) if known_answers else None
         probed = staff.capabilities.calls if staff.capabilities else 0
-        return cls(staff.gateway.used, staff.gateway.limits.price, probed)
+        return cls(staff.gateway.used, staff.gateway.limits.price, probed, known_answers)
 
     @property
     def rows(self) -> dict[str, StageUsage]:
@@ -163,13 +166,19 @@ class ModelUsage:
             cost = "" if self.price is None else " and their cost"
             calls = count(uncounted, "call")
             yield f"Note: the endpoint didn't count the tokens of {calls}: they{cost} are estimated (≈)"
+        if self.known_answers:
+            yield f"{self.known_answers} answers were known from earlier runs: no call was made for them."
         if len(models := self.table.models) > 1:
             listed = ", ".join(f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items())
             yield Line(f"Note: several models answered: {listed}", "yellow")
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields that a result adds to its own."""
-        return {"usage": self.by_stage(), "probe_calls": self.probe_calls}
+        return {
+            "usage": self.by_stage(),
+            "probe_calls": self.probe_calls,
+            "known_answers": self.known_answers,
+        }
 
 
 def _written_tokens(row: StageUsage, name: Literal["prompt", "completion"]) -> str:

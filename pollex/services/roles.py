@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,10 +24,13 @@ from pollex.rubrics.judge_settings import DEFAULT_MODEL, JudgeSettings
 from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
 from pollex.rubrics.rubric import BUILT_IN, DISTILLED, Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.known_answers import all_answers_known, judge_from_memory, questions_of_model
 from pollex.services.options import ModelOptions
 from pollex.services.runs import RunSettings
 
 if TYPE_CHECKING:
+    from pollex.agents.llm.judge import AnswerMemory
+    from pollex.conversations.conversation import Conversation
     from pollex.gateway.batches.desk import Round
     from pollex.gateway.gateway import Gateway
     from pollex.store.spans import Tracer
@@ -94,6 +98,13 @@ class Workers:
             return BY_BATCH if self.by_batch else BATCH
         return min(BATCH, WAVES * self.gateway.limits.concurrency)
 
+    @property
+    def known_answers(self) -> int:
+        """Return how many answers of earlier runs the model's judge gave without a call."""
+        judge = self.roles.judge
+        own = getattr(judge, "model", judge)  # of a judge with a built-in side, the model's
+        return int(getattr(own, "known_answers", 0))
+
     def used(self) -> dict[str, Any]:
         """Return the model's usage so far; empty for the built-in roles."""
         if self.gateway is None:
@@ -157,7 +168,7 @@ class Workers:
         from pollex.agents.distilled.judge import LocalJudge
 
         own = {rubric.id for rubric in rubrics if rubric.answered_by}
-        if self.gateway is None or not own:
+        if self.record.built_in or not own:
             return self
         known = {id_: what for id_, what in learned.items() if id_ in own}
         return self.judging_beside(LocalJudge(self.embedder, known))
@@ -180,8 +191,10 @@ class Workers:
     @property
     def display_name(self) -> str:
         """Display name of the judge, with its endpoint."""
-        if self.gateway is None:
+        if self.record.built_in:
             return NAME
+        if self.gateway is None:
+            return f"{self.record.name}, whose answers are all in the store: nobody is asked"
         return f"{self.record.name} at {self.gateway.endpoint.shown}"
 
 
@@ -220,6 +233,7 @@ async def hire(
     from pollex.gateway.recorded import RecordedEndpoint
     from pollex.services.batches import desk_for
     from pollex.store.ledger import StoreLedger
+    from pollex.store.resume import StoredAnswers
 
     endpoint = options.chat or options.endpoint()
     if isinstance(endpoint, RecordedEndpoint):
@@ -245,7 +259,8 @@ async def hire(
     )
     if desk is not None:
         await desk.fetch()
-    made = llm_workers(options, profile, store.secret, embedder, gateway, capabilities, seed)
+    memory = None if options.again else StoredAnswers(store)
+    made = llm_workers(options, profile, store.secret, embedder, gateway, capabilities, seed, memory)
     by_batch = desk is not None and bool(desk.to)
     return replace(made, by_batch=by_batch, retry_outcomes=RETRYABLE | refused, traced=ledger.trace)
 
@@ -264,8 +279,13 @@ def llm_workers(
     gateway: Gateway,
     capabilities: Capabilities,
     seed: int,
+    memory: AnswerMemory | None = None,
 ) -> Workers:
-    """Build all four roles on a model."""
+    """Build all four roles on a model.
+
+    Args:
+        memory: Answers of earlier runs, which are not asked again.
+    """
     from pollex.agents.llm.asker import Asker  # the client behind it takes a second to import
     from pollex.agents.llm.deduplicator import LlmDeduplicator
     from pollex.agents.llm.extractor import LlmExtractor
@@ -279,7 +299,7 @@ def llm_workers(
         extractor=LlmExtractor(asker),
         summarizer=LlmSummarizer(asker),
         deduplicator=LlmDeduplicator(asker, embedder),
-        judge=LlmJudge(asker),
+        judge=LlmJudge(asker, memory=memory),
         rewriter=None if options.settings.prompts == "paper" else LlmRewriter(asker),
     )
     return Workers(
@@ -362,14 +382,23 @@ async def hire_judge(
     store: Store,
     budget: Budget | None = None,
     together: Round | None = None,
+    conversations: Iterable[Conversation] | None = None,
 ) -> Workers:
     """Restore the judge that θ was fitted to; see `hire`.
+
+    Args:
+        conversations: All that it will be asked about, where that is known: if each answer is in the
+            store, no endpoint need be named, and none is reached.
 
     Raises:
         WrongUse: Another judge was asked for, or the set's endpoint or embedding model wasn't confirmed.
     """
     record = rubric_set.judge
     if not record.built_in:
+        if conversations is not None and not options.again and options.name in (None, record.name):
+            recalling = await workers_from_memory(rubric_set, store, conversations)
+            if recalling is not None:
+                return recalling
         asked = options_as_before(options, record)
         hired = await hire(asked, rubric_set.domain, store, seed_of(record), budget, together)
         hired.notes += warn_of_changes(record, hired.capabilities)
@@ -378,6 +407,20 @@ async def hire_judge(
         return hired.leaving(rubric_set.rubrics, record.learned)
     staff = embedded_workers(rubric_set.domain, embedder_for(store.folder, embedding_confirmed(options, record)))
     return staff.judging_by(build(rubric_set.asked_judge, staff.embedder, rubric_set.rubrics), record)
+
+
+async def workers_from_memory(
+    rubric_set: RubricSet, store: Store, conversations: Iterable[Conversation]
+) -> Workers | None:
+    """Return workers whose model is the memory of its answers; None where something is left to ask."""
+    record = rubric_set.judge
+    judge = judge_from_memory(rubric_set, store)
+    questions = questions_of_model(rubric_set)
+    if judge is None or not await asyncio.to_thread(all_answers_known, judge, list(conversations), questions):
+        return None
+    embedder = embedder_for(store.folder, embeds_with(record, record.options.embedding_model))
+    workers = embedded_workers(rubric_set.domain, embedder).judging_by(judge, record)
+    return workers.leaving(rubric_set.rubrics, record.learned)
 
 
 def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOptions:

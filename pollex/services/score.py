@@ -388,7 +388,8 @@ def scored_by(
     whole = rubric_set.judge.built_in and rubric_set.starter is None and trace == "batch"
 
     async def scored() -> tuple[Scored, ModelUsage | None]:
-        async with await hire_judge(model, rubric_set, opened.store) as staff:
+        known = logs.conversations
+        async with await hire_judge(model, rubric_set, opened.store, conversations=known) as staff:
             opened.announce(staff)
             judge = staff.roles.judge
             scorer = BatchScorer(rubric_set, judges, costs, staff.embedder.model, judge)  # with its vectors

@@ -24,6 +24,9 @@ from pollex.store.folder import error_of_store, make_private, no_memory, no_room
 from pollex.store.tables import AnswerRow, ColumnRow, ConversationRow, ScoreRow, TextRow, damaged
 
 RUNS, TEXTS = "runs", "texts"
+EVERY_RUN = "*"
+"""In place of a run's id, which has no star."""
+
 KINDS: tuple[type[ColumnRow], ...] = (TextRow, ConversationRow, AnswerRow, ScoreRow)
 """In the order in which a batch is written: whoever finds a score finds the answers, too."""
 
@@ -119,6 +122,7 @@ class Columns:
         """Return what a query over a run's tables gives, a dict a row.
 
         Args:
+            run: `EVERY_RUN` for the tables of all runs together.
             sql: Names the tables `conversations`, `texts`, `answers`, `scores`; text goes into `parameters`.
 
         Raises:
@@ -184,7 +188,13 @@ class Columns:
 
     def _sources(self, table: str, run: str) -> str:
         """Return the parts of a run's table as SQL; of texts, all runs'."""
-        parts = all_parts(self._folder / TEXTS) if table == TEXTS else parts_of(self._pile(table, run))
+        if table == TEXTS:
+            parts = all_parts(self._folder / TEXTS)
+        elif run == EVERY_RUN:
+            folders = sorted(path for path in (self._folder / RUNS).glob("*") if path.is_dir())
+            parts = [part for folder in folders for part in parts_of(folder / table)]
+        else:
+            parts = parts_of(self._pile(table, run))
         return _read(parts) if parts else ""
 
     def _connection(self) -> duckdb.DuckDBPyConnection:

@@ -15,6 +15,7 @@ from pollex.rubrics.answers import RETRYABLE, Answer, Outcome, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
+from pollex.store.columns import EVERY_RUN
 from pollex.store.rows import read_answer, read_conversation
 from pollex.store.runs import ALL_RUNS, FINISHED, Run, differences, read_runs
 from pollex.store.store import Store
@@ -134,23 +135,49 @@ def extractions_of(store: Store, run: str, *, conversation: str | None = None) -
 
 
 def answers_of(
-    store: Store, run: str, *, fingerprint: str | None = None, ids: Sequence[str] | None = None
+    store: Store, run: str, *, ids: Sequence[str] | None = None
 ) -> dict[str, dict[str, Answer | Unanswered]]:
     """Return the answers so far, by conversation and question; the last answer counts.
 
     Args:
-        fingerprint: Only answers of the judge with this fingerprint.
         ids: Only answers about these conversations.
     """
     answers: dict[str, dict[str, Answer | Unanswered]] = defaultdict(dict)
     for row in store.ask(
         run,
-        """SELECT * FROM answers WHERE ($1 IS NULL OR fingerprint = $1)
-        AND ($2 IS NULL OR list_contains($2, conversation)) ORDER BY seq""",
-        [fingerprint, None if ids is None else list(ids)],
+        "SELECT * FROM answers WHERE $1 IS NULL OR list_contains($1, conversation) ORDER BY seq",
+        [None if ids is None else list(ids)],
     ):
         answers[row["conversation"]][row["question"]] = read_answer(row)
     return dict(answers)
+
+
+class StoredAnswers:
+    """Answers of all runs of a store; see `agents.llm.judge.AnswerMemory`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def find(self, fingerprint: str, text_hashes: Collection[str]) -> dict[str, dict[str, Answer]]:
+        """Return what a judge answered about texts, by text and by the question's digest.
+
+        Args:
+            fingerprint: Of who answered, which covers prompt, model and settings.
+        """
+        rows = self._store.ask(
+            EVERY_RUN,
+            """SELECT * FROM answers WHERE fingerprint = $1 AND outcome = ''
+            AND text_hash IN (SELECT unnest($2)) ORDER BY run, seq""",
+            [fingerprint, list(text_hashes)],
+        )
+        answers: dict[str, dict[str, Answer]] = defaultdict(dict)
+        for row in rows:
+            answer = read_answer(row)
+            if isinstance(answer, Answer):
+                asked_in = answer.asked_in or row["run"]
+                known = answer.model_copy(update={"asked_in": asked_in})
+                answers[row["text_hash"]][row["question_hash"]] = known
+        return dict(answers)
 
 
 def scores_of(

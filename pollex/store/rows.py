@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import Rubric, content_id
+from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.score import AnswerColumns, ScoreColumns
 from pollex.store.columns import RowBlock, arrays_of, block_of
 from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, ScoreRow, TextRow, pack, unpack
@@ -56,18 +56,24 @@ class AnswerCells:
     """Answers of a run as rows of the store."""
 
     def __init__(self, run: str) -> None:
-        self._run, self._hashes = run, dict[str, str]()
+        self._run = run
 
     def of(
         self,
         conversation: Conversation,
         questions: Sequence[Question],
         answers: Sequence[Answer | Unanswered],
-        fingerprint: str,
+        fingerprints: Sequence[str] | str,
     ) -> Iterator[Cells]:
-        """Yield a judge's answers to `questions`, in their order."""
+        """Yield a judge's answers to `questions`, in their order.
+
+        Args:
+            fingerprints: Of who answered each question; one alone if that was the same for all.
+        """
+        if isinstance(fingerprints, str):
+            fingerprints = [fingerprints] * len(questions)
         about = self._run, writable(conversation.id), conversation.text_hash
-        for question, answer in zip(questions, answers, strict=True):
+        for question, answer, fingerprint in zip(questions, answers, fingerprints, strict=True):
             cells = about + self._cells(question, answer, fingerprint)
             yield Cells(AnswerRow, self._run, cells, SMALL + len(cells[SAID]) + len(cells[WHY]))
 
@@ -99,27 +105,31 @@ class AnswerCells:
         )
 
     def _cells(self, question: Question, answer: Answer | Unanswered, fingerprint: str) -> tuple[Any, ...]:
-        if (hashed := self._hashes.get(question.id)) is None:
-            hashed = self._hashes[question.id] = question_hash(question)
-        asked = writable(question.id), hashed, fingerprint, writable(answer.judge)
+        asked = writable(question.id), question.digest, fingerprint, writable(answer.judge)
         if isinstance(answer, Unanswered):
-            return *asked, None, None, "", answer.outcome, writable(answer.detail), "", ()
-        said = writable(answer.justification)
-        return *asked, answer.probabilities, answer.chosen, answer.source, "", "", said, answer.turns
+            return *asked, None, None, "", answer.outcome, writable(answer.detail), "", (), ""
+        justification = writable(answer.justification)
+        outcome, detail = "", ""
+        return (
+            *asked,
+            answer.probabilities,
+            answer.chosen,
+            answer.source,
+            outcome,
+            detail,
+            justification,
+            answer.turns,
+            answer.asked_in,
+        )
 
 
-WHY, SAID = -3, -2
+WHY, SAID = -4, -3
 """Places of an answer's cells that hold texts."""
 
 
 def label_row(run: str, about: Conversation, question: str, value: Any, *, drawn: str, annotator: str = "") -> LabelRow:
     """Make the row of a person's label; `drawn` says how the conversation was selected."""
     return LabelRow(annotator, about.text_hash, about.id, run, question, pack(value), drawn=drawn)
-
-
-def question_hash(question: Question) -> str:
-    """Twelve hex digits for the question's words and options: a re-worded question has another."""
-    return content_id(question.text, *(f"{option.text}={option.value}" for option in question.options))
 
 
 def read_conversation(row: Mapping[str, Any]) -> Conversation:
@@ -150,6 +160,7 @@ def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
         justification=row["justification"],
         turns=tuple(row["turns"]),
         judge=row["judge"],
+        asked_in=row.get("asked_in") or "",  # parts of an earlier pollex have no such column
     )
 
 

@@ -114,7 +114,8 @@ class ConversationRow(ColumnRow):
 class AnswerRow(ColumnRow):
     """An answer, or a non-empty `outcome` without probabilities.
 
-    `question_hash` covers the question's words and options, `fingerprint` everything else that the judge depends on.
+    `question_hash` covers the question's words and options, `fingerprint` everything else that who answered depends on;
+    `asked_in` is the earlier run that asked, where the answer was known already.
     """
 
     table: ClassVar = "answers"
@@ -131,6 +132,7 @@ class AnswerRow(ColumnRow):
     detail: str = ""
     justification: str = ""
     turns: tuple[int, ...] = ()
+    asked_in: str = ""
 
 
 @dataclass(frozen=True)

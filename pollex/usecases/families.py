@@ -278,6 +278,9 @@ class Calls(Running):
     )
     retry_refused: bool | None = limit("Repeat calls that the model refused in an earlier run.", place="setting")
     no_prompts: bool | None = limit("Store replies, but no prompts.", place="setting")
+    again: bool | None = limit(
+        "Ask again what the same judge answered in an earlier run about the same words.", place="setting"
+    )
     langsmith: bool | None = opt(
         "Switch LangSmith tracing on; otherwise it is always off, whatever the environment says.",
         default=None,

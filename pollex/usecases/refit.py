@@ -39,9 +39,6 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
     seed: int | None = opt(
         "Random seed of the split; default: as the set was learned.", default=None, group="Question", place="rare"
     )
-    answers: str | None = opt(
-        "Run whose answers stand for rubrics as they were; only others are asked.", default=None, place="setting"
-    )
     verbose: bool = opt("Show all figures, notes and calls.", default=False, group="Output", door="terminal")
 
     def typed(self) -> Self:

@@ -10,7 +10,6 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import NEUTRAL, NEVER_CAME_UP, Question
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
-from pollex.store.rows import question_hash
 from pollex.store.runs import Run
 from pollex.web.site import NamedSet, Site
 
@@ -72,7 +71,7 @@ def answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, Any]:
 
     def count() -> dict[str, Any]:
         (kept,) = site.store.ask(run.id, HELD_OUT)
-        hashes = [question_hash(question) for question in named.rubric_set.questions]
+        hashes = [question.digest for question in named.rubric_set.questions]
         rows = site.store.ask(run.id, COUNTS, [hashes, kept["n"] > 0])
         return {"run": run.id, "held_out": kept["n"] > 0, "rubrics": dict(_by_class(named.rubric_set, rows))}
 

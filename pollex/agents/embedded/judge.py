@@ -175,6 +175,7 @@ class EmbeddedJudge:
             justification=describe_measure(evidence, measures, scale),
             turns=tuple(strongest_turns(marks, turns, MOST_TURNS)),
             judge=self.name,
+            asked_in="",
         )
 
     def _evidence_of(self, rubric: Rubric) -> Signal:

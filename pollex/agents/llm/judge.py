@@ -18,10 +18,10 @@ import hmac
 import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
-from typing import Self
+from typing import Protocol, Self
 
 from pollex.agents.llm.asker import Asker, Role, failure, judge_id
 from pollex.agents.llm.parsing import option_named
@@ -377,18 +377,41 @@ Answers = list[Answer | Unanswered]
 ELICITATIONS: dict[str, type[Elicitation]] = {"batched": Batched, "independent": Independent}
 
 
+class AnswerMemory(Protocol):
+    """Answers that were paid for in earlier runs."""
+
+    def find(self, fingerprint: str, text_hashes: Collection[str]) -> Mapping[str, Mapping[str, Answer]]:
+        """Return what a judge answered about texts, by text and by the question's digest.
+
+        Args:
+            fingerprint: Of the judge, which covers prompt, model and settings.
+        """
+
+
 class LlmJudge(Role, Judge):
     """Answers questions about conversations, as distributions where the endpoint lets it.
 
+    What the memory has is not asked again, whatever it was asked beside: a call is made for the
+    questions that are left.
+
     Args:
         elicitation: How they are asked; None for what the settings say.
+        memory: Answers of earlier runs; None to ask everything anew.
 
     Raises:
         ModelRefused: Log-probabilities are required, and the endpoint gives none.
     """
 
-    def __init__(self, asker: Asker, elicitation: Elicitation | None = None) -> None:
+    def __init__(
+        self,
+        asker: Asker,
+        elicitation: Elicitation | None = None,
+        memory: AnswerMemory | None = None,
+    ) -> None:
         self.elicitation = elicitation or ELICITATIONS[asker.settings.elicitation](asker)
+        self.memory = memory
+        self.known_answers = 0
+        self._remembered: dict[str, Mapping[str, Answer]] = {}
         super().__init__(asker, [self.elicitation.prompt], **asker.settings.facts(JUDGMENTS))
         self.replicates = asker.replicates
 
@@ -401,11 +424,40 @@ class LlmJudge(Role, Judge):
         """See `agents.votes.Repeatable`."""
         return type(self)(asker_of_run(self.asker, replicate, self.replicates))
 
+    async def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Recall what is known of the conversations to come, with one query for all of them."""
+        text_hashes = [conversation.text_hash for conversation in conversations]
+        self._remembered = await self._recall(text_hashes)
+
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in order; make no call for an unscorable conversation."""
         if why := conversation.not_scorable:
             return no_answers(questions, "not_scorable", why, self.elicitation.judge)
-        return await ask_samples(questions, self.replicates, lambda r: self._sample(conversation, questions, r))
+        known = await self.known_about(conversation)
+        left = [question for question in questions if question.digest not in known]
+        self.known_answers += len(questions) - len(left)
+        asked = await ask_samples(left, self.replicates, lambda r: self._sample(conversation, left, r)) if left else []
+        by_id = {answer.question_id: answer for answer in asked}
+        return [
+            known[question.digest].model_copy(update={"question_id": question.id})
+            if question.digest in known
+            else by_id[question.id]
+            for question in questions
+        ]
+
+    async def known_about(self, conversation: Conversation) -> Mapping[str, Answer]:
+        """Return what is known of a conversation, by the question's digest."""
+        text_hash = conversation.text_hash
+        if text_hash not in self._remembered:  # nobody prepared for it
+            self._remembered |= await self._recall([text_hash])
+        return self._remembered[text_hash]
+
+    async def _recall(self, text_hashes: Sequence[str]) -> dict[str, Mapping[str, Answer]]:
+        nothing: dict[str, Mapping[str, Answer]] = {text_hash: {} for text_hash in text_hashes}
+        if self.memory is None or not text_hashes:
+            return nothing
+        known = await asyncio.to_thread(self.memory.find, self.fingerprint, text_hashes)
+        return nothing | dict(known)
 
     async def _sample(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
         answers = await self.elicitation.answers(conversation, questions, replicate)

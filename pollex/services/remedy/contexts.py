@@ -18,7 +18,7 @@ from pollex.rubrics.lint import marks_on_words
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.kept_answers import kept_answers
+from pollex.services.known_answers import answers_by_rubric
 from pollex.services.logs import Sources, logs_from
 from pollex.services.options import RunOptions
 from pollex.services.roles import embedded_judge
@@ -122,15 +122,12 @@ def _answers(rubric_set: RubricSet, conversations: Sequence[Conversation], store
     if rubric_set.judge.built_in:
         run_to_end(judged())
     elif store.is_dir():
+        text_hashes = [conversation.text_hash for conversation in conversations]
         with Store.open(store) as opened:
-            try:
-                kept = kept_answers(opened, rubric_set.run, rubric_set)
-            except WrongUse:  # the store doesn't have the run
-                return said
-        for one in conversations:
-            for answer in kept.get(one.text_hash, {}).values():
-                if isinstance(answer, Answer):
-                    said[answer.question_id].append((one, answer))
+            known = answers_by_rubric(rubric_set, opened, text_hashes)
+        for conversation in conversations:
+            for rubric_id, answer in known.get(conversation.text_hash, {}).items():
+                said[rubric_id].append((conversation, answer))
     return said
 
 

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from pollex.conversations.conversation import messages_of
 from pollex.rubrics.edits import ENDING, Entry, apply_edits, entries_of, toml_of
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.kept_answers import left_to_ask
+from pollex.services.known_answers import left_to_ask
 from pollex.services.options import ModelOptions
 from pollex.services.rejudging import changed_in, planned_preview, preview
 from pollex.services.workspace import run_to_end
@@ -232,17 +232,23 @@ def _asking(
     """
     if named.rubric_set.judge.built_in:
         return [], {}
-    kept, judges = ["--set", f"answers={run.id}"], judges_of(site, named)
+    options_of_refit: list[str] = []
+    judges = judges_of(site, named)
     if not left_to_ask(site.store, run.id, _changed(named, entries)).calls:
-        return kept, {"POLLEX_MODEL": ""}
+        return options_of_refit, {"POLLEX_MODEL": ""}
     if (options := judges.get(judge)) is None:
         what = f"{named.rubric_set.judge.name} answered these rubrics, and has to be asked about new words"
         raise Fault(what, remedy="choose a profile of it; `pollex serve --profiles FILE` names them")
     if price := options.limits.price:
-        kept += ["--price", f"{price.read}:{price.written}"]
-        kept += ["--max-cost", str(options.limits.max_cost)] if options.limits.max_cost is not None else []
+        options_of_refit += ["--price", f"{price.read}:{price.written}"]
+        if options.limits.max_cost is not None:
+            options_of_refit += ["--max-cost", str(options.limits.max_cost)]
     endpoint = options.endpoint()  # an address may have a password in it, which no command line shows
-    return kept, {"POLLEX_MODEL": "", "POLLEX_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": endpoint.api_key or ""}
+    return options_of_refit, {
+        "POLLEX_MODEL": "",
+        "POLLEX_BASE_URL": endpoint.base_url,
+        "OPENAI_API_KEY": endpoint.api_key or "",
+    }
 
 
 @page(f"{links.DRAFTS}/{{draft}}/file")

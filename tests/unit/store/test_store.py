@@ -20,6 +20,7 @@ from pollex.store.columns import parts_of
 from pollex.store.ledger import StoreLedger
 from pollex.store.repair import check, rebuild
 from pollex.store.resume import (
+    StoredAnswers,
     answers_of,
     conversations_of,
     extractions_of,
@@ -189,8 +190,10 @@ class TestReadingBack:
             store.put(AnswerCells("run").of(conversation, [question], [first], "f"))
             await store.write(AnswerCells("run").of(conversation, [question, other], [answer, missing], "f"))
             assert answers_of(store, "run") == {conversation.id: {"r1": answer, "r2": missing}}
-            assert answers_of(store, "run", fingerprint="f") == answers_of(store, "run")
-            assert answers_of(store, "run", fingerprint="g") == {}
+            assert StoredAnswers(store).find("g", [conversation.text_hash]) == {}
+            known = StoredAnswers(store).find("f", [conversation.text_hash])
+            expected = answer.model_copy(update={"asked_in": "run"})
+            assert known == {conversation.text_hash: {question.digest: expected}}
 
     async def test_rubrics_keep_their_provenance_and_their_last_words(self, folder: Path, rubric: Rubric) -> None:
         worded = rubric.model_copy(update={"text": "The user is polite.", "reason_ids": ("e1", "e2")})

@@ -1,0 +1,150 @@
+"""What a model answered in earlier runs, and what is left to ask: answers that were paid for are never asked again.
+
+An answer is found by the conversation's text, the question's words and options, and the judge: its model, prompt and
+settings. Which other questions were asked in the same call is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pollex.conversations.conversation import Conversation
+from pollex.gateway.calls import Call, Failed, Outcome, prompt_estimate
+from pollex.rubrics.answers import Answer, Question
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.resume import StoredAnswers, conversations_of
+from pollex.store.store import Store
+
+if TYPE_CHECKING:
+    from pollex.agents.llm.judge import LlmJudge
+
+LABELED = """
+    SELECT id, text_hash FROM conversations WHERE label <> 'none' GROUP BY id, text_hash ORDER BY min(seq)
+"""
+CONVERSATIONS_FOR_ESTIMATE = 50
+"""Conversations that tokens are estimated from."""
+
+CONVERSATIONS_IN_A_QUERY = 1024
+
+TOKENS_OF_AN_ANSWER = 45
+"""Tokens of one answer in a judging call: a short sentence, turns, the option."""
+
+
+class ClosedModel:
+    """A client for a judge that has nothing to ask: it reaches nobody."""
+
+    async def ask(self, call: Call) -> Outcome:  # noqa: ARG002 - whatever is asked
+        """Fail: no endpoint was named for this judge."""
+        detail = "not_asked: all answers were known when the run began, so that no model was named"
+        return Failed(fault="not_asked", detail=detail)
+
+
+def judge_from_memory(rubric_set: RubricSet, store: Store) -> LlmJudge | None:
+    """Return the set's model as a judge that knows what it answered before, and asks nobody.
+
+    None where the built-in judge answers, or where the set doesn't say what its endpoint could do.
+    """
+    record = rubric_set.judge
+    capabilities = record.options.capabilities
+    if record.built_in or capabilities is None:
+        return None
+    from pollex.agents.llm.asker import Asker  # only sets of a model need it
+    from pollex.agents.llm.judge import LlmJudge
+
+    # Nothing is sent, so that the boundary code around data, which the salt makes, is of no consequence.
+    salt = b"nothing is sent"
+    asker = Asker(ClosedModel(), capabilities, rubric_set.domain, record.options, salt)
+    return LlmJudge(asker, memory=StoredAnswers(store))
+
+
+def questions_of_model(rubric_set: RubricSet) -> list[Question]:
+    """Return the questions that the set's model answers; others are for judges without a model."""
+    return [question for question in rubric_set.questions if question.rubric and not question.rubric.answered_by]
+
+
+def all_answers_known(judge: LlmJudge, conversations: Iterable[Conversation], questions: Sequence[Question]) -> bool:
+    """Tell whether a judge knows the answer to each question about each conversation that can be judged."""
+    assert judge.memory is not None, "a judge from memory has one"
+    digests = {question.digest for question in questions}
+    scorable = [conversation for conversation in conversations if not conversation.not_scorable]
+    for start in range(0, len(scorable), CONVERSATIONS_IN_A_QUERY):
+        batch = scorable[start : start + CONVERSATIONS_IN_A_QUERY]
+        known = judge.memory.find(judge.fingerprint, [conversation.text_hash for conversation in batch])
+        if any(digests - known.get(conversation.text_hash, {}).keys() for conversation in batch):
+            return False
+    return True
+
+
+def answers_by_rubric(rubric_set: RubricSet, store: Store, text_hashes: Sequence[str]) -> dict[str, dict[str, Answer]]:
+    """Return what the set's model answered about texts in any run, by text and rubric."""
+    judge = judge_from_memory(rubric_set, store)
+    if judge is None or judge.memory is None:
+        return {}
+    questions = questions_of_model(rubric_set)
+    known = judge.memory.find(judge.fingerprint, text_hashes)
+    return {
+        text_hash: {question.id: answers[question.digest] for question in questions if question.digest in answers}
+        for text_hash, answers in known.items()
+    }
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a fit asks a model that no answer is known of; tokens are estimates.
+
+    Attributes:
+        kept: Answers that are there.
+        rubrics: Those that are asked about at least one conversation.
+    """
+
+    kept: int
+    rubrics: int
+    conversations: int
+    calls: int
+    prompt: int
+    completion: int
+
+
+def left_to_ask(store: Store, run: str, rubric_set: RubricSet) -> Left:
+    """Count what fitting a set again on a run's conversations asks."""
+    rows = store.ask(run, LABELED)
+    known = answers_by_rubric(rubric_set, store, [row["text_hash"] for row in rows])
+    questions = questions_of_model(rubric_set)
+
+    # Each conversation with the questions that nobody has answered about it.
+    missing: dict[str, list[Question]] = {}
+    for row in rows:
+        answered = known.get(row["text_hash"], {})
+        if left := [question for question in questions if question.id not in answered]:
+            missing[row["id"]] = left
+
+    # The rubrics of each side are asked in calls of their own.
+    calls = sum(len(_sides(left)) for left in missing.values())
+    sample = list(conversations_of(store, run, ids=list(missing)[:CONVERSATIONS_FOR_ESTIMATE]))
+    sample_tokens = sum(_prompt_tokens(conversation, missing[conversation.id]) for conversation in sample)
+    answers_left = sum(map(len, missing.values()))
+    return Left(
+        kept=len(rows) * len(questions) - answers_left,
+        rubrics=len({question.id for left in missing.values() for question in left}),
+        conversations=len(missing),
+        calls=calls,
+        prompt=round(sample_tokens * len(missing) / len(sample)) if sample else 0,
+        completion=TOKENS_OF_AN_ANSWER * answers_left,
+    )
+
+
+def _sides(questions: Sequence[Question]) -> Mapping[str, list[str]]:
+    """Return the texts of each polarity's questions."""
+    sides: dict[str, list[str]] = {}
+    for question in questions:
+        polarity = question.rubric.polarity if question.rubric else ""
+        sides.setdefault(polarity, []).append(question.text)
+    return sides
+
+
+def _prompt_tokens(conversation: Conversation, questions: Sequence[Question]) -> int:
+    turns = [turn.shown for turn in conversation.turns]
+    sides = _sides(questions).values()
+    return sum(prompt_estimate([{"content": text} for text in (*turns, *side)]) for side in sides)
