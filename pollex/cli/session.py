@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -47,6 +48,10 @@ NAMES = {
 }
 
 
+SECONDS_BETWEEN_LINES = 60.0
+"""Between lines of progress, where there is no terminal for bars."""
+
+
 class ProgressBars:
     """One bar a stage, on standard error."""
 
@@ -60,6 +65,7 @@ class ProgressBars:
         )
         self._bars = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
         self._tasks: dict[str, TaskID] = {}
+        self._last_line = time.monotonic()
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
         """Add a bar for a stage, or change its total."""
@@ -69,8 +75,18 @@ class ProgressBars:
             self._tasks[stage] = self._bars.add_task(NAMES.get(stage, stage), total=total, completed=done)
 
     def advance(self, stage: str, by: int = 1) -> None:
-        """Advance a stage's bar."""
+        """Advance a stage's bar; where there is no terminal, print a line a minute in its place."""
         self._bars.advance(self._tasks[stage], by)
+        if self._bars.disable and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            self._bars.console.print(self._line_of(stage), markup=False, highlight=False, soft_wrap=True)
+
+    def _line_of(self, stage: str) -> str:
+        """Return how far a stage is, as a line."""
+        task = next(task for task in self._bars.tasks if task.id == self._tasks[stage])
+        minutes = (task.elapsed or 0.0) / 60
+        total = "" if task.total is None else f" of {task.total:,.0f}"
+        return f"{task.description}: {task.completed:,.0f}{total} after {minutes:.0f} min"
 
     def note(self, text: str) -> None:
         """Print a line to the user, above the bars."""

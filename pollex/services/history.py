@@ -18,10 +18,12 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import certainty
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
+from pollex.services.runs import cost_so_far
 from pollex.services.workspace import run_to_end
 from pollex.store.resume import conversations_of, find_run, originals_of, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store
+from pollex.store.tables import unpack
 from pollex.store.traces import Branch, ConversationTrace, conversation_trace, provenance, run_tree
 from pollex.text import Line, Rows, Told, count, printable, writable
 
@@ -40,6 +42,8 @@ class RunRow:
         rubrics: The rubric set that it wrote or used; empty where there is none.
         seconds: None while it is unfinished.
         auc: Of held-out conversations, or of those that it was evaluated on; None where it measured none.
+        calls: Calls that were sent to a model; None where none worked.
+        cost: Of these; None where it isn't known.
     """
 
     run: Run
@@ -47,21 +51,38 @@ class RunRow:
     rubrics: str
     seconds: float | None
     auc: float | None
+    calls: int | None = None
+    cost: float | None = None
 
     @classmethod
-    def of(cls, run: Run) -> RunRow:
-        """Read the row from what the store keeps of a run."""
+    def of(cls, run: Run, progress: Mapping[str, Any]) -> RunRow:
+        """Read the row from what the store keeps of a run and of its progress."""
         given, result = run.arguments, run.result if isinstance(run.result, dict) else {}
         rubrics = given.get("rubrics") or (given.get("out") if run.command == "learn" else "") or ""
         at, seconds = datetime.fromisoformat, None
         if run.finished is not None:
             seconds = (at(run.finished) - at(run.started)).total_seconds()
-        return cls(run, tuple(map(str, given.get("logs") or ())), str(rubrics), seconds, result.get("auc"))
+        used = progress.get("used") or {}
+        return cls(
+            run,
+            logs=tuple(map(str, given.get("logs") or ())),
+            rubrics=str(rubrics),
+            seconds=seconds,
+            auc=result.get("auc"),
+            calls=used.get("sent"),
+            cost=cost_so_far(progress) if used else None,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the row as JSON values."""
-        found = {"logs": list(self.logs), "rubrics": self.rubrics, "seconds": self.seconds, "auc": self.auc}
-        return self.run.model_dump(mode="json") | found
+        return self.run.model_dump(mode="json") | {
+            "logs": list(self.logs),
+            "rubrics": self.rubrics,
+            "seconds": self.seconds,
+            "auc": self.auc,
+            "calls": self.calls,
+            "cost": self.cost,
+        }
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -76,6 +97,8 @@ class RunRow:
             printable(Path(self.logs[0]).name + more if self.logs else "", 60),
             printable(Path(self.rubrics).name if self.rubrics else "", 60),
             "" if self.auc is None else f"{self.auc:.3f}",
+            "" if self.calls is None else f"{self.calls:,}",
+            "" if self.cost is None else f"{self.cost:.4g}",
         )
 
 
@@ -89,8 +112,12 @@ class RunList(Result):
 
     def told(self) -> Told:
         """Yield a row for each run."""
-        columns = ("run", "started (UTC)", "took", "status", "roles", "log", "rubrics", "AUC")
-        yield Rows(columns, [row.cells for row in self.runs], whole=(0, 1, 2, 3, 4, 7))  # names of files give way
+        columns = (
+            *("run", "started (UTC)", "took", "status", "roles", "log", "rubrics", "AUC"),
+            *("calls", "cost"),
+        )
+        names_of_files_give_way = (0, 1, 2, 3, 4, 7, 8, 9)
+        yield Rows(columns, [row.cells for row in self.runs], whole=names_of_files_give_way)
 
 
 @dataclass(frozen=True)
@@ -206,7 +233,8 @@ def _standing(rubric: ChosenRubric) -> Told:
 def list_runs(run: RunOptions) -> RunList:
     """List all runs of a store."""
     with Store.open(run.store, read_only=True) as store:
-        return RunList(tuple(RunRow.of(one) for one in runs(store)))
+        progress = {row["run"]: unpack(row["payload"]) for row in store.rows("SELECT run, payload FROM progress")}
+        return RunList(tuple(RunRow.of(run, progress.get(run.id, {})) for run in runs(store)))
 
 
 def trace_run(run: RunOptions, name: str) -> RunTree:
@@ -351,7 +379,8 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
             never = answer.never_came_up
             option = answer.word if never else options[answer.chosen].text if known else str(answer.chosen)
             by = answer.judge if answer.judge.startswith(answer.source) else f"{answer.source}, {answer.judge}"
-            yield Line(f"  {id_}  {text}  {option} ({by}); {answer.justification}", limit=LONGEST)
+            earlier = f", asked in {answer.asked_in}" if answer.asked_in else ""
+            yield Line(f"  {id_}  {text}  {option} ({by}{earlier}); {answer.justification}", limit=LONGEST)
     if (score := trace.score) and score.netsat is not None:
         sure = certainty(score.confident)
         told = f"{score.label}, {sure}, P(positive) = {score.probability:.2f}"

@@ -159,6 +159,8 @@ class LearnResult(Shown):
             yield from (note for note in rubrics.notes if note.startswith((ANEW, starter)))
             if rubrics.notes:
                 yield f"{count(len(rubrics.notes), 'note')} on how to read them: in the report, or here with -v"
+            if self.usage is not None:
+                yield self.usage.summary
         if self.out is not None:
             who = ", ".join(sorted(set(rubrics.roles.values())))
             yield f"Wrote {self.out} and {self.report} ({who}; run {self.run})"

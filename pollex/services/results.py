@@ -172,6 +172,23 @@ class ModelUsage:
             listed = ", ".join(f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items())
             yield Line(f"Note: several models answered: {listed}", "yellow")
 
+    @property
+    def summary(self) -> str:
+        """Say in a line what was asked, what it cost, and what was known already."""
+        total = self.table.total
+        cost = total.cost(self.price)
+        parts = [
+            f"{total.sent:,} {'call' if total.sent == 1 else 'calls'}",
+            f"{total.prompt:,} tokens in, {total.completion:,} out",
+        ]
+        if self.price is not None:
+            parts.append("cost unknown" if cost is None else f"cost {cost:.4g}")
+        if total.known:
+            parts.append(f"{total.known:,} more were known already")
+        if self.known_answers:
+            parts.append(f"{self.known_answers:,} answers of earlier runs were not asked again")
+        return f"Model: {'; '.join(parts)}"
+
     def as_json(self) -> dict[str, Any]:
         """Return the fields that a result adds to its own."""
         return {

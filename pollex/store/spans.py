@@ -26,6 +26,9 @@ from pollex.store.tables import SpanRow, now
 
 Kind = Literal["graph", "node", "role", "call"]
 
+CANCELLED = "cancelled"
+"""The end of a span that an interrupt cut short: no error, for a resume does its work."""
+
 LONGEST_ERROR = 2000
 
 _open: ContextVar[str | None] = ContextVar("open_span", default=None)
@@ -91,7 +94,7 @@ class Tracer:
         error = redact(error, self._secrets)[:LONGEST_ERROR]
         counted = self.nodes[span.name]
         counted.n, counted.active, counted.ms = counted.n + 1, counted.active - 1, counted.ms + ms
-        if error:
+        if error and error != CANCELLED:
             counted.errors += 1
             self.errors.append({"node": span.name, "item": span.item, "text": error[:200]})
         self._store.put(
@@ -145,7 +148,7 @@ class Span:
         assert self._outer is not None
         _open.reset(self._outer)
         if isinstance(error, asyncio.CancelledError):
-            self._error = "cancelled"
+            self._error = CANCELLED
         elif error is not None:
             self._error = f"{type(error).__name__}: {error}"
         self._tracer._write(self, _open.get(), ms, self._error)

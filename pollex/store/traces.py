@@ -14,6 +14,7 @@ from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.rubric import Reason, Rubric
 from pollex.store.resume import conversations_of, extractions_of, rubrics_of
 from pollex.store.rows import read_answer
+from pollex.store.spans import CANCELLED
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, SpanRow, pack, unpack
 
@@ -156,7 +157,7 @@ def _branches(spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, li
         branch.ms, branch.longest_ms = sum(span["ms"] for span in alike), max(span["ms"] for span in alike)
         branch.told = ": ".join(unpack(alike[-1]["outputs"])) if name in DECIDING else ""
         for span in alike:
-            if span["error"]:
+            if span["error"] not in ("", CANCELLED):
                 branch.errors[span["error"]] = branch.errors.get(span["error"], 0) + 1
         branch.branches = _branches((child for span in alike for child in inside.get(span["id"], ())), inside)
         branches.append(branch)

@@ -35,13 +35,13 @@ OF_RUN = "FROM spans WHERE rowid BETWEEN ?1 AND ?2 AND +run = ?3"
 NAMES = f"SELECT DISTINCT name, kind {OF_RUN}"
 SPANS = f"""
     SELECT group_concat(substr(started, 1, 26), ''), group_concat(CAST(round(1000 * ms) AS INTEGER)),
-        group_concat(2 * CASE {{cases}} END + (error <> '')) {OF_RUN}
+        group_concat(2 * CASE {{cases}} END + (error NOT IN ('', 'cancelled'))) {OF_RUN}
 """
 """Whole columns come as one text each, since a row in Python costs more than all else; names come as numbers, odd
 where the span ended with an error."""
 
 ERRORS = """
-    SELECT name, error, count(*) AS n, min(item) AS item FROM spans WHERE run = ? AND error <> ''
+    SELECT name, error, count(*) AS n, min(item) AS item FROM spans WHERE run = ? AND error NOT IN ('', 'cancelled')
     GROUP BY name, error ORDER BY n DESC LIMIT 100
 """
 

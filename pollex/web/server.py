@@ -52,7 +52,16 @@ def serve(asked: ServeStore) -> int:
         files = read_sets(asked.rubrics) if asked.rubrics else sets_beside(folder)
         profiles = read_profiles(asked.profiles)
         calibrators = calibrators_in(asked.calibrators) if asked.calibrators else calibrators_beside(folder)
-        site = Site(store, files, token, asked.read_only, calibrators=calibrators, profiles=profiles)
+        asked_for = tuple(files) if asked.rubrics else ()
+        site = Site(
+            store,
+            files,
+            token,
+            asked.read_only,
+            asked_for,
+            calibrators=calibrators,
+            profiles=profiles,
+        )
         if studies := read_studies(asked.studies, profiles):
             site.require_writing()
             store.put(studies)

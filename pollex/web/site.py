@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -61,6 +61,7 @@ class Site:
     Attributes:
         files: Rubric sets that were named at the start, by file.
         token: What visitors bring; None asks for none.
+        asked_for: Names of the sets that the command named: the first of them is at home.
         read_only: Nothing can be written.
         unreadable: Why a set of a run can't be shown, by run and set.
         seen: How many items of a run's stages were done when somebody looked, lately.
@@ -79,6 +80,7 @@ class Site:
     files: dict[str, RubricSet]
     token: str | None = None
     read_only: bool = False
+    asked_for: Collection[str] = ()
     started: float = field(default_factory=time.monotonic)
     unreadable: dict[str, str] = field(default_factory=dict)
     turn: Lock = field(default_factory=Lock)
@@ -145,6 +147,12 @@ class Site:
             self._sets[key] = _named(RubricSet.parse(kept), f"of {run}")
         except PollexError as error:  # one of another version hides no other
             self.unreadable[key] = str(error)
+
+    def set_at_home(self) -> NamedSet | None:
+        """Return the set that was named at the start, else the last one; None where there is none."""
+        sets = list(self.sets().values())
+        asked = [named for named in sets if named.name in self.asked_for]
+        return next(iter((*asked, *sets)), None)
 
     def set(self, set_id: str) -> NamedSet:
         """Return a rubric set by its id.

@@ -25,7 +25,7 @@ def home(site: Site) -> Data:
     """Show what was learned, what goes on, and the last runs."""
     every = [(run, site.status(run)) for run in site.runs()]
     known = {run.id for run, _ in every}
-    named = next(iter(site.sets().values()), None)
+    named = site.set_at_home()
     own = named.rubric_set if named else None
     sides = {title: leading(own, kind) for kind, title in SIDES} if own else {}
     return {

@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -322,16 +321,6 @@ def test_rubrics_written_by_hand_are_fitted_by_the_embedded_judge(learnt: Learnt
     assert again.code == 0, again.err
     pollex("refit", "-v", learnt.log, "--rubrics", "rubrics.json", "--store", store)
     assert RubricSet.load("rubrics.json").guaranteed is not None  # what was written by hand was chosen on no labels
-
-
-def test_answers_of_a_run_stand_for_rubrics_as_they_were(pollex: Pollex, tmp_path: Path, learnt: Learnt) -> None:
-    store = shutil.copytree(learnt.store, tmp_path / "own")
-    fitted = ("refit", learnt.log, "--rubrics", learnt.rubrics, "--out", "again.json", "--store", store, "--set")
-    assert pollex(*fitted, "answers=learn-1").code == 0
-    before, after = (json.loads(path.read_text("utf-8")) for path in (learnt.rubrics, tmp_path / "again.json"))
-    same = ("theta", "judge")  # its fingerprint, too: nobody else answered; a window of the choice knows its folds
-    assert {name: after[name] for name in same} == {name: before[name] for name in same}
-    assert "there is no run 'nobody'" in pollex(*fitted, "answers=nobody").err
 
 
 def test_the_report_of_another_set_in_the_folder_stays(pollex: Pollex, learnt: Learnt, store: Path) -> None:
