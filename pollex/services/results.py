@@ -176,17 +176,14 @@ class ModelUsage:
     def summary(self) -> str:
         """Say in a line what was asked, what it cost, and what was known already."""
         total = self.table.total
-        cost = total.cost(self.price)
-        parts = [
-            f"{total.sent:,} {'call' if total.sent == 1 else 'calls'}",
-            f"{total.prompt:,} tokens in, {total.completion:,} out",
-        ]
+        tokens_in, tokens_out = (_written_tokens(total, name) for name in TOKENS)
+        parts = [count(total.sent, "call"), f"{tokens_in} tokens in, {tokens_out} out"]
         if self.price is not None:
-            parts.append("cost unknown" if cost is None else f"cost {cost:.4g}")
+            parts.append(f"cost {_written_cost(total, self.price)}")
         if total.known:
-            parts.append(f"{total.known:,} more were known already")
+            parts.append(f"{total.known} more were known already")
         if self.known_answers:
-            parts.append(f"{self.known_answers:,} answers of earlier runs were not asked again")
+            parts.append(f"{self.known_answers} answers of earlier runs were not asked again")
         return f"Model: {'; '.join(parts)}"
 
     def as_json(self) -> dict[str, Any]:
@@ -196,6 +193,9 @@ class ModelUsage:
             "probe_calls": self.probe_calls,
             "known_answers": self.known_answers,
         }
+
+
+TOKENS: tuple[Literal["prompt", "completion"], ...] = ("prompt", "completion")
 
 
 def _written_tokens(row: StageUsage, name: Literal["prompt", "completion"]) -> str:
