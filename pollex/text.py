@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import math
 import os
 import re
 import stat
@@ -70,6 +71,17 @@ _NAME_WORD = r"[\w.,:;/@+()=~#&|*!?\[\]-]+"
 _NAME = re.compile(f"{_NAME_WORD}(?: {_NAME_WORD})*")
 _LONGEST_NAME = 300
 NAMED = "use letters, digits and marks, as in gpt-5, learn-1 or org/model:free; no quotes, braces or line breaks"
+
+
+def without_nan(value: Any) -> Any:
+    """Return a value with None for each number that JSON doesn't have: what was paid for is written all the same."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: without_nan(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(inner) for inner in value]
+    return value
 
 
 def is_name(name: str) -> bool:

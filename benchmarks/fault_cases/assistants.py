@@ -20,12 +20,8 @@ from pollex.formats.peers.targets import TARGETS, sheet_of
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 
 HOSTILE = (
-    '"); import os; os.system("id"); ("',
-    '"""\nimport os\n"""',
-    "a\r\u2028\x85import os",
-    "x: {y: 1}\n- !!python/object/apply:os.system [id]",
-    "{% endraw %}{{{ env.X }}} {# c #}",
-    "ends with a backslash\\",
+    '"); import os; os.system("id"); ("""\nimport os\n"""\r\u2028\x85import os',
+    "x: {y: 1}\n- !!python/object/apply:os.system [id] {% endraw %}{{{ env.X }}} {# c #} \\",
 )
 
 

@@ -182,7 +182,7 @@ class Host:
                 both: list[asyncio.Future[Any]] = [one.found, begun]
                 await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
                 begun.cancel()
-                if not one.begun.is_set() and time.monotonic() - self.active > seconds:
+                if not one.begun.is_set() and time.monotonic() - self.active > 2 * seconds:
                     self.kill()  # it works on nothing that has a deadline, and takes nothing
             return await asyncio.wait_for(one.found, seconds)
         finally:

@@ -26,7 +26,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from pollex.text import DATA, Command, Line, Rows, Told, printable
+from pollex.text import DATA, Command, Line, Rows, Told, printable, without_nan
 
 T = TypeVar("T")
 
@@ -148,7 +148,7 @@ def say(console: Console, text: str = "", style: str | None = None, limit: int |
 
 def print_json(values: dict[str, Any]) -> None:
     """Print one JSON object on the last line of standard output."""
-    click.echo(json.dumps(values, ensure_ascii=True, allow_nan=False))
+    click.echo(json.dumps(without_nan(values), ensure_ascii=True, allow_nan=False))
 
 
 def announce_stop() -> None:

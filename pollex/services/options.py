@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pollex.errors import UNREADABLE, BadInput, WrongUse
 from pollex.gateway.budget import Limits, Price
@@ -141,9 +141,9 @@ class ModelTable(BaseModel):
     model: str
     base_url: str | None = None
     key_env: str = "OPENAI_API_KEY"
-    price_in: float | None = None
-    price_out: float | None = None
-    max_cost: float | None = None
+    price_in: float | None = Field(None, ge=0, allow_inf_nan=False)
+    price_out: float | None = Field(None, ge=0, allow_inf_nan=False)
+    max_cost: float | None = Field(None, ge=0, allow_inf_nan=False)
 
     @property
     def price(self) -> Price | None:

@@ -14,6 +14,7 @@ from math import isfinite
 from typing import Any, ClassVar, TypeVar
 
 from pollex.errors import StoreDamaged
+from pollex.text import without_nan
 
 _TYPES = {
     "str": "VARCHAR",
@@ -316,8 +317,12 @@ def without_texts(rows: Iterable[Fact]) -> Iterator[Fact]:
 
 
 def pack(value: Any) -> str:
-    """Convert a value to JSON text, escaped if UTF-8 can't encode it."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    """Convert a value to JSON text, escaped if UTF-8 can't encode it; a number that JSON doesn't have becomes null."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str, allow_nan=False)
+    except ValueError:
+        value = without_nan(value)
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     if not text.isascii() and _LONE_SURROGATE.search(text):
         return json.dumps(value, separators=(",", ":"), default=str)
     return text

@@ -253,7 +253,8 @@ def require_number(option: VerbOption, value: float) -> None:
     least, most = option.least, option.most
     if math.isfinite(value) and (least is None or value >= least) and (most is None or value <= most):
         return
-    known = [f"at least {least:g}"] * (least is not None) + [f"at most {most:g}"] * (most is not None)
+    bounds = {"at least": least, "at most": most}
+    known = [f"{side} {bound:g}" for side, bound in bounds.items() if bound is not None]
     remedy = f"give {' and '.join(known) or 'a number'}"
     raise WrongUse(f"{option.name} can't be {value!r:.40}", remedy=remedy, option=option.name)
 

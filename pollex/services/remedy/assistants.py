@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from pollex.agents.assistant import Assistant, assistant_of
 from pollex.agents.assistant_process import SECONDS, ProcessAssistant
 from pollex.errors import WrongUse
@@ -18,9 +20,9 @@ MEND = "give [assistant] with model, and base_url, key_env, temperature, price_i
 class RoleTable(ModelTable):
     """A table of a role."""
 
-    temperature: float | None = None
-    max_calls: int | None = None
-    concurrency: int | None = None
+    temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
+    max_calls: int | None = Field(None, ge=0)
+    concurrency: int | None = Field(None, ge=1)
 
     def asked_by(self, command: ModelOptions) -> ModelOptions:
         """Return the role's model, asked as the command says where the table doesn't."""

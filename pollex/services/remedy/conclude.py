@@ -184,5 +184,5 @@ def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> di
 
 def sizes_of(trial: Trial, arm: int) -> dict[str, float]:
     """Return mean characters and cost of a reply, in tokens of its prompt; what nobody counts is left out."""
-    known = {name: size for name, size in trial.arrays.sizes.items() if not np.isnan(size).all()}
-    return {name: float(np.nanmean(size[:, arm])) for name, size in known.items()}
+    known = {name: size[:, arm] for name, size in trial.arrays.sizes.items()}
+    return {name: float(np.nanmean(size)) for name, size in known.items() if not np.isnan(size).all()}

@@ -43,7 +43,7 @@ from pollex.services.workspace import Workspace
 from pollex.store.resume import runs, step
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, pack
-from pollex.text import encode
+from pollex.text import encode, without_nan
 
 NO_WIDTH = 1e-4
 LEAST_KAPPA, FEWEST_JUDGED = 0.6, 30
@@ -266,7 +266,7 @@ async def carried_out(
         "notes": [*notes_on(desk, state, kappa), *found.notes],
         "bad_rows": encode(found.logs.bad_rows),
     }
-    record |= record_of(live, state, found) | {"edits": state["verdicts"]}
+    record = without_nan(record | record_of(live, state, found) | {"edits": state["verdicts"]})
     replies = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))]
     pairs = pairs_of(live.trials["prove"], arms_of(state, "prove")) if "prove" in live.trials else []
     await store.write_step(live.run, COMMAND, record)

@@ -19,7 +19,10 @@ from pollex.text import read_lines
 KEEP = re.compile(r"<!--\s*keep\s*-->")
 PLACE = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}|\{([^\W\d]\w*)\}")
 """A value of a conversation: `{name}` or `{{name}}`."""
-HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
+HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
+ANY_HUNK, SIGNATURE = re.compile(r"^@@ "), re.compile(r"^-- ?$")
+BETWEEN = ("diff ", "index ", "--- ", "+++ ", "old mode", "new mode", "\\")
+"""What stands before the first hunk of a file, or after its last one."""
 DIFFS = (".diff", ".patch")
 
 
@@ -61,7 +64,7 @@ class PromptText:
     @cached_property
     def lines(self) -> list[str]:
         """Its lines."""
-        return self.text.splitlines()
+        return lines_of(self.text)
 
     @cached_property
     def places(self) -> tuple[str, ...]:
@@ -261,20 +264,51 @@ def read_edit(path: Path, prompt: PromptText) -> PromptEdit:
     return edit
 
 
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text as diffs have them: only a line feed, perhaps after a carriage return, ends one."""
+    lines = text.split("\n")
+    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
+
+
+def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
+    """Return the first line and the body of each hunk; mails of `git format-patch` have more around them.
+
+    Raises:
+        BadInput: There is none, it is of several files, or has a line that is none of a diff.
+    """
+    mend = "write it with `diff -u OLD NEW`"
+    hunks: list[tuple[int, list[str]]] = []
+    left, files = [0, 0], 0
+    for number, line in enumerate(lines_of(diff.rstrip("\r\n")), 1):
+        place = f"{where}:{number}"
+        if match := HUNK.match(line):
+            hunks.append((int(match[1]), []))
+            left = [int(count or 1) for count in match.groups()[1:]]
+        elif ANY_HUNK.match(line):
+            raise BadInput(f"no hunk begins like this: {line[:60]!r}", where=place, remedy=mend)
+        elif hunks and max(left) <= 0 and SIGNATURE.match(line):
+            break
+        elif not hunks or (max(left) <= 0 and line.startswith(BETWEEN)):
+            files += line.startswith("+++ ")
+        elif line[:1] in ("", " ", "+", "-"):
+            hunks[-1][1].append(line or " ")
+            left = [left[0] - (line[:1] != "+"), left[1] - (line[:1] != "-")]
+        elif not line.startswith("\\"):
+            raise BadInput(f"a line of a diff begins with a blank, + or -: {line[:60]!r}", where=place, remedy=mend)
+    if not hunks:
+        raise BadInput("no hunk (`@@ -1,3 +1,4 @@`) in it", where=where, remedy=mend)
+    if files > 1:
+        raise BadInput(f"it changes {files} files", where=where, remedy="give a diff of the prompt alone")
+    return hunks
+
+
 def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
     """Apply a unified diff.
 
     Raises:
         BadInput: A hunk doesn't fit the prompt; its number and line are named.
     """
-    hunks: list[tuple[int, list[str]]] = []
-    for line in diff.rstrip("\r\n").splitlines():
-        if match := HUNK.match(line):
-            hunks.append((int(match[1]), []))
-        elif hunks and not line.startswith("\\"):
-            hunks[-1][1].append(line or " ")
-    if not hunks:
-        raise BadInput("no hunk (`@@ -1,3 +1,4 @@`) in it", where=where, remedy="write it with `diff -u OLD NEW`")
+    hunks = hunks_in(diff, where)
     lines, moved = list(prompt.lines), 0
     for number, (start, body) in enumerate(hunks, 1):
         before = [line[1:] for line in body if line[:1] in " -"]

@@ -21,7 +21,7 @@ from pollex.rubrics.answers import Answer
 from pollex.services.results import ModelUsage, Shown, usage_json
 from pollex.store.store import Store
 from pollex.store.tables import unpack
-from pollex.text import Line, Told, notes_told
+from pollex.text import Line, Told, notes_told, without_nan
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -166,7 +166,7 @@ class RemedyResult(Shown):
         folder.mkdir(parents=True, exist_ok=True)
         texts = {
             out.with_suffix(".html"): remedies_page(self.run, record, examples(self.compared)),
-            out: json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False) + os.linesep,
+            out: json.dumps(without_nan(dict(record)), ensure_ascii=False, indent=1, allow_nan=False) + os.linesep,
         }
         for number, one in enumerate(self.edits, 1):
             texts |= {folder / f"{number}.diff": one.diff, folder / f"{number}.md": one.prompt}

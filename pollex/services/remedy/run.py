@@ -75,6 +75,8 @@ def prove(
     if out is not None:
         edits = [str(named_file(one)[1]) for one in (*options.prompts, *options.edits)]
         require_writable(out, *files_of(logs, rubrics, edits), regular=True)
+        require_places(out)
+    require_names(options)
     prompts = [PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)]
     found = gather(logs, rubrics, options, prompts, reading, run, progress)
     if not options.edit and "proposer" not in assistant.models:
@@ -93,6 +95,27 @@ def prove(
     if out is not None:
         result.save(out)
     return result
+
+
+def require_places(out: Path) -> None:
+    """Raise WrongUse where what is written beside the result has no place: before anything is paid."""
+    for ending in ("-edits", "-people"):
+        folder = out.with_name(f"{out.stem}{ending}")
+        if folder.exists() and not folder.is_dir():
+            what = "it is a file, and a folder of this name is to stand beside the result"
+            raise WrongUse(what, where=str(folder), remedy="remove it, or name another output", option="out")
+    for file in (out.with_suffix(".html"), out.with_name(f"{out.stem}-pairs.parquet")):
+        if file.is_dir():
+            what = "it is a folder, and a file of this name is to stand beside the result"
+            raise WrongUse(what, where=str(file), remedy="remove it, or name another output", option="out")
+
+
+def require_names(options: RemedyOptions) -> None:
+    """Raise WrongUse where several prompts are given that can't be told apart."""
+    names = [name for name, _ in map(named_file, options.prompts)]
+    if len(names) > 1 and ("" in names or len({*names}) < len(names)):
+        what = f"{len(names)} prompts, and not each has a name of its own"
+        raise WrongUse(what, remedy="give each as NAME=FILE", option="prompt")
 
 
 def gather(
