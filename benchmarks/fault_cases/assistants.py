@@ -12,11 +12,13 @@ import yaml
 from rubric_set_by_hand import rubric_set
 
 from fault_cases import case
+from fault_cases.money import ANSWER, ask, honest, serving
 from pollex.agents.assistant import AssistantReply, NoReply, ReplyRequest, assistant_of
 from pollex.agents.assistant_process import ProcessAssistant
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.peers.cases import CASE_FORMS, CaseCheck, ReplyCase, case_files
 from pollex.formats.peers.targets import TARGETS, sheet_of
+from pollex.gateway.budget import Price
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 
 HOSTILE = (
@@ -193,3 +195,25 @@ def assistant_that_ends_at_import(folder: Path) -> str:
         os.chdir(before)
     assert not (folder / "canary").exists()
     return "3 of 3 refused"
+
+
+@case("42.2.5", "a cap of cost is passed by one call at most, and one call in 16 that always fails is sent 4 times")
+def caps(folder: Path) -> str:
+    """See `case`."""
+    used = {"prompt_tokens": 100_000, "completion_tokens": 20_000}
+
+    def dear(_prompt: str, _path: str) -> tuple[int, str]:
+        return 200, json.dumps(ANSWER | {"usage": used})
+
+    def away_for_one(prompt: str, path: str) -> tuple[int, str]:
+        return (502, "away") if prompt == "Question 5:" else honest(prompt, path)
+
+    with serving(dear, seconds=0.02) as server:
+        ask(folder / "dear", server.url, 100, concurrency=64, max_cost=3.0, price=Price(1.0, 1.0))
+        calls = len(server.calls)
+    assert calls <= 26, f"{calls} calls of .12 for 3.00"
+    with serving(away_for_one) as server:
+        ask(folder / "away", server.url, 16, concurrency=16, backoff=0.05)
+        sent = sum("Question 5:" in call for call in server.calls)
+    assert sent <= 4, f"{sent} times"
+    return f"{calls} calls of .12 for 3.00; {sent} times"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from judged import rubric_set, write_log
 
@@ -88,14 +89,14 @@ def serving(answering: Answering = honest, seconds: float = 0.0) -> Iterator[Ser
         server.shutdown()
 
 
-async def asked(store: Store, endpoint: Endpoint, count: int, **limits: float) -> list[Outcome | BaseException]:
+async def asked(store: Store, endpoint: Endpoint, count: int, **limits: Any) -> list[Outcome | BaseException]:
     """Return what calls come to."""
     calls = [Call(messages=[{"role": "user", "content": f"Question {number}:"}]) for number in range(count)]
-    async with Gateway(endpoint, StoreLedger(store), Limits(**limits)) as gateway:  # type: ignore[arg-type]
+    async with Gateway(endpoint, StoreLedger(store), Limits(**limits)) as gateway:
         return await asyncio.gather(*(gateway.ask(call) for call in calls), return_exceptions=True)
 
 
-def ask(folder: Path, url: str, count: int, **limits: float) -> list[str]:
+def ask(folder: Path, url: str, count: int, **limits: Any) -> list[str]:
     """Return the kinds of what calls through a store come to."""
     with Store.open(folder) as store:
         outcomes = asyncio.run(asked(store, Endpoint("m", url), count, **limits))

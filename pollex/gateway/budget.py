@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from pollex.errors import LimitReached, WrongUse
 from pollex.gateway.calls import Outcome, Usage
-
-_DOUBT = 30
-"""First pauses of an outage: time for six calls, as pauses double."""
 
 
 @dataclass(slots=True)
@@ -200,15 +198,14 @@ class Limits:
         """Seconds between two calls at least; 0 without a limit of calls a minute."""
         return 60 / self.calls_per_minute if self.calls_per_minute else 0.0
 
-    @property
-    def doubt(self) -> float:
-        """Most seconds to wait for an endpoint where the calls that fail may be the reason themselves."""
-        return _DOUBT * self.backoff
-
     def shared(self, workers: int) -> Limits:
         """Return the part of one of so many workers, in what is not leased: concurrency and calls a minute."""
         a_minute = None if self.calls_per_minute is None else max(1, self.calls_per_minute // workers)
         return replace(self, concurrency=max(1, self.concurrency // workers), calls_per_minute=a_minute)
+
+
+ROOM_PAUSE = 0.02
+"""Seconds between two looks whether a call may be out."""
 
 
 class Budget:
@@ -222,6 +219,32 @@ class Budget:
         self._limits, self._whole = limits, whole
         self.calls = 0
         self.cost = 0.0
+        self._out, self._dearest, self._paid = 0, 0.0, False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more call may be out: all that are out and it can't come to more than one call over `max_cost`.
+
+        Until a first call has told what one costs, one at a time is out.
+        """
+        most = self._limits.max_cost
+        mine = most is None or not self._out or (self._paid and self.cost + self._out * self._dearest < most)
+        return mine and (self._whole is None or self._whole.has_room)
+
+    async def enter(self) -> None:
+        """Wait until one more call may be out, and count it; `leave` ends that."""
+        while not self.has_room:  # noqa: ASYNC110 - of several loops and gateways, which an event is not for
+            await asyncio.sleep(ROOM_PAUSE)
+        self._count_out(1)
+
+    def leave(self) -> None:
+        """Count a call as no longer out."""
+        self._count_out(-1)
+
+    def _count_out(self, change: int) -> None:
+        self._out += change
+        if self._whole is not None:
+            self._whole._count_out(change)
 
     def take(self) -> None:
         """Count one call about to be sent.
@@ -256,5 +279,6 @@ class Budget:
 
     def _pay(self, cost: float) -> None:
         self.cost += cost
+        self._dearest, self._paid = max(self._dearest, cost), True
         if self._whole is not None:
             self._whole._pay(cost)

@@ -164,6 +164,10 @@ class RetryPolicy:
             return None
         return max(meaning.wait or 0.0, self._spread(self._faults))
 
+    def note_fault(self) -> None:
+        """Count a fault of a call after which it is sent again without `backoff`."""
+        self._faults += 1
+
     def note_rejection(self, now: float) -> None:
         """Note a 429; the first one counts."""
         if self.rejected_at is None:
@@ -211,7 +215,12 @@ class Outage:
     @property
     def widespread(self) -> bool:
         """Whether too many calls failed for the calls themselves to be the reason."""
-        return not self.answered or len(self._calls) >= self._failures
+        return not self.answered or not self.few
+
+    @property
+    def few(self) -> bool:
+        """Whether so few different calls failed that they may be the reason themselves."""
+        return len(self._calls) < self._failures
 
     def lasts(self, now: float) -> float:
         """Return the seconds since the first fault after the last answer."""
@@ -509,6 +518,8 @@ class Gateway:
                 if not self._starved(session, patience):
                     continue
             elif isinstance(meaning, HttpFault) and meaning.action == "retry" and session.outage.begun:
+                if session.outage.few:  # the call itself may be the reason
+                    patience.note_fault()
                 if self._waits(session.outage, meaning, sent):
                     continue
             elif (seconds := patience.backoff(meaning)) is not None:
@@ -534,6 +545,16 @@ class Gateway:
 
         At most as many calls as slots can therefore be paid twice.
         """
+        await self._budget.enter()
+        try:
+            return await self._attempt_in_turn(session, request, flight, patience, number)
+        finally:
+            self._budget.leave()
+
+    async def _attempt_in_turn(
+        self, session: Session, request: Request, flight: SharedCall, patience: RetryPolicy, number: int
+    ) -> Outcome | HttpFault | None:
+        """Send once, as `_attempt` does, when the limiter has a slot."""
         given_at = await session.limiter.acquire(first=number > 1 and not session.outage.begun)
         flight.sent = True
         try:
@@ -608,7 +629,7 @@ class Gateway:
                 return True
             self.stop(self._health.of_outage(fault))
             raise self._error()
-        return lasts <= min(self.limits.max_wait, self.limits.doubt) or sent < most
+        return sent < most
 
     def _starved(self, session: Session, patience: RetryPolicy) -> bool:
         """Return whether a call got only 429 for too long; end if all did."""
