@@ -11,7 +11,7 @@ import ipaddress
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Collection, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -62,6 +62,23 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def is_same_site(headers: Headers, method: str, origins: Collection[str]) -> bool:
+    """Tell whether a request comes from the server's own pages, from no page, or by a typed address.
+
+    Args:
+        origins: Origins whose pages may write.
+    """
+    origin, fetched = headers.get("origin"), headers.get("sec-fetch-site")
+    if method in SAFE:
+        opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        return fetched in (None, "same-origin", "none") or opened
+    if origin == "null":  # of our own forms, too, as pages tell no referrer; only a browser can say the rest
+        return fetched == "same-origin"
+    if origin is not None:
+        return origin in origins and fetched in (None, "same-origin")
+    return fetched in (None, "same-origin", "none")
 
 
 @dataclass(frozen=True)
@@ -132,7 +149,7 @@ class Guard:
         headers, method = Headers(scope=scope), scope["method"]
         if headers.getlist("host") == [] or len(headers.getlist("host")) > 1 or not self._known(headers["host"]):
             return refusal(scope, 400, "this name is not one of this server's", "open the address that it printed")
-        if not self._same_site(headers, method):
+        if not is_same_site(headers, method, self.door.origins):
             return refusal(scope, 403, "the request comes from another site", "open the page in a tab of its own")
         if response := self._unknown(scope, headers):
             return response
@@ -146,18 +163,6 @@ class Guard:
 
     def _known(self, host: str) -> bool:
         return host.lower() in self.door.hosts
-
-    def _same_site(self, headers: Headers, method: str) -> bool:
-        """Return whether a request comes from pollex's own pages, or a typed address."""
-        origin, fetched = headers.get("origin"), headers.get("sec-fetch-site")
-        if method in SAFE:
-            opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
-            return fetched in (None, "same-origin", "none") or opened
-        if origin == "null":  # of our own forms, too, as pages tell no referrer; only a browser can say the rest
-            return fetched == "same-origin"
-        if origin is not None:
-            return origin in self.door.origins and fetched in (None, "same-origin")
-        return fetched in (None, "same-origin", "none")
 
     def _unknown(self, scope: Scope, headers: Headers) -> Response | None:
         """Ask for the token; take it from the address, and keep it in a cookie."""

@@ -25,7 +25,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.services.scorer import conversation_from
 from pollex.text import object_of, writable
-from pollex.web.guard import is_loopback
+from pollex.web.guard import is_loopback, is_same_site
 from pollex.web.live.waiting_line import Full, Row, WaitingLine
 
 LARGEST = 16 << 20
@@ -74,6 +74,9 @@ class Watched:
             if scope["type"] == "http" and not self._here(scope):
                 words = {"error": "without a token only this machine is answered, under its own name: send a token"}
                 await JSONResponse(words, 400)(scope, receive, noted)
+            elif scope["type"] == "http" and not is_same_site(Headers(scope=scope), scope["method"], _origins(scope)):
+                words = {"error": "the request comes from a page of another site: only programs are answered"}
+                await JSONResponse(words, 403)(scope, receive, noted)
             elif scope["type"] == "http" and scope["path"] not in OPEN and not self._known(scope):
                 words = {"error": "the token is missing or wrong: send `Authorization: Bearer TOKEN`"}
                 await JSONResponse(words, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, noted)
@@ -93,6 +96,11 @@ class Watched:
             return True
         given = dict(scope["headers"]).get(b"authorization", b"")
         return secrets.compare_digest(given, b"Bearer " + self.token.encode())
+
+
+def _origins(scope: Scope) -> list[str]:
+    """Return the origins that a page of the server itself would have."""
+    return [f"{scheme}://{host}" for host in Headers(scope=scope).getlist("host") for scheme in ("http", "https")]
 
 
 class StreamedAnswer(StreamingResponse):

@@ -13,6 +13,7 @@ from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Name, Short, Words
 from pollex.web.queues import CHOSEN, QUESTION, queue_of, queues_of
+from pollex.web.said import keep_said
 from pollex.web.site import Site
 from pollex.web.views import Done, post
 
@@ -93,6 +94,6 @@ def thumb(
         label = LabelRow(who, found.text_hash, found.id, run.id, QUESTION, pack(value), drawn=VOLUNTARY)
         others = any(one.text_hash == found.text_hash and one.annotator != who for one in said)
         saw = ("prediction", "others") if others else ("prediction",)
-        site.store.keep([label, SheetRow(label.id, comment=comment, saw=saw)])
+        (kept,) = keep_said(site.store, [(label, SheetRow(label.id, comment=comment, saw=saw))])
     back = links.conversation(run.id, found.id, of=of, who=who)
-    return back, {"label": label.id}
+    return back, {"label": kept}

@@ -31,6 +31,7 @@ from pollex.web.queues import (
     queues_of,
     repeat_answers,
 )
+from pollex.web.said import keep_said
 from pollex.web.site import Site, seconds_since
 from pollex.web.views import Data, Done, page, post
 
@@ -160,14 +161,16 @@ def keep(
         before = {row["question"]: row["id"] for row in given}
         drawn = RANDOM if RANDOM in {row["drawn"] for row in given} else lease.drawn
         took = shown_ms or None, 1000 * seconds_since(lease.time)
-        rows: list[Row] = []
-        for question, said, why in _answers(questions_of(queue.sheet), answers, value, skip):
-            about = who, lease.text_hash, lease.conversation, queue.run, question, pack(said)
+        said: list[tuple[LabelRow, SheetRow]] = []
+        for question, answer, why in _answers(questions_of(queue.sheet), answers, value, skip):
+            about = who, lease.text_hash, lease.conversation, queue.run, question, pack(answer)
             label = LabelRow(*about, drawn=drawn)
-            rows += [label, SheetRow(label.id, lease.id, queue.id, why, comment, before.get(question, ""), *took)]
-        site.store.keep(rows)
+            sheet = SheetRow(label.id, lease.id, queue.id, why, comment, before.get(question, ""), *took)
+            said.append((label, sheet))
+        kept = keep_said(site.store, said)[-1]
     if request.headers.get("content-type", "").startswith("application/json"):
-        return JSONResponse({"ok": True, "label": label.id, "replaces": before.get(QUESTION)})
+        replaces = before.get(QUESTION)
+        return JSONResponse({"ok": True, "label": kept, "replaces": None if replaces == kept else replaces})
     return _next(site, queue, who)
 
 

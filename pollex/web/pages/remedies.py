@@ -25,6 +25,7 @@ from pollex.web.forms import Name, Place, Short, Words
 from pollex.web.listing import run_that_asked
 from pollex.web.pages.runs import costs_of
 from pollex.web.pages.sets import rubric_of
+from pollex.web.said import keep_said
 from pollex.web.site import NamedSet, Site
 from pollex.web.soon import Soon
 from pollex.web.views import Data, Done, page, post
@@ -123,8 +124,9 @@ def compare(
         raise NotThere("there is no such pair", remedy="load the page again")
     about = {"annotator": who, "text_hash": key, "conversation": pair["conversation"], "run": run.id}
     label = LabelRow(**about, question=f"{COMPARED} {run.id}", value=pack(choice), drawn="random")
-    site.store.keep([label, SheetRow(label.id, comment=comment)])
-    return links.address(f"{links.REMEDIES}/{run.id}/compare", who=who), {"label": label.id}
+    with site.turn:
+        (kept,) = keep_said(site.store, [(label, SheetRow(label.id, comment=comment))])
+    return links.address(f"{links.REMEDIES}/{run.id}/compare", who=who), {"label": kept}
 
 
 CHANGE, MOST, PATIENCE = f"{links.SETS}/{{set}}/change/{{rubric}}", 5_000, 0.3

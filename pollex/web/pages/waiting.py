@@ -18,6 +18,7 @@ from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Name, Short, Words
 from pollex.web.pages.agreement import disputed
+from pollex.web.said import keep_said
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
 
@@ -154,9 +155,10 @@ def give(
     )
     # The runs' words are shown to whoever has answered.
     again = any((one.annotator, one.conversation) == (who, about.id) for one in said)
-    site.store.keep([label, SheetRow(label.id, comment=reason, saw=("votes",) if again else ())])
+    with site.turn:
+        (kept,) = keep_said(site.store, [(label, SheetRow(label.id, comment=reason, saw=("votes",) if again else ()))])
     next_ = links.address(f"{links.WAITING}/{run.id}", who=who, after=about.id)
-    return next_, {"label": label.id, "kept": True}
+    return next_, {"label": kept, "kept": True}
 
 
 @post("/api/waiting/{run}/resume")

@@ -108,6 +108,14 @@ async def test_nobody_without_the_token_gets_a_score_or_a_figure_and_without_one
             assert (await open_one.get("/metrics")).status_code == status, host
 
 
+async def test_a_page_of_another_site_gets_no_score(client: httpx2.AsyncClient) -> None:
+    for foreign in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
+        for kind, body in (("application/json", json.dumps(rows(1)[0])), ("application/x-ndjson", "{}")):
+            headers = {"Content-Type": kind} | foreign
+            assert (await client.post("/v1/score", content=body, headers=headers)).status_code == 403
+    assert (await client.post("/v1/score", json=rows(1)[0])).status_code == 200
+
+
 async def test_a_full_queue_says_when_to_come_back_and_takes_nothing_of_the_request(line: WaitingLine) -> None:
     async with client_at(line, None, "localhost:8765") as client:
         first = asyncio.create_task(client.post("/v1/score", json={"conversations": rows(30)}))

@@ -55,6 +55,23 @@ async def test_how_long_a_sheet_was_open_and_what_a_page_showed_is_kept(own: Sto
     ]  # fmt: skip
 
 
+async def test_what_is_sent_twenty_times_is_kept_once_and_a_change_of_mind_is_another_row(
+    own: Store, web: AsyncClient
+) -> None:
+    about = {"lease": await lease(web, await queue(web), "Ann"), "who": "Ann", "value": "up"}
+    thumb = {"run": "score-2", "id": "conversation 1", "who": "Bob", "value": "up"}
+    for path, row in (("/api/labels", about), ("/api/thumbs", thumb)):
+        before = own.value("SELECT count(*) FROM labels")
+        answers = await asyncio.gather(*(web.post(path, json=row) for _ in range(20)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.json()["label"] for answer in answers}) == 1
+        changes = ({"value": "down"}, {"value": "up"}, {"comment": "Look again."})
+        for change in changes:
+            assert (await web.post(path, json=row | change)).status_code == 200
+        assert own.value("SELECT count(*) FROM labels") == before + 1 + len(changes)
+    assert own.value("SELECT count(*) FROM sheets") == own.value("SELECT count(*) FROM labels WHERE annotator <> ''")
+
+
 async def test_an_answer_that_is_taken_back_counts_no_more_and_its_conversation_comes_again(
     own: Store, web: AsyncClient
 ) -> None:

@@ -1,5 +1,8 @@
 """Every route: without a token, under another name, from another site, with a parameter that doesn't exist."""
 
+from collections.abc import AsyncIterator
+
+import pytest
 from httpx2 import AsyncClient
 from starlette.routing import Route
 from web_site import TOKEN, made_app
@@ -7,6 +10,7 @@ from web_site import TOKEN, made_app
 from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.app import routes
+from pollex.web.views import every_route
 
 OPEN = {links.ENTER, links.HEALTH}
 ROUTES = {route.path: route for route in routes() if isinstance(route, Route)}
@@ -45,6 +49,24 @@ async def test_no_other_site_writes_and_a_form_of_our_own_page_that_tells_no_ref
             assert (await client.post(path, headers=headers)).status_code == 403, headers
     ours = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
     assert (await client.post("/api/queues", data={"name": ""}, headers=ours)).status_code == 400
+
+
+WRITES = sorted({route.path for route in every_route() if "POST" in (route.methods or ())})
+
+
+@pytest.mark.parametrize("path", WRITES)
+async def test_every_address_that_writes_asks_where_a_request_comes_from_and_takes_no_more_than_it_may(
+    path: str, client: AsyncClient
+) -> None:
+    async def parts() -> AsyncIterator[bytes]:
+        for _ in range(26):
+            yield b" " * 100_000
+
+    for headers in FOREIGN:
+        assert (await client.post(path, json={}, headers=headers)).status_code == 403, headers
+    for kind in ("application/json", "application/x-www-form-urlencoded", "text/plain"):
+        answer = await client.post(path, content=parts(), headers={"Content-Type": kind})
+        assert (answer.status_code, "over 1 MB" in answer.text) == (413, True)
 
 
 async def test_another_site_may_link_to_a_page_and_not_read_it(client: AsyncClient) -> None:
