@@ -91,6 +91,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "hf/ultrafeedback_binarized.jsonl": {"pairs": True},
     "fine-tuning/preference.jsonl": {"pairs": True},
     "responses/responses.jsonl": {"label_field": "thumb"},
+    "3555dec0.parquet": {"comment_field": "comment"},
 }
 ONLY: dict[str, tuple[str, ...]] = {
     "rest-spans-otlpv1.json": ("shop-003", "shop-004", "shop-005", "shop-006"),

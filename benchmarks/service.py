@@ -25,6 +25,7 @@ import httpx2
 import numpy as np
 
 import pollex
+from pollex.formats.read_logs import logs_of
 
 TURNS = 20
 TOKEN = "of the benchmark"  # noqa: S105 - of a server on loopback that ends with this program
@@ -49,7 +50,7 @@ def main() -> None:
 
 def learned(conversations: Sequence[pollex.Conversation], folder: Path) -> Path:
     """A set learned from these."""
-    rubrics = pollex.learn(list(conversations), store=folder / "store")
+    rubrics = pollex.learn(logs_of(conversations), store=folder / "store")
     rubrics.save(folder / "rubrics.json")
     return folder / "rubrics.json"
 

@@ -27,6 +27,7 @@ import pollex
 from pollex.agents.embedded.signals import word_features
 from pollex.conversations.conversation import Label
 from pollex.conversations.splits import split
+from pollex.formats.read_logs import logs_of
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.share import (
     Labeled,
@@ -106,8 +107,8 @@ def population(path: Path, seed: int) -> tuple[Population, int]:
     logs = pollex.read_logs(path)
     sides = split([c for c in logs if c.label is not Label.NONE], 0.5, seed)
     with tempfile.TemporaryDirectory() as folder:
-        rubrics = pollex.learn(sides.train, test_fraction=0.0, store=folder)
-        scores = pollex.score(sides.test, rubrics, store=folder).scores or ()
+        rubrics = pollex.learn(logs_of(sides.train), test_fraction=0.0, store=folder)
+        scores = pollex.score(logs_of(sides.test), rubrics, store=folder).scores or ()
     score = np.array([0.5 if one.probability is None else one.probability for one in scores])
     good = np.array([c.label is Label.POSITIVE for c in sides.test])
     return Population(good, score, word_features(sides.test)), len(sides.train)
