@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ import numpy as np
 from rubicon import learned, resampled_interval
 from scipy.stats import t as student
 from sklearn.metrics import roc_auc_score
+from small_form import BIKES, DEBUGGING, Findings, arguments_of, run
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
@@ -80,9 +80,9 @@ Rule = Callable[[Data, Ints, Floats, int, np.random.Generator], Ints]
 """From the pool, what is labelled, P(positive) of all and a count: what to label next."""
 
 
-def main() -> None:
+def main() -> int:
     """Print the learning curves."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs=2, required=True, metavar="LOG")
     parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument("--seed", type=int, default=100, help="of the first repeat; the others follow")
@@ -91,9 +91,11 @@ def main() -> None:
     parser.add_argument("--step", type=int, default=10, help="labels bought at a time")
     parser.add_argument("--end", type=int, default=100, help="well below the size of the pool, where all rules meet")
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="ends in .svg or .png")
-    parser.add_argument("--json", action="store_true", help="one JSON object in place of the tables")
-    arguments = parser.parse_args()
+    return run(parser, measure_all, ["--data", BIKES, DEBUGGING, "--repeats", "2", "--draws", "1", "--end", "40"])
+
+
+def measure_all(arguments: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     sizes = list(range(arguments.start, arguments.end + 1, arguments.step))
     seeds = range(arguments.seed, arguments.seed + arguments.repeats)
     with tempfile.TemporaryDirectory() as scratch:
@@ -102,16 +104,13 @@ def main() -> None:
         name: report_of(found, sizes, [repeat(found, sizes, seed, arguments.draws) for seed in seeds])
         for name, found in data.items()
     }
-    if arguments.json:
-        print(json.dumps(reports))
-    else:
-        print(
-            f"Model: {OrdinalMixedEffects.title}, prior precision {SHARED:g}; repeats {seeds[0]} to {seeds[-1]}, "
-            f"the mean of {arguments.draws} random orders each"
-        )
-        print("\n\n".join(in_words(name, report) for name, report in reports.items()))
-    if arguments.plot:
-        draw(arguments.plot, reports)
+    print(
+        f"Model: {OrdinalMixedEffects.title}, prior precision {SHARED:g}; repeats {seeds[0]} to {seeds[-1]}, "
+        f"the mean of {arguments.draws} random orders each"
+    )
+    print("\n\n".join(in_words(name, report) for name, report in reports.items()))
+    last = [curve[-1] for report in reports.values() for curve in report["curves"]["auc"].values()]
+    return Findings(figures=reports, bars={"AUC of every rule is above chance": min(last) > 0.5})
 
 
 def read(paths: Sequence[str], embeddings: Path) -> dict[str, Data]:
@@ -284,23 +283,5 @@ def told(found: Mapping[str, Any], repeats: int) -> str:
     )
 
 
-def draw(path: Path, reports: Mapping[str, Mapping[str, Any]]) -> None:
-    """The curves."""
-    import matplotlib  # half a second, and only for a plot
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(2, len(reports), figsize=(5 * len(reports), 7), layout="constrained", squeeze=False)
-    for column, (name, report) in enumerate(reports.items()):
-        for row, (measure, title) in enumerate(MEASURES.items()):
-            for rule, values in report["curves"][measure].items():
-                axes[row, column].plot(report["sizes"], values, marker="o", markersize=3, label=rule)
-            axes[row, column].set(title=name, xlabel="labels", ylabel=title)
-            axes[row, column].legend()
-    figure.savefig(path)
-    pyplot.close(figure)
-
-
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

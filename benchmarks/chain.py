@@ -25,6 +25,7 @@ from planted_world import interval
 from rubicon import dealt_as_before, learned
 from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
+from small_form import BIKES, Findings, arguments_of, run, table
 
 from pollex.calibration import grades as _grades  # noqa: F401 - before `thumbs` is without the network for a while
 from pollex.calibration import thumbs
@@ -49,26 +50,44 @@ GAINS = {200: None, 2000: 0.40, 5000: 0.65}
 """Bar by number of labels: the share of what can be gained over the linear model; None: no more than .003 behind it."""
 
 
-def main() -> None:
+def main() -> int:
     """Measure, and print every bar."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs="+", required=True, type=Path, metavar="LOG")
     parser.add_argument("--halvings", type=int, default=5)
     parser.add_argument("--labels", type=int, nargs="*", default=list(GAINS), help="in the planted world")
     parser.add_argument("--worlds", type=int, default=8, help="planted worlds for each number of labels")
-    given = parser.parse_args()
+    return run(parser, measure_all, ["--data", BIKES, "--halvings", "2", "--labels"])
+
+
+def measure_all(given: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     print("what | measured | bar | held")
-    for log in given.data:
-        of_log(log, given.halvings)
+    rows = [of_log(log, given.halvings) for log in given.data]
     for labels in given.labels:
         of_world(labels, given.worlds)
     no_torch()
     bikes_without_torch()
     numpy_beside_torch()
+    head = ["log (labels to learn from)", *SHOWN.values(), "network less decorrelated NetSAT, 95 %"]
+    return Findings({"table": table(head, rows)}, bars=HELD)
+
+
+SHOWN = {
+    "NetSAT": "NetSAT",
+    START: "decorrelated NetSAT",
+    "ordinal mixed effects": "ordinal mixed effects",
+    NETWORK: "network",
+}
+
+
+HELD: dict[str, bool] = {}
+"""Each bar that was measured so far, and whether it holds."""
 
 
 def told(what: str, figure: str, bar: str, held: bool) -> None:
     """Print one bar."""
+    HELD[what] = held
     print(f"{what} | {figure} | {bar} | {'yes' if held else 'NO'}", flush=True)
 
 
@@ -79,11 +98,12 @@ def judged(what: str, values: Sequence[float] | Floats, least: float = -np.inf, 
         half = float(student.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
     held = "yes" if least <= mean <= most else "NO" if mean + half < least or mean - half > most else "within noise"
     bar = f"≤ {most}" if np.isfinite(most) else f"≥ {least}"
+    HELD[what] = held != "NO"
     print(f"{what} | {mean:.3f} [{mean - half:.3f}, {mean + half:.3f}] | {bar} | {held}", flush=True)
 
 
-def of_log(path: Path, halvings: int) -> None:
-    """Print the bars of one log."""
+def of_log(path: Path, halvings: int) -> list[object]:
+    """Print the bars of one log, and return its row of the table."""
     logs = dealt_as_before(graded(read_logs(path)))
     found: dict[str, list[float]] = defaultdict(list)
     grades, n, with_grades = [], 0, any("grade" in one.metadata for one in logs)
@@ -128,6 +148,8 @@ def of_log(path: Path, halvings: int) -> None:
             said = f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
             told(f"{path.stem} grades (n = {rows[NETWORK].n}), {figure}", said, bar,
                  sign * (one.value - linear.value) <= 0.005)  # fmt: skip
+    losses = [f"{np.mean(found[key]):.3f}" for key in SHOWN]
+    return [f"{path.stem} ({n})", *losses, interval(np.subtract(found[NETWORK], found[START]))]
 
 
 def timed(logs: Logs, settings: LearnSettings, embeddings: Path) -> tuple[Learned, float]:
@@ -285,4 +307,4 @@ def numpy_beside_torch() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

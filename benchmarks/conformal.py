@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from embedded_pools import JudgedPool, judged_pool
+from small_form import Findings, arguments_of, run
 
 from pollex.formats.read_logs import read_logs
 from pollex.measures.intervals import share_interval
@@ -93,9 +94,9 @@ def made(rng: np.random.Generator) -> Iterator[tuple[str, Population]]:
         yield name, Population.of(scores, rng.random(MADE) < chance)
 
 
-def main() -> None:
+def main() -> int:
     """Print coverage and yield of both windows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--splits", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", nargs="*", default=[], metavar="LOG", help="labelled logs, in place of made data")
@@ -103,15 +104,20 @@ def main() -> None:
     parser.add_argument("--domain", help="a domain profile; the neutral one if left out")
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
     parser.add_argument("--pools", type=Path, help="folder in which judged pools are kept for another run")
-    arguments = parser.parse_args()
+    return run(parser, measure_all, ["--splits", "100"])
+
+
+def measure_all(arguments: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     rng = np.random.default_rng(arguments.seed)
+    failures: dict[str, int] = {}
     print(f"P = {PRECISION}, δ = {DELTA}, {arguments.splits} splits a row; [95 % interval]")
     print(f"{'':<32}{'n':>6}  {'window':<12}{'true precision below P':>26}{'yield':>8}{'right':>8}{'no side':>9}")
     if not arguments.data:
         for name, population in made(rng):
             for n in SIZES:
-                print(coverage(name, [population], n, arguments.splits, rng))
-        return
+                print(coverage(name, [population], n, arguments.splits, rng, failures))
+        return Findings(figures=failures, bars={KEPT: kept(failures, arguments.splits)})
     profile = DomainProfile.load(arguments.domain) if arguments.domain else DomainProfile.neutral()
     with tempfile.TemporaryDirectory() as scratch:
         for path in arguments.data:
@@ -122,12 +128,31 @@ def main() -> None:
             chosen = [Chosen.of(pool) for pool in pools]
             populations = [Population.of(one.tested, one.pool.truth) for one in chosen]
             for n in SIZES:
-                print(coverage(f"{Path(path).name}, resampled", populations, n, arguments.splits, rng))
+                print(coverage(f"{Path(path).name}, resampled", populations, n, arguments.splits, rng, failures))
             print(as_learnt(Path(path).name, chosen))
+    return Findings(figures=failures, bars={KEPT: kept(failures, arguments.splits)})
 
 
-def coverage(name: str, populations: Sequence[Population], n: int, splits: int, rng: np.random.Generator) -> str:
-    """One row a window: share of splits that fail, mean yield, and how often neither side has a threshold."""
+KEPT = "the guaranteed window is below its precision in no more splits than it allows"
+
+
+def kept(failures: Mapping[str, int], splits: int) -> bool:
+    """Tell whether no guaranteed window failed more often than allowed, by more than chance."""
+    return all(share_interval(failed, splits)[0] <= DELTA for failed in failures.values())
+
+
+def coverage(
+    name: str,
+    populations: Sequence[Population],
+    n: int,
+    splits: int,
+    rng: np.random.Generator,
+    failures: dict[str, int],
+) -> str:
+    """One row a window: share of splits that fail, mean yield, and how often neither side has a threshold.
+
+    How often the guaranteed window failed is added to `failures`.
+    """
     failed, yields, right, empty = ({window: [] for window in WINDOWS} for _ in range(4))  # type: ignore[var-annotated]
     for number in range(splits):
         population = populations[number % len(populations)]
@@ -140,6 +165,7 @@ def coverage(name: str, populations: Sequence[Population], n: int, splits: int, 
             yields[window].append(outside / len(population.scores))
             right[window] += [hits / outside] if outside else []
             empty[window].append((found.lower is None) + (found.upper is None))
+    failures[f"{name}, {n}"] = sum(failed["guaranteed"])
     return "\n".join(
         f"{name:<32}{n:>6}  {window:<12}{_share(sum(failed[window]), splits):>26}{np.mean(yields[window]):>8.3f}"
         f"{f'{np.mean(right[window]):.3f}' if right[window] else '–':>8}{np.mean(empty[window]) / 2:>9.3f}"
@@ -199,4 +225,4 @@ def as_learnt(name: str, splits: Sequence[Chosen]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -14,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from small_form import Findings, arguments_of, run
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "endurance"))
 from planted.world import World
@@ -29,9 +31,9 @@ from pollex.services.options import ModelOptions, RunOptions
 DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
 
 
-def main() -> None:
+def main() -> int:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("logs", nargs="*")
     parser.add_argument("--rubrics", type=Path)
     parser.add_argument("--store", type=Path, default=Path(".pollex"))
@@ -40,11 +42,18 @@ def main() -> None:
     parser.add_argument("--simulated", action="store_true")
     parser.add_argument("--conversations", type=int, default=400, help="of the planted world, half of them held out")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    return run(parser, measure_all, ["--simulated", "--conversations", "80"])
+
+
+def measure_all(asked: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     if asked.simulated:
-        told("a SIMULATED model in a planted world", simulated(asked.conversations, asked.seed))
+        name, result = "a SIMULATED model in a planted world", simulated(asked.conversations, asked.seed)
     else:
-        told(str(asked.rubrics), distilled(asked.logs, asked.rubrics, asked.store, asked.base_url, asked.group_field))
+        name = str(asked.rubrics)
+        result = distilled(asked.logs, asked.rubrics, asked.store, asked.base_url, asked.group_field)
+    told(name, result)
+    return Findings(bars={"something is distilled": bool(result.rubrics.rubrics)})
 
 
 def told(what: str, found: DistillResult) -> None:
@@ -88,4 +97,4 @@ def simulated(conversations: int, seed: int) -> DistillResult:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -16,7 +16,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ import numpy as np
 from rubicon import dealt_as_before
 from scipy.stats import fisher_exact
 from scipy.stats import t as student
+from small_form import DEBUGGING, Findings, arguments_of, run, table
 
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.comments import remarks_of
@@ -60,17 +60,17 @@ class Figures:
     shares: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     means: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
-    def rows(self) -> list[str]:
-        """Lines of the table."""
-        found = []
+    def rows(self) -> dict[str, str]:
+        """Return each figure with its interval and n, by its name."""
+        rows = {}
         for name, hits in self.shares.items():
             one = share_of(sum(hits), len(hits))
-            found.append(f"{name:60} {one.value or 0:.2f} [{one.low or 0:.2f}, {one.high or 0:.2f}], n = {len(hits)}")
+            rows[name] = f"{one.value or 0:.2f} [{one.low or 0:.2f}, {one.high or 0:.2f}], n = {len(hits)}"
         for name, values in self.means.items():
             half = student.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5
             mean = float(np.mean(values))
-            found.append(f"{name:60} {mean:.3f} [{mean - half:.3f}, {mean + half:.3f}], n = {len(values)}")
-        return found
+            rows[name] = f"{mean:.3f} [{mean - half:.3f}, {mean + half:.3f}], n = {len(values)}"
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +89,19 @@ class Chosen:
         return [one for one in self.order.tolist() if self.leads[one] and self.p[one] <= LIKELY]
 
 
-def main() -> None:
+def main() -> int:
     """Print the table of every log."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs="+", required=True, metavar="LOG")
     parser.add_argument("--halvings", type=int, default=10)
     parser.add_argument("--shuffles", type=int, default=100)
     parser.add_argument("--before", metavar="FOLDER", help="a checkout of an earlier version, for the time of learning")
-    given = parser.parse_args()
+    return run(parser, measure_all, ["--data", DEBUGGING, "--halvings", "1", "--shuffles", "2"])
+
+
+def measure_all(given: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
+    columns: dict[str, dict[str, str]] = {}
     for path in given.data:
         logs, figures = dealt_as_before(read_logs(path)), Figures()
         study = StudiedLog(sorted(logs.learnable, key=lambda c: c.id), Embedder())
@@ -107,8 +112,16 @@ def main() -> None:
             shuffled(study, seed, figures)
         if given.before:
             timed(path, Path(given.before), figures)
-        print("\n".join([Path(path).name, *figures.rows(), ""]), flush=True)
-    print("\n".join(["Planted worlds", *planted()]))
+        columns[Path(path).stem] = figures.rows()
+    worlds, all_named = planted()
+    texts = {"table": table_of(columns), "planted": table(["planted", "what leads"], worlds)}
+    return Findings(texts, columns, {"what was planted leads": all_named})
+
+
+def table_of(columns: dict[str, dict[str, str]]) -> str:
+    """Return a column a log; a log too small for a row has a dash there."""
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    return table(["", *columns], [[name, *(column.get(name, "–") for column in columns.values())] for name in names])
 
 
 def chosen_on(study: StudiedLog, up: Bools, rows: Bools, seed: int) -> Chosen:
@@ -218,8 +231,8 @@ def seconds_of(path: str, root: Path) -> float:
     return end.children_user + end.children_system - start.children_user - start.children_system
 
 
-def planted() -> list[str]:
-    """Look for what was planted in two worlds: a line each."""
+def planted() -> tuple[list[list[str]], bool]:
+    """Look for what was planted in two worlds: a row each, and whether both lead."""
     from planted_tools import tool_log
     from test_comments import commented_log
 
@@ -229,13 +242,12 @@ def planted() -> list[str]:
     found = chosen_on(study, up, np.ones(len(up), dtype=bool), 0)
     leading = [found.weighed.pool.rubrics[one].source.partition(" ")[0] for one in found.leading]
     named = [f"“{one.text}”, {one.share.value:.0%} of {one.share.n}" for one in remarks_of(commented_log())[:1]]
-    return [
-        f"{'calls made again, or with what nobody said':60} {', '.join(leading) or 'nothing leads'}, n = {len(up)}",
-        f"{'an event that 30 % of the comments name':60} {', '.join(named) or 'missed'}",
+    rows = [
+        ["calls made again, or with what nobody said", f"{', '.join(leading) or 'nothing'}, n = {len(up)}"],
+        ["an event that 30 % of the comments name", ", ".join(named) or "missed"],
     ]
+    return rows, bool(leading and named)
 
 
 if __name__ == "__main__":
-    start = time.perf_counter()
-    main()
-    print(f"{time.perf_counter() - start:.0f} s")
+    raise SystemExit(main())

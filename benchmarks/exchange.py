@@ -12,13 +12,14 @@ reads the eight tools alone that most people have logs in.
 import argparse
 import itertools
 import json
-import sys
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+from small_form import ROOT, Findings, arguments_of, run
 
 from pollex.conversations.conversation import Conversation, tool_uses
 from pollex.conversations.logs import Logs
@@ -332,11 +333,11 @@ def _marked(lines: list[Line], mark: str) -> bool:
 
 def judge(path: Path, talks: list[dict[str, Any]], data: Path) -> Verdict:
     """Reads a file with those beside it, and compares; scores alone are read with the words that they belong to."""
-    name = str(path.relative_to(data))
+    name = name_of(path, data)
     if why := _of(REFUSED, name):
         return _refused(path, why)
     if main := next((end for end, names in WITH.items() if _is_beside(path, end, names, data)), None):
-        path = next(found for found in sorted(path.parent.iterdir()) if str(found).endswith(main))
+        path = next(found for found in sorted(path.parent.iterdir()) if str(found).removesuffix(".gz").endswith(main))
         verdict = judge(path, talks, data)
         return Verdict(verdict.kind, "; ".join(filter(None, [f"read with {path.name}", verdict.why])))
     beside = _of(WITH, name) or ()
@@ -358,14 +359,19 @@ def judge(path: Path, talks: list[dict[str, Any]], data: Path) -> Verdict:
     return Verdict("right" if beside_words else "lost by the tool", why)
 
 
+def name_of(path: Path, data: Path) -> str:
+    """Return a file's name in the tables above; a packed one is the same file."""
+    return str(path.relative_to(data)).removesuffix(".gz")
+
+
 def _of(table: Mapping[str, Found], name: str) -> Found | None:
     return next((found for end, found in table.items() if name.endswith(end)), None)
 
 
 def _is_beside(path: Path, main: str, names: tuple[str, ...], data: Path) -> bool:
     """Whether a file holds scores or facts of the words in another one."""
-    name = str(path.relative_to(data))
-    there = any(str(found).endswith(main) for found in path.parent.iterdir())
+    name = name_of(path, data)
+    there = any(str(found).removesuffix(".gz").endswith(main) for found in path.parent.iterdir())
     return there and _of(WITH, name) is None and any(path.match(one) for one in names)
 
 
@@ -379,10 +385,14 @@ def _refused(path: Path, why: str) -> Verdict:
 
 def main() -> int:
     """Prints a line a file, and how many came out how."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--top", action="store_true", help="the eight tools that come first, alone")
-    given = parser.parse_args()
+    return run(parser, measure_all, ["--data", str(ROOT / "tests" / "unit" / "formats" / "exchange")])
+
+
+def measure_all(given: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     talks = json.loads((given.data / "EXPECTED.json").read_text(encoding="utf-8"))
     counts: Counter[str] = Counter()
     for path in sorted(given.data.rglob("*")):
@@ -395,8 +405,8 @@ def main() -> int:
         counts[verdict.kind] += 1
         print(f"{verdict.kind:17} {name}" + (f": {verdict.why}" if verdict.why else ""))
     print(", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())))
-    return int(counts["wrong"] > 0)
+    return Findings(figures=dict(counts), bars={"no file is read wrongly": counts["wrong"] == 0 < counts["right"]})
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -9,10 +9,10 @@ allowed over all days together. A gate shuts where the drop is at least .03 and 
 """
 
 import argparse
-import json
 from collections.abc import Sequence
 
 import numpy as np
+from small_form import Findings, arguments_of, run, table
 
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
@@ -25,15 +25,27 @@ MEAN, SIZE = 0.7, 4.0
 DROPS = (0.0, 0.05, 0.1, 0.2)
 
 
-def main() -> None:
+def main() -> int:
     """Print a row a drop."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     for name, number in (("series", 1000), ("days", 20), ("a-day", 20), ("baseline", 400)):
         parser.add_argument(f"--{name}", type=int, default=number)
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    given = parser.parse_args()
-    found = {drop: measured(drop, given.series, given.days, given.a_day, given.baseline) for drop in DROPS}
-    print(json.dumps(found, indent=1) if given.json else "\n".join(in_words(*row) for row in found.items()))
+    return run(parser, measure_all, ["--series", "30", "--days", "10"])
+
+
+def measure_all(given: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
+    figures = {drop: measured(drop, given.series, given.days, given.a_day, given.baseline) for drop in DROPS}
+    alarms = {kind: row["share"] or 0.0 for kind, row in figures[0.0].items()}
+    return Findings(
+        {"table": table_of(figures)},
+        figures,
+        {
+            "without a drop, the interval for every look shuts in at most .05 of series": alarms["every look"] <= 0.05,
+            "without a drop, it shuts no more often than that for one look": alarms["every look"] <= alarms["one look"],
+            "the largest drop shuts both, always": all(row["share"] == 1 for row in figures[DROPS[-1]].values()),
+        },
+    )
 
 
 def measured(drop: float, series: int, days: int, a_day: int, baseline: int) -> dict[str, dict[str, float | None]]:
@@ -88,14 +100,19 @@ def summed(shut: Sequence[int | None]) -> dict[str, float | None]:
     return {"share": share, "half": half, "n": len(shut), "median day": float(np.median(days)) if days else None}
 
 
-def in_words(drop: float, found: dict[str, dict[str, float | None]]) -> str:
-    """One drop's row."""
-    parts = []
-    for kind, one in found.items():
-        day = f", median day {one['median day']:.0f}" if one["median day"] else ""
-        parts.append(f"{kind}: shut in {one['share']:.3f} ± {one['half']:.3f} of {one['n']:,}{day}")
-    return f"drop {drop:.2f}: {'; '.join(parts)}"
+def table_of(figures: dict[float, dict[str, dict[str, float | None]]]) -> str:
+    """Return a row a drop: how often a gate ever shut, and on which day."""
+    kinds = list(figures[DROPS[0]])
+    head = ["drop", *(f"{kind}: {what}" for kind in kinds for what in ("ever shut", "median day"))]
+    rows = []
+    for drop, by_kind in figures.items():
+        cells = [f"{drop:.2f}"]
+        for row in by_kind.values():
+            day = row["median day"]
+            cells += [f"{row['share']:.3f} ± {row['half']:.3f} of {row['n']:,}", f"{day:.0f}" if day else "–"]
+        rows.append(cells)
+    return table(head, rows)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

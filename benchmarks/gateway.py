@@ -30,6 +30,7 @@ from typing import Any
 
 from openai import AsyncOpenAI
 from pydantic import BaseModel, TypeAdapter
+from small_form import Findings, arguments_of, run
 
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.judge import LlmJudge
@@ -236,8 +237,8 @@ def measure(way: Way, work: Work) -> Measured:
     return Measured(len(work.calls) / wall, 1000 * cpu / len(work.calls))
 
 
-def compare(latency: float, conversations: Sequence[Conversation], limits: Limits, repeats: int) -> None:
-    """Measures all ways in turn, `repeats` times, and prints a table."""
+def compare(latency: float, conversations: Sequence[Conversation], limits: Limits, repeats: int) -> float:
+    """Measure all ways in turn, print a table, and return the rate of a scoring run over that of a bare client."""
     runs: dict[str, list[Measured]] = {name: [] for name in WAYS}
     with on_core(1), SubprocessServer(latency=latency, script=[{"do": "attentive", "kept": True}]) as server:
         rubrics = rubric_set(server.url)
@@ -262,6 +263,7 @@ def compare(latency: float, conversations: Sequence[Conversation], limits: Limit
         ratio = statistics.median(run.rate / base.rate for run, base in zip(measured, runs["bare"], strict=True))
         load = statistics.median(run.cpu / base.cpu for run, base in zip(measured, runs["bare"], strict=True))
         print(f"{name:18}{rate:9.0f}{ideal:>10}{cpu:13.2f}{ratio:14.2f}{load:13.2f}")
+    return ratio
 
 
 @contextmanager
@@ -278,21 +280,30 @@ def on_core(number: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def main() -> None:
+def main() -> int:
     """See the module."""
-    parser = argparse.ArgumentParser(description="Calls a second of a scoring run and of a bare client.")
+    parser = arguments_of(__doc__)
     parser.add_argument("--conversations", type=int, default=1000)
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="150 conversations, once")
-    options = parser.parse_args()
-    count, repeats = (150, 1) if options.quick else (options.conversations, options.repeats)
+    return run(parser, measure_all, ["--conversations", "100", "--repeats", "1"])
+
+
+def measure_all(options: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
+    count, repeats = options.conversations, options.repeats
     conversations = [conversation(number, words=130) for number in range(count)]
-    rates = [asyncio.run(durable_replies()) for _ in range(repeats)]
-    print(f"{statistics.median(rates):.0f} durable replies a second, median of {repeats}")
+    durable = [asyncio.run(durable_replies()) for _ in range(repeats)]
+    rates: dict[str, float] = {}
+    print(f"{statistics.median(durable):.0f} durable replies a second, median of {repeats}")
     for latency in (0.2, 0.0):
-        compare(latency, conversations, Limits(concurrency=options.concurrency), repeats)
+        rates[f"{1000 * latency:.0f} ms"] = compare(
+            latency, conversations, Limits(concurrency=options.concurrency), repeats
+        )
+    return Findings(
+        figures=rates, bars={"a scoring run is not under a quarter of a bare client": min(rates.values()) > 0.25}
+    )
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

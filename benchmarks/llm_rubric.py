@@ -20,11 +20,12 @@ Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745.
 
 import argparse
 import os
-import time
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from llm_rubric_data import made_tables
 from llm_rubric_methods import (
     CHOSEN,
     CHOSEN_ONCE,
@@ -53,29 +54,36 @@ from llm_rubric_tables import (
     systems_table,
 )
 from llm_rubric_targets import targets
+from small_form import Findings, arguments_of, run
 
 NESTED = (CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT)
 """Cross-validate to choose."""
 
 
-def main() -> None:
+def main() -> int:
     """Print all tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser = arguments_of(__doc__)
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="the released tables; made ones if left out")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--splits", type=int, default=10, help="of the folds")
     parser.add_argument("--repeats", type=int, default=5, help="of the learning curve, in each split")
     parser.add_argument("--only", nargs="+", metavar="ROW", help=f"these rows alone: {', '.join(everything())}")
-    parser.add_argument("--quick", action="store_true", help="one split, two seeds, no network but the first row")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    arguments = parser.parse_args()
-    if arguments.quick:
-        arguments.seeds, arguments.splits, arguments.repeats = 2, 1, 1
-    start = time.perf_counter()
+    return run(
+        parser,
+        measure_all,
+        ["--seeds", "1", "--splits", "1", "--repeats", "1", "--only", "expected", "judge", "ordinal"],
+    )
+
+
+def measure_all(arguments: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     tasks = [task for task in planned(arguments) if not arguments.only or task.key in arguments.only]
-    done = all_done(tasks, arguments.data, arguments.processes)
-    print(in_words(done, Material.read(arguments.data)))
-    print(f"\n{len(tasks)} tasks in {time.perf_counter() - start:.0f} s on {arguments.processes} processes")
+    with tempfile.TemporaryDirectory() as folder:
+        data = arguments.data or made_tables(Path(folder))
+        done = all_done(tasks, data, arguments.processes)
+        print(in_words(done, Material.read(data)))
+    return Findings(bars={"every task is done": len(done) == len(tasks) > 0})
 
 
 def planned(arguments: argparse.Namespace) -> list[Task]:
@@ -149,4 +157,4 @@ def _seconds(done: list[Done]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

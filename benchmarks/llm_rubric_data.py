@@ -192,3 +192,43 @@ def _widened(sheets: AnswerMatrix, blocks: Sequence[Floats], llm: bool) -> Answe
         answers=np.concatenate([sheets.answers, nothing], axis=1),
         questions=Questionnaire((*scales, *own), sheets.questions.main),
     )
+
+
+QUESTIONS = ("Q0", *(f"Q{number}" for number in range(1, 9)))
+JUDGES = ("3", "7", "11")
+
+
+def made_tables(folder: Path) -> Path:
+    """Write four tables of the released shape; judges 3, 7 and 11 agree with the LLM more or less, and 11 is strict."""
+    rng = np.random.default_rng(0)
+    for which, texts in (
+        ("synthetic", [f"V{n % 2 + 1}_{n}" for n in range(30)]),
+        ("real", [f"{n:024x}" for n in range(12)]),
+    ):
+        answers, sheets = [], []
+        for number, text in enumerate(texts):
+            quality = rng.normal()
+            for question in QUESTIONS:
+                options = 3 if question == "Q8" else 4
+                logits = -((np.arange(options) - 1.5 - quality) ** 2) + rng.normal(0, 0.3, options)
+                proba = 0.98 * np.exp(logits) / np.exp(logits).sum()
+                columns = {f"answer{k + 1}_prob": proba[k] if k < options else 0.0 for k in range(4)}
+                answers.append({"text_id": text, "criterion": question, "sample_llm": 1, **columns})
+            for judge in JUDGES if which == "synthetic" else (JUDGES[number % 3],):
+                given = {
+                    q: int(np.clip(np.round(2.5 + quality + rng.normal(0, 0.7) - (judge == "11")), 1, 3 + (q != "Q8")))
+                    for q in QUESTIONS
+                }
+                system = {} if which == "synthetic" else {"dialogue_system": number % 3}
+                sheets.append({**system, "text_id": text, **given, "annotator_id": judge})
+        if which == "synthetic":
+            sheets[0]["Q4"] = ""  # missing
+            sheets[1]["Q0"] = 0  # says nothing about the overall question
+            sheets[2]["Q3"] = 0  # does not apply
+            sheets.append({**sheets[3], "text_id": "V9_unanswered"})
+        for name, rows in (("llm", answers), ("human", sheets)):
+            with (folder / f"{which}-{name}.tsv").open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, list(rows[0]), delimiter="\t")
+                writer.writeheader()
+                writer.writerows(rows)
+    return folder

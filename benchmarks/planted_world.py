@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import t as student
+from small_form import Findings, arguments_of, run
 from techniques import RUBICON, TABLES, Technique, learnt
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -54,9 +55,9 @@ UNPUBLISHED = (None,) * 6
 Floats = npt.NDArray[np.float64]
 
 
-def main() -> None:
+def main() -> int:
     """Print what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("part", choices=["recovery", "policies", "tables"])
     parser.add_argument("--worlds", type=int)
     parser.add_argument("--seed", type=int, default=0, help="of the first world; the others follow")
@@ -64,20 +65,27 @@ def main() -> None:
     parser.add_argument("--agreement", type=float, nargs="+", help="of the simulated model with the truth")
     parser.add_argument("--model", help="a real model in place of the simulated one, for `tables`")
     parser.add_argument("--base-url")
-    asked = parser.parse_args()
+    return run(parser, measure_all, ["recovery", "--worlds", "1", "--agreement", "0.95", "--conversations", "80"])
+
+
+def measure_all(asked: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     worlds = [World(asked.seed + i) for i in range(asked.worlds or (200 if asked.part == "policies" else 5))]
     if asked.part == "recovery":
-        recovery(worlds, asked.conversations, asked.agreement or [0.75, 0.85, 0.95])
-    elif asked.part == "policies":
+        shares = recovery(worlds, asked.conversations, asked.agreement or [0.75, 0.85, 0.95])
+        return Findings(figures=shares, bars={"all that was planted is in the pool": min(shares["in the pool"]) == 1})
+    if asked.part == "policies":
         for agreement in asked.agreement or [0.85]:
             policies(worlds, asked.conversations, agreement)
     else:
         options = ModelOptions(model=asked.model, base_url=asked.base_url)
         tables(worlds, asked.conversations, (asked.agreement or [0.85])[0], options)
+    return Findings()
 
 
-def recovery(worlds: Sequence[World], count: int, agreements: Sequence[float]) -> None:
-    """How much of what was planted is in the pool and among the rubrics chosen."""
+def recovery(worlds: Sequence[World], count: int, agreements: Sequence[float]) -> dict[str, list[float]]:
+    """Print how much of what was planted is in the pool and among the rubrics chosen, and return it."""
+    shares: dict[str, list[float]] = {"in the pool": [], "chosen": []}
     print(f"SIMULATED model, {len(worlds)} worlds, {count} conversations each, half held out; policy {DEFAULT}\n")
     print("agreement | budget | planted, in the pool | planted, chosen | chosen, planted | held-out AUC")
     for agreement in agreements:
@@ -91,6 +99,9 @@ def recovery(worlds: Sequence[World], count: int, agreements: Sequence[float]) -
                 rows.append([world.recovered(pool), world.recovered(chosen), float(right), value(found, "auc")])
             cells = " | ".join(interval(column, most=1) for column in np.array(rows).T)
             print(f"{agreement:.2f} | {budget} + {budget} | {cells}", flush=True)
+            for name, column in zip(shares, np.array(rows).T, strict=False):
+                shares[name] += column.tolist()
+    return shares
 
 
 def in_world(
@@ -197,4 +208,4 @@ def spread(column: Floats, published: float | None, digits: int = 1) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

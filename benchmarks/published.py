@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 from sklearn.metrics import f1_score
+from small_form import BIKES, Findings, arguments_of, run, table
 
 import pollex
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import logs_of
+from pollex.formats.read_logs import logs_of, read_logs
 from pollex.graphs.context import NullProgress
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.services.learn import learn
@@ -42,19 +43,24 @@ PUBLISHED = {
 LEARN, TEST = 0.05, 0.8
 
 
-def main() -> None:
+def main() -> int:
     """Print a line a log."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, type=Path, metavar="FOLDER")
+    parser = arguments_of(__doc__)
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="made from the bundled shop if left out")
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    given = parser.parse_args()
+    return run(parser, measure_all, ["--splits", "2"])
+
+
+def measure_all(given: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     with tempfile.TemporaryDirectory() as folder:
+        data = given.data or made(Path(folder))
         report = {
-            title: measured(given.data / f"{name}.jsonl", given.splits, RunOptions(Path(folder)))
+            title: measured(data / f"{name}.jsonl", given.splits, RunOptions(Path(folder)))
             for name, title in LOGS.items()
         }
-    print(json.dumps(report, indent=1) if given.json else "\n".join(in_words(*item) for item in report.items()))
+    least = min(min(row["f1_weighted"]) for row in report.values())
+    return Findings({"table": table_of(report)}, report, {"F1 of every split is above 30": least > 30})
 
 
 def measured(path: Path, splits: int, run: RunOptions) -> dict[str, Any]:
@@ -90,7 +96,7 @@ def split_figures(
         model=ModelOptions(),
         progress=NullProgress(),
     ).rubrics
-    scores = pollex.score(test, rubrics, store=run.store).scores or ()
+    scores = pollex.score(logs_of(test), rubrics, store=run.store).scores or ()
     truth = [one.label is Label.POSITIVE for one in test]
     said = [score.decision == "positive" for score in scores]
     return 100 * float(f1_score(truth, said, average="weighted")), len(train), len(test)
@@ -110,17 +116,33 @@ def labelled(row: dict[str, Any]) -> Conversation:
     return Conversation(id=str(row["id"]), turns=tuple(turns), label=label)
 
 
-def in_words(title: str, found: dict[str, Any]) -> str:
-    """A log's figure with its interval over splits, and the published ones."""
-    values = np.array(found["f1_weighted"])
-    half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    others = ", ".join(f"{name} {value}" for name, value in PUBLISHED[title].items())
-    return (
-        f"{title}: F1 weighted {values.mean():.1f} ± {half:.1f} ({len(values)} splits; learned from "
-        f"{statistics.mean(found['learned_from']):.0f} labels, tested on {statistics.mean(found['tested']):.0f}, "
-        f"{found['satisfied']:.0%} satisfied, {found['without_label']} without a label). Published: {others}."
-    )
+def table_of(report: dict[str, Any]) -> str:
+    """Return F1 weighted by class of each log, with its interval over splits, beside the published ones."""
+    others = sorted({name for published in PUBLISHED.values() for name in published})
+    rows = []
+    for title, figures in report.items():
+        values = np.array(figures["f1_weighted"])
+        half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+        tested = f"{title} ({statistics.mean(figures['tested']):.0f} tested)"
+        published = [PUBLISHED[title].get(name, "–") for name in others]
+        rows.append([tested, statistics.mean(figures["learned_from"]), f"{values.mean():.1f} ± {half:.1f}", *published])
+    return table(["log", "labels to learn from", "built-in (no LLM)", *others], rows)
+
+
+def made(folder: Path) -> Path:
+    """Write logs of this shape from the bundled shop: a thumb up rates each of the user's turns 5, a thumb down 1."""
+    for name in LOGS:
+        lines = []
+        for conversation in read_logs(BIKES):
+            rating = 5 if conversation.label is Label.POSITIVE else 1
+            turns = [
+                {"role": turn.role, "content": turn.content} | ({"ratings": [rating]} if turn.role == "user" else {})
+                for turn in conversation.turns
+            ]
+            lines.append(json.dumps({"id": conversation.id, "messages": turns}))
+        (folder / f"{name}.jsonl").write_text("\n".join(lines), "utf-8")
+    return folder
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

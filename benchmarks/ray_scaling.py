@@ -19,6 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from small_form import BIKES, Findings, arguments_of, run
+
 import pollex
 from pollex.formats.fields import ReadOptions
 from pollex.formats.units import Unit, units_of
@@ -34,23 +36,27 @@ SMALL = 60
 """Units of one conversation, for the overhead."""
 
 
-def main() -> None:
+def main() -> int:
     """Print speeds, overhead and plan."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a log with thumbs, JSON lines")
     parser.add_argument("--rubrics", type=Path, help="a rubric set; else one is learned")
     parser.add_argument("--n", type=int, default=20_000, help="conversations to score")
     parser.add_argument("--unit-bytes", type=int, default=1_000_000, help="bytes of a unit")
     parser.add_argument("--price", type=float, default=0.05, help="of a core for an hour, in your currency")
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    given = parser.parse_args()
+    return run(parser, measure_all, ["--data", BIKES, "--n", "400"])
+
+
+def measure_all(given: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     with tempfile.TemporaryDirectory() as folder:
         rubrics = given.rubrics or learned(given.data, Path(folder))
         log = repeated(given.data, given.n, Path(folder) / "log.jsonl")
         few = repeated(given.data, SMALL, Path(folder) / "few.jsonl")
         found = measured(RubricSet.load(rubrics), log, few, given.unit_bytes, Path(folder)) | {"n": given.n}
         found["plan"] = plan(found, log.stat().st_size / given.n, given.price)
-    print(json.dumps(found, indent=1) if given.json else in_words(found))
+    print(in_words(found))
+    return Findings(figures=found, bars={"the plan has hours": bool(found["plan"])})
 
 
 def learned(data: Path, folder: Path) -> Path:
@@ -177,4 +183,4 @@ def in_words(found: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -23,8 +23,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
+from small_form import BIKES, ROOT, Findings, arguments_of, run
 
 from pollex.conversations.conversation import Conversation
 from pollex.formats.fields import ReadOptions
@@ -56,9 +58,9 @@ class Pair:
     decoy: bool
 
 
-def main() -> None:
+def main() -> int:
     """Draw sheets, or measure filled ones."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     drawing = verbs.add_parser("draw")
     drawing.add_argument("log")
@@ -68,10 +70,44 @@ def main() -> None:
     drawing.add_argument("--seed", type=int, default=0)
     measuring = verbs.add_parser("measure")
     measuring.add_argument("folder", type=Path)
-    given = parser.parse_args()
+    verbs.add_parser("rehearse", help="draw from the recorded run, and fill the sheets as somebody who knows the key")
+    return run(parser, measure_all, ["rehearse"])
+
+
+def measure_all(given: argparse.Namespace) -> Findings:
+    """Draw sheets, measure filled ones, or both."""
     if given.verb == "measure":
         print("\n".join(measure(given.folder)))
-        return
+        return Findings()
+    if given.verb == "rehearse":
+        return rehearsed()
+    draw(given)
+    return Findings()
+
+
+def rehearsed() -> Findings:
+    """Draw sheets, fill them by the key, and measure: no decoy passes, and every other quote proves."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        recorded = str(ROOT / "examples" / "recorded" / "rubrics.json")
+        draw(argparse.Namespace(log=BIKES, rubrics=[recorded], out=folder, pairs=20, seed=0))
+        key = json.loads((folder / "key.json").read_text("utf-8"))
+        for sheet, questions in QUESTIONS.items():
+            with (folder / f"{sheet}.csv").open(encoding="utf-8", newline="") as file:
+                numbers = [int(row["number"]) for row in csv.DictReader(file)]
+            with (folder / f"{sheet}-key.csv").open("w", encoding="utf-8", newline="") as file:
+                form = csv.writer(file)
+                form.writerow(["number", *questions])
+                decoys = key["decoys"] if sheet == "pairs" else []
+                form.writerows([number, *("n" if number in decoys else "y" for _ in questions)] for number in numbers)
+        lines = measure(folder)
+    print("\n".join(lines))
+    decoys, genuine = (next(line for line in lines if what in line) for what in ("decoys that passed, key", "  key"))
+    return Findings(bars={"no decoy passes": ": 0.00" in decoys, "every other quote proves": ": 1.00" in genuine})
+
+
+def draw(given: argparse.Namespace) -> None:
+    """Draw sheets of what leads."""
     rubrics = headlined([RubricSet.load(path, arrays=False) for path in given.rubrics])
     texts = {c.id: c for c in read_logs([given.log], options=ReadOptions())}
     rng = np.random.default_rng(given.seed)
@@ -229,4 +265,4 @@ def agreements(answers: Answers) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

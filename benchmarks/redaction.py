@@ -11,6 +11,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from small_form import Findings, arguments_of, run
+
 from pollex.conversations.redaction import Identifier, found_in
 from pollex.rubrics.worth import share_of
 
@@ -29,11 +31,15 @@ def unmarked(line: str) -> tuple[str, list[Identifier]]:
     return text + line[end:], marks
 
 
-def main() -> None:
+def main() -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--wrong", action="store_true", help="list what was missed, and what was found wrongly")
-    wrong = parser.parse_args().wrong
+    return run(parser, measure_all, [])
+
+
+def measure_all(arguments: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     marked, covered, found, right = (Counter[str]() for _ in range(4))
     lines = SET.read_text(encoding="utf-8").splitlines()
     for line in lines:
@@ -43,13 +49,13 @@ def main() -> None:
             marked[mark.kind] += 1
             seen = any(hit.start <= mark.start and mark.end <= hit.end for hit in hits)
             covered[mark.kind] += seen
-            if wrong and not seen:
+            if arguments.wrong and not seen:
                 print(f"missed {mark.kind}: {text}")
         for hit in hits:
             found[hit.kind] += 1
             inside = any(mark.start <= hit.start and hit.end <= mark.end for mark in marks)
             right[hit.kind] += inside
-            if wrong and not inside:
+            if arguments.wrong and not inside:
                 print(f"wrong {hit.kind} {text[hit.start : hit.end]!r}: {text}")
     print(
         f"{len(lines)} sentences, {marked.total()} texts to redact, "
@@ -59,6 +65,8 @@ def main() -> None:
     for kind in sorted(marked):
         print(f"{kind:10}{figure(covered[kind], marked[kind]):>24}{figure(right[kind], found[kind]):>30}")
     print(f"{'all':10}{figure(covered.total(), marked.total()):>24}{figure(right.total(), found.total()):>30}")
+    recall, precision = covered.total() / marked.total(), right.total() / found.total()
+    return Findings(bars={"recall is at least .8": recall >= 0.8, "precision is at least .9": precision >= 0.9})
 
 
 def figure(hits: int, of: int) -> str:
@@ -68,4 +76,4 @@ def figure(hits: int, of: int) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

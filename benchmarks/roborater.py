@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from small_form import DEBUGGING, Findings, arguments_of, run
 
 from pollex.agents.votes import Ensemble, all_but_one, count_votes
 from pollex.conversations.conversation import Label
@@ -73,9 +73,9 @@ class Recording:
     plain: npt.NDArray[np.float64] | None = None
 
 
-def main() -> None:
+def main() -> int:
     """Print the figures of every variant."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--runs", type=Path, metavar="TABLE")
     parser.add_argument("--labels", type=Path)
     parser.add_argument("--data", nargs="+", default=[], metavar="LOG")
@@ -84,10 +84,13 @@ def main() -> None:
     parser.add_argument("--precision", type=float, default=PRECISION, help="to fit τ to on one half")
     parser.add_argument("--seed", type=int, default=0, help="of the halves")
     parser.add_argument("--plots", type=Path, metavar="DIR")
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+    return run(parser, measure_all, ["--data", DEBUGGING, "--n", "7"])
+
+
+def measure_all(arguments: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     if bool(arguments.runs) != bool(arguments.labels) or bool(arguments.runs) == bool(arguments.data):
-        parser.error("give --runs and --labels, or --data")
+        raise SystemExit("give --runs and --labels, or --data")
     recordings = recorded(arguments.runs, arguments.labels) if arguments.runs else {}
     for path in arguments.data:
         recordings[Path(path).stem] = asyncio.run(embedded(path, arguments.n, arguments.embeddings))
@@ -97,7 +100,8 @@ def main() -> None:
     if arguments.plots:
         arguments.plots.mkdir(parents=True, exist_ok=True)
         draw(reports, arguments.plots)
-    print(json.dumps(reports) if arguments.json else "\n\n".join(in_words(*item) for item in reports.items()))
+    print("\n\n".join(in_words(*item) for item in reports.items()))
+    return Findings(figures=reports, bars={"every log has its figures": bool(reports) and all(reports.values())})
 
 
 def recorded(runs: Path, labels: Path) -> dict[str, Recording]:
@@ -321,4 +325,4 @@ def figures_of(row: Mapping[str, Any], side: str) -> tuple[float, float, float] 
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

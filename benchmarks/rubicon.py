@@ -14,7 +14,6 @@ differences allow for that: Nadeau and Bengio 2003, doi:10.1023/A:1024068626366.
 
 import argparse
 import asyncio
-import json
 import os
 import tempfile
 import time
@@ -28,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from counts import count_scores
 from scipy.stats import t as student
+from small_form import DEBUGGING, Findings, arguments_of, run, table
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.conversations.conversation import Label
@@ -70,9 +70,9 @@ class Timing:
     encoded: int
 
 
-def main() -> None:
+def main() -> int:
     """Print the figures of every log."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs="+", required=True, metavar="LOG")
     parser.add_argument("--domain", help="a domain profile; the neutral one if left out")
     parser.add_argument("--splits", type=int, default=10)
@@ -80,18 +80,25 @@ def main() -> None:
     parser.add_argument("--budget", type=int, nargs=2, metavar=("SAT", "DSAT"))
     parser.add_argument("--test-fraction", type=float, default=0.5)
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    parser.add_argument("--json", action="store_true", help="one JSON object a log, in place of the tables")
-    arguments = parser.parse_args()
+    return run(parser, measure_all, ["--data", DEBUGGING, "--splits", "2"])
+
+
+def measure_all(arguments: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     profile = DomainProfile.load(arguments.domain) if arguments.domain else DomainProfile.neutral()
     budget = tuple(arguments.budget) if arguments.budget else None
     settings = LearnSettings(test_fraction=arguments.test_fraction, budget=budget)
+    reports: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         embeddings = Path(arguments.embeddings or scratch)
         for path in arguments.data:
             report = measured(
                 path, profile, settings, range(arguments.seed, arguments.seed + arguments.splits), embeddings
             )
-            print(json.dumps(report, ensure_ascii=False) if arguments.json else in_words(report))
+            print(in_words(report))
+            reports[Path(path).stem] = report
+    auc = [value or 0 for report in reports.values() for value in report["values"]["held-out"]["auc"]]
+    return Findings(tables_of(reports), reports, {"NetSAT's held-out AUC is above chance": float(np.mean(auc)) > 0.55})
 
 
 def measured(
@@ -254,6 +261,36 @@ def in_words(report: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def tables_of(reports: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return tables for pages: all figures, those of the probability, both in short, and paired differences."""
+    whole, probability, short, paired = [], [], [], []
+    for name, report in reports.items():
+        log = f"{name} ({report['training'] + report['held_out']})"
+        values, chances = report["values"], report["probabilities"]
+        own = [spread(values["held-out"][metric], 1 if metric == "delta_netsat" else 3) for metric in SHOWN]
+        whole.append([log, *own, *(spread(values[baseline]["auc"]) for baseline in BASELINES)])
+        loss, share = (spread(chances[source]["log_loss"]) for source in (PROBABILITY, SHARE))
+        gain = report["gain"]["Log-loss of the class share less that of the probability"]
+        probability.append([log, spread(chances[PROBABILITY]["auc"]), loss, share, in_brackets(gain)])
+        short.append([log, own[0], spread(values["TF-IDF"]["auc"]), loss, share])
+        ahead = [in_brackets(report["advantage"][baseline]) for baseline in BASELINES]
+        paired.append([log, *ahead, in_brackets(report["gain"]["AUC of the probability less that of NetSAT"])])
+    baselines = [f"AUC of {baseline}" for baseline in BASELINES]
+    both = ["log (labeled)", "AUC of the score", "AUC of TF-IDF"]
+    losses = ["log-loss of the probability", "of the class share"]
+    return {
+        "table": table(["log (labeled)", *SHOWN.values(), *baselines], whole),
+        "probability": table(["log (labeled)", "AUC of the probability", *losses, "gain, 95 % interval"], probability),
+        "short": table([*both, *losses], short),
+        "paired": table(["AUC less that of", *BASELINES, "the probability's less NetSAT's"], paired),
+    }
+
+
+def in_brackets(gap: Mapping[str, float]) -> str:
+    """Return a paired difference with its interval."""
+    return f"{gap['mean']:+.3f} [{gap['low']:+.3f}, {gap['high']:+.3f}]"
+
+
 def heading(report: Mapping[str, Any]) -> str:
     """What was learnt from, and how much of it."""
     return (
@@ -282,4 +319,4 @@ def spread(values: Sequence[float | None], digits: int = 3) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -19,9 +19,8 @@ The published figures are of 100 conversations with a C# debugging assistant and
 
 import argparse
 import asyncio
-import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from embedded_pools import JudgedPool, judged_pool
 from rubicon import resampled_interval, spread
+from small_form import DEBUGGING, Findings, arguments_of, run
 from techniques import ADAPTED, PUBLISHED, RUBICON, TABLES, Technique, learnt
 
 from pollex.conversations.logs import Logs
@@ -73,39 +73,39 @@ USED = {"asked": "calls", "sent": "sent", "prompt": "tokens read", "completion":
 """Of a row's usage, what is told."""
 
 
-def main() -> None:
+def main() -> int:
     """Print the tables of every log, then what the default is ahead by over all of them."""
-    arguments = _arguments()
+    return run(parser_of(), measure_all, ["--data", DEBUGGING, "--splits", "2"])
+
+
+def measure_all(arguments: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     profile = DomainProfile.load(arguments.domain) if arguments.domain else DomainProfile.neutral()
     seeds = range(arguments.seed, arguments.seed + arguments.splits)
-    say = _silent if arguments.json else print
     reports = []
     with tempfile.TemporaryDirectory() as scratch:
         for path in arguments.data:
             logs = read_logs(path)
             report = policies(logs, profile, seeds, Path(arguments.embeddings or scratch), arguments.pools)
             report["log"] = Path(path).name
-            say(in_words(report))
+            print(in_words(report))
             if arguments.model:
                 with Store.open(arguments.store or Path(scratch) / "store") as store:
-                    report["techniques"] = list(tables(logs, profile, seeds, store, arguments, say))
+                    report["techniques"] = list(tables(logs, profile, seeds, store, arguments))
                 report["behind"] = behind(report["techniques"], report["held_out"] / report["training"])
-                say(behind_in_words(report["behind"]))
+                print(behind_in_words(report["behind"]))
             reports.append(report)
     over_all = {name: _mean_ahead(reports, name) for name in POLICIES if name != DEFAULT}
-    if arguments.json:
-        print(json.dumps({"logs": reports, "over_all": over_all}, ensure_ascii=False, allow_nan=False))
-    say(all_in_words(over_all, len(reports)))
+    print(all_in_words(over_all, len(reports)))
     if not arguments.model:
-        say(needing_a_model())
+        print(needing_a_model())
+    return Findings(
+        figures={"logs": reports, "over_all": over_all}, bars={"every policy has its row": len(over_all) >= 4}
+    )
 
 
-def _silent(_text: str) -> None:
-    """In place of `print` where one JSON object is all that is printed."""
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser_of() -> argparse.ArgumentParser:
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs="+", required=True, metavar="LOG")
     parser.add_argument("--domain", help="a domain profile; the neutral one if left out")
     parser.add_argument("--adapted", default="generic_debugging", help="the generic set adapted to the domain")
@@ -116,8 +116,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--model", help="for the rows that need one")
     parser.add_argument("--base-url", help="of the model's endpoint")
     parser.add_argument("--store", type=Path, help="folder of the model's answers; a temporary one if left out")
-    parser.add_argument("--json", action="store_true", help="one JSON object in place of the tables")
-    return parser.parse_args()
+    return parser
 
 
 def policies(
@@ -207,19 +206,18 @@ def tables(
     seeds: Sequence[int],
     store: Store,
     arguments: argparse.Namespace,
-    say: Callable[[str], None],
 ) -> Iterator[dict[str, Any]]:
     """The rows that take a model, each told as soon as it is there. What stands in two tables is learnt once."""
     model = ModelOptions(model=arguments.model, base_url=arguments.base_url)
     known: dict[str, dict[str, Any]] = {}
     for table, techniques in TABLES.items():
-        say(_header(f"{table}: mean ± sd"))
+        print(_header(f"{table}: mean ± sd"))
         for technique in techniques:
             how = replace(technique, rubrics=arguments.adapted) if technique.rubrics == ADAPTED else technique
             if how.options not in known:
                 known[how.options] = figures_of(how, logs, profile, seeds, store, model)
             row = {"table": table, "technique": how.name, **known[how.options]}
-            say("\n".join(row_in_words(row, how)))
+            print("\n".join(row_in_words(row, how)))
             yield row
 
 
@@ -345,4 +343,4 @@ def needing_a_model() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from small_form import Findings, arguments_of, run
 
 from pollex.selection.losses import GRID
 from pollex.selection.policies import DEFAULT, select
@@ -29,16 +30,21 @@ BUDGET = (10, 10)
 ALPHA = 1.0
 
 
-def main() -> None:
+def main() -> int:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the conversations and rubrics")
+    parser = arguments_of(__doc__)
     parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    parser.add_argument("--shrink", type=int, default=1, help="so many times fewer conversations and rubrics")
+    return run(parser, measure_all, ["--shrink", "10"])
+
+
+def measure_all(arguments: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     rng = np.random.default_rng(arguments.seed)
-    shrink = 10 if arguments.quick else 1
+    shrink = arguments.shrink
     growth([(10_000 // shrink // k, 2_000 // shrink) for k in (4, 2, 1)], rng)
-    ratio(100 if arguments.quick else 1_000, 20 if arguments.quick else 100, rng)
+    same = ratio(1_000 // shrink, 100 // min(shrink, 5), rng)
+    return Findings(bars={"arrays choose what the plain loop chooses": same})
 
 
 def growth(sizes: list[tuple[int, int]], rng: np.random.Generator) -> None:
@@ -53,8 +59,8 @@ def growth(sizes: list[tuple[int, int]], rng: np.random.Generator) -> None:
             )
 
 
-def ratio(conversations: int, rubrics: int, rng: np.random.Generator) -> None:
-    """Arrays against the plain loop, which must choose the same."""
+def ratio(conversations: int, rubrics: int, rng: np.random.Generator) -> bool:
+    """Time arrays against the plain loop, and return whether both choose the same."""
     values, positive, sat, ids = problem = pool(conversations, rubrics, rng)
     selection, fast = timed(partial(select, *problem, (3, 3), ALPHA, rng, "greedy"))
     chosen, slow = timed(partial(plain_greedy, values.tolist(), positive.tolist(), sat.tolist(), ids, (3, 3), ALPHA))
@@ -63,6 +69,7 @@ def ratio(conversations: int, rubrics: int, rng: np.random.Generator) -> None:
         f"{'plain':<10} {conversations:>6} conversations × {rubrics} rubrics, 3 + 3 steps: loop {slow:.2f} s, "
         f"arrays {fast:.4f} s, {slow / fast:.0f} times faster, {'same' if same else 'DIFFERENT'} choice"
     )
+    return bool(same)
 
 
 def pool(conversations: int, rubrics: int, rng: np.random.Generator) -> Problem:
@@ -86,4 +93,4 @@ def peak_megabytes() -> float:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

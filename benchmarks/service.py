@@ -23,29 +23,35 @@ from typing import Any
 
 import httpx2
 import numpy as np
+from small_form import BIKES, Findings, arguments_of, run
 
 import pollex
 from pollex.formats.read_logs import logs_of
 
 TURNS = 20
+WAYS = 3
 TOKEN = "of the benchmark"  # noqa: S105 - of a server on loopback that ends with this program
 Sending = Callable[[httpx2.AsyncClient, list[dict[str, Any]]], Awaitable[list[float]]]
 
 
-def main() -> None:
+def main() -> int:
     """Print latency, throughput and CPU."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a log with thumbs")
     parser.add_argument("--rubrics", type=Path, help="a rubric set; else one is learned")
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--at-once", type=int, default=16)
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    given = parser.parse_args()
+    return run(parser, measure_all, ["--data", BIKES, "--n", "40", "--at-once", "4"])
+
+
+def measure_all(given: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     conversations = list(pollex.read_logs(given.data))
     with tempfile.TemporaryDirectory() as folder:
         rubrics = given.rubrics or learned(conversations[: len(conversations) // 2], Path(folder))
         found = asyncio.run(measured(rubrics, conversations, given.n, given.at_once, Path(folder)))
-    print(json.dumps(found, indent=1) if given.json else "\n".join(in_words(*row) for row in found.items()))
+    print("\n".join(in_words(*row) for row in found.items()))
+    return Findings(figures=found, bars={"every way of asking was answered": len(found) == WAYS})
 
 
 def learned(conversations: Sequence[pollex.Conversation], folder: Path) -> Path:
@@ -144,4 +150,4 @@ def in_words(name: str, found: dict[str, float]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -14,7 +14,6 @@ are the population: its share of thumbs up is the truth, and samples are drawn f
 """
 
 import argparse
-import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from small_form import BIKES, Findings, arguments_of, run, table
 
 import pollex
 from pollex.agents.embedded.signals import word_features
@@ -66,17 +66,31 @@ class Population:
         return rng.integers(0, len(self.good), n)
 
 
-def main() -> None:
+def main() -> int:
     """Print one table a log."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs="+", required=True, type=Path, help="logs with thumbs")
     parser.add_argument("--labels", type=int, default=100, help="labels at random (default: 100)")
     parser.add_argument("--runs", type=int, default=1000, help="samples a row; a fifth for votes (default: 1000)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    given = parser.parse_args()
+    return run(parser, measure_all, ["--data", BIKES, "--runs", "20"])
+
+
+def measure_all(given: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     report = {path.stem: measured(path, given.labels, given.runs, given.seed) for path in given.data}
-    print(json.dumps(report, indent=1) if given.json else "\n\n".join(in_words(k, v) for k, v in report.items()))
+    rows = [row for log in report.values() for row in log["at_random"].values()]
+    slack = 4 * np.sqrt(0.95 * 0.05 / given.runs)
+    return Findings(
+        {"table": table_of(report)},
+        report,
+        {
+            "95 % intervals hold the truth as often as they promise": all(
+                row["coverage"] >= 0.95 - slack for row in rows
+            ),
+            "scores make intervals narrower": all(row["width"] < 1 for row in rows),
+        },
+    )
 
 
 def measured(path: Path, labels: int, runs: int, seed: int) -> dict[str, Any]:
@@ -230,33 +244,35 @@ def found_rate(
     return hits / runs
 
 
-def in_words(name: str, found: Mapping[str, Any]) -> str:
-    """One log's figures as lines."""
-    lines = [
-        f"{name}: {found['population']} conversations, {found['share']:.3f} good; set learned from "
-        f"{found['learned_from']} others, correlation {found['correlation']:.2f}",
-        f"  {found['labels']} labels at random, {found['runs']} samples"
-        f" (± {1.96 * np.sqrt(0.95 * 0.05 / found['runs']):.3f} for a coverage of .95):",
-    ]
-    for how, row in found["at_random"].items():
-        lines.append(
-            f"    {how:<20} coverage {row['coverage']:.3f} (classical {row['classical_coverage']:.3f}), width "
-            f"{row['width']:.3f} of the classical one; a label is worth {row['label_is_worth']:.2f}"
+def table_of(report: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a column a log."""
+    columns = [column_of(log) for log in report.values()]
+    heads = [f"{name} ({log['population']} conversations)" for name, log in report.items()]
+    return table(["", *heads], [[row, *(column[row] for column in columns)] for row in columns[0]])
+
+
+def column_of(log: Mapping[str, Any]) -> dict[str, str]:
+    """Return one log's figures, by what they are of."""
+    labels, runs, pair = log["labels"], log["runs"], log["difference"]
+    column = {"share that is good": f"{log['share']:.3f}"}
+    for how, row in log["at_random"].items():
+        cell = f"{row['coverage']:.3f}, {row['width']:.3f}, {row['label_is_worth']:.2f}"
+        column[f"{how}, {labels} labels, {runs} samples: coverage, width beside labels alone, a label is worth"] = cell
+    for how, row in log["voluntary"].items():
+        column[f"votes on {how}, {row['runs']} samples: bias of voters, adjusted"] = (
+            f"{row['voters_bias']:+.3f}, {row['adjusted_bias']:+.3f}"
         )
-    for how, row in found["voluntary"].items():
-        lines.append(
-            f"    votes on {how:<14} bias of voters {row['voters_bias']:+.3f}, adjusted {row['adjusted_bias']:+.3f}; "
-            f"coverage {row['adjusted_coverage']:.2f}; bounds of 2: {row['bounds_coverage']:.3f}, width "
-            f"{row['bounds_width']:.2f} ({row['runs']} samples)"
+        column[f"… coverage of the adjusted interval, of bounds with factor 2 (votes on {how})"] = (
+            f"{row['adjusted_coverage']:.2f}, {row['bounds_coverage']:.3f}"
         )
-    row = found["difference"]
-    lines.append(
-        f"    two releases, difference {row['difference']:.3f}: {row['labels_a_side']} labels a side with scores, "
-        f"{row['labels_a_side_alone']} alone ({row['fewer']:.0%} fewer); size {row['size']:.3f}, power "
-        f"{row['power']:.3f} ({row['power_alone']:.3f} alone)"
+    column["two releases .05 apart: labels a side with scores, alone"] = (
+        f"{pair['labels_a_side']:,}, {pair['labels_a_side_alone']:,}"
     )
-    return "\n".join(lines)
+    column["… size, power with scores, power alone"] = (
+        f"{pair['size']:.3f}, {pair['power']:.3f}, {pair['power_alone']:.3f}"
+    )
+    return column
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

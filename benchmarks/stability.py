@@ -13,7 +13,6 @@ these intervals are of draws of labels and seeds, not of other logs.
 """
 
 import argparse
-import json
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 from rubicon import learned
 from scipy.stats import t as student
+from small_form import DEBUGGING, Findings, arguments_of, run
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_source
@@ -39,19 +39,25 @@ OF = 20
 """Rubrics that shares are told of."""
 
 
-def main() -> None:
+def main() -> int:
     """Print what remains of the rubrics of every log."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs="+", required=True, metavar="LOG")
     parser.add_argument("--draws", type=int, default=10, help="pairs of sets of each kind")
     parser.add_argument("--labels", type=int, default=5, help="labels that one set of a pair lacks")
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    parser.add_argument("--json", action="store_true", help="one JSON object a log, in place of the table")
-    given = parser.parse_args()
+    return run(parser, measure_all, ["--data", DEBUGGING, "--draws", "1"])
+
+
+def measure_all(given: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
+    reports = []
     with tempfile.TemporaryDirectory() as scratch:
         for path in given.data:
             report = measured(path, given.draws, given.labels, Path(given.embeddings or scratch))
-            print(json.dumps(report, ensure_ascii=False) if given.json else "\n".join(in_words(report)))
+            print("\n".join(in_words(report)))
+            reports.append(report)
+    return Findings(figures=reports, bars={"every set has rubrics": all(min(one["rubrics"]) > 0 for one in reports)})
 
 
 def measured(path: str, draws: int, labels: int, embeddings: Path) -> dict[str, Any]:
@@ -150,4 +156,4 @@ def in_words(report: Mapping[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -10,7 +10,6 @@ intervals are by Student's t over draws, and narrower than of other logs.
 """
 
 import argparse
-import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import t as student
+from small_form import BIKES, DEBUGGING, Findings, arguments_of, run, table
 
 import pollex
 from pollex.conversations.conversation import Conversation, Label
@@ -34,14 +34,17 @@ from pollex.services.options import ModelOptions, RunOptions
 KINDS = ("alone", "starter", "both", "meaningless")
 
 
-def main() -> None:
+def main() -> int:
     """Print one table a direction."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs=2, required=True, type=Path, help="two logs with thumbs")
     parser.add_argument("--labels", nargs="+", type=int, default=[10, 20, 40, 80])
     parser.add_argument("--draws", type=int, default=12)
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    given = parser.parse_args()
+    return run(parser, measure_all, ["--data", BIKES, DEBUGGING, "--labels", "20", "--draws", "1"])
+
+
+def measure_all(given: argparse.Namespace) -> Findings:
+    """Measure what was asked for."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         logs = {path.stem: labelled(path) for path in given.data}
@@ -50,7 +53,8 @@ def main() -> None:
             f"{here} with {there}": bench.measure(logs[here], logs[there], given.labels, given.draws)
             for here, there in (names, names[::-1])
         }
-    print(json.dumps(report, indent=1) if given.json else "\n\n".join(in_words(*item) for item in report.items()))
+    reached = [np.mean(row["both"]) for by_size in report.values() for row in by_size.values()]
+    return Findings({"table": table_of(report)}, report, {"AUC with a starter is above chance": min(reached) > 0.5})
 
 
 def labelled(path: Path) -> list[Conversation]:
@@ -128,17 +132,19 @@ def gain(values: Sequence[float], alone: Sequence[float]) -> tuple[float, float]
     return float(differences.mean()), float(student.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n))
 
 
-def in_words(direction: str, by_size: Mapping[int, Mapping[str, Sequence[float]]]) -> str:
-    """One direction's table."""
-    lines = [f"{direction}'s set as starter; AUC, and gain over in-domain alone"]
-    for size, row in by_size.items():
-        parts = [f"{size:>4} labels ({len(row['alone'])} draws): alone {np.mean(row['alone']):.3f}"]
-        for kind in KINDS[1:]:
-            mean, half = gain(row[kind], row["alone"])
-            parts.append(f"{kind} {np.mean(row[kind]):.3f} ({mean:+.3f} ± {half:.3f})")
-        lines.append("; ".join(parts))
-    return "\n".join(lines)
+def table_of(report: Mapping[str, Mapping[int, Mapping[str, Sequence[float]]]]) -> str:
+    """Return a row a direction and number of labels: AUC, and the gain over one's own labels alone."""
+    rows = []
+    for direction, by_size in report.items():
+        for size, row in by_size.items():
+            cells = [direction, size, len(row["alone"]), f"{np.mean(row['alone']):.3f}"]
+            for kind in KINDS[1:]:
+                mean, half = gain(row[kind], row["alone"])
+                cells.append(f"{np.mean(row[kind]):.3f} ({mean:+.3f} ± {half:.3f})")
+            rows.append(cells)
+    head = ("log with starter of", "labels", "draws", "own labels alone", "starter alone", "both", "a meaningless one")
+    return table(head, rows)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -1,7 +1,6 @@
 """The benchmark on tables of the released shape that are made up here: nothing of the real data is needed."""
 
 import argparse
-import csv
 from pathlib import Path
 from types import ModuleType
 
@@ -9,9 +8,6 @@ import numpy as np
 import pytest
 
 from pollex.measures.distributions import Predictions
-
-QUESTIONS = ("Q0", *(f"Q{number}" for number in range(1, 9)))
-JUDGES = ("3", "7", "11")
 
 
 @pytest.fixture(scope="module")
@@ -24,40 +20,9 @@ def bench() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four tables; judges 3, 7 and 11 agree with the LLM more or less, and 11 is strict."""
-    folder = tmp_path_factory.mktemp("released")
-    rng = np.random.default_rng(0)
-    for which, texts in (
-        ("synthetic", [f"V{n % 2 + 1}_{n}" for n in range(30)]),
-        ("real", [f"{n:024x}" for n in range(12)]),
-    ):
-        answers, sheets = [], []
-        for number, text in enumerate(texts):
-            quality = rng.normal()
-            for question in QUESTIONS:
-                options = 3 if question == "Q8" else 4
-                logits = -((np.arange(options) - 1.5 - quality) ** 2) + rng.normal(0, 0.3, options)
-                proba = 0.98 * np.exp(logits) / np.exp(logits).sum()
-                columns = {f"answer{k + 1}_prob": proba[k] if k < options else 0.0 for k in range(4)}
-                answers.append({"text_id": text, "criterion": question, "sample_llm": 1, **columns})
-            for judge in JUDGES if which == "synthetic" else (JUDGES[number % 3],):
-                given = {
-                    q: int(np.clip(np.round(2.5 + quality + rng.normal(0, 0.7) - (judge == "11")), 1, 3 + (q != "Q8")))
-                    for q in QUESTIONS
-                }
-                system = {} if which == "synthetic" else {"dialogue_system": number % 3}
-                sheets.append({**system, "text_id": text, **given, "annotator_id": judge})
-        if which == "synthetic":
-            sheets[0]["Q4"] = ""  # missing
-            sheets[1]["Q0"] = 0  # says nothing about the overall question
-            sheets[2]["Q3"] = 0  # does not apply
-            sheets.append({**sheets[3], "text_id": "V9_unanswered"})
-        for name, rows in (("llm", answers), ("human", sheets)):
-            with (folder / f"{which}-{name}.tsv").open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, list(rows[0]), delimiter="\t")
-                writer.writeheader()
-                writer.writerows(rows)
-    return folder
+    from llm_rubric_data import made_tables
+
+    return made_tables(tmp_path_factory.mktemp("released"))
 
 
 @pytest.fixture(scope="module")

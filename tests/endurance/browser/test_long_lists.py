@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from serve import made
 from visitors import Served, Visitor
 
 from pollex.store.store import Store
@@ -20,7 +19,7 @@ def test_every_row_of_a_long_list_is_the_one_that_its_number_says(
 ) -> None:
     folder = tmp_path / ".pollex"
     with Store.open(folder) as store:
-        run = made(store, n, np.random.default_rng(0), rubrics=1)
+        run = score_many(store, n)
     visitor = visit(serve(folder))
     page = visitor.page
     visitor.go(f"/conversations?run={run}")
@@ -49,3 +48,28 @@ def in_order(visitor: Visitor) -> None:
     assert len(rows) == 100
     assert [title for _, title in rows] == [f"conversation {number - 2}" for number, _ in rows]
     assert [number for number, _ in rows] == list(range(rows[0][0], rows[0][0] + 100))
+
+
+def score_many(store: Store, n: int) -> str:
+    """Write a run that scored `n` conversations with one rubric each."""
+    rng = np.random.default_rng(0)
+    run = store.begin("score", arguments={}, fingerprint={}, versions={}).id
+    for i in range(n):
+        id_, text, p = f"conversation {i}", f"{i:064x}", float(rng.random())
+        opening = f"Where is parcel {i}? It was sent to office {i % 97} on {i % 7} May."
+        turns = pack([["user", opening], ["assistant", "It is in Lima. " * 20], ["user", "Thanks."]])
+        thumb = ("positive", "negative", "none")[i % 3]
+        verdict = "positive" if p > 0.5 else "negative"
+        answer = (0.1, 0.2, 0.3, 0.2, 0.2)
+        store.put(
+            [
+                TextRow(run, text, turns),
+                ConversationRow(run, id_, text, thumb, None, None, "{}", "", opening, 3),
+                ScoreRow(run, id_, 20 * (p - 0.5), verdict, abs(p - 0.5) > 0.2, p),
+                AnswerRow(run, id_, text, "rubric 0", "h", "f", "j", answer, 2, "built-in"),
+            ]
+        )
+        if i % 1000 == 999:
+            store.flush()
+    store.finish(run, "done")
+    return run
