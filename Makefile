@@ -5,7 +5,8 @@
 #   make test-endurance   kills, damage, browsers, whole commands: ten minutes
 #   make test-all both, and what is marked nightly
 #   make record   prompts that the recorded run lacks into FOLDER, and replies from there; see examples/recorded
-#   make screens  screens of the demo, the report's picture, and the rows that README quotes
+#   make screens  screens of the demo, and the report's picture
+#   make figures  figures of README and docs from benchmarks; DATA=FOLDER for those of logs that aren't here
 #   make check    format, lint, types, then all tests: what has to pass before a change goes in
 
 SHELL := /bin/sh
@@ -13,7 +14,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # Tests start hundreds of commands: modules are compiled once, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-endurance test-all check format lint types docs screens record lock clean
+.PHONY: help demo test test-endurance test-all check format lint types docs screens figures record lock clean
 
 # The interpreter that .venv is made with: the first one that is new enough, or `make … PYTHON=/path/to/python`.
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
@@ -66,6 +67,10 @@ docs: $(installed)
 
 screens: $(installed)
 	$(python) docs/screens.py
+
+# What needs data stays as it is without them. `.venv/bin/python docs/figures.py --age` tells how old each file is.
+figures: $(installed)
+	$(python) docs/figures.py --make $(if $(DATA),--data $(DATA)) $(if $(ONLY),--only $(ONLY))
 
 FOLDER ?= build/record
 record: $(installed)

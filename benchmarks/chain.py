@@ -64,13 +64,13 @@ def measure_all(given: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
     print("what | measured | bar | held")
     rows = [of_log(log, given.halvings) for log in given.data]
-    for labels in given.labels:
-        of_world(labels, given.worlds)
+    worlds = [of_world(labels, given.worlds) for labels in given.labels]
     no_torch()
     bikes_without_torch()
     numpy_beside_torch()
     head = ["log (labels to learn from)", *SHOWN.values(), "network less decorrelated NetSAT, 95 %"]
-    return Findings({"table": table(head, rows)}, bars=HELD)
+    of_worlds = ["labels", "what", f"mean of {given.worlds} planted worlds, each measured on {OTHERS:,} others"]
+    return Findings({"table": table(head, rows), "worlds": table(of_worlds, worlds)}, bars=HELD)
 
 
 SHOWN = {
@@ -203,8 +203,8 @@ def planted(labels: int, rng: np.random.Generator) -> tuple[Floats, Bools, Float
     return np.clip(holds + rng.normal(0, 0.15, holds.shape), 0, 1), rng.random(count) < true, true
 
 
-def of_world(labels: int, worlds: int) -> None:
-    """Print the bar of the planted world with so many labels."""
+def of_world(labels: int, worlds: int) -> list[object]:
+    """Print the bar of the planted world with so many labels, and return its row."""
     behind, gained = [], []
     options = np.linspace(0, 1, 5)
     for world in range(worlds):
@@ -219,8 +219,9 @@ def of_world(labels: int, worlds: int) -> None:
     what = f"planted world, {labels} labels (n = {OTHERS}, {worlds} worlds)"
     if (bar := GAINS.get(labels)) is None:
         judged(f"{what}, log-loss behind the linear model", behind, most=0.003)
-    else:
-        judged(f"{what}, gained of what can be", gained, least=bar)
+        return [f"{labels:,}", "log-loss behind a linear model", interval(behind)]
+    judged(f"{what}, gained of what can be", gained, least=bar)
+    return [f"{labels:,}", "gained of what can be gained over a linear model", interval(gained)]
 
 
 SCORED = """

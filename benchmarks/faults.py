@@ -2,8 +2,10 @@
 
 python benchmarks/faults.py            all of them
 python benchmarks/faults.py 1.1 3.2    those of these entries
+python benchmarks/faults.py --quick    those that no other test shows
 """
 
+import argparse
 import sys
 from contextlib import redirect_stderr
 from io import StringIO
@@ -11,18 +13,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from fault_cases import Case, cases
+from fault_cases import SHOWN, Case, cases
+from small_form import Findings, arguments_of, run
 
 
-def main(wanted: list[str]) -> int:
-    """Run the cases that are wanted, print a line for each, and return 1 if one doesn't hold."""
-    if {"-h", "--help"} & set(wanted):
-        print(__doc__)
-        return 0
-    chosen = [one for one in cases() if not wanted or one.entry in wanted]
-    held = [made_anew(one) for one in chosen]
-    print(f"{sum(held)} of {len(held)} held")
-    return 0 if chosen and all(held) else 1
+def main() -> int:
+    """Run the cases that are wanted, and print a line for each; 1 if one doesn't hold."""
+    parser = arguments_of(__doc__)
+    parser.add_argument("entries", nargs="*", help="numbers of entries; all if none is given")
+    return run(parser, measure_all, [case.entry for case in cases() if case.run.__name__ not in SHOWN])
+
+
+def measure_all(arguments: argparse.Namespace) -> Findings:
+    """Run the cases that are wanted."""
+    wanted = [case for case in cases() if not arguments.entries or case.entry in arguments.entries]
+    bars = {f"{case.entry}: {case.holds}": made_anew(case) for case in wanted}
+    return Findings(bars=bars or {"there is a case of this entry": False})
 
 
 def made_anew(one: Case) -> bool:
@@ -42,4 +48,4 @@ def made_anew(one: Case) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    raise SystemExit(main())

@@ -6,10 +6,8 @@ Each line has the bar's number, what was found, and what it is to be. Nothing he
 take people and a model.
 """
 
+import argparse
 import hashlib
-import sys
-import time
-from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +15,7 @@ import numpy as np
 import pytest
 from remedy_world import HALF, MOSTLY, NULL, Planted, RemedyWorld, mean_over, proofs
 from scipy.stats import norm, t
+from small_form import Findings, arguments_of, run, table
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.arrays import Bools, Floats
@@ -36,6 +35,9 @@ from pollex.services.remedy.people import sides_of
 from pollex.services.remedy.prompt_text import PromptEdit, PromptText, with_line
 from pollex.services.remedy.proposals import Vetting
 from pollex.services.remedy.sample import parts_of
+
+LONG = {"1", "14", "19"}
+"""Bars that the small form leaves out."""
 
 RUNS = 3000
 ROOM, LAST = 0.08, bounds_at_equal_steps()[-1]
@@ -331,24 +333,25 @@ BARS: dict[str, Callable[[], Iterator[Line]]] = {
 }
 
 
-def main(wanted: list[str], *, whole: bool = False) -> int:
-    """Print the bars, and return how many aren't reached.
+def main() -> int:
+    """Print each bar with what was found."""
+    parser = arguments_of(__doc__)
+    parser.add_argument("bars", nargs="*", metavar="BAR", help="numbers of bars; all if none is given")
+    return run(parser, measure_all, sorted(BARS.keys() - LONG))
 
-    Args:
-        whole: Whether bars that whole runs show are run, too.
-    """
-    missed, begun = 0, time.monotonic()
-    for number in wanted or sorted(BARS.keys() | TESTED.keys(), key=int):
-        lines = [*(BARS[number]() if number in BARS else ()), *(tested(number) if number in TESTED and whole else ())]
-        for told, value, low, high in lines:
-            fine = low <= value <= high
-            missed += not fine
-            print(f"{number:>3}  {value:6.3f}  [{low:g}, {high:g}]  {'' if fine else 'MISSED  '}{told}", flush=True)
-    print(f"{missed} missed; {time.monotonic() - begun:.0f} s")
-    return missed
+
+def measure_all(arguments: argparse.Namespace) -> Findings:
+    """Measure the bars that are asked for; with all of them those that whole runs show, too."""
+    rows, bars = [], {}
+    for number in sorted(arguments.bars or BARS.keys() | TESTED.keys(), key=int):
+        lines = [*(BARS[number]() if number in BARS else ())]
+        if not arguments.bars and number in TESTED:
+            lines += tested(number)
+        for name, value, low, high in lines:
+            bars[f"{number}: {name}"] = low <= value <= high
+            rows.append([number, name, f"{value:.3f}", f"{low:g} to {high:g}"])
+    return Findings({"table": table(["bar", "what", "found", "is to be"], rows)}, rows, bars)
 
 
 if __name__ == "__main__":
-    parser = ArgumentParser(description=__doc__)
-    parser.add_argument("bars", nargs="*", metavar="BAR", help="numbers of bars; all if none is given")
-    sys.exit(main(parser.parse_args().bars, whole=True) > 0)
+    raise SystemExit(main())

@@ -79,8 +79,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first split; the others follow")
     parser.add_argument("--budget", type=int, nargs=2, metavar=("SAT", "DSAT"))
     parser.add_argument("--test-fraction", type=float, default=0.5)
+    parser.add_argument("--no-speed", action="store_true", help="without the seconds that learning takes")
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    return run(parser, measure_all, ["--data", DEBUGGING, "--splits", "2"])
+    return run(parser, measure_all, ["--data", DEBUGGING, "--splits", "2", "--no-speed"])
 
 
 def measure_all(arguments: argparse.Namespace) -> Findings:
@@ -93,7 +94,12 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
         embeddings = Path(arguments.embeddings or scratch)
         for path in arguments.data:
             report = measured(
-                path, profile, settings, range(arguments.seed, arguments.seed + arguments.splits), embeddings
+                path,
+                profile,
+                settings,
+                range(arguments.seed, arguments.seed + arguments.splits),
+                embeddings,
+                speed=not arguments.no_speed,
             )
             print(in_words(report))
             reports[Path(path).stem] = report
@@ -102,11 +108,11 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
 
 
 def measured(
-    path: str, profile: DomainProfile, settings: LearnSettings, seeds: Sequence[int], embeddings: Path
+    path: str, profile: DomainProfile, settings: LearnSettings, seeds: Sequence[int], embeddings: Path, *, speed: bool
 ) -> dict[str, Any]:
     """All figures of one log, as JSON values."""
     logs = dealt_as_before(read_logs(path))
-    timings = [learned(logs, profile, settings, embeddings)[1] for _ in ("first", "cached")]
+    timings = [learned(logs, profile, settings, embeddings)[1] for _ in range(2)] if speed else []
     table: Table = {}
     probabilities: Table = {}
     chosen: list[str] = []
@@ -142,8 +148,7 @@ def measured(
                 probabilities[SHARE]["log_loss"], probabilities[PROBABILITY]["log_loss"], ratio
             ),
         },
-        "learn_first": vars(timings[0]),
-        "learn_cached": vars(timings[1]),
+        "seconds": [vars(timing) for timing in timings],
         "load": os.getloadavg()[0],
     }
 
@@ -253,17 +258,12 @@ def in_words(report: Mapping[str, Any]) -> str:
             f"AUC of NetSAT less that of {name}, paired: {gap['mean']:+.3f}, "
             f"95 % interval {gap['low']:+.3f} to {gap['high']:+.3f} (t, corrected for what the splits share)"
         )
-    first, cached = report["learn_first"], report["learn_cached"]
-    lines.append(
-        f"One `learn`, stability included: {first['seconds']:.1f} s with {first['encoded']} texts to embed, "
-        f"{cached['seconds']:.1f} s with {cached['encoded']} (load average {report['load']:.1f})"
-    )
     return "\n".join(lines)
 
 
 def tables_of(reports: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return tables for pages: all figures, those of the probability, both in short, and paired differences."""
-    whole, probability, short, paired = [], [], [], []
+    whole, probability, short, paired, speed = [], [], [], [], []
     for name, report in reports.items():
         log = f"{name} ({report['training'] + report['held_out']})"
         values, chances = report["values"], report["probabilities"]
@@ -275,6 +275,8 @@ def tables_of(reports: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         short.append([log, own[0], spread(values["TF-IDF"]["auc"]), loss, share])
         ahead = [in_brackets(report["advantage"][baseline]) for baseline in BASELINES]
         paired.append([log, *ahead, in_brackets(report["gain"]["AUC of the probability less that of NetSAT"])])
+        seconds = [f"{run['seconds']:.1f} s, {run['encoded']} texts" for run in report["seconds"]]
+        speed += [[log, *seconds, f"{report['load']:.1f}"]] if seconds else []
     baselines = [f"AUC of {baseline}" for baseline in BASELINES]
     both = ["log (labeled)", "AUC of the score", "AUC of TF-IDF"]
     losses = ["log-loss of the probability", "of the class share"]
@@ -282,6 +284,7 @@ def tables_of(reports: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         "table": table(["log (labeled)", *SHOWN.values(), *baselines], whole),
         "probability": table(["log (labeled)", "AUC of the probability", *losses, "gain, 95 % interval"], probability),
         "short": table([*both, *losses], short),
+        "speed": table(["log", "nothing cached", "embeddings cached", "load average"], speed),
         "paired": table(["AUC less that of", *BASELINES, "the probability's less NetSAT's"], paired),
     }
 

@@ -95,15 +95,16 @@ def run(
     for bar, holds in findings.bars.items():
         print(f"{'held' if holds else 'MISSED'}: {bar}")
     if arguments.json:
-        write(arguments.json, parser.prog.removesuffix(".py"), findings, seconds)
+        write(arguments.json, findings, seconds)
     return 0 if all(findings.bars.values()) else 1
 
 
-def write(path: Path, name: str, findings: Findings, seconds: float) -> None:
+def write(path: Path, findings: Findings, seconds: float) -> None:
     """Write a file of figures: what they are, and the commit and command that they are from."""
+    program = Path(sys.argv[0]).resolve().relative_to(ROOT)
     words = [word for word in sys.argv[1:] if word not in ("--json", str(path))]
     content = {
-        "command": shlex.join(["python", f"benchmarks/{name}.py", *words]).replace(f"{ROOT}/", ""),
+        "command": shlex.join(["python", str(program), *words]).replace(f"{ROOT}/", ""),
         "commit": commit(),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "seconds": round(seconds),

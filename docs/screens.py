@@ -1,10 +1,11 @@
-"""Screens of the demo and of the recorded run, light and dark, the report's picture, and the rows that README quotes.
+"""Screens of the demo and of the recorded run, light and dark, and the report's picture.
 
-    python docs/screens.py                                     # docs/screens/*.png, docs/report.png, rows of README.md
+    python docs/screens.py                                     # docs/screens/*.png, docs/report.png
     python docs/screens.py --demo FOLDER --recorded FOLDER     # of demos that were made before
     python docs/screens.py --only home --only report           # some of the pictures
 
-All are of one run, and docs/screens/made.json keeps what that run gave: a test compares README and pictures with it.
+All are of one run, and docs/screens/made.json keeps its rubrics: a test compares them with those that README quotes,
+which `make figures` writes.
 
 It needs the extra `browser` and a Chromium: the one that POLLEX_CHROMIUM names, or one on the PATH.
 """
@@ -23,19 +24,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from demo_rows import table_of
 from PIL import Image
 
-from pollex.rubrics.headlines import headlines
-from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric import Polarity
-from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import FEW, doubt, percent
-
 ROOT = Path(__file__).parents[1]
-SCREENS, REPORT, README = ROOT / "docs" / "screens", ROOT / "docs" / "report.png", ROOT / "README.md"
+SCREENS, REPORT = ROOT / "docs" / "screens", ROOT / "docs" / "report.png"
 MADE = SCREENS / "made.json"
-ROWS = {"demo": 6, "recorded": 4}
-"""Rows that README quotes, by run: of the recorded run those of the model."""
 
 LARGEST = 150_000
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -125,73 +119,12 @@ def judged_pages(page: Any, base: str) -> dict[str, str]:
     return {"judge": str(page.locator("table a").first.get_attribute("href")).partition("?")[0]}
 
 
-def rows_of(found: RubricSet, most: int, *, by_model: bool) -> list[list[str]]:
-    """Return the rubrics that README quotes, half of each side if there are: text, quote and figures.
-
-    Args:
-        by_model: Whether only those of a model count, near twins of built-in ones, too.
-    """
-    chosen: list[ChosenRubric] = []
-    sides: tuple[tuple[Polarity, int], ...] = (("sat", most // 2), ("dsat", most))
-    for side, room in sides:
-        listed = headlines(found.rubrics, side)
-        own = [each for one in listed for each in ((one.rubric, *one.also) if by_model else (one.rubric,))]
-        kept = [one for one in own if one.quotes and told(one) is not None and ("@" in one.source or not by_model)]
-        chosen += sorted(kept, key=rank)[: room if side == "sat" else most - len(chosen)]
-    return [[one.text, f"“{one.quotes[0].text}”", figures(one)] for one in sorted(chosen, key=rank)]
-
-
-def rank(one: ChosenRubric) -> tuple[bool, float]:
-    """Put what is more than chance first, and larger differences."""
-    return told(one) != "", -abs(gap(one))
-
-
-def told(one: ChosenRubric) -> str | None:
-    """Return what is said of a rubric's figures: nothing, or that they are few; None where README doesn't quote it."""
-    if one.worth is None or one.worth.down_with.value is None:
-        return None
-    why = doubt(one.worth, one.polarity).partition(":")[0]
-    return None if why and one.worth.down_with.n >= FEW else why
-
-
-def gap(one: ChosenRubric) -> float:
-    """Return the share of thumbs down with a rubric minus that elsewhere."""
-    assert one.worth is not None, "it was measured"
-    return (one.worth.down_with.value or 0) - (one.worth.down_without.value or 0)
-
-
-def figures(one: ChosenRubric) -> str:
-    """Return the shares of thumbs down with a rubric and elsewhere."""
-    assert one.worth is not None, "it was measured"
-    there, elsewhere = one.worth.down_with, one.worth.down_without
-    return "; ".join(filter(None, (f"{percent(there)} of {there.n}", f"{percent(elsewhere)} elsewhere", told(one))))
-
-
-def of_which(found: RubricSet) -> str:
-    """Say of which conversations a set's shares are."""
-    n = found.data.held_out
-    return f"on at most {n}, each by rubrics that did not see it" if found.data.folds else f"on {n} others"
-
-
-def quoted(readme: str, run: str, which: str, rows: list[list[str]]) -> str:
-    """Put rows between the two comments that name their run; a page without them stays as it is."""
-    head, begin, rest = readme.partition(f"<!-- rows of {run} -->\n")
-    _, end, tail = rest.partition("<!-- end of rows -->")
-    table = [f"| rubric | quote | thumbs down {which} |", "|---|---|---|"]
-    table += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
-    return head + begin + "\n".join([*table, end]) + tail if end else readme
-
-
-def keep(made: list[Path], rows: dict[str, list[list[str]]], which: dict[str, str]) -> None:
-    """Write README's rows, and what was made into the file that the test reads."""
+def keep(made: list[Path], rows: dict[str, str]) -> None:
+    """Write what was made into the file that the test reads: pictures by their hash, and rows."""
     known = json.loads(MADE.read_text("utf-8")) if MADE.exists() else {"pictures": {}}
     now = {str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in made}
-    kept = {"pictures": dict(sorted((known["pictures"] | now).items())), "rows": rows}
-    MADE.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    readme = README.read_text("utf-8")
-    for run, own in rows.items():
-        readme = quoted(readme, run, which[run], own)
-    README.write_text(readme, "utf-8")
+    content = {"pictures": dict(sorted((known["pictures"] | now).items())), "rows": rows}
+    MADE.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
 def shoot_report(browser: Any, demo: Path) -> Path:
@@ -226,7 +159,7 @@ def shoot(
 
 
 def main() -> int:
-    """Make the demo, the pictures and README's rows; return 1 where a screen is too large."""
+    """Make the demo and the pictures; return 1 where a screen is too large."""
     from playwright.sync_api import sync_playwright  # an extra that not everybody has
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -237,8 +170,7 @@ def main() -> int:
     program = os.environ.get("POLLEX_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     SCREENS.mkdir(exist_ok=True)
     made: list[Path] = []
-    rows: dict[str, list[list[str]]] = {}
-    which: dict[str, str] = {}
+    rows: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         for known, more, shown in ((given.demo, [], pages), (given.recorded, ["--recorded"], recorded_pages)):
@@ -247,8 +179,7 @@ def main() -> int:
                 command = [sys.executable, "-m", "pollex", "demo", "--out", demo.name, *more]
                 subprocess.run(command, cwd=folder, check=True)  # noqa: S603 - ours
             run = "recorded" if more else "demo"
-            found = RubricSet.load(demo / "rubrics.json", arrays=False)
-            rows[run], which[run] = rows_of(found, ROWS[run], by_model=bool(more)), of_which(found)
+            rows[run] = table_of(demo, run)
             if not more and (not given.only or "report" in given.only):
                 made.append(shoot_report(browser, demo))
             with served(demo) as url:
@@ -258,7 +189,7 @@ def main() -> int:
             with served(judge(Path(folder) / "judged")) as url:
                 for scheme in ("light", "dark"):
                     made += shoot(browser, url, scheme, judged_pages, ["judge"])
-    keep(made, rows, which)
+    keep(made, rows)
     for path in made:
         sys.stdout.write(f"{path.stat().st_size:>8,} bytes  {path}\n")
     return int(any(path.stat().st_size > LARGEST for path in made if path != REPORT))

@@ -15,6 +15,22 @@ for _library in ("OPENBLAS", "OMP"):  # on few cores a second thread waits for l
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 
+# In place of a test of their own, or of the dearest part of it; the small form of `faults.py` leaves them out.
+SHOWN = {
+    "reworded": "flows/commands/test_rubrics_command.py",
+    "other_languages_are_told": "unit/agents_embedded/events/test_languages.py",
+    "four_processes": "endurance/end_to_end/test_two_processes.py",
+    "a_huge_turn": "unit/formats/test_bounds_of_reading.py",
+    "hostile_files": "unit/formats/test_bounds_of_reading.py",
+    "two_bad_prompts": "endurance/gateway/test_gateway_faults.py",
+    "final": "endurance/gateway/test_gateway_faults.py",
+    "short_of_something": "endurance/store/test_ends.py",
+    "other_host": "flows/api/test_scores_over_http.py",
+    "locked_and_packed": "endurance/house/test_wheel.py",
+}
+"""Cases that another test shows at every commit, by the names of their functions."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One fault made anew.

@@ -8,6 +8,7 @@ import pytest
 from visitors import Served, Visitor
 
 from pollex.store.store import Store
+from pollex.store.tables import AnswerRow, ConversationRow, ScoreRow, TextRow, pack
 
 ROWS = "all => all.map(row => [Number(row.ariaRowIndex), row.querySelector('a').title])"
 
