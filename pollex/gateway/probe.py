@@ -222,6 +222,9 @@ async def _narrowed(bench: _Bench, everything: Call) -> Call:
     if everything.top_logprobs and _accepted(await bench.ask(usual)):
         fewer = replace(everything, top_logprobs=_FEW_ALTERNATIVES)
         return fewer if _accepted(await bench.ask(fewer)) else usual
+    formless = replace(everything, form="text")
+    if _accepted(await bench.ask(formless)):
+        return formless
     plain = accepted = await _plainest(bench, everything)
     changes: list[dict[str, Any]] = [
         {"form": everything.form},

@@ -54,6 +54,8 @@ itself; `kept: true` sends a body that came before the same reply at once, rules
 | window | tokens, silent, style | longer prompts: cut silently, or 400 in the style of openai, vllm, llamacpp, ollama |
 | echo_key | code | an error that repeats the Authorization header and the address |
 
+**Manners.** `server.behave(manners()["groq"])` answers as an endpoint of `manners.toml` does, whatever the rules say.
+
 In a `message` rule `{answer}` in the content stands for the honest answer, and `keep` is the share of that to leave.
 Where a stream is asked for, honest replies come word by word; those of a `message` rule do with `seconds`, before each.
 """

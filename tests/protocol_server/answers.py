@@ -38,11 +38,12 @@ class Answer:
         *,
         tokens: bool = True,
         attentive: bool = False,
+        seed: str = "",
     ) -> None:
         self._messages = messages
         self._attentive = attentive
         self._opinions = opinions(messages) if attentive else {}
-        self._seed = hashlib.sha256((json.dumps(messages, sort_keys=True) + salt).encode()).hexdigest()
+        self._seed = seed or hashlib.sha256((json.dumps(messages, sort_keys=True) + salt).encode()).hexdigest()
         self._wants_tokens = tokens
         self._quotes: list[str] | None = None
         self._definitions: JsonObject = (schema or {}).get("$defs", {})
@@ -150,11 +151,16 @@ class Answer:
         self._put('"' if quoted else "")
 
     def _chances(self, labels: Sequence[str], path: str) -> dict[str, float]:
-        weights = {label: 1 + self._hash(f"{path}={label}") % 97 for label in labels}
+        weights = {label: 1 + self._hash(f"{path}={_plain(label)}") % 97 for label in labels}
         if path in self._opinions:
             weights[labels[self._opinions[path]]] += 200
         scale = (1 - _SPILT) / sum(weights.values())
         return {label: scale * weight for label, weight in weights.items()}
+
+
+def _plain(label: str) -> str:
+    """An option without the letter or the zero that it has where log-probabilities are read."""
+    return re.sub(r"^[A-Z]\. |^0(?=\d$)", "", label)
 
 
 def truth(messages: Sequence[Mapping[str, Any]], options: Sequence[str], path: str) -> dict[str, float]:

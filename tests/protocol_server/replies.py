@@ -14,7 +14,7 @@ JsonObject = dict[str, Any]
 Rule = Mapping[str, Any]
 
 _REASONS = {200: "OK", 307: "Temporary Redirect", 400: "Bad Request", 401: "Unauthorized", 429: "Too Many Requests"}
-_FIELDS = {
+FIELDS = {
     "response_format": ("response_format",),
     "tools": ("tools", "tool_choice"),
     "logprobs": ("logprobs", "top_logprobs"),
@@ -23,6 +23,7 @@ _FIELDS = {
     "temperature": ("temperature",),
     "limit": ("max_tokens", "max_completion_tokens"),
     "max_completion_tokens": ("max_completion_tokens",),
+    "max_tokens": ("max_tokens",),
 }
 _TOO_LONG = {
     "openai": {
@@ -172,7 +173,7 @@ def _planted(rule: Rule, request: JsonObject, headers: str, latency: float) -> S
     from planted.model import Reader  # no other test needs it
 
     text = Reader(**rule.get("reader", {})).reply(request["messages"])
-    asked = {name: value for name, value in request.items() if name not in _FIELDS["logprobs"]}
+    asked = {name: value for name, value in request.items() if name not in FIELDS["logprobs"]}
     body = completion(asked)
     if text is not None:
         body["choices"][0]["message"]["content"] = text
@@ -265,15 +266,15 @@ def _model(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sen
 
 
 def _ignore(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
-    dropped = {name for what in rule["what"] for name in _FIELDS[what]}
+    dropped = {name for what in rule["what"] for name in FIELDS[what]}
     kept = {name: value for name, value in request.items() if name not in dropped}
     return honest(kept, latency)
 
 
 def _refuse(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending | None:
     for what in rule["what"]:
-        if any(name in request for name in _FIELDS[what]):
-            message = f"Unsupported parameter: '{_FIELDS[what][0]}' is not supported with this model."
+        if any(name in request for name in FIELDS[what]):
+            message = f"Unsupported parameter: '{FIELDS[what][0]}' is not supported with this model."
             return whole(400, {"error": {"message": message, "type": "invalid_request_error", "code": "unsupported"}})
     return None
 

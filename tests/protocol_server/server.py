@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from protocol_server.batches import Batches
+from protocol_server.manners import Manner, mannered, models
 from protocol_server.replies import Rule, Sending, honest, spoiled, whole
 
 _TLS_HANDSHAKE = 0x16
@@ -22,6 +23,7 @@ class State:
 
     def __init__(self, latency: float, script: Sequence[Rule]) -> None:
         self.latency = latency
+        self.manner: Manner | None = None
         self.script = list(script)
         self.open = 0
         self.batches = Batches()
@@ -60,6 +62,8 @@ class State:
         if digest in self.kept:
             return self.kept[digest]
         request = json.loads(body)
+        if self.manner is not None:
+            return mannered(self.manner, request, self.latency)
         for number, rule in enumerate(self.script):
             if self._applies(number, rule, body, digest):
                 limited = rule["do"] == "rate"
@@ -150,7 +154,8 @@ class _Connection(asyncio.Protocol):
 
     def _control(self, method: str, path: str, body: bytes) -> Sending:
         if path.endswith("/models"):
-            return whole(200, _MODELS)
+            manner = self._state.manner
+            return whole(200, _MODELS) if manner is None else whole(*models(manner))
         if path == "/script":
             self._state.script, self._state.kept = json.loads(body), {}
         elif path == "/reset":
@@ -241,6 +246,15 @@ class ProtocolServer:
     def headers(self) -> str:
         """Those of the last chat request, as they came."""
         return self._state.headers
+
+    def behave(self, manner: Manner | None) -> None:
+        """Takes on the manner of an endpoint (see `manners`), and begins to count anew."""
+
+        async def take() -> None:
+            self._state.forget()
+            self._state.manner = manner
+
+        asyncio.run_coroutine_threadsafe(take(), self._loop).result()
 
     def script(self, rules: Sequence[Rule]) -> None:
         """Replaces the rules."""

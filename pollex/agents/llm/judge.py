@@ -19,7 +19,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from string import ascii_uppercase
 from typing import Protocol, Self
 
@@ -30,6 +30,7 @@ from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.logprobs import Tokens
+from pollex.gateway.thoughts import without_thoughts
 from pollex.prompts.data_boundary import escape_line
 from pollex.prompts.judging import (
     batch_schema,
@@ -221,6 +222,7 @@ class Independent(Elicitation):
         outcome = await self.asker.ask(self._call(conversation, question, replicate))
         if not isinstance(outcome, Completed):
             return failure(outcome, self.judge, question.id)
+        outcome = replace(outcome, text=without_thoughts(outcome.text))
         option = option_named(outcome.text, ascii_uppercase[: len(_shown(question))])
         if option is None:
             return Unanswered(

@@ -18,7 +18,7 @@ from judged import MODEL, rubric_set, write_log
 from protocol_server import SubprocessServer
 
 ATTENTIVE = {"do": "attentive"}
-PROBE = 3
+PROBE = 1
 """Calls of the probe where the endpoint can do everything."""
 
 KEY = "sk-test-0123456789abcdefghijklmnop"
