@@ -12,7 +12,7 @@ larger than memory can be read and walked through.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -28,12 +28,19 @@ from pollex.text import count, html_table, printable
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row without a readable conversation, with its place, the reason and the remedy."""
+    """A row without a readable conversation, with its place, the reason and the remedy.
+
+    Attributes:
+        rows: How many rows of its conversation can't be used with it; 0 where they count as something else.
+        of_label: Whether it can be read but for its label, which options can explain.
+    """
 
     source: str
     line: int
     reason: str
     remedy: str = ""
+    rows: int = 1
+    of_label: bool = False
 
     def __str__(self) -> str:
         advice = f" → {self.remedy}" if self.remedy else ""
@@ -83,6 +90,8 @@ class Account:
         scores: Kinds of scores, and which were taken for the thumb.
         general: Rows by general format, which no tool has to itself.
         spellings: Rows by the spelling of a label and what it was taken for: a label, or `neither` up nor down.
+        rows: By file, how many rows became what; see `formats.conservation`.
+        tables: Rows by the format of tables without words, such as users or files.
     """
 
     formats: Counter[str] = field(default_factory=Counter)
@@ -90,6 +99,8 @@ class Account:
     scores: list[ScoreKind] = field(default_factory=list)
     general: Counter[str] = field(default_factory=Counter)
     spellings: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    tables: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, repr=False)
@@ -214,9 +225,11 @@ class Logs:
             BadInput: Lists the first bad rows.
         """
         if (bad := len(self.bad_rows)) > max_bad:
-            every = not self.conversations
+            what, every = describe_bad_rows(self.bad_rows), not self.conversations
+            if any(row.of_label for row in self.bad_rows):
+                raise BadInput(what, remedy="say what these labels mean; no conversation need be left out for one")
             remedy = "correct them" if every else "correct them, or skip them"
-            raise BadInput(describe_bad_rows(self.bad_rows), remedy=remedy, option={} if every else {"max_bad": bad})
+            raise BadInput(what, remedy=remedy, option={} if every else {"max_bad": bad})
 
 
 def describe_bad_rows(rows: Sequence[BadRow]) -> str:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from pollex.conversations.conversation import Label
+from pollex.conversations.logs import NOT_RATED
 from pollex.errors import BadInput, WrongUse, spell
 from pollex.formats.feedback import COMMENT_NAMES, TAG_NAMES, TAGS_WITHIN, WITHIN
 from pollex.formats.feedback import split_field as signal_named
-from pollex.formats.labels import EMPTY, NEITHER, THUMB_NUMBERS, Verdicts, as_number, is_usual, left_note, rating_of
+from pollex.formats.labels import (
+    EMPTY,
+    NEITHER,
+    THUMB_NUMBERS,
+    Verdicts,
+    as_number,
+    is_usual,
+    left_note,
+    rating_of,
+    show_value,
+)
+from pollex.formats.opposites import Opposites, label_of_both, opposites_in, words_with
+from pollex.formats.paths import look_up
 from pollex.formats.query_process import SECONDS
 from pollex.text import count
 
@@ -62,11 +75,14 @@ class Picker:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._verdicts = Verdicts.of(options.positive, options.negative)
+        self._verdicts = Verdicts.of(options.positive, options.negative, options.unrated)
         self._label_names: set[str] = set()
         self._ratings: Counter[tuple[str, str]] = Counter()
         self._unread = 0
         self._found: set[str] = set()
+        self._pairs: dict[Opposites, None] = {}
+        self._contradicting = 0
+        self._raters: Counter[str] = Counter()
 
     def pick(self, fields: Fields, id_names: tuple[str, ...] = ID_NAMES) -> RowFields:
         """Return the id, label, judge and group of a row.
@@ -85,9 +101,10 @@ class Picker:
         group_name = options.group_field or _first(fields, GROUP_NAMES)
         comment_name = options.comment_field or _first(fields, COMMENT_NAMES)
         tags_name = _first(fields, TAG_NAMES)
+        pair = self._opposites(fields) if self._pairs else None
         beside = fields.get((label_name or "").partition(".")[0])
         beside = beside if isinstance(beside, Mapping) else {}
-        named = {id_name, label_name, judge_name, group_name, comment_name, tags_name}
+        named = {id_name, label_name, judge_name, group_name, comment_name, tags_name, *(pair or ())}
         named_too = (options.label_field, *(signal_named(signal)[0] for signal in options.signals))
         self._found.update(name for name in (*named, *named_too) if name and look_up(fields, name) is not None)
         return RowFields(
@@ -96,14 +113,22 @@ class Picker:
             judge=_as_text(judge_name, look_up(fields, judge_name)) if judge_name else None,
             group=_as_text(group_name, look_up(fields, group_name)) if group_name else None,
             rest={name: value for name, value in fields.items() if name not in named or self._graded(name, label_name)},
-            comment=look_up(fields, comment_name) if comment_name else _within(beside, WITHIN[:-1]),
+            comment=self._comment(fields, comment_name, pair) or _within(beside, WITHIN[:-1]),
             tags=fields[tags_name] if tags_name else _within(beside, TAGS_WITHIN),
             number=number,
         )
 
+    def _comment(self, fields: Fields, name: str | None, pair: Opposites | None) -> Any:
+        """Return what was written with the thumb; two columns of thumbs may hold it themselves."""
+        if name and (said := look_up(fields, name)) not in (None, ""):
+            return said
+        return "\n".join(filter(None, (words_with(fields.get(one)) for one in pair or ())))
+
     def _label(self, fields: Fields) -> tuple[str | None, str, Label]:
         try:
             asked = self._options.label_field
+            if (pair := self._opposites(fields)) is not None:
+                return None, "", self._label_of_both(pair, fields)
             outer = asked or self._label_name(fields)
             if outer is None:
                 return None, "", Label.NONE
@@ -117,6 +142,40 @@ class Picker:
                 raise
             self.leave_unread()
             return None, "", Label.NONE
+
+    def _opposites(self, fields: Fields) -> Opposites | None:
+        """Return two columns that are the label together, unless the user named or a usual name says another."""
+        pair = opposites_in(fields)
+        if pair is None or pair in self._pairs:
+            return pair
+        options = self._options
+        if asked := options.label_field:
+            return pair if asked in pair and not (options.positive or options.negative) else None
+        usual = (*LABEL_NAMES, *RATING_NAMES)
+        others = [name for name in usual if name not in pair and not _is_blank(fields.get(name))]
+        return None if others else pair
+
+    def _label_of_both(self, pair: Opposites, fields: Fields) -> Label:
+        self._pairs[pair] = None
+        self._found.update(pair)
+        label, contradicting = label_of_both(pair, fields)
+        self._contradicting += contradicting
+        if contradicting and self._options.thumbs == "worst":
+            label = Label.NEGATIVE
+        values = ", ".join(f"{name} {show_value(fields.get(name))}" for name in pair)
+        self._verdicts.said[values, label] += 1
+        return label
+
+    def settle_raters(self, labels: Sequence[Label]) -> Label:
+        """Return the label that most raters gave, none where as many gave the other; count how they agree."""
+        ups, downs = labels.count(Label.POSITIVE), labels.count(Label.NEGATIVE)
+        self._raters["conversations"] += ups + downs > 1
+        self._raters["pairs"] += (ups + downs) * (ups + downs - 1) // 2
+        self._raters["alike"] += (ups * (ups - 1) + downs * (downs - 1)) // 2
+        if ups == downs:
+            self._raters["ties"] += ups > 0
+            return Label.NONE
+        return Label.POSITIVE if ups > downs else Label.NEGATIVE
 
     def leave_unread(self) -> None:
         """Count a label that can't be read where none is needed."""
@@ -158,15 +217,16 @@ class Picker:
 
     @property
     def label_field(self) -> str:
-        """Name of the field that labels come from; empty if there is none."""
+        """Name of the field that labels come from; empty if there is none, the first of two together."""
+        if self._pairs:
+            return next(iter(self._pairs)).up
         return self._options.label_field or next(iter([*self._label_names, *(self._rated if self.numbers else ())]), "")
 
     @property
     def numbers(self) -> frozenset[str]:
         """The numbers in the label field that are thumbs; none where there are others beside 1, 0 and -1.
 
-        In a field of ratings both sides must occur. A 0 beside 1 and -1 may be no rating, unless words for thumbs
-        stand beside them.
+        In a field of ratings both sides must occur. A 0 beside -1 is no rating.
         """
         said = {meant for _, meant in self._verdicts.said} & SIDES
         found = {number for _, number in self._ratings if number != EMPTY}
@@ -174,22 +234,44 @@ class Picker:
         one_sided = len(sides) < 2 and any(map(self._is_rating, self._rated))
         if one_sided or not found <= THUMB_NUMBERS or len({*self._rated, *self._label_names}) > 1:
             return frozenset()
-        return frozenset(found - {"0"} if found == THUMB_NUMBERS and not said else found)
+        return frozenset(found - {"0"} if "-1" in found else found)
 
     @property
     def spellings(self) -> Counter[tuple[str, str]]:
         """Number of values of the label field by spelling and what they were taken for, a label or `NEITHER`."""
-        return self._said_of(next(iter(self._read), ""))
+        return Counter(self._verdicts.said) if self._pairs else self._said_of(next(iter(self._read), ""))
 
     @property
     def notes(self) -> list[str]:
         """Notes on fields used as labels, and on values that were not taken."""
         if self._unread:
             return [note_on_unread(self._unread)]
+        if self._pairs:
+            return [*self._notes_on_pairs(), *self._note_on_raters()]
         read = {name: {meant for _, meant in self._said_of(name)} for name in self._read}
         used = [n for n, said in read.items() if said & SIDES and n != self._options.label_field]
         left = [left_note(name, self._said_of(name), compared=self._verdicts.compared) for name in read]
-        return [f"labels come from the field {name!r}" for name in used] + [note for notes in left for note in notes]
+        named = [f"labels come from the field {name!r}" for name in used]
+        return [*named, *self._note_on_raters(), *(note for notes in left for note in notes)]
+
+    def _note_on_raters(self) -> Iterator[str]:
+        """Tell how several raters of a conversation agree, and what their label is."""
+        told = self._raters
+        if not (n := told["conversations"]):
+            return
+        rated = count(n, "conversation was", "conversations were")
+        share = f"{told['alike']} of {told['pairs']} pairs of raters agree"
+        ties = f"; {told['ties']} with as many of each count {NOT_RATED}" if told["ties"] else ""
+        each = spell(judge_field=None)
+        yield f"{rated} rated by several, and the label is the majority's: {share}{ties}; for each rater's own: {each}"
+
+    def _notes_on_pairs(self) -> Iterator[str]:
+        """Tell which two columns the labels come from, and what contradicts itself."""
+        yield from (f"labels come from {pair} together" for pair in self._pairs)
+        if n := self._contradicting:
+            both = count(n, "row has a thumb up and one", "rows have a thumb up and one")
+            taken = "counts as down" if self._options.thumbs == "worst" else f"is taken {NOT_RATED}"
+            yield f"{both} down, which {taken}"
 
     @property
     def _read(self) -> list[str]:
@@ -244,16 +326,6 @@ def _first(fields: Fields, names: tuple[str, ...]) -> str | None:
     return next((name for name in names if name in fields), None)
 
 
-def look_up(fields: Fields, name: str) -> Any:
-    """Return the value under a name, or under a path with dots; None if missing."""
-    if fields.get(name) is not None:
-        return fields[name]
-    value: Any = fields
-    for part in name.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
 def _thumb_in(fields: Fields, name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, Mapping):
@@ -269,13 +341,7 @@ def _is_blank(value: object) -> bool:
 
 
 def _are_words(value: object) -> bool:
-    if not isinstance(value, str):
-        return isinstance(value, bool)
-    try:
-        float(value)
-    except ValueError:
-        return True
-    return False
+    return isinstance(value, bool) or (isinstance(value, str) and not as_number(value))
 
 
 def _id(value: object) -> str | None:
@@ -319,8 +385,10 @@ class ReadOptions:
         messages_field: The list of turns.
         columns: Which column is which part of a conversation, as pairs; see `mapping`.
         roles: Whose turns the names of roles mean, as pairs of ours and the log's.
-        positive: What counts as positive: a comparison (`>=4`) or spellings separated by commas (`solved,great`).
+        positive: What counts as positive: a comparison (`>=4`), spellings separated by commas (`solved,great`), of
+            which one with a comma has quotes, or `*` for every other word.
         negative: Likewise.
+        unrated: Spellings that are no rating, beside the usual ones.
         category_field: Of questions: the category of the task, or its type's own name; no path.
         max_bad: How many bad rows are put up with.
         encoding: Of text files.
@@ -348,6 +416,7 @@ class ReadOptions:
     roles: tuple[tuple[str, str], ...] = ()
     positive: str | None = None
     negative: str | None = None
+    unrated: str | None = None
     category_field: str | None = None
     max_bad: int = 0
     encoding: str = "utf-8-sig"

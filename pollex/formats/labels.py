@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import operator
 import re
@@ -17,20 +18,24 @@ from pollex.text import count, printable
 POSITIVE = """
     up, thumb_up, thumbs_up, thumbsup, 👍, :+1:, :thumbsup:, 1, true, t, yes, y, positive, pos, good, like, liked, love,
     loved, satisfied, sat, helpful, upvote, upvoted, success, solved, resolved, happy, c,
-    correct, pass, passed, accepted, accept, :thumbs_up:, approved
+    correct, pass, passed, accepted, accept, :thumbs_up:, approved, very_satisfied,
+    extremely_satisfied, somewhat_satisfied, promoter
 """
 NEGATIVE = """
     down, thumb_down, thumbs_down, thumbsdown, 👎, :-1:, :thumbsdown:, 0, -1, false, f, no, n, negative, neg, bad,
     dislike, disliked, hate, hated, unsatisfied, dissatisfied, dsat, unhelpful, not_helpful, downvote, downvoted,
-    failure, unsolved, unresolved, unhappy, i, incorrect, fail, failed, rejected, reject, :thumbs_down:
+    failure, unsolved, unresolved, unhappy, i, incorrect, fail, failed, rejected, reject, :thumbs_down:,
+    very_dissatisfied, very_unsatisfied, extremely_dissatisfied, somewhat_dissatisfied, not_satisfied,
+    detractor
 """
-MISSING = frozenset(
-    (
-        *("", "none", "null", "nil", "na", "n/a", "-", "?", "unknown", "unrated", "unlabelled", "unlabeled"),
-        *("offered", "unoffered", "unscored"),
-    )
-)
-"""What stands for no label at all. `nan` isn't among them: it is a computation that went wrong."""
+UNRATED = """
+    none null nil na n/a nan undefined - -- --- – — ? . unknown unrated unlabelled unlabeled offered
+    unoffered unscored not_rated not_yet_rated no_rating no_feedback no_response no_answer no_vote
+    not_answered not_available not_applicable not_given skipped skip pending missing empty
+    neutral mixed neither passive neither_satisfied_nor_dissatisfied
+"""
+MISSING = frozenset(["", *UNRATED.split()])
+"""What stands for no label at all: nobody rated, or whoever did took no side."""
 
 NEITHER = "neither"
 """What a value is taken for that is on no side, and no word for a missing label."""
@@ -38,6 +43,12 @@ EMPTY = "(empty)"
 THUMB_NUMBERS = frozenset(["1", "0", "-1"])
 """Numbers that are thumbs where a field of ratings holds no others; among 1 to 5 stars, 1 is no thumb up."""
 
+_DECIMAL_COMMA = re.compile(r"[+-]?\d{1,3},\d{1,2}")
+_OUT_OF = re.compile(r"([+-]?\d+(?:[.,]\d+)?)\s*(?:/|out of|of|von|sur|de|su|van)\s*\d+(?:[.,]0+)?")
+_WITH_UNIT = re.compile(
+    r"([+-]?\d+(?:[.,]\d+)?)\s*(?:%|stars?|sterne?|étoiles?|estrellas?|stelle?|points?|punkte?|⭐|★)"
+)
+_STARS = re.compile("(?:(⭐|🌟|★)+)[☆✩]*")
 _COMPARISON = re.compile(r"\s*(>=|<=|==|=|>|<)\s*([+-]?\d+(?:\.\d+)?)\s*")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -49,7 +60,13 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
 }
 _EMOJI_VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
+_SKIN_TONES = re.compile(r"(?::?:skin-tone-\d|_tone\d|(?:_medium)?(?:_light|_dark)?_skin_tone)(?=:?$)")
+"""Skin tones as Slack and Discord write them behind the name of a reaction."""
 _SPACES = re.compile(r"(?<=\w)[\s-]+(?=\w)")
+
+
+class BadLabel(BadInput):
+    """A value that is no label; the rest of its row can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +100,21 @@ class Verdicts:
 
     Attributes:
         numbers: Whether the user said which numbers count; numbers on neither side are no labels then.
+        unrated: Spellings that the user named as no label.
         said: Number of values by spelling and what they were taken for, a label or `NEITHER`.
     """
 
     positive: Rule
     negative: Rule
     numbers: bool = False
+    unrated: Spellings | None = None
     said: Counter[tuple[str, str]] = field(default_factory=Counter, compare=False, repr=False)
 
     @classmethod
-    def of(cls, positive: str | None, negative: str | None) -> Verdicts:
-        """Parse `--positive` and `--negative`, with the usual spellings as default.
+    def of(cls, positive: str | None, negative: str | None, unrated: str | None = None) -> Verdicts:
+        """Parse `--positive`, `--negative` and `--unrated`, with the usual spellings as default.
+
+        `*` on one side stands for every other word.
 
         Raises:
             WrongUse: A comparison that can't be read, one without its opposite, or a spelling on both sides.
@@ -106,10 +127,11 @@ class Verdicts:
             raise WrongUse(what, remedy="add the other", option={missing: BOUNDS[missing]})
         words = f"{positive or ''},{negative or ''}".split(",")
         numbers = any(compared) or any(isinstance(_folded(word), float) for word in words)
-        return cls(*_apart(rules, (positive, negative)), numbers)
+        left = None if unrated is None else _spellings(unrated)
+        return cls(*_apart(rules, (positive, negative)), numbers, left)
 
     def label(self, value: object, name: str = "FIELD") -> Label:
-        """Return the label of a value; a list of ratings counts by its mean.
+        """Return the label of a value; a list of numbers counts by its mean, one of words by its majority.
 
         Raises:
             BadInput: The value isn't known, or isn't one that a label can have.
@@ -118,12 +140,16 @@ class Verdicts:
         if isinstance(value, dict) and value:
             what = f"the label is an object ({printable(', '.join(value), 60)})"
             inside = f"{name}.{printable(next(iter(value), 'x'), 40)}"
-            raise BadInput(what, remedy="name the field inside it", option={"label_field": inside})
+            raise BadLabel(what, remedy="name the field inside it", option={"label_field": inside})
+        if (several := _several_words(value)) is not None:
+            return self.majority(several, name)
         folded = _folded(value)
-        if folded in MISSING:
+        if folded in MISSING or (self.unrated and self.unrated.matches(folded)):
             self.said[show_value(value), Label.NONE] += 1
             return Label.NONE
         good, bad = self.positive.matches(folded), self.negative.matches(folded)
+        if not good and not bad and isinstance(folded, str):
+            good, bad = ANY_OTHER in _words_of(self.positive), ANY_OTHER in _words_of(self.negative)
         if good and bad:
             raise WrongUse(f"the label {value!r} matches positive and negative", remedy="draw the bounds apart")
         if good or bad:
@@ -134,6 +160,18 @@ class Verdicts:
             self.leave(value)
             return Label.NONE
         raise _unknown(value, self)
+
+    def majority(self, values: Sequence[object], name: str = "FIELD") -> Label:
+        """Return the label that most of several raters gave; none where as many gave the other.
+
+        Raises:
+            BadInput: As for `label`.
+        """
+        labels = [self.label(value, name) for value in values]
+        ups, downs = labels.count(Label.POSITIVE), labels.count(Label.NEGATIVE)
+        if ups == downs:
+            return Label.NONE
+        return Label.POSITIVE if ups > downs else Label.NEGATIVE
 
     @property
     def compared(self) -> bool:
@@ -152,6 +190,15 @@ def as_number(value: object) -> str:
     except BadInput:
         return ""
     return f"{folded:g}" if isinstance(folded, float) else ""
+
+
+def _several_words(value: object) -> list[object] | None:
+    """Return what several raters said in words; None for one value, and for numbers."""
+    if not isinstance(value, list) or not value:
+        return None
+    words = [one for one in value if not isinstance(one, list | dict) and not as_number(one)]
+    said = [one for one in words if _folded(one) not in MISSING]
+    return list(value) if said and len(words) == len(value) else None
 
 
 def rating_of(value: object) -> str:
@@ -184,8 +231,24 @@ def _rule(text: str | None, option: str, usual: str) -> Rule:
     return _spellings(text)
 
 
+ANY_OTHER = "*"
+"""Stands for every other word."""
+
+
 def _spellings(words: str) -> Spellings:
-    return Spellings(frozenset(_key(_folded(word)) for word in words.split(",")))
+    return Spellings(frozenset(_key(_folded(word)) for word in _split(words)))
+
+
+def _split(words: str) -> list[str]:
+    """Return the words between commas, as CSV has them; a text with a comma and a space is one, too."""
+    if '"' in words:
+        return next(csv.reader([words.replace("\n", " ")], skipinitialspace=True), [])
+    parts = words.split(",")
+    return [*parts, words] if ", " in words else parts
+
+
+def _words_of(rule: Rule) -> frozenset[str]:
+    return rule.words if isinstance(rule, Spellings) else frozenset()
 
 
 def _apart(rules: tuple[Rule, Rule], given: tuple[str | None, str | None]) -> tuple[Rule, Rule]:
@@ -197,7 +260,10 @@ def _apart(rules: tuple[Rule, Rule], given: tuple[str | None, str | None]) -> tu
         return Spellings(positive.words - negative.words), negative
     if given[1] is None:
         return positive, Spellings(negative.words - positive.words)
-    if both := positive.words & negative.words:
+    both = positive.words & negative.words
+    if both and all(text and ", " in text for text in given):  # values such as `Good, thanks` and `Bad, thanks`
+        return Spellings(positive.words - both), Spellings(negative.words - both)
+    if both:
         raise WrongUse(f"{min(both)!r} is in positive and negative", remedy="give each spelling one side")
     return rules
 
@@ -206,19 +272,37 @@ def _folded(value: object) -> str | float:
     """Normalize a value: a number if it reads as one, else a case-folded spelling."""
     if isinstance(value, list):
         return _mean(value)
-    if value is None or value == {}:
+    if value is None or value == {} or value != value:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
         return _finite(value)
     if not isinstance(value, str):
-        raise BadInput(f"the label is {type(value).__name__}", remedy="give one label a conversation")
+        raise BadLabel(f"the label is {type(value).__name__}", remedy="give one label a conversation")
     text = value.strip()
     if _NUMBER.fullmatch(text):
         return _finite(float(text))
     text = _EMOJI_VARIANTS.sub("", text).casefold()
-    return text if text in MISSING else _SPACES.sub("_", text)
+    if text in MISSING:
+        return text
+    if (number := _number_in(text)) is not None:
+        return number
+    if "tone" in text and (toneless := _SKIN_TONES.sub("", text)) != text:
+        return _folded(toneless)
+    return _SPACES.sub("_", text)
+
+
+def _number_in(text: str) -> float | None:
+    """Return the number of stars, of `4/5`, `80 %`, `4 stars` or `4,5`; None for words."""
+    if text[:1] in "⭐🌟★" and _STARS.fullmatch(text):
+        return float(sum(sign in "⭐🌟★" for sign in text))
+    if not text or not (text[0].isdigit() or text[0] in "+-"):
+        return None
+    if _DECIMAL_COMMA.fullmatch(text):
+        return float(text.replace(",", "."))
+    written = _OUT_OF.fullmatch(text) or _WITH_UNIT.fullmatch(text)
+    return float(written[1].replace(",", ".")) if written else None
 
 
 def _key(folded: str | float) -> str:
@@ -230,7 +314,7 @@ def _mean(ratings: list[object]) -> str | float:
     folded = [rating for rating in map(_folded, ratings) if rating not in MISSING]
     numbers = [rating for rating in folded if isinstance(rating, float)]
     if len(numbers) < len(folded):
-        raise BadInput("the label is a list, and not of numbers", remedy="give one label a conversation")
+        raise BadLabel("the label is a list, and not of numbers", remedy="give one label a conversation")
     return math.fsum(numbers) / len(numbers) if numbers else ""
 
 
@@ -240,17 +324,18 @@ def _finite(number: float) -> float:
     except OverflowError:
         value = math.inf
     if not math.isfinite(value):
-        raise BadInput(f"the label is {value}, no number", remedy="leave the field empty where there is no label")
+        raise BadLabel(f"the label is {value}, no number", remedy="leave the field empty where there is no label")
     return value
 
 
-def _unknown(value: object, verdicts: Verdicts) -> BadInput:
+def _unknown(value: object, verdicts: Verdicts) -> BadLabel:
     if verdicts.compared:
-        return BadInput(f"the label {value!r:.60} isn't a number", remedy="leave positive and negative to spellings")
+        return BadLabel(f"the label {value!r:.60} isn't a number", remedy="leave positive and negative to spellings")
     advice = f"for ratings: {spell(**BOUNDS)}"
     if not isinstance(_folded(value), float):
-        advice = f"others: {spell(positive='A,B', negative='C,D')}"
-    return BadInput(f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}")
+        word = show_value(value)
+        advice = f"others: {spell(positive='A,B', negative='C,D')}, and for no rating {spell(unrated=word)}"
+    return BadLabel(f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}")
 
 
 def _known(verdicts: Verdicts) -> str:
@@ -262,6 +347,8 @@ def _known(verdicts: Verdicts) -> str:
 
 MOST_TOLD = 8
 """Values that a note lists."""
+NPS = 10
+"""The highest of the numbers from 0 that say how likely somebody recommends: 9 and 10 are good, up to 6 bad."""
 SCALES = (1, 2, 3, 5, 7, 10, 100)
 """Usual highest ratings."""
 
@@ -291,6 +378,9 @@ def _remedy(field: str, said: Said, compared: bool) -> str:
     left = sorted(float(value) for value, meant in said if meant == NEITHER and as_number(value))
     if not left:
         return f"name the field inside: {spell(label_field=f'{field}.NAME')}"
+    zero_beside_minus_one = left == [0] and any(number == "-1" for number, meant in said if meant != NEITHER)
+    if zero_beside_minus_one:
+        return "if it is one, say so with positive and negative"
     if compared:
         return _on_either_side(positive=f">={left[0]:g}", negative=f"<={left[-1]:g}")
     low, high = bounds_of(sorted({float(value) for value, _ in said if as_number(value)}))
@@ -313,8 +403,15 @@ def _taken(said: Said) -> dict[str, list[str]]:
 
 
 def bounds_of(ratings: Sequence[float]) -> tuple[float, float]:
-    """Return up to where a rating is bad, and from where it is good: 2 and 4 of five stars, 4 and 7 of ten."""
+    """Return up to where a rating is bad, and from where it is good, on the scale that is seen.
+
+    That is 2 and 4 of five stars, 1 and 3 of 0 to 4, 4 and 7 of 1 to 10, 6 and 9 of 0 to 10.
+    """
     if ratings[0] < 0:
         return max(one for one in ratings if one < 0), min((one for one in ratings if one > 0), default=1)
+    if ratings[0] == 0 and ratings[-1] == NPS:
+        return 6, 9
+    if ratings[0] == 0 and ratings[-1] == 4:
+        return 1, 3
     top = next((scale for scale in SCALES if ratings[-1] <= scale), ratings[-1])
     return (0.4, 0.7) if top == 1 else (top * 4 // 10 or ratings[0], -(-top * 7 // 10))

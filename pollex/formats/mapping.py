@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.log_parts import is_time
-from pollex.formats.fields import ReadOptions, look_up
+from pollex.formats.conservation import LEFT_OUT as NO_TURN
+from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
-from pollex.formats.log_shapes.exports import has
-from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES
-from pollex.text import parse_json
+from pollex.formats.log_shapes.transcripts import said_by_name
+from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, UnknownRole, role_of
+from pollex.formats.paths import MISSING, find, opened, without
+from pollex.formats.tally import Skipped
+from pollex.text import count, printable
 
 OF_TURNS = {"role": "role", "text": "content"}
 USUAL = {
@@ -36,6 +39,11 @@ FIELDS = {
 }
 """Parts whose column an option of its own may name, too."""
 PARTS = ("conversation", "role", "text", "turn", "time", "messages", "user", "assistant", *list(FIELDS)[:-1], "prompt")
+
+MESSAGES = "messages"
+"""Where the list of turns stands in a row under the usual names."""
+NO_ROLE, ANY_OTHER = "none", "*"
+"""The role of rows that are no turns, and what stands for every other name."""
 
 MOST_COLUMNS = 100
 """Columns that an error may name."""
@@ -82,6 +90,8 @@ class Mapper:
     spoken: set[str] = field(default_factory=set)
     there: dict[str, None] = field(default_factory=dict)
     times: dict[bool, Any] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+    without_text: int = 0
 
     @classmethod
     def of(cls, options: ReadOptions) -> Mapper:
@@ -99,8 +109,8 @@ class Mapper:
         first = {_folded(said): (role, said) for role, said in usual}
         example = {"roles": pairs_as_typed(reversed(first.values()))}
         for role, spelling in options.roles:
-            if role not in ROLES.values():
-                known = "user, assistant, system or tool"
+            if role not in (*ROLES.values(), NO_ROLE):
+                known = "user, assistant, system, tool, or none for what is no turn"
                 raise WrongUse(f"no role is called {role!r:.40}", remedy=f"give {known}", option=example)
             if roles[_folded(spelling)] != role:
                 raise WrongUse(f"{spelling!r:.40} is given two roles", remedy="give it one", option=example)
@@ -109,55 +119,118 @@ class Mapper:
     def options(self, options: ReadOptions) -> ReadOptions:
         """Return options that name the mapped columns."""
         named: dict[str, Any] = {option: self.columns[part] for part, option in FIELDS.items() if part in self.columns}
+        if nested := self.columns.get("messages"):
+            inside = {name: value.replace(f"{nested}[].", f"{MESSAGES}[].", 1) for name, value in named.items()}
+            named = inside | {"messages_field": MESSAGES}
         if "conversation" in self.columns:
             named["id_field"] = USUAL["conversation"]
         return replace(options, **named) if named else options
 
-    def rows(self, rows: Iterable[LogRow | BadRow]) -> Iterator[LogRow | BadRow]:
-        """Yield rows under the usual names."""
+    def rows(self, rows: Iterable[LogRow | BadRow]) -> Iterator[LogRow | BadRow | Skipped]:
+        """Yield rows under the usual names; those that are no turns as what they are."""
         if not self.columns and not self.roles:
             yield from rows
             return
         for row in rows:
-            yield replace(row, fields=self.renamed(row.fields)) if isinstance(row, LogRow) else row
+            if isinstance(row, BadRow):
+                yield row
+                continue
+            fields = self.renamed(row.fields)
+            yield Skipped(row.source, row.line, NO_TURN) if fields is None else replace(row, fields=fields)
 
-    def renamed(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row under the usual names; a column in the way of one of these stays under another name."""
+    def renamed(self, fields: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return a row under the usual names; None where it is no turn.
+
+        A column in the way of a usual name stays under another name.
+        """
         if len(self.there) < MOST_COLUMNS:
             self.there |= dict.fromkeys(fields)
         nested = self.columns.get("messages")
-        found = self._moved(fields, (*(part for part in USUAL if not nested or part not in OF_TURNS), *FIELDS))
+        parts = [part for part in (*USUAL, *FIELDS) if not nested or part not in OF_TURNS]
+        found = self._moved(fields, parts)
         if "time" in self.seen and (said := found.get(USUAL["time"])) not in (None, ""):
             self.times.setdefault(is_time(said), said)
-        found = self._spoken(found)
-        lists = [nested] if nested in found else list(found) if self.roles else []
-        return found | {name: self._turns(found[name]) for name in lists if name}
+        if nested:
+            return self._with_messages(found, nested)
+        if "text" in self.columns and USUAL["text"] not in found and "role" in self.columns:
+            self.without_text += 1
+            return None
+        if (spoken := self._spoken(found)) is None:
+            return None
+        lists = list(spoken) if self.roles else []
+        return spoken | {name: self._turns(spoken[name]) for name in lists}
 
     def _moved(self, fields: Mapping[str, Any], parts: Iterable[str]) -> dict[str, Any]:
-        there = {part: name for part in parts if (name := self.columns.get(part)) and has(fields, name)}
+        values = {part: find(fields, name) for part in parts if (name := self.columns.get(part))}
+        there = {part: value for part, value in values.items() if value is not MISSING}
         self.seen |= there.keys()
-        moved = {USUAL[part]: look_up(fields, name) for part, name in there.items() if part in USUAL}
-        taken = {name for part, name in there.items() if part in USUAL}
-        rest = {f"{name} (column)" if name in moved else name: v for name, v in fields.items() if name not in taken}
-        return moved | rest
+        moved = {USUAL[part]: value for part, value in there.items() if part in USUAL}
+        rest: Mapping[str, Any] = fields
+        for part in there:
+            if part in USUAL:
+                rest = without(rest, self.columns[part])
+        return moved | {f"{name} (column)" if name in moved else name: value for name, value in rest.items()}
+
+    def _with_messages(self, fields: dict[str, Any], path: str) -> dict[str, Any]:
+        """Return a row whose list of turns has its usual name."""
+        value = find(fields, path)
+        if value is MISSING:
+            return fields
+        self.seen.add("messages")
+        rest = {f"{n} (column)" if n == MESSAGES else n: inner for n, inner in without(fields, path).items()}
+        return {MESSAGES: self._turns(value), **rest}
 
     def _turns(self, value: Any) -> Any:
-        if isinstance(value, str) and value.lstrip()[:1] == "[":
-            with suppress(ValueError):
-                value = parse_json(value)
-        if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+        listed = opened(value)
+        if isinstance(listed, Mapping) and "messages" in self.columns:
+            listed = list(listed.values())
+        if isinstance(listed, str) and "messages" in self.columns:
+            listed = said_by_name(listed, self.roles)
+        if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
             return value
-        return [self._spoken(self._moved(one, OF_TURNS) if "messages" in self.columns else one) for one in value]
+        if "messages" not in self.columns:
+            spoken = [self._spoken(one) for one in listed]
+            return [one for one in spoken if one is not None]
+        return list(self._mapped_turns(listed))
 
-    def _spoken(self, turn: Mapping[str, Any]) -> dict[str, Any]:
+    def _mapped_turns(self, listed: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        for message in listed:
+            moved = self._moved(message, OF_TURNS)
+            if "text" in self.columns and USUAL["text"] not in moved:
+                self.without_text += 1
+            elif (spoken := self._spoken(moved)) is not None:
+                yield spoken
+
+    def _spoken(self, turn: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return a turn with a role that is known; None where what is said of its role is that it is no turn."""
         names = [name for name in ROLE_NAMES if name in turn] if self.roles else []
-        return {**turn, **{name: self._role(turn[name]) for name in names}}
+        if not names and ANY_OTHER in self.roles and "role" in self.columns:
+            names = [USUAL["role"]]
+        said = {name: self._role(turn.get(name)) for name in names}
+        if NO_ROLE in said.values():
+            self.left_out[as_word(turn.get(names[0]))] += 1
+            return None
+        return {**turn, **said}
 
     def _role(self, said: Any) -> Any:
-        if not isinstance(said, str) or (role := self.roles.get(_folded(said))) is None:
+        word = as_word(said)
+        if isinstance(said, Mapping | list):
             return said
-        self.spoken.add(_folded(said))
-        return role
+        named = _folded(word) if _folded(word) in self.roles else ANY_OTHER
+        if named not in self.roles or (named == ANY_OTHER and _is_role(word)):
+            return said
+        self.spoken.add(named)
+        return self.roles[named]
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """Notes on what was no turn."""
+        if self.left_out:
+            names = ", ".join(f"{printable(said, 40)!r} ({n})" for said, n in self.left_out.most_common(5))
+            yield f"no turns, as you said: by {names}"
+        if self.without_text:
+            items = count(self.without_text, "row or item has", "rows or items have")
+            yield f"{items} no {self.columns['text']!r}, and {'is' if self.without_text == 1 else 'are'} no turn"
 
     def check(self, where: str, *, needed: bool = True) -> None:
         """Require that all that was mapped is there.
@@ -179,7 +252,8 @@ class Mapper:
         if self.times.keys() == {False}:
             remedy = "write times as 2026-12-31 14:00, or leave time out of"
             raise BadInput(f"{self.times[False]!r:.40} is no time", where=where, remedy=remedy, option="columns")
-        if needed and (silent := [name for name in self.roles if name not in self.spoken]):
+        silent = [name for name in self.roles if name not in self.spoken and name != ANY_OTHER]
+        if needed and silent:
             what = f"no turn is by {silent[0]!r:.40}"
             raise BadInput(what, where=where, remedy="check its spelling, or leave it out of", option="roles")
 
@@ -205,3 +279,18 @@ def _refuse_two(part: str, one: str, other: str, option: Mapping[str, object]) -
 
 def _folded(text: str) -> str:
     return text.strip().casefold()
+
+
+def as_word(said: object) -> str:
+    """Return a name of a role as it is typed: of true, false and numbers, too; empty for nothing."""
+    if said is None:
+        return ""
+    return str(said).lower() if isinstance(said, bool) else str(said)
+
+
+def _is_role(word: str) -> bool:
+    try:
+        role_of(word)
+    except (BadInput, UnknownRole):
+        return False
+    return True

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
@@ -15,19 +15,32 @@ from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.beside import likely_feedback
 from pollex.formats.assembly.joiner import Joiner
 from pollex.formats.assembly.labelled import Labeller
-from pollex.formats.assembly.log_parts import iso_time, moment
+from pollex.formats.assembly.log_parts import (
+    Addition,
+    LogPart,
+    Message,
+    ModelCall,
+    ToolScore,
+    WholeTalk,
+    Words,
+    iso_time,
+    moment,
+)
 from pollex.formats.assembly.thumbs import describe_unused
 from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
+from pollex.formats.conservation import BESIDE, LABELS, REPEATED, TURNS, Conservation
 from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picker, ReadOptions, RowFields
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import LogRow
+from pollex.formats.labels import BadLabel
 from pollex.formats.log_shapes.exports import WrongFile
 from pollex.formats.log_shapes.readers import Draft, NoShape, Reader, date_orders, read_field, reader_of, time_name
-from pollex.formats.log_shapes.tools import export_of, nearest_format, respell
+from pollex.formats.log_shapes.tools import Export, export_of, has_words, nearest_format, respell
 from pollex.formats.mapping import Mapper
 from pollex.formats.proposal import Strange
+from pollex.formats.structure import Structure
 from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
 from pollex.text import SURROGATES, count, writable
 
@@ -65,6 +78,7 @@ class ConversationRows:
     source: str
     line: int
     turns: list[TableTurn] = field(default_factory=list)
+    rows: int = 0
     bad: BadRow | None = None
 
     def add(self, draft: Draft, picked: RowFields, feedback: Feedback | None) -> None:
@@ -113,15 +127,17 @@ class Clock:
 class Assembler:
     """Makes the conversations of one file."""
 
-    def __init__(self, picker: Picker, options: ReadOptions, joiner: Joiner, strange: Strange) -> None:
-        self._joiner, self._strange = joiner, strange
+    def __init__(
+        self, picker: Picker, options: ReadOptions, joiner: Joiner, strange: Strange, conservation: Conservation
+    ) -> None:
+        self._joiner, self._strange, self._conservation = joiner, strange, conservation
         self._picker = picker
         self._options = options
         self._tables: dict[str, ConversationRows] = {}
         self._begun = False
         self._moments: dict[str, list[Placed]] = {}
 
-    def assemble(self, rows: Iterable[LogRow | BadRow]) -> Iterator[Placed | Skipped | BadRow]:
+    def assemble(self, rows: Iterable[LogRow | BadRow | Skipped]) -> Iterator[Placed | Skipped | BadRow]:
         """Yield conversations one by one; those of a flat table at the end.
 
         Raises:
@@ -130,7 +146,7 @@ class Assembler:
         for row in rows:
             if isinstance(row, LogRow):
                 self._joiner.note_page(row)
-            item = row if isinstance(row, BadRow) else self._read(row)
+            item = self._read(row) if isinstance(row, LogRow) else row
             if isinstance(item, BadRow):
                 self._joiner.unread.append(item)
             if isinstance(item, Placed) and (chat := _chat_of(item.conversation)):
@@ -142,7 +158,7 @@ class Assembler:
         clock = Clock(self._tables.values())
         for id_ in list(self._tables):
             table = self._tables.pop(id_)
-            yield table.bad or self._joined(table, clock)
+            yield from [replace(table.bad, rows=table.rows)] if table.bad else self._joined(table, clock)
         self._joiner.notes += clock.notes
 
     def _read(self, row: LogRow) -> Placed | Skipped | BadRow | None:
@@ -152,9 +168,10 @@ class Assembler:
                 self._joiner.account.general["messages"] += 1
                 return self._whole(row, read_field(row.fields, self._options.messages_field))
             if not self._options.columns and (export := export_of(row.fields)) is not None:
-                self._joiner.take(row, export.name, export.read(row.fields))
-                self._begun = True
-                return None
+                parts = list(export.read(row.fields))
+                if not _are_scores(parts) or not has_words(row.fields):
+                    self._take(row, export, parts)
+                    return None
             reader = self._reader(row)
             if reader is None:
                 return None
@@ -178,11 +195,20 @@ class Assembler:
             return reader_of(row.fields)
         except BadInput as error:
             if (fields := respell(row.fields)) is not None and (export := export_of(fields)) is not None:
-                self._joiner.take(row, export.name, export.read(fields))
+                self._take(row, export, list(export.read(fields)))
                 return None
             if near := nearest_format(row.fields):
                 raise BadInput(f"no known format: {near}", remedy="export it again with those") from None
             raise error from None
+
+    def _take(self, row: LogRow, export: Export, parts: Sequence[LogPart]) -> None:
+        """Have a row's parts joined with those of other rows, and count what they are."""
+        self._joiner.take(row, export.name, parts)
+        self._begun = True
+        outcome = _outcome_of(parts)
+        self._conservation.add(row.source, outcome)
+        if outcome == BESIDE:
+            self._joiner.account.tables[export.name] += 1
 
     def _put_aside(self, row: LogRow, reader: Reader) -> None:
         """Collect a row of a flat table; a bad row invalidates its whole conversation.
@@ -193,6 +219,7 @@ class Assembler:
         if id_ is None:
             raise NoShape("the turn has no conversation id", remedy="name the column that holds it", option="id_field")
         table = self._tables.get(id_) or self._tables.setdefault(id_, ConversationRows(row.source, row.line))
+        table.rows += 1
         try:
             draft = reader.read(row.fields)
             if draft:
@@ -211,13 +238,6 @@ class Assembler:
         conversation = self._joiner.with_signals(conversation, (row.source, row.line))
         return Placed(conversation, row.source, row.line, picked.number)
 
-    def _agreed(self, rows: Sequence[RowFields]) -> RowFields:
-        """Combine the fields of one conversation's rows; labels that differ are none where none is needed."""
-        if self._options.labels_needed or len({row.label for row in rows} - {Label.NONE}) < 2:
-            return _agreed(rows)
-        self._picker.leave_unread()
-        return _agreed([replace(row, label=Label.NONE, number="") for row in rows])
-
     def _picked(self, draft: Draft, id_names: tuple[str, ...] = ID_NAMES) -> RowFields:
         picked = self._picker.pick(draft.rest, id_names)
         if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
@@ -228,18 +248,92 @@ class Assembler:
         comment, tags = self._joiner.odd.written(picked.comment, picked.tags, (row.source, row.line))
         return Feedback(comment=comment, tags=tags, author=picked.judge) if comment or tags else None
 
-    def _joined(self, table: ConversationRows, clock: Clock) -> Placed | BadRow:
-        ordered = clock.in_order(table.turns)
+    def _joined(self, table: ConversationRows, clock: Clock) -> Iterator[Placed | BadRow]:
+        """Yield the conversation of a table; several where its thumbs or its raters part it."""
         first = LogRow(table.source, table.line, {})
         try:
             _require_places(table.turns)
-            picked = self._agreed([turn.picked for turn in ordered])
+            found = list(self._parted(clock.in_order(table.turns), first))
         except BadInput as error:
-            return _bad(first, error)
-        turns = tuple(row.turn for row in ordered)
-        one = _conversation(turns, picked, _placed([row.feedback for row in ordered]), self._options, first)
-        one = self._joiner.with_signals(one, (table.source, table.line))
-        return Placed(one, table.source, table.line, picked.number)
+            yield replace(_bad(first, error), rows=table.rows)
+            return
+        for number, placed in enumerate(found):
+            yield placed._replace(rows=0 if number else table.rows)
+
+    def _parted(self, ordered: Sequence[TableTurn], row: LogRow) -> Iterator[Placed]:
+        """Yield the conversations of some turns in their order.
+
+        Raises:
+            BadInput: The turns contradict each other.
+        """
+        if by_judge := turns_by_judge(ordered):
+            yield from self._of_raters(by_judge, row)
+            return
+        thumbed = self._thumbed(ordered)
+        if self._options.thumbs == "each" and 0 < len(thumbed) < len(ordered):
+            for place in thumbed:
+                cut = [turn._replace(picked=_unlabeled(turn.picked)) for turn in ordered[:place]]
+                yield self._made([*cut, ordered[place]], row, f"#{place}")
+            return
+        yield self._made(self._with_one_label(ordered, thumbed), row)
+
+    def _thumbed(self, turns: Sequence[TableTurn]) -> list[int]:
+        """Return the places of turns with a thumb; none where numbers in the label's field are no thumbs."""
+        labels = {turn.picked.label for turn in turns if not turn.picked.number} - {Label.NONE}
+        taken = self._picker.numbers
+        return [
+            place
+            for place, turn in enumerate(turns)
+            if turn.picked.label is not Label.NONE and (turn.picked.number in taken or not turn.picked.number or labels)
+        ]
+
+    def _with_one_label(self, turns: Sequence[TableTurn], thumbed: Sequence[int]) -> Sequence[TableTurn]:
+        """Return turns of which those with a thumb that doesn't count have none."""
+        labels = [turns[place].picked.label for place in thumbed]
+        if len(set(labels)) < 2:
+            return turns
+        if self._options.thumbs is None and not self._options.labels_needed:
+            self._picker.leave_unread()
+            return [turn._replace(picked=_unlabeled(turn.picked)) for turn in turns]
+        if self._options.thumbs is None:
+            raise _differing(labels)
+        worst = [place for place in thumbed if turns[place].picked.label is Label.NEGATIVE]
+        kept = worst[-1] if self._options.thumbs == "worst" else thumbed[-1]
+        return [
+            turn if place == kept else turn._replace(picked=_unlabeled(turn.picked)) for place, turn in enumerate(turns)
+        ]
+
+    def _of_raters(self, by_judge: Mapping[str, Sequence[TableTurn]], row: LogRow) -> Iterator[Placed]:
+        """Yield a conversation that several people rated: once with their majority, or once for each of them."""
+        judged = {judge: self._with_one_label(turns, self._thumbed(turns)) for judge, turns in by_judge.items()}
+        if self._options.judge_field:
+            for judge, turns in judged.items():
+                yield self._made(turns, row, f"#{judge}")
+            return
+        rated = {judge: _agreed([turn.picked for turn in turns]) for judge, turns in judged.items()}
+        label = self._picker.settle_raters([one.label for one in rated.values()])
+        number = next((one.number for one in rated.values() if one.label is label), "")
+        turns = next(iter(judged.values()))
+        beside = [turn.feedback for each in by_judge.values() for turn in each if turn.feedback]
+        chosen = replace(turns[0].picked, label=label, number=number, judge=None)
+        bare = [turn._replace(picked=replace(chosen, rest=turn.picked.rest), feedback=None) for turn in turns]
+        placed = self._made(bare, row)
+        said = tuple(dict.fromkeys(beside))
+        yield placed._replace(conversation=placed.conversation.model_copy(update={"feedback": said}))
+
+    def _made(self, ordered: Sequence[TableTurn], row: LogRow, behind: str = "") -> Placed:
+        """Return the conversation of turns with one label.
+
+        Args:
+            behind: What stands behind its id where it is one of several.
+        """
+        picked = _agreed([turn.picked for turn in ordered])
+        if behind:
+            picked = replace(picked, id=f"{picked.id}{behind}", group=picked.group or picked.id)
+        turns = tuple(turn.turn for turn in ordered)
+        said = _placed([turn.feedback for turn in ordered])
+        one = _conversation(turns, picked, said, self._options, row)
+        return Placed(self._joiner.with_signals(one, (row.source, row.line)), row.source, row.line, picked.number)
 
     def _joined_moments(self, moments: Sequence[Placed]) -> Iterator[Placed | BadRow]:
         """Yield a chat's latest moment in place of those that it begins with; other rows stay as they are."""
@@ -252,6 +346,7 @@ class Assembler:
             if place is None or thumbs == "each" or len(waiting[place].conversation.turns) == len(turns):
                 yield early
                 continue
+            self._conservation.add(early.source, REPEATED, early.rows)
             late = waiting[place]
             if early.conversation.label is not late.conversation.label and thumbs is None and not needed:
                 self._picker.leave_unread()
@@ -259,10 +354,43 @@ class Assembler:
             elif early.conversation.label is not late.conversation.label and thumbs is None:
                 remedy = "say which counts: last, worst, or each, which keeps both moments"
                 reason = f"{late.conversation.id!r:.60}: 2 thumbs that differ, at two moments of one chat"
-                yield BadRow(late.source, late.line, reason, remedy)
+                yield BadRow(late.source, late.line, reason, remedy, rows=0)
             elif thumbs == "worst" and early.conversation.label is Label.NEGATIVE:
                 worse = late.conversation.model_copy(update={"label": Label.NEGATIVE})
                 waiting[place] = late._replace(conversation=worse)
+
+
+def _are_scores(parts: Sequence[LogPart]) -> bool:
+    return bool(parts) and all(isinstance(part, ToolScore) for part in parts)
+
+
+def _outcome_of(parts: Sequence[LogPart]) -> str:
+    """Return what a row of an export becomes: turns, labels, or what stands beside conversations."""
+    if any(isinstance(part, ModelCall | Words | WholeTalk | Addition) for part in parts):
+        return TURNS
+    if any(isinstance(part, Message) and part.turns for part in parts):
+        return TURNS
+    return LABELS if any(isinstance(part, ToolScore) for part in parts) else BESIDE
+
+
+def _unlabeled(picked: RowFields) -> RowFields:
+    return picked if picked.label is Label.NONE else replace(picked, label=Label.NONE, number="")
+
+
+def turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
+    """Return the turns by whoever rated them, where all rated the same conversation; empty where they didn't."""
+    found: dict[str, list[TableTurn]] = {}
+    for turn in turns:
+        found.setdefault(turn.picked.judge or "", []).append(turn)
+    said = {tuple(turn.turn for turn in one) for one in found.values()}
+    return found if len(found) > 1 and len(said) == 1 and "" not in found else {}
+
+
+def _differing(labels: Sequence[Label]) -> BadInput:
+    ups = labels.count(Label.POSITIVE)
+    what = f"{count(len(labels), 'thumb', 'thumbs')} that differ: {ups} up, {len(labels) - ups} down"
+    remedy = "say which counts: last, worst, or each, which cuts after every thumbed answer"
+    return BadLabel(what, remedy=remedy, option={"thumbs": "last"})
 
 
 def _placed(said: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
@@ -289,21 +417,23 @@ def label_joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterat
     labeller = Labeller(options)
     for item in joiner.join():
         if isinstance(item, BadRow):
-            yield item
+            yield replace(item, rows=0)
             continue
         row = LogRow(*item.place, {})
         try:
             for turns, picked, feedback in labeller.label(item):
                 made = _conversation(turns, picked, feedback, options, row)
-                yield Placed(joiner.with_signals(made, item.place), *item.place)
+                yield Placed(joiner.with_signals(made, item.place), *item.place, rows=0)
         except BadInput as error:
-            yield _bad(row, BadInput(f"{item.id!r:.60}: {error.what}", remedy=error.advice))
+            reason = f"{item.id!r:.60}: {error.what}"
+            of_label = isinstance(error, BadLabel)
+            yield BadRow(row.source, row.line, reason, error.advice, rows=0, of_label=of_label)
     for id_, scores in joiner.votes.items():
         try:
             yield labeller.voted(id_, scores)
         except BadInput as error:
-            yield BadRow("", 0, f"{id_!r:.60}: {error.what}", error.advice)
-    yield from [Skipped("", 0)] * joiner.steps
+            yield BadRow("", 0, f"{id_!r:.60}: {error.what}", error.advice, rows=0)
+    yield from [Skipped("", 0, rows=0)] * joiner.steps
     joiner.notes += labeller.notes
     joiner.account.spellings.update(labeller.spellings)
     taken = [kind for kind in joiner.account.scores if kind.taken]
@@ -320,7 +450,7 @@ def _require_places(turns: Sequence[TableTurn]) -> None:
 
 def _bad(row: LogRow, error: BadInput) -> BadRow:
     reason = f"{error.where}: {error.what}" if error.where else error.what
-    return BadRow(row.source, row.line, reason, error.advice)
+    return BadRow(row.source, row.line, reason, error.advice, of_label=isinstance(error, BadLabel))
 
 
 def _conversation(
@@ -437,20 +567,26 @@ def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
 def _logs(sources: Iterable[Iterable[LogRow | BadRow]], options: ReadOptions, where: str) -> Logs:
     mapper, strange, asked = Mapper.of(options), Strange(), options
     options = mapper.options(options)
-    picker, tally, originals = Picker(options), LogTally(options), dict[tuple[str, str], dict[str, str]]()
+    conservation, structure = Conservation(), Structure()
+    picker, tally = Picker(options), LogTally(options, conservation=conservation)
+    originals = dict[tuple[str, str], dict[str, str]]()
     finders = finders_of(options.redact) if options.redact else None
     joiner = Joiner(options, tally.owner_of)
-    for item in _items(map(mapper.rows, sources), picker, options, joiner, strange):
+    counted = (mapper.rows(conservation.count_in(rows)) for rows in sources)
+    for item in _items(counted, picker, options, joiner, strange, conservation):
         if finders and isinstance(item, Placed):
             one, found = mask(item.conversation, finders)
             item = item._replace(conversation=one)
             originals |= {(one.id, one.text_hash): found} if found else {}
+        if isinstance(item, Placed):
+            structure.look_at(item.conversation)
         tally.add(item)
+    joiner.account.rows = conservation.check()
     joiner.account.spellings.update(picker.spellings)
-    tally.settle(picker.numbers)
+    tally.settle(picker.numbers, picker.settle_raters)
     taken = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
     unused = describe_unused(joiner.unused) if options.labels_needed and not taken else []
-    told = [*picker.notes, *unused, *joiner.notes, *joiner.odd.notes]
+    told = [*picker.notes, *mapper.notes, *unused, *joiner.notes, *joiner.odd.notes, *structure.notes]
     logs = tally.logs(told)
     logs = replace(logs, label_field=picker.label_field, account=joiner.account, originals=originals)
     mapper.check(where, needed=options.labels_needed)
@@ -485,9 +621,14 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
 
 
 def _items(
-    sources: Iterable[Iterable[LogRow | BadRow]], picker: Picker, options: ReadOptions, joiner: Joiner, strange: Strange
+    sources: Iterable[Iterable[LogRow | BadRow | Skipped]],
+    picker: Picker,
+    options: ReadOptions,
+    joiner: Joiner,
+    strange: Strange,
+    conservation: Conservation,
 ) -> Iterator[Placed | Skipped | Voted | BadRow]:
     for rows in sources:
-        yield from Assembler(picker, options, joiner, strange).assemble(rows)
+        yield from Assembler(picker, options, joiner, strange, conservation).assemble(rows)
     if joiner.account.formats:
         yield from label_joined(joiner, picker, options)

@@ -5,7 +5,7 @@ import json
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, overload
 
@@ -13,6 +13,7 @@ from pollex.conversations.conversation import Conversation, Feedback, Flag, Labe
 from pollex.conversations.logs import BadRow, Logs, as_list
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import ToolScore
+from pollex.formats.conservation import BAD, LEFT_OUT, OVERRULED, REPEATED, TURNS, Conservation
 from pollex.formats.fields import ReadOptions
 from pollex.text import count
 
@@ -100,12 +101,14 @@ class Placed(NamedTuple):
 
     Attributes:
         number: The rating that its label was read from, which `LogTally.settle` keeps or not; empty for other labels.
+        rows: How many rows it was made of; 0 where they were counted as parts of an export.
     """
 
     conversation: Conversation
     source: str
     line: int
     number: str = ""
+    rows: int = 1
 
 
 class Skipped(NamedTuple):
@@ -113,6 +116,8 @@ class Skipped(NamedTuple):
 
     source: str
     line: int
+    outcome: str = LEFT_OUT
+    rows: int = 1
 
 
 class Voted(NamedTuple):
@@ -145,7 +150,10 @@ class Recorded:
 class LogTally:
     """Takes what is read, one by one, finds duplicates and counts."""
 
-    def __init__(self, options: ReadOptions, memory: int | None = None) -> None:
+    def __init__(
+        self, options: ReadOptions, memory: int | None = None, conservation: Conservation | None = None
+    ) -> None:
+        self._conservation = conservation or Conservation()
         self._on_duplicate = options.on_duplicate
         self._labels_needed = options.labels_needed
         self._shelf = SpilledList() if memory is None else SpilledList(memory)
@@ -154,6 +162,8 @@ class LogTally:
         self._clashes: list[str] = []
         self._by_number: list[tuple[Recorded, Placed]] = []
         self._counts: Counter[str] = Counter()
+        self._rated: dict[str, dict[str, Label]] = {}
+        self._each_judge = options.judge_field is not None
         self._messages: dict[str, str] | None = None
 
     def add(self, item: Placed | Skipped | Voted | BadRow) -> None:
@@ -162,13 +172,19 @@ class LogTally:
             self._label(item)
         elif isinstance(item, BadRow):
             self._bad_rows.append(item)
+            self._conservation.add(item.source, BAD, item.rows)
         elif isinstance(item, Skipped):
-            self._counts["skipped"] += 1
+            self._counts["skipped"] += item.rows == 0
+            self._conservation.add(item.source, item.outcome, item.rows)
         elif (known := self._entries.get(item.conversation.id)) is None:
             self._entries[item.conversation.id] = _entry(len(self._shelf), item)
             self._shelf.append(item.conversation)
+            self._conservation.add(item.source, TURNS, item.rows)
         else:
+            before = self._counts["overruled"]
             self._meet(known, item)
+            outcome = OVERRULED if self._counts["overruled"] > before else REPEATED
+            self._conservation.add(item.source, outcome, item.rows)
 
     def owner_of(self, score: ToolScore) -> str | None:
         """Return the conversation that a score names by its id, or by a message's; None if there is none."""
@@ -191,12 +207,16 @@ class LogTally:
         self._entries[id_] = _entry(entry.index, Placed(conversation, source, int(line)))
         self._shelf.replace(entry.index, conversation)
 
-    def settle(self, numbers: frozenset[str]) -> None:
+    def settle(self, numbers: frozenset[str], majority: Callable[[Sequence[Label]], Label]) -> None:
         """Take the label from every conversation that has it from a rating which is no thumb.
 
         Args:
             numbers: The ratings that are thumbs.
+            majority: The label of a conversation that several people rated.
         """
+        for id_, rated in self._rated.items():
+            label, entry = majority(list(rated.values())), self._entries[id_]
+            self._replace(id_, entry, self._shelf[entry.index].model_copy(update={"label": label}))
         for known, item in self._by_number:
             if {known.number, item.number} - {""} <= numbers:
                 self._meet_another(known, item)
@@ -241,6 +261,8 @@ class LogTally:
         entry = _entry(known.index, item)
         if entry.digest == known.digest:
             self._counts["duplicates"] += 1
+        elif self._is_another_raters(known, item):
+            self._rate(known, item)
         elif not self._labels_needed and self._differ_in_label(known, item):
             self._counts["duplicates"] += 1
             one = item.conversation.model_copy(update={"label": Label.NONE})
@@ -249,6 +271,26 @@ class LogTally:
             self._by_number.append((known, item))
         else:
             self._meet_another(known, item)
+
+    def _is_another_raters(self, known: Recorded, item: Placed) -> bool:
+        """Return whether somebody else rated the conversation that is known."""
+        before, one = self._shelf[known.index], item.conversation
+        judges = {before.judge, one.judge, *self._rated.get(one.id, ())}
+        return before.turns == one.turns and None not in judges - {before.judge} and bool(before.judge or self._rated)
+
+    def _rate(self, known: Recorded, item: Placed) -> None:
+        """Keep another rater's label: for the majority, or with judges wanted as a conversation of its own."""
+        one, before = item.conversation, self._shelf[known.index]
+        if self._each_judge:
+            own = one.model_copy(update={"id": f"{one.id}#{one.judge}", "group": one.group or one.id})
+            if own.id not in self._entries:
+                self._entries[own.id] = _entry(len(self._shelf), item._replace(conversation=own))
+                self._shelf.append(own)
+            return
+        first = {str(before.judge): before.label} if one.id not in self._rated else {}
+        self._rated.setdefault(one.id, first)[str(one.judge)] = one.label
+        both = dict.fromkeys((*before.feedback, *one.feedback))
+        self._replace(one.id, known, before.model_copy(update={"judge": None, "feedback": tuple(both)}))
 
     def _differ_in_label(self, known: Recorded, item: Placed) -> bool:
         unrated = [
@@ -298,7 +340,7 @@ def _keys(conversation: Conversation) -> Iterator[str]:
 
 
 def _entry(index: int, item: Placed) -> Recorded:
-    conversation, source, line, number = item
+    conversation, source, line, number = item[:4]
     content = [conversation.id, conversation.text_hash, conversation.label, conversation.judge, conversation.group]
     digest = hashlib.sha256(json.dumps(content).encode("ascii")).digest()
     return Recorded(index, digest, conversation.label, conversation.flags, f"{source}:{line}", number)

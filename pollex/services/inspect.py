@@ -13,6 +13,7 @@ from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label, messages_of
 from pollex.conversations.logs import Account, Logs
+from pollex.formats.conservation import BAD, BESIDE, LABELS, LEFT_OUT, OVERRULED, REPEATED, TURNS
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import NEITHER
 from pollex.formats.log_shapes.readers import times_of
@@ -139,6 +140,7 @@ class Inspection(Shown):
             "group": self.group and {"field": self.group[0], "values": self.group[1]},
             "duplicates": {"identical": self.logs.duplicates, "same_text": self.same_text},
             "bad_rows": encode(self.logs.bad_rows),
+            "rows": {source: dict(became) for source, became in account.rows.items()},
             "notes": list(self.logs.notes),
             "examples": [{"id": c.id, "label": c.label.value, "messages": messages_of(c)} for c in self.examples],
         }
@@ -273,6 +275,31 @@ def _left_out(found: Inspection) -> Iterator[str]:
         f"{count(len(logs.bad_rows), 'bad row')}" if logs.bad_rows else "",
     ]
     yield f"Left out: {'; '.join(filter(None, said)) or 'nothing'}."
+    yield from _rows(found.account)
+
+
+ROW_OUTCOMES = {
+    TURNS: "with words",
+    LABELS: "with thumbs or scores alone",
+    BESIDE: "of tables beside",
+    REPEATED: "again with what another one says",
+    OVERRULED: "in whose place another one of the id counts",
+    BAD: "bad",
+    LEFT_OUT: "left out as you said",
+}
+"""What is said of rows, by what became of them."""
+
+
+def _rows(account: Account) -> Iterator[str]:
+    """Yield what became of all rows, for each of the first files where there are several."""
+    for source, became in list(account.rows.items())[:MOST]:
+        told = [f"{became[outcome]} {said}" for outcome, said in ROW_OUTCOMES.items() if became.get(outcome)]
+        name = f"Rows of {source}" if len(account.rows) > 1 else "Rows"
+        yield f"{name}: {sum(became.values())} = {' + '.join(told) or 'none'}."
+    if (rest := len(account.rows) - MOST) > 0:
+        yield f"  and those of {count(rest, 'more file')}, all accounted for"
+    if account.tables:
+        yield f"  tables beside: {_listed(account.tables)}"
 
 
 def _listed(named: Mapping[str, int]) -> str:

@@ -28,7 +28,7 @@ class Labeller:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._verdicts = Verdicts.of(options.positive, options.negative)
+        self._verdicts = Verdicts.of(options.positive, options.negative, options.unrated)
         self.spellings = self._verdicts.said
         self._counts: Counter[str] = Counter()
         self.found: set[str] = set()

@@ -14,7 +14,8 @@ from pollex.formats.assembly.log_parts import Facts, LeftOut, LogPart, Message, 
 from pollex.formats.labels import as_number
 from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, get, has, objects, required, text, truth, unwrap
 from pollex.formats.log_shapes.payloads import parse
-from pollex.formats.log_shapes.turns import marks_of_files, turns_in
+from pollex.formats.log_shapes.readers import READERS
+from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, marks_of_files, turns_in
 
 NEAR = 0.6
 """The share of a format's keys from which on a row that lacks the others is said to look like it."""
@@ -36,6 +37,11 @@ class Export:
     read_by: str = ""
     tables: tuple[tuple[Callable[[Table, Fields], Iterable[LogPart]], Table], ...] = ()
     refuse: tuple[str, ...] = ()
+
+    @property
+    def wordless(self) -> bool:
+        """Whether its rows have thumbs or facts alone, and no words."""
+        return not self.read_by and not self.refuse and all(make in (_thumb, _facts) for make, _ in self.tables)
 
     def recognises(self, fields: Fields) -> bool:
         """Return whether a row has the keys of this format."""
@@ -186,9 +192,36 @@ BY_NAME = {export.name: export for export in EXPORTS}
 
 
 def export_of(fields: Fields) -> Export | None:
-    """Return the most specific format whose keys a row has; None if there is none."""
+    """Return the most specific format whose keys a row has; None if there is none.
+
+    A row that has words is never one of thumbs or facts alone, whatever keys stand beside the words.
+    """
     fitting = [export for export in _possible(frozenset(fields)) if export.recognises(fields)]
+    if fitting and all(export.wordless for export in fitting) and has_words(fields):
+        fitting = [export for export in fitting if not export.wordless]
     return max(fitting, key=lambda export: export.weight(fields), default=None)
+
+
+LISTS = ("messages", "ShareGPT", "Gemini")
+"""Readers that recognise any list, also one of ids."""
+
+
+def has_words(fields: Fields) -> bool:
+    """Return whether a row has what somebody said: a turn, an exchange, or a list of messages under any name."""
+    if any(reader.recognises(fields) for reader in READERS if reader.name not in LISTS):
+        return True
+    return any(_are_messages(value) for value in fields.values())
+
+
+def _are_messages(value: object) -> bool:
+    if not isinstance(value, list | str):
+        return False
+    messages = objects(value) if isinstance(value, list) or value.lstrip()[:1] == "[" else []
+    return bool(messages) and all(_is_message(message) for message in messages[:3])
+
+
+def _is_message(message: Mapping[str, Any]) -> bool:
+    return any(name in message for name in ROLE_NAMES) and any(name in message for name in TEXT_NAMES)
 
 
 @lru_cache(maxsize=256)

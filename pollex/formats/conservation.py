@@ -1,0 +1,68 @@
+"""What became of each row of a file: none vanishes without a word."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from pollex.conversations.logs import BadRow
+from pollex.errors import PollexError
+from pollex.formats.json_rows import LogRow
+from pollex.text import count
+
+Row = TypeVar("Row", LogRow, BadRow, LogRow | BadRow)
+
+TURNS = "turns"
+"""Rows with what somebody said: turns, exchanges, or whole conversations."""
+LABELS = "labels"
+"""Rows with thumbs, scores or comments alone."""
+BESIDE = "beside"
+"""Rows that say something about conversations, or are steps without words."""
+REPEATED = "repeated"
+"""Rows that say again what another one says, or an earlier moment of it."""
+OVERRULED = "overruled"
+"""Rows in whose place another one of the same id counts."""
+BAD = "bad"
+"""Rows from which nothing could be read; each has its line and reason."""
+LEFT_OUT = "left out"
+"""Rows that the user said are no turns."""
+OUTCOMES = (TURNS, LABELS, BESIDE, REPEATED, OVERRULED, BAD, LEFT_OUT)
+
+
+class Conservation:
+    """Counts the rows of each file where they come in, and where something has become of them."""
+
+    def __init__(self) -> None:
+        self._read: Counter[str] = Counter()
+        self._became: dict[str, Counter[str]] = {}
+
+    def count_in(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield rows, and count them by file."""
+        source, number = "", 0
+        try:
+            for row in rows:
+                if row.source != source:
+                    self._read[source] += number
+                    source, number = row.source, 0
+                number += 1
+                yield row
+        finally:
+            self._read[source] += number
+
+    def add(self, source: str, outcome: str, rows: int = 1) -> None:
+        """Count rows that have become something."""
+        if rows:
+            self._became.setdefault(source, Counter())[outcome] += rows
+
+    def check(self) -> Mapping[str, Mapping[str, int]]:
+        """Return what became of the rows of each file.
+
+        Raises:
+            PollexError: More or fewer rows have become something than were read, which is a fault of ours.
+        """
+        for source in self._read.keys() | self._became.keys():
+            lost = self._read[source] - self._became.get(source, Counter()).total()
+            if lost:
+                rows = count(abs(lost), "row was", "rows were")
+                what = f"{rows} {'lost' if lost > 0 else 'read twice'} in reading"
+                raise PollexError(what, where=source, remedy="report it, with some rows of this kind")
+        return {source: dict(self._became.get(source, {})) for source in self._read if source}

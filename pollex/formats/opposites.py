@@ -1,0 +1,107 @@
+"""Two columns that are one label: `thumbs_up` and `thumbs_down`, counts or yes and no."""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from pollex.conversations.conversation import Label
+from pollex.formats.labels import MISSING
+
+_OPPOSITES = """
+    up:down good:bad like:dislike liked:disliked likes:dislikes positive:negative pos:neg
+    upvote:downvote upvotes:downvotes upvoted:downvoted thumbsup:thumbsdown thumbup:thumbdown
+    helpful:unhelpful helpful:not_helpful useful:useless useful:not_useful happy:unhappy
+    satisfied:dissatisfied satisfied:unsatisfied satisfied:not_satisfied sat:dsat
+    gut:schlecht hoch:runter hilfreich:nicht_hilfreich positiv:negativ bueno:malo bien:mal
+    bon:mauvais utile:inutile buono:cattivo goed:slecht 赞同:反对 赞:踩 点赞:点踩
+"""
+OPPOSITES = {
+    up: [pair.partition(":")[2] for pair in _OPPOSITES.split() if pair.startswith(f"{up}:")]
+    for up in dict.fromkeys(pair.partition(":")[0] for pair in _OPPOSITES.split())
+}
+"""Words for a thumb up in names of columns, with their opposites."""
+
+_NO = frozenset(("0", "0.0", "false", "no", "f", "n"))
+_YES = frozenset(("1", "1.0", "true", "yes", "t", "y", "x"))
+
+
+class Opposites(NamedTuple):
+    """The names of the two columns."""
+
+    up: str
+    down: str
+
+    def __str__(self) -> str:
+        return f"{self.up!r} and {self.down!r}"
+
+
+def opposites_in(fields: Mapping[str, Any]) -> Opposites | None:
+    """Return the two columns of a row that are one label; None where there aren't two, or several."""
+    pair = _pair_of(frozenset(fields))
+    if pair is None or not all(_may_count(fields[name]) for name in pair):
+        return None
+    return pair
+
+
+@lru_cache(maxsize=1024)
+def _pair_of(names: frozenset[str]) -> Opposites | None:
+    spelled = {_spelled(name): name for name in names}
+    pairs = [
+        Opposites(name, spelled[other])
+        for words, name in spelled.items()
+        for other in _turned_round(words)
+        if other in spelled
+    ]
+    return pairs[0] if len(pairs) == 1 else None
+
+
+def _spelled(name: str) -> str:
+    """Return a name as words with `_` between them and around them."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    words = re.sub(r"[\s_.-]+", "_", apart).casefold().strip("_")
+    return f"_{words}_"
+
+
+def _turned_round(words: str) -> Iterable[str]:
+    """Return the names that say the opposite of one that says something good."""
+    for up, downs in OPPOSITES.items():
+        if up.isascii() and f"_{up}_" in words:
+            yield from (words.replace(f"_{up}_", f"_{down}_", 1) for down in downs)
+        elif not up.isascii() and up in words:
+            yield from (words.replace(up, down, 1) for down in downs)
+
+
+def _may_count(value: object) -> bool:
+    """Return whether a value is a count, a yes or a no, or what somebody wrote with such a thumb."""
+    if isinstance(value, float):
+        return value.is_integer()
+    if isinstance(value, str):
+        return not re.fullmatch(r"\s*[+-]?\d*[.,]\d*[1-9]\d*\s*", value)
+    return value is None or isinstance(value, bool | int)
+
+
+def happened(value: object) -> bool:
+    """Return whether a count or a yes says that a thumb was given."""
+    if isinstance(value, str):
+        said = value.strip().casefold()
+        return said not in MISSING and said not in _NO
+    return bool(value) and value == value and (not isinstance(value, int | float) or value > 0)
+
+
+def words_with(value: object) -> str:
+    """Return what somebody wrote in place of a yes; empty for counts."""
+    if not isinstance(value, str) or not happened(value):
+        return ""
+    said = value.strip()
+    return "" if said.casefold() in _YES or said.replace(".", "").isdigit() else said
+
+
+def label_of_both(pair: Opposites, fields: Mapping[str, Any]) -> tuple[Label, bool]:
+    """Return the label of a row's two columns, and whether they contradict each other."""
+    up, down = (happened(fields.get(name)) for name in pair)
+    if up and down:
+        return Label.NONE, True
+    if up:
+        return Label.POSITIVE, False
+    return (Label.NEGATIVE if down else Label.NONE), False

@@ -1,0 +1,81 @@
+"""Values inside a row by the path to them: `from.role`, `responses[].value`, JSON text opened on the way.
+
+A name that a row has as it stands goes before a path. In a path, `[]` or `*` stands for every item of a
+list, and a number for one of them.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.text import parse_json
+
+MISSING: Any = object()
+"""What a path leads to that a row doesn't have."""
+EVERY = ("[]", "*")
+
+
+def find(fields: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a path, a list of all where it names every item; `MISSING` if there is none."""
+    own = fields.get(path, MISSING)
+    if own is not None and own is not MISSING or ("." not in path and "[" not in path and "*" not in path):
+        return own
+    steps = steps_of(path)
+    found = list(_values(fields, steps))
+    if any(step in EVERY for step in steps):
+        return found or own
+    return found[0] if found else own
+
+
+def look_up(fields: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a path; None if missing."""
+    value = find(fields, path)
+    return None if value is MISSING else value
+
+
+def steps_of(path: str) -> list[str]:
+    """Return the names, numbers and `[]` of a path."""
+    return [step for step in path.replace("[]", ".[]").split(".") if step]
+
+
+def opened(value: Any) -> Any:
+    """Return what JSON text of an object or a list says; anything else as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return parse_json(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _values(value: Any, steps: list[str]) -> Iterator[Any]:
+    if not steps:
+        yield value
+        return
+    step, rest = steps[0], steps[1:]
+    inner = opened(value)
+    if step in EVERY:
+        items = inner if isinstance(inner, list) else inner.values() if isinstance(inner, Mapping) else ()
+        for item in items:
+            yield from _values(item, rest)
+    elif isinstance(inner, Mapping):
+        # A name may have dots itself: the longest one that is there goes first.
+        for end in range(len(steps), 0, -1):
+            name = ".".join(steps[:end])
+            if inner.get(name) is not None:
+                yield from _values(inner[name], steps[end:])
+                return
+        if step in inner and not rest:
+            yield None
+    elif isinstance(inner, list) and step.isdigit() and int(step) < len(inner):
+        yield from _values(inner[int(step)], rest)
+
+
+def without(fields: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return a row without what a path leads to; the objects around it are copied, not changed."""
+    if path in fields:
+        return {name: value for name, value in fields.items() if name != path}
+    name, _, rest = path.partition(".")
+    inner = opened(fields.get(name))
+    if rest and isinstance(inner, Mapping):
+        return {**fields, name: without(inner, rest)}
+    return dict(fields)
