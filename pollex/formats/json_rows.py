@@ -17,7 +17,8 @@ from pollex.errors import BadInput
 from pollex.formats.bounds import TooLong
 from pollex.formats.log_shapes.readers import READERS
 from pollex.formats.log_shapes.tools import export_of
-from pollex.formats.log_shapes.turns import ROLE_NAMES, is_item
+from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, is_item
+from pollex.formats.names import is_called
 from pollex.text import parse_json
 
 ENVELOPES = (
@@ -29,7 +30,8 @@ _PAGE = """
     object has_more first_id last_id meta next_cursor next_page_token limit page size total next count type sortableby
     export_info pages total_count next_page previous_page prev_page links page_info nextcursor nextpagetoken pageinfo
     per_page total_pages previous after_cursor before_cursor after_url before_url end_of_stream end_time facets cursor
-    has_next has_next_page hasmore hasnextpage offset
+    has_next has_next_page hasmore hasnextpage offset ok response_metadata
+    @odata.context @odata.count @odata.nextlink code status success
 """
 PAGE_NAMES = frozenset(_PAGE.split())
 """What stands beside the list in an answer of an interface, in lower case."""
@@ -170,9 +172,23 @@ def _unwrapped(value: Mapping[str, Any], inner: Mapping[str, Any], name: str) ->
 def _are_messages(items: list[Any]) -> bool:
     if not items or not all(isinstance(item, dict) and _is_message(item) for item in items):
         return False
+    if any(_names_talks(items, name) for name in items[0]):
+        return False
     ids = [str(item["id"]) for item in items if item.get("id") is not None]
     spoken = [item for item in items if "role" in item]
     return bool(spoken) and len(set(ids)) == len(ids)
+
+
+def _names_talks(items: list[dict[str, Any]], name: str) -> bool:
+    """Return whether a field names the conversation of each message, by its name or by blocks that users begin."""
+    values = [item.get(name) for item in items]
+    if name in (*ROLE_NAMES, *TEXT_NAMES) or not all(isinstance(value, str | int) for value in values):
+        return False
+    if is_called(name, "conversation") and not is_called(name, "time"):
+        return True
+    starts = [n for n, value in enumerate(values) if n == 0 or value != values[n - 1]]
+    begun_by_users = all(str(items[n].get("role")) in ("user", "human") for n in starts)
+    return 1 < len(starts) == len(set(values)) < len(items) / 1.5 and begun_by_users
 
 
 def _is_message(item: dict[str, Any]) -> bool:

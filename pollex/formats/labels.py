@@ -334,7 +334,8 @@ def _unknown(value: object, verdicts: Verdicts) -> BadLabel:
     advice = f"for ratings: {spell(**BOUNDS)}"
     if not isinstance(_folded(value), float):
         word = show_value(value)
-        advice = f"others: {spell(positive='A,B', negative='C,D')}, and for no rating {spell(unrated=word)}"
+        sides = spell(positive="A,B", negative="C,D")
+        advice = f"others: {sides}, and for no rating {spell(unrated=word)}; `*` is any other"
     return BadLabel(f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}")
 
 

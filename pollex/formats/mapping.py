@@ -13,9 +13,9 @@ from pollex.formats.assembly.log_parts import is_time
 from pollex.formats.conservation import LEFT_OUT as NO_TURN
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
-from pollex.formats.log_shapes.transcripts import said_by_name
+from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, UnknownRole, role_of
-from pollex.formats.paths import MISSING, find, opened, without
+from pollex.formats.paths import MISSING, content_in, find, opened, without
 from pollex.formats.tally import Skipped
 from pollex.text import count, printable
 
@@ -165,6 +165,8 @@ class Mapper:
         there = {part: value for part, value in values.items() if value is not MISSING}
         self.seen |= there.keys()
         moved = {USUAL[part]: value for part, value in there.items() if part in USUAL}
+        if isinstance(content := moved.get(USUAL["text"]), Mapping):
+            moved[USUAL["text"]] = content_in(content)
         rest: Mapping[str, Any] = fields
         for part in there:
             if part in USUAL:
@@ -184,8 +186,8 @@ class Mapper:
         listed = opened(value)
         if isinstance(listed, Mapping) and "messages" in self.columns:
             listed = list(listed.values())
-        if isinstance(listed, str) and "messages" in self.columns:
-            listed = said_by_name(listed, self.roles)
+        if isinstance(listed, str) and is_transcript(listed):
+            listed = messages_in(listed)
         if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
             return value
         if "messages" not in self.columns:
@@ -266,7 +268,8 @@ def _once(given: Pairs) -> dict[str, str]:
         without = {"columns": pairs_as_typed(pair for pair in given if pair != (part, name))}
         if columns.setdefault(part, name) != name:
             _refuse_two(part, columns[part], name, without)
-        if other := next((each for each, one in columns.items() if one == name and each != part), None):
+        apart = {part, "messages"} if part in OF_TURNS else {part, *(OF_TURNS if part == "messages" else ())}
+        if other := next((each for each, one in columns.items() if one == name and each not in apart), None):
             what = f"the column {name!r:.60} is given as {other} and as {part}"
             raise WrongUse(what, remedy="give it one part", option=without)
     return columns

@@ -17,7 +17,7 @@ EVERY = ("[]", "*")
 def find(fields: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path, a list of all where it names every item; `MISSING` if there is none."""
     own = fields.get(path, MISSING)
-    if own is not None and own is not MISSING or ("." not in path and "[" not in path and "*" not in path):
+    if (own is not None and own is not MISSING) or ("." not in path and "[" not in path and "*" not in path):
         return own
     steps = steps_of(path)
     found = list(_values(fields, steps))
@@ -79,3 +79,11 @@ def without(fields: Mapping[str, Any], path: str) -> dict[str, Any]:
     if rest and isinstance(inner, Mapping):
         return {**fields, name: without(inner, rest)}
     return dict(fields)
+
+
+def content_in(value: Any) -> Any:
+    """Return the text or the parts of a message's content that is an object around them."""
+    inner = opened(value)
+    if not isinstance(inner, Mapping):
+        return inner
+    return next((content_in(inner[name]) for name in ("parts", "content", "text") if name in inner), inner)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 from pollex.conversations.conversation import Conversation, Feedback, Flag, Label, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
 from pollex.conversations.redaction import finders_of, mask
-from pollex.errors import BadInput, WrongUse
+from pollex.errors import BadInput, NotText, PollexError, WrongUse
 from pollex.formats.assembly.beside import likely_feedback
 from pollex.formats.assembly.joiner import Joiner
 from pollex.formats.assembly.labelled import Labeller
@@ -31,15 +31,27 @@ from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
 from pollex.formats.conservation import BESIDE, LABELS, REPEATED, TURNS, Conservation
 from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picker, ReadOptions, RowFields
-from pollex.formats.files import find_files, rows_of
+from pollex.formats.files import STDIN, find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import BadLabel
-from pollex.formats.log_shapes.exports import WrongFile
-from pollex.formats.log_shapes.readers import Draft, NoShape, Reader, date_orders, read_field, reader_of, time_name
+from pollex.formats.log_shapes.choices import without_left
+from pollex.formats.log_shapes.exports import WrongFile, objects
+from pollex.formats.log_shapes.readers import (
+    NAMES,
+    Draft,
+    NoShape,
+    Reader,
+    date_orders,
+    read_field,
+    reader_of,
+    time_name,
+)
 from pollex.formats.log_shapes.tools import Export, export_of, has_words, nearest_format, respell
+from pollex.formats.log_shapes.turns import turns_in
 from pollex.formats.mapping import Mapper
-from pollex.formats.proposal import Strange
+from pollex.formats.paths import look_up, opened
+from pollex.formats.proposal import Strange, Unmapped, first_rows, unmapped
 from pollex.formats.structure import Structure
 from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
 from pollex.text import SURROGATES, count, writable
@@ -48,6 +60,9 @@ T = TypeVar("T")
 
 MOST_TURNS = 4
 """A conversation as long as so many of the longest turns is too large as well."""
+MOST_SEARCHED = 1_000
+"""Rows whose messages are searched for feedback."""
+USUAL_OF_MESSAGES = frozenset(("role", "content", "id", "timestamp", "createdAt", "name", "tool_calls"))
 IN_MEMORY = "row"
 """What rows in memory are said to be from."""
 
@@ -149,7 +164,9 @@ class Assembler:
             item = self._read(row) if isinstance(row, LogRow) else row
             if isinstance(item, BadRow):
                 self._joiner.unread.append(item)
-            if isinstance(item, Placed) and (chat := _chat_of(item.conversation)):
+            if isinstance(item, list):
+                yield from item
+            elif isinstance(item, Placed) and (chat := _chat_of(item.conversation)):
                 self._moments.setdefault(chat, []).append(item)
             elif item is not None:
                 yield item
@@ -161,13 +178,17 @@ class Assembler:
             yield from [replace(table.bad, rows=table.rows)] if table.bad else self._joined(table, clock)
         self._joiner.notes += clock.notes
 
-    def _read(self, row: LogRow) -> Placed | Skipped | BadRow | None:
+    def _read(self, row: LogRow) -> Placed | list[Placed] | Skipped | BadRow | None:
         """Read a row; None for a turn that waits for the rest of its table."""
         try:
             if self._options.messages_field is not None:
                 self._joiner.account.general["messages"] += 1
                 return self._whole(row, read_field(row.fields, self._options.messages_field))
-            if not self._options.columns and (export := export_of(row.fields)) is not None:
+            if (
+                not self._options.columns
+                and not self._label_of_turns(row)
+                and (export := export_of(row.fields)) is not None
+            ):
                 parts = list(export.read(row.fields))
                 if not _are_scores(parts) or not has_words(row.fields):
                     self._take(row, export, parts)
@@ -187,24 +208,25 @@ class Assembler:
                 return _bad(row, error)
             raise BadInput(error.what, where=row.source, remedy=error.advice) from None
         except BadInput as error:
-            self._strange.note(row, error)
+            self._strange.note(error)
             return _bad(row, error)
 
     def _reader(self, row: LogRow) -> Reader | None:
         try:
             return reader_of(row.fields)
-        except BadInput as error:
+        except NoShape as error:
             if (fields := respell(row.fields)) is not None and (export := export_of(fields)) is not None:
                 self._take(row, export, list(export.read(fields)))
                 return None
-            if near := nearest_format(row.fields):
-                raise BadInput(f"no known format: {near}", remedy="export it again with those") from None
+            if not self._options.columns:
+                error.near = nearest_format(row.fields)
             raise error from None
 
     def _take(self, row: LogRow, export: Export, parts: Sequence[LogPart]) -> None:
         """Have a row's parts joined with those of other rows, and count what they are."""
         self._joiner.take(row, export.name, parts)
         self._begun = True
+        self._strange.exports += 1
         outcome = _outcome_of(parts)
         self._conservation.add(row.source, outcome)
         if outcome == BESIDE:
@@ -227,16 +249,60 @@ class Assembler:
                 picked = self._picked(draft, TURN_ID_NAMES)
                 table.add(draft, picked, self._feedback(picked, row))
         except BadInput as error:
-            self._strange.note(row, error)
+            self._strange.note(error)
             table.bad = table.bad or _bad(row, error)
 
-    def _whole(self, row: LogRow, draft: Draft) -> Placed:
-        picked = self._picked(draft)
+    def _whole(self, row: LogRow, draft: Draft) -> Placed | list[Placed]:
+        if draft.left:
+            self._joiner.odd.add("answers that nobody chose are no turns", (row.source, row.line))
         self._joiner.odd.look_at(draft.turns, (row.source, row.line))
+        if path := self._label_of_turns(row):
+            found = list(self._parted(self._rated_turns(row, draft, path), row))
+            return [placed._replace(rows=0 if number else 1) for number, placed in enumerate(found)]
+        picked = self._picked(draft)
+        if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
+            self._note_feedback_in(row)
         said = self._feedback(picked, row)
         conversation = _conversation(draft.turns, picked, (said,) if said else (), self._options, row)
         conversation = self._joiner.with_signals(conversation, (row.source, row.line))
         return Placed(conversation, row.source, row.line, picked.number)
+
+    def _note_feedback_in(self, row: LogRow) -> None:
+        """Note what looks like feedback inside the messages of the first rows."""
+        name = next((one for one in NAMES if one in row.fields), None)
+        if name is None or row.line > MOST_SEARCHED:
+            return
+        for message in objects(row.fields[name]):
+            if message.keys() - USUAL_OF_MESSAGES:
+                self._joiner.unused.update(f"{name}[].{path}" for path in likely_feedback(message))
+
+    def _label_of_turns(self, row: LogRow) -> str:
+        """Return the path to the label inside a message, where the user named one in the list of turns; else empty."""
+        before, listed, path = (self._options.label_field or "").partition("[].")
+        field = self._options.messages_field or next((name for name in NAMES if name in row.fields), "")
+        return path if listed and before == field else ""
+
+    def _rated_turns(self, row: LogRow, draft: Draft, path: str) -> Iterator[TableTurn]:
+        """Yield the turns of a row with the label and the comment that each message has."""
+        listed = (self._options.label_field or "").partition("[].")[0]
+        comment = (self._options.comment_field or "").removeprefix(f"{listed}[].")
+        messages = without_left(opened(look_up(row.fields, listed)))
+        spoken = [turns_in(message) for message in messages] if isinstance(messages, list) else []
+        before = len(draft.turns) - sum(map(len, spoken))
+        own = self._picked(replace(draft, rest={**draft.rest, str(self._options.label_field): None}))
+        for turn in draft.turns[:before]:
+            yield TableTurn(None, 0, turn, own, None)
+        for message, turns in zip(messages, spoken, strict=True):
+            said = {str(self._options.label_field): look_up(message, path)}
+            if comment:
+                said[str(self._options.comment_field)] = look_up(message, comment)
+            picked = self._picker.pick({**draft.rest, **said})
+            feedback = self._feedback(picked, row)
+            for number, turn in enumerate(turns):
+                last = number == len(turns) - 1
+                yield TableTurn(
+                    None, 0, turn, replace(picked, rest=own.rest) if last else own, feedback if last else None
+                )
 
     def _picked(self, draft: Draft, id_names: tuple[str, ...] = ID_NAMES) -> RowFields:
         picked = self._picker.pick(draft.rest, id_names)
@@ -260,12 +326,13 @@ class Assembler:
         for number, placed in enumerate(found):
             yield placed._replace(rows=0 if number else table.rows)
 
-    def _parted(self, ordered: Sequence[TableTurn], row: LogRow) -> Iterator[Placed]:
+    def _parted(self, turns: Iterable[TableTurn], row: LogRow) -> Iterator[Placed]:
         """Yield the conversations of some turns in their order.
 
         Raises:
             BadInput: The turns contradict each other.
         """
+        ordered = list(turns)
         if by_judge := turns_by_judge(ordered):
             yield from self._of_raters(by_judge, row)
             return
@@ -548,9 +615,13 @@ def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOption
     """
     options = options or ReadOptions()
     named = [sources] if isinstance(sources, str | Path) else sources
-    how = (options.encoding, options.max_turn_chars, options.query_seconds)
-    rows = (rows_of(source, *how) for source in find_files(named))
-    return _logs(rows, options, str(sources) if isinstance(sources, str | Path) else ", ".join(map(str, sources[:3])))
+    where = str(sources) if isinstance(sources, str | Path) else ", ".join(map(str, sources[:3]))
+    files = find_files(named)
+
+    def open_files() -> Iterator[Iterable[LogRow | BadRow]]:
+        return (rows_of(source, options.encoding, options.max_turn_chars, options.query_seconds) for source in files)
+
+    return _logs(open_files, options, where, again=STDIN not in files)
 
 
 def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
@@ -560,12 +631,58 @@ def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
         given: Dicts as they would stand in JSON lines, or a table of pandas, polars or Arrow.
     """
     options = options or ReadOptions()
-    rows = (LogRow(IN_MEMORY, number, fields) for number, fields in enumerate(rows_in(given), start=1))
-    return _logs([rows], options, IN_MEMORY)
+    listed = list(rows_in(given))
+    return _logs(lambda: [_numbered(listed)], options, IN_MEMORY)
 
 
-def _logs(sources: Iterable[Iterable[LogRow | BadRow]], options: ReadOptions, where: str) -> Logs:
-    mapper, strange, asked = Mapper.of(options), Strange(), options
+def _numbered(rows: Iterable[Mapping[str, Any]]) -> Iterator[LogRow]:
+    return (LogRow(IN_MEMORY, number, dict(fields)) for number, fields in enumerate(rows, start=1))
+
+
+Sources = Iterable[Iterable[LogRow | BadRow]]
+
+
+def _logs(opened: Callable[[], Sources], options: ReadOptions, where: str, *, again: bool = True) -> Logs:
+    """Read some sources; where nobody knows their shape, find out how they can be read.
+
+    Args:
+        again: Whether the sources can be opened more than once.
+    """
+    strange = Strange()
+    try:
+        return _read(opened(), options, where, strange)
+    except NotText:
+        raise
+    except BadInput as error:
+        if not again or not strange.is_unknown:
+            raise
+        better = _better_error(opened, options, strange, where)
+        if better is None or (better.reading is None and "columns" in error.options):
+            raise
+        raise better from error
+
+
+def _better_error(opened: Callable[[], Sources], options: ReadOptions, strange: Strange, where: str) -> Unmapped | None:
+    """Return the error that proposes how to read the sources; None where they can't be read at all."""
+
+    def read_all(asked: ReadOptions) -> Logs:
+        return _read(opened(), asked, where, Strange())
+
+    try:
+        rows = first_rows(opened())
+    except PollexError:
+        return None
+    return unmapped(rows, options, strange, where, read_sample, read_all)
+
+
+def read_sample(rows: Sequence[Mapping[str, Any]], options: ReadOptions) -> Logs:
+    """Read some rows of a log as it is tried; what is cut off or differs at their end stops nothing."""
+    tried = replace(options, max_bad=len(rows), on_duplicate="first", thumbs=options.thumbs or "last")
+    return _read([_numbered(rows)], tried, IN_MEMORY, Strange())
+
+
+def _read(sources: Sources, options: ReadOptions, where: str, strange: Strange) -> Logs:
+    mapper, asked = Mapper.of(options), options
     options = mapper.options(options)
     conservation, structure = Conservation(), Structure()
     picker, tally = Picker(options), LogTally(options, conservation=conservation)
@@ -589,9 +706,8 @@ def _logs(sources: Iterable[Iterable[LogRow | BadRow]], options: ReadOptions, wh
     told = [*picker.notes, *mapper.notes, *unused, *joiner.notes, *joiner.odd.notes, *structure.notes]
     logs = tally.logs(told)
     logs = replace(logs, label_field=picker.label_field, account=joiner.account, originals=originals)
+    strange.read, strange.all_rows = len(logs), sum(sum(one.values()) for one in logs.account.rows.values())
     mapper.check(where, needed=options.labels_needed)
-    if len(logs.bad_rows) > options.max_bad and (proposal := strange.proposal(options, logs, where)):
-        raise proposal
     logs.check_max_bad(options.max_bad)
     tally.check_clashes()
     if not logs.conversations:

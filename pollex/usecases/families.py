@@ -38,6 +38,13 @@ def pairs_given(given: str | Mapping[str, Any] | tuple[tuple[str, str], ...]) ->
     return pairs(given)
 
 
+def rule_of(several: tuple[str, ...]) -> str | None:
+    """Return a rule that was given in several options; a value with a comma and a space is one."""
+    if len(several) < 2:
+        return several[0] if several else None
+    return ",".join(f'"{one}"' if ", " in one and '"' not in one else one for one in several)
+
+
 def words(text: str) -> list[str]:
     """Return the words between commas."""
     return [word.strip() for word in text.split(",") if word.strip()]
@@ -85,19 +92,22 @@ class Reading:
     messages_field: str | None = reading_option("Field of the list of turns.", place="rare", metavar="FIELD")
     columns: str | dict[str, str] | None = reading_option(
         "Which column is what: conversation=chat_nr,role=absender,text=nachricht,label=note,time=zeit.",
-        place="rare",
         metavar="PART=COLUMN,…",
         parse=pairs_given,
     )
     roles: str | dict[str, str] | None = reading_option(
-        "Whose turns the log's names mean: user=Kunde,assistant=Bot.",
-        place="rare",
+        "Whose turns the log's names mean: user=Kunde,assistant=Bot; none=X is no turn, * any other name.",
         metavar="ROLE=NAME,…",
         parse=pairs_given,
     )
-    positive: str | None = reading_option("Values that are positive: '>=4', or 'solved,great'.", metavar="RULE")
-    negative: str | None = reading_option("Values that are negative: '<=2', or 'failed,bad'.", metavar="RULE")
-    max_bad: int = opt("Maximum number of malformed rows.", default=0, group="Data", place="rare", metavar="N")
+    positive: tuple[str, ...] | str | None = reading_option(
+        "Values that are positive: '>=4', or 'solved,great'; repeatable, * for any other word.", metavar="RULE"
+    )
+    negative: tuple[str, ...] | str | None = reading_option(
+        "Values that are negative: '<=2', or 'failed,bad'; repeatable.", metavar="RULE"
+    )
+    unrated: str | None = reading_option("Values that are no rating: 'later,not now'.", place="rare", metavar="WORDS")
+    max_bad: int = opt("Maximum number of malformed rows.", default=0, group="Data", metavar="N")
     judge_field: str | None = reading_option("Field of the annotator who gave the label.", place="setting")
     group_field: str | None = reading_option(
         "Field of what must stay on one side of a split, such as user_id.", place="setting"
@@ -147,6 +157,9 @@ def read_options(asked: Any) -> ReadOptions:
     table = log_table(asked)
     for name in ("columns", "roles"):
         found[name] = pairs_given(found[name] or table.get(name, {}))
+    for side in ("positive", "negative"):
+        if isinstance(found[side], tuple):
+            found[side] = rule_of(found[side])
     if isinstance(found["label_field"], tuple):
         label, *signals = found["label_field"] or (None,)
         found |= {"label_field": label, "signals": tuple(signals)}

@@ -67,17 +67,17 @@ def _of(
     for path, value in _leaves(fields):
         asked = wanted is not None and is_named(path, wanted)
         known = (not score.name or is_named(path, score.name) or score.value == value for score in own)
-        if asked or (_is_likely(path) and not any(known)):
+        if asked or (is_likely(path) and not any(known)):
             yield ToolScore(*owner, value, path, COLUMN)
 
 
 def likely_feedback(fields: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of a row's short values that are named like feedback."""
-    return (path for path, _ in _leaves(fields) if _is_likely(path))
+    return (path for path, _ in _leaves(fields) if is_likely(path))
 
 
 @lru_cache(maxsize=4096)
-def _is_likely(path: str) -> bool:
+def is_likely(path: str) -> bool:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).casefold()
     return bool(_LIKELY.search(spaced)) and not _APART.search(spaced)
 
@@ -109,5 +109,5 @@ def _tags(path: str, tags: Sequence[object]) -> Iterator[tuple[str, Any]]:
         name, mark, value = re.split(r"([:=])", str(tag), maxsplit=1) if re.search("[:=]", str(tag)) else (tag, "", "")
         if mark and value:
             yield f"{path}.{name}", value.strip()
-        elif isinstance(tag, str) and _is_likely(tag) and is_usual(tag):
+        elif isinstance(tag, str) and is_likely(tag) and is_usual(tag):
             yield path, tag

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import ScoreKind
-from pollex.errors import BadInput, WrongUse, spell
+from pollex.errors import WrongUse, spell
 from pollex.formats.assembly.log_parts import COLUMN, PAIR, ToolScore
 from pollex.formats.feedback import split_field
 from pollex.formats.fields import ReadOptions
-from pollex.formats.labels import Verdicts, as_number, is_usual
+from pollex.formats.labels import BadLabel, Verdicts, as_number, is_usual
 from pollex.text import count
 
 NAMES = frozenset(
@@ -230,7 +230,7 @@ def label_by(thumbs: Sequence[Hung], how: str | None) -> Label:
     ups = sum(thumb.label is Label.POSITIVE for thumb in said)
     what = f"{count(len(said), 'thumb', 'thumbs')} that differ: {ups} up, {len(said) - ups} down"
     remedy = "say which counts: last, worst, or each, which cuts after every thumbed answer"
-    raise BadInput(what, remedy=remedy, option={"thumbs": "last"})
+    raise BadLabel(what, remedy=remedy, option={"thumbs": "last"})
 
 
 def _order(place: int | None) -> float:

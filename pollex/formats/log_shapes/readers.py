@@ -9,6 +9,7 @@ from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import dated, is_time, moment
 from pollex.formats.fields import OWNER_NAMES
+from pollex.formats.log_shapes.choices import without_left
 from pollex.formats.log_shapes.exports import Fields, unwrap
 from pollex.formats.log_shapes.payloads import REPLIES, answer_in, input_of, parse, system_of
 from pollex.formats.log_shapes.turns import (
@@ -41,11 +42,13 @@ class Draft:
         turns: All turns of the conversation, or the one turn of a row that is a turn.
         rest: The fields that the turns weren't read from; id and label are looked for here.
         position: Place of the turn in its conversation; None if its time or the log's order decides.
+        left: Answers that nobody chose, which are no turns.
     """
 
     turns: tuple[Turn, ...]
     rest: dict[str, Any]
     position: float | None = None
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +79,15 @@ def read_field(fields: Fields, name: str) -> Draft:
     top, _, path = name.partition(".")
     if name not in fields and path and isinstance(inner := fields.get(top), Mapping):
         inside = read_field(inner, path)
-        return Draft(inside.turns, {**fields, top: inside.rest})
+        return Draft(inside.turns, {**fields, top: inside.rest}, left=inside.left)
     if name not in fields:
         raise BadInput(
             f"the row has no field {name!r}", remedy="name the field with the turns", option="messages_field"
         )
-    return Draft(turns_of(fields[name]), {key: value for key, value in fields.items() if key != name})
+    listed = fields[name]
+    chosen = without_left(listed)
+    left = len(listed) - len(chosen) if isinstance(listed, list) and isinstance(chosen, list) else 0
+    return Draft(turns_of(chosen), {key: value for key, value in fields.items() if key != name}, left=left)
 
 
 def _candidates(fields: Fields) -> list[str]:
@@ -97,7 +103,8 @@ def _read_messages(fields: Fields) -> Draft:
     draft = _with_answer(read_field(fields, candidates[0]))
     if any(turn.role == "system" for turn in draft.turns) or not _is_prompt(fields.get("system")):
         return draft
-    return Draft((*system_of(fields), *draft.turns), {k: v for k, v in draft.rest.items() if k != "system"})
+    rest = {name: value for name, value in draft.rest.items() if name != "system"}
+    return Draft((*system_of(fields), *draft.turns), rest, left=draft.left)
 
 
 def _with_answer(draft: Draft) -> Draft:
@@ -105,7 +112,8 @@ def _with_answer(draft: Draft) -> Draft:
     if found is None:
         return draft
     name, turns = found
-    return Draft(draft.turns + turns, {key: value for key, value in draft.rest.items() if key != name})
+    rest = {key: value for key, value in draft.rest.items() if key != name}
+    return Draft(draft.turns + turns, rest, left=draft.left)
 
 
 def _is_prompt(system: object) -> bool:
@@ -260,7 +268,13 @@ READERS = (
 
 
 class NoShape(BadInput):
-    """A row that no reader knows."""
+    """A row that no reader knows.
+
+    Attributes:
+        near: What it looks like, and what it lacks for that.
+    """
+
+    near = ""
 
 
 def reader_of(fields: Mapping[str, Any]) -> Reader:

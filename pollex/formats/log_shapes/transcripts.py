@@ -1,65 +1,86 @@
-"""Transcripts in a text: a line a turn, with the speaker's name before a colon."""
+"""Talks written as text: each turn begins with who speaks, perhaps with a time beside the name."""
 
 import re
 from collections import Counter
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from pollex.formats.log_shapes.turns import ROLES
 
-_TIME = r"[\[(]?\d{1,4}[\d/.:,\-T\sZ+]*(?:\s?[ap]\.?m\.?)?(?:\s?(?:Uhr|UTC|GMT))?[\])]?"
-"""A date, a time or both before a name, possibly in brackets."""
-_LINE = re.compile(
-    rf"\W{{0,3}}(?:{_TIME}\s*[-–—|:]?\s*)?[*_<\[(]{{0,3}}(?P<name>[^\W\d_][\w .'’&/-]{{0,39}}?)"
-    rf"\s?(?:\(?{_TIME}\)?)?[*_>\])]{{0,3}}\s?[:：][*_]{{0,2}}(?:\s+|$)(?P<words>.*)",
-    re.IGNORECASE,
+_CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[\s\u202f\u00a0]?[AaPp]\.?[Mm]\.?)?"
+_DAY = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})"
+_TIME = rf"(?:{_DAY}(?:,?\s*T?|\s+)?(?:{_CLOCK})?Z?|{_CLOCK})"
+_NAME = r"[^\W\d_][^:\[\]\n]{0,39}?"
+_MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
+_HEADS = (
+    re.compile(rf"[{_MARKS}]*\[(?P<time>{_TIME})\]\s*[{_MARKS}]*(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"),
+    re.compile(rf"[{_MARKS}]*(?P<time>{_TIME})\s+[-–]\s+(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"),
+    re.compile(rf"(?P<name>[^\n\[]{{1,60}}?),?\s+\[(?P<time>{_TIME})\]:?[ \t]*(?P<words>.*)"),
+    re.compile(rf"(?P<time>{_TIME})\s+(?P<name>{_NAME}):[ \t]*(?P<words>.*)"),
+    re.compile(rf"[*_]{{0,2}}(?P<name>{_NAME})(?:\s*\((?P<time>{_TIME})\))?[*_]{{0,2}}:[*_]{{0,2}}[ \t]*(?P<words>.*)"),
 )
-MOST_WORDS = 4
-"""Words of the longest name."""
+"""How a turn begins: as phones write it ([time] name: …, time - name: …), as Telegram's copies do (name, [time]), with
+the time before the name, and with the name alone, also in bold."""
+_EVENT = re.compile(rf"[{_MARKS}]*(?:\[{_TIME}\]|{_TIME}\s+[-–])\s")
+"""A line that begins with a time and names nobody: what the phone itself tells."""
+_OWN = "\u200e"
+"""What WhatsApp puts before words of its own, as of files that it left out."""
+_OMITTED = re.compile(
+    r"(?i)^(?:<media omitted>|<attached: .*>|(?P<kind>image|video|audio|sticker|gif|document) omitted)$"
+)
+MOST_SPEAKERS = 12
+LOOKED_AT = 40
+"""Lines by which a text is told to be a transcript."""
 
 
-class Line(NamedTuple):
-    """A line that begins a turn, if its name is one."""
-
-    name: str
-    words: str
-
-
-def lines_of(text: str) -> list[Line | str]:
-    """Return the lines of a text, those with a name before a colon in two parts."""
-    found: list[Line | str] = []
-    for line in text.splitlines():
-        told = _LINE.match(line)
-        name = told["name"].strip() if told else ""
-        short = 0 < len(name.split()) <= MOST_WORDS
-        found.append(Line(name, told["words"]) if told and short else line)
-    return found
+def is_transcript(text: str) -> bool:
+    """Return whether a text is a talk with its speakers' names: its first line begins a turn, and so do others."""
+    lines = [line for line in text.splitlines()[:LOOKED_AT] if line.strip()]
+    return len(lines) > 1 and _head_of(lines) is not None
 
 
-def said_by_name(text: str, roles: Collection[str] = ()) -> list[dict[str, str]]:
-    """Return the turns of a transcript as messages, of which the role is the speaker's name.
-
-    A name speaks if a role is spelled so, if the user named it, or if it stands before several lines;
-    other lines go on with the turn before them.
-
-    Args:
-        roles: Names that the user gave, in lower case.
-    """
-    lines = lines_of(text)
-    names = Counter(line.name.casefold() for line in lines if isinstance(line, Line))
-    speaking = {name for name, times in names.items() if times > 1 or name in ROLES or name in roles}
-    turns: list[dict[str, str]] = []
+def messages_in(text: str) -> list[dict[str, Any]]:
+    """Return the messages of a transcript, each with the name of who speaks as its role; empty if it is none."""
+    lines = text.splitlines()
+    head = _head_of([line for line in lines if line.strip()])
+    if head is None:
+        return []
+    known = _speakers(lines, head)
+    messages: list[dict[str, Any]] = []
     for line in lines:
-        if isinstance(line, Line) and line.name.casefold() in speaking:
-            turns.append({"role": line.name, "content": line.words})
-        elif turns:
-            more = line if isinstance(line, str) else f"{line.name}: {line.words}"
-            turns[-1]["content"] += f"\n{more}"
-    return [{**turn, "content": turn["content"].strip()} for turn in turns]
+        begun = head.fullmatch(line)
+        if begun and begun["name"].strip(" *_") in known:
+            time = {"timestamp": begun["time"]} if begun["time"] else {}
+            messages.append({"role": begun["name"].strip(" *_"), "content": _words(begun["words"]), **time})
+        elif messages and not _EVENT.match(line):
+            messages[-1]["content"] = f"{messages[-1]['content']}\n{line}"
+    said = [{**message, "content": message["content"].strip()} for message in messages]
+    return [message for message in said if message["content"]]
 
 
-def is_transcript(value: object) -> bool:
-    """Return whether a text is one: it has two turns or more, of two speakers at least."""
-    if not isinstance(value, str) or ":" not in value.replace("：", ":") or "\n" not in value.strip():
-        return False
-    return len({turn["role"].casefold() for turn in said_by_name(value)}) > 1
+def _head_of(lines: Sequence[str]) -> re.Pattern[str] | None:
+    """Return how turns begin: as the first line does, or the first after what a phone tells, with two speakers."""
+    first = next((line for line in lines if not _EVENT.match(line) or any(h.fullmatch(line) for h in _HEADS)), "")
+    for head in _HEADS:
+        if head.fullmatch(first) and 1 < len(_speakers(lines, head)) <= MOST_SPEAKERS:
+            return head
+    return None
+
+
+def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
+    """Return who speaks: all names with a time; without, those of known roles and those that come again."""
+    found = [begun for line in lines if (begun := head.fullmatch(line))]
+    names = Counter(begun["name"].strip(" *_") for begun in found)
+    timed = {begun["name"].strip(" *_") for begun in found if begun["time"]}
+    usual = {name for name in names if re.sub(r"[^a-z]", "", name.casefold()) in ROLES}
+    again = {name for name, times in names.items() if times > 1 and len(name.split()) < 4}
+    return timed or usual if len(usual) > 1 and not timed else timed or usual | again
+
+
+def _words(said: str) -> str:
+    said = said.strip()
+    own = said.startswith(_OWN)
+    said = said.strip(_OWN).strip()
+    if found := _OMITTED.match(said):
+        return f"[{(found['kind'] or 'file').casefold()}]"
+    return "" if own else said

@@ -72,7 +72,7 @@ def text_of(content: object) -> str:
     if isinstance(content, list):
         parts = [text for part in content if (text := words_of(part)) is not None]
         return "\n".join(parts)
-    raise BadInput(f"a turn's content is {kind_of(content)}", remedy="make it text or a list of content parts")
+    raise NoTurns(f"a turn's content is {kind_of(content)}", remedy="make it text or a list of content parts")
 
 
 def as_text(value: object) -> str:
@@ -180,7 +180,7 @@ def words_of(part: object) -> str | None:
         return _without_data(part)
     kind = part_kind(part)
     if not isinstance(part, Mapping) or not kind:
-        raise BadInput(f"a content part is {kind_of(part)}", remedy="write each part as an object with a type")
+        raise NoTurns(f"a content part is {kind_of(part)}", remedy="write each part as an object with a type")
     if kind in _LEFT_OUT or kind.startswith(("data-", "source-")) or part.get("thought") is True:
         return None
     if kind in TEXT_PARTS:
@@ -196,7 +196,7 @@ def words_of(part: object) -> str | None:
 
 def _words(part: Mapping[str, Any]) -> str:
     found = next((part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), None)
-    return text_of(found.get("value") if isinstance(found, Mapping) else found)
+    return text_of(found.get("value", found.get("content")) if isinstance(found, Mapping) else found)
 
 
 def _placeholder(part: Mapping[str, Any], kind: str) -> str:
@@ -298,6 +298,10 @@ _PLAIN = frozenset({"role", "content"})
 _DECORATION = re.compile(r"((?<!user)(?<!api)(?<!assistant)message(chunk)?$)|[^a-z]")
 
 
+class NoTurns(BadInput):
+    """What stands in the place of turns and is none."""
+
+
 class UnknownRole(BadInput):
     """A turn by somebody whom no spelling names."""
 
@@ -310,7 +314,7 @@ class UnknownRole(BadInput):
 def role_of(spelling: object) -> Role:
     """Return the role for `human`, `gpt`, `AIMessage` …; raise `BadInput` for unknown ones."""
     if not isinstance(spelling, str):
-        raise BadInput(f"a turn's role is {kind_of(spelling)}, not text", remedy="name who speaks: user or assistant")
+        raise NoTurns(f"a turn's role is {kind_of(spelling)}, not text", remedy="name who speaks: user or assistant")
     role = ROLES.get(spelling) or ROLES.get(_DECORATION.sub("", spelling.strip().casefold()))
     if role is None:
         raise UnknownRole(spelling)
@@ -335,7 +339,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     parts = next((message[name] for name in PART_NAMES if isinstance(message.get(name), list)), None)
     said, beside, odd = _beside(message)
     if name is None and parts is None and not (said or beside or odd):
-        raise BadInput("a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}")
+        raise NoTurns("a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}")
     content = parts if parts is not None else message[name] if name else None
     if _DECORATION.sub("", str(speaker).casefold()) in CALLING:
         return (_called(role, content),)
@@ -388,7 +392,7 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
     if messages is None:
         return ()
     if not isinstance(messages, list):
-        raise BadInput(f"the turns are {kind_of(messages)}", remedy="write them as a list of messages")
+        raise NoTurns(f"the turns are {kind_of(messages)}", remedy="write them as a list of messages")
     turns: list[Turn] = []
     for index, message in enumerate(messages):
         try:
@@ -409,7 +413,7 @@ def _spoken_by(message: Mapping[str, Any]) -> object:
     if isinstance(role, Mapping):
         role = role.get("role", role.get("type"))
     if role is None:
-        raise BadInput("a turn has no role", remedy=f"name who speaks in one of: {', '.join(ROLE_NAMES)}")
+        raise NoTurns("a turn has no role", remedy=f"name who speaks in one of: {', '.join(ROLE_NAMES)}")
     return role
 
 
@@ -417,7 +421,7 @@ def _parsed(text: str) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
-        raise BadInput(f"the turns aren't JSON: {error}", remedy="write them as a JSON list of messages") from None
+        raise NoTurns(f"the turns aren't JSON: {error}", remedy="write them as a JSON list of messages") from None
 
 
 def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:

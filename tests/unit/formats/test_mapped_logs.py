@@ -87,7 +87,7 @@ def test_an_unknown_shape_shows_its_columns_and_proposes_all_that_reads_it(tmp_p
         read_logs(path)
     assert "chat_nr    K-0 · K-1 · K-2  (conversation?)" in str(told.value)
     assert "note       schlecht · gut  (label?)" in str(told.value)
-    assert told.value.options == {"columns": COLUMNS, "roles": ROLES, **SIDES}
+    assert told.value.options == {"columns": COLUMNS, "roles": "user=Kunde", **SIDES}
     proposed = {name: str(value) for name, value in told.value.options.items()}
     logs = read(path, proposed["columns"], proposed["roles"])
     assert [(one.id, one.label.value, [turn.role for turn in one.turns]) for one in logs][:2] == [
@@ -96,10 +96,12 @@ def test_an_unknown_shape_shows_its_columns_and_proposes_all_that_reads_it(tmp_p
     ]
     with pytest.raises(BadInput, match="its columns are") as told:
         read(path, "text=nachricht", roles="")
-    assert told.value.options == {"columns": COLUMNS, "roles": ROLES, **SIDES}, "what is said already stands in it"
+    assert told.value.options == {"columns": COLUMNS, "roles": "user=Kunde", **SIDES}, (
+        "what is said already stands in it"
+    )
     with pytest.raises(BadInput, match="its columns are") as told:
         read_logs(german(tmp_path, "a;b;c;d;e"))
-    assert told.value.options == {"columns": "conversation=a,role=b,text=c,time=e", "roles": ROLES}
+    assert told.value.options == {"columns": "conversation=a,role=b,text=c,time=e", "roles": "user=Kunde"}
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({"a\x1b[31m": "x\u202ey", "$(rm -rf)": "z"}) + "\n", "utf-8")
     with pytest.raises(BadInput, match=r"its columns are(?s:(?!.*[\x1b\u202e]))"):
@@ -113,7 +115,7 @@ def test_a_column_of_turns_and_a_pair_of_question_and_answer_are_guessed_too(tmp
     with pytest.raises(BadInput, match="its columns are") as told:
         read_logs(path)
     columns = "conversation=nr,messages=verlauf,role=wer,text=was,label=daumen"
-    assert told.value.options == {"columns": columns, "roles": ROLES}, "also of the turns in the list"
+    assert told.value.options == {"columns": columns, "roles": "user=Kunde"}, "also of the turns in the list"
     logs = read(path, columns, positive=None, negative=None)
     assert [turn.content for turn in next(iter(logs)).turns] == ["Wo?", "Hier."]
     assert logs.account.general == {"messages": 2}

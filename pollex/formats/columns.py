@@ -1,0 +1,176 @@
+"""The columns of a few rows, those inside objects, lists and JSON text, too, with their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pollex.errors import BadInput
+from pollex.formats.assembly.log_parts import dated, moment
+from pollex.formats.labels import MISSING
+from pollex.formats.log_shapes.turns import text_of
+from pollex.formats.names import is_called
+from pollex.formats.paths import content_in, opened
+
+DEEPEST = 5
+"""How deep objects stand in each other that are looked into."""
+MOST_COLUMNS = 200
+PART_KEYS = frozenset(("type", "text", "content", "kind"))
+"""Keys of the parts of a message's content."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column.
+
+    Attributes:
+        path: Its name, or the path to it.
+        values: In the order of the rows; None where a row has none.
+    """
+
+    path: str
+    values: Sequence[Any] = field(repr=False)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The values that are texts, or parts of a message whose texts they are."""
+        words = (value if isinstance(value, str) else words_in(value) for value in self.values)
+        return [text for text in words if text.strip()]
+
+    @cached_property
+    def filled(self) -> int:
+        """How many rows have a value."""
+        return sum(value not in (None, "", [], {}) for value in self.values)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether many rows have none."""
+        return self.filled < 0.9 * len(self.values)
+
+    @cached_property
+    def unique(self) -> bool:
+        """Whether each row has a value of its own."""
+        said = [str(value) for value in self.values if not isinstance(value, list | dict | bool | float)]
+        return len(said) == len(self.values) == len({*said}) == self.filled
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The different values that are no missing labels, as text; those of lists one by one."""
+        found: dict[str, None] = {}
+        for value in self.values:
+            for one in value if isinstance(value, list) else [value]:
+                if not isinstance(one, list | dict) and str(one or "" if one is not False and one != 0 else one):
+                    found.setdefault(str(one).lower() if isinstance(one, bool) else str(one))
+        return [word for word in found if word.strip().casefold() not in MISSING]
+
+    @property
+    def example(self) -> Any:
+        """The first value that is one."""
+        return next((value for value in self.values if value not in (None, "")), None)
+
+    @cached_property
+    def times(self) -> float:
+        """The share of values that are times."""
+        said = [value for value in self.values if value not in (None, "")]
+        if not said or len(said) < 0.9 * len(self.values):
+            return 0.0
+        return sum(any(dated((moment(one, True), moment(one, False)))) for one in said) / len(said)
+
+
+@dataclass(frozen=True, eq=False)
+class ListOfTurns:
+    """A list of objects in each row.
+
+    Attributes:
+        starts: Where the items of each row begin among all.
+    """
+
+    path: str
+    columns: Sequence[Column] = field(repr=False)
+    starts: Sequence[int] = field(repr=False)
+
+    @property
+    def likelihood(self) -> float:
+        """How far its name speaks for turns."""
+        return float(is_called(self.path, "messages"))
+
+
+def columns_in(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Return all columns of rows; those of lists' items have `[]` in their paths and lists as values."""
+    found: dict[str, list[Any]] = {}
+    for number, row in enumerate(rows):
+        for path, value in _leaves(row):
+            values = found.get(path)
+            if values is None:
+                if len(found) >= MOST_COLUMNS:
+                    continue
+                values = found[path] = [None] * len(rows)
+            if "[]" not in path:
+                values[number] = value if values[number] is None else values[number]
+            elif value is not None:
+                values[number] = [*(values[number] or []), value]
+    return [Column(path, values) for path, values in found.items()]
+
+
+def _leaves(value: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    for name, given in value.items():
+        path, inner = f"{before}{name}", opened(given)
+        if isinstance(inner, Mapping) and inner and depth < DEEPEST:
+            if inner.keys() & {"parts", "content"}:
+                yield path, inner
+            yield from _leaves(inner, f"{path}.", depth + 1)
+        elif _are_objects(inner) and depth < DEEPEST:
+            if any(part.keys() & PART_KEYS for part in inner):
+                yield path, inner
+            for item in inner:
+                yield from _leaves(item, f"{path}[].", depth + 1)
+        else:
+            yield path, given if inner is given or isinstance(inner, str) else inner
+
+
+def words_in(value: Any) -> str:
+    """Return the text of a message's content in parts; empty for what is none."""
+    try:
+        return text_of(content_in(value)) if isinstance(value, list | Mapping) else ""
+    except BadInput:
+        return ""
+
+
+def lists_in(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
+    """Return the lists of objects that most rows have, with several items in some."""
+    found: dict[str, list[list[Any]]] = {}
+    for row in rows:
+        for path, listed in _lists(row):
+            found.setdefault(path, []).append(listed)
+    kept = {
+        path: lists
+        for path, lists in found.items()
+        if len(lists) >= 0.5 * len(rows) and any(len(listed) > 1 for listed in lists)
+    }
+    return [_list_of_turns(path, lists) for path, lists in kept.items()]
+
+
+def _lists(value: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
+    for name, given in value.items():
+        path, inner = f"{before}{name}", opened(given)
+        if isinstance(inner, Mapping) and depth < DEEPEST:
+            values = list(inner.values())
+            if _are_objects(values) and len(values) > 1:
+                yield path, values
+            yield from _lists(inner, f"{path}.", depth + 1)
+        elif _are_objects(inner):
+            yield path, inner
+
+
+def _list_of_turns(path: str, lists: Sequence[list[Any]]) -> ListOfTurns:
+    items, starts = list[Any](), list[int]()
+    for listed in lists:
+        starts.append(len(items))
+        items += listed
+    return ListOfTurns(path, columns_in(items), starts)
+
+
+def _are_objects(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)

@@ -1,0 +1,604 @@
+"""How an unknown log may be read: candidates are read, and only one that looks like conversations is proposed.
+
+A candidate says where the conversation, the role, the text and the label stand. It is scored by what the log
+looks like when it is read so: whose turns follow whose, how many have no words, how often texts repeat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
+from statistics import median
+from typing import Any
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import Logs
+from pollex.errors import BadInput, PollexError, WrongUse
+from pollex.formats.assembly.beside import is_likely
+from pollex.formats.columns import Column, ListOfTurns, columns_in, lists_in
+from pollex.formats.conservation import LEFT_OUT
+from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES, ReadOptions
+from pollex.formats.labels import Verdicts, as_number, bounds_of, is_usual
+from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
+from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, TEXT_NAMES, role_of
+from pollex.formats.mapping import ANY_OTHER, NO_ROLE, as_word
+from pollex.formats.names import BAD, GOOD, SPEAKERS, folded_name, is_called, plain
+from pollex.formats.opposites import opposites_in
+from pollex.formats.paths import opened, steps_of
+
+MOST_CANDIDATES = 48
+"""Candidates that are read."""
+MOST_ROLES = 12
+"""Names of roles that a proposal lists."""
+MOST_SPEAKERS = 40
+"""Names that a column of roles has at most."""
+MANY_SPEAKERS = 5
+"""Names from which on all but one side are told by `*`."""
+GOOD_ENOUGH = 0.65
+"""The score from which a reading holds."""
+MOST_LEFT_OUT = 0.7
+"""The share of rows that are no turns in a log of what a tool did, too."""
+FEW_LABELS = 12
+"""Different values that a label has at most."""
+IN_MOST = 0.8
+"""Share of conversations that one who answers all users is in."""
+NO_TURN_WORDS = frozenset(
+    "event trace typing status queue-operation summary info log notification endofconversation".split()  # noqa: SIM905
+)
+"""Names in place of roles by rows that are no turns."""
+
+Rows = Sequence[Mapping[str, Any]]
+Read = Callable[[Rows, ReadOptions], Logs]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to read a log.
+
+    Attributes:
+        columns: Which column is what.
+        roles: Whose turns the names of roles mean.
+        labels: `positive`, `negative` and so on, where values need them.
+        prior: How far names of columns speak for it.
+    """
+
+    columns: dict[str, str]
+    roles: tuple[tuple[str, str], ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    prior: float = 0.0
+
+    def options(self, given: ReadOptions) -> ReadOptions:
+        """Return how the log is read; what the user said stays."""
+        labels = {name: value for name, value in self.labels.items() if getattr(given, name) is None}
+        return replace(given, columns=tuple(self.columns.items()), roles=self.roles, **labels)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What comes out when a candidate is read.
+
+    Attributes:
+        score: From 0 to 1, how much it looks like conversations.
+        faults: Why it doesn't hold; empty where it does.
+    """
+
+    candidate: Candidate
+    logs: Logs
+    score: float
+    faults: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether it may be proposed."""
+        return not self.faults and self.score >= GOOD_ENOUGH
+
+    @property
+    def first_talks(self) -> tuple[Conversation, ...]:
+        """The first conversations, the one that is shown first."""
+        return tuple(islice(self.logs, 3))
+
+
+def readings(rows: Rows, given: ReadOptions, read: Read) -> list[Reading]:
+    """Return how rows can be read, the best first; those that can't be read at all are left out."""
+    found = []
+    for candidate in islice(candidates(rows, given), MOST_CANDIDATES):
+        try:
+            logs = read(rows, candidate.options(given))
+        except PollexError:
+            continue
+        found.append(judged(candidate, logs, len(rows)))
+    return sorted(
+        found, key=lambda reading: (not reading.faults, reading.score + reading.candidate.prior), reverse=True
+    )
+
+
+def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
+    """Return how much a reading looks like conversations."""
+    talks = [[turn for turn in one.turns if turn.role in ("user", "assistant")] for one in logs]
+    spoken = [turns for turns in talks if turns]
+    turns = [turn for one in spoken for turn in one]
+    if not turns:
+        return Reading(candidate, logs, 0.0, ("nobody says anything",))
+    two_sided = sum(len({turn.role for turn in one}) == 2 for one in spoken) / len(talks)
+    pairs = [(a, b) for one in spoken for a, b in pairwise(one)]
+    in_turns = sum(a.role != b.role or bool(a.calls) for a, b in pairs) / len(pairs) if pairs else 0.0
+    words = [turn.content for turn in turns if turn.content.strip()]
+    full = sum(bool(turn.content.strip() or turn.calls) for turn in turns) / len(turns)
+    sentences = sum(looks_said(text) for text in words) / max(len(words), 1)
+    begun = sum(one[0].role == "user" for one in spoken) / len(spoken)
+    different = len(set(words)) / max(len(words), 1)
+    sizes = sorted(len(one) for one in spoken)
+    faults = [
+        *(["most conversations have one side alone"] if two_sided < 0.6 else []),
+        *(["turns of one side follow each other"] if in_turns < 0.5 else []),
+        *(["many turns have no words"] if full < 0.8 else []),
+        *(["what would be the words are no sentences"] if sentences < 0.4 else []),
+        *(["the same words come again and again"] if len(words) >= 10 and different < 0.05 else []),
+        *(["all rows are one conversation"] if len(talks) == 1 and sizes[-1] > 60 else []),
+        *(["most rows are no turns"] if _left_out(logs) > MOST_LEFT_OUT else []),
+        *(["rows can't be read"] if len(logs.bad_rows) > 0.02 * rows else []),
+    ]
+    fits = 1.0 if 2 <= median(sizes) <= 200 else 0.3
+    score = 0.25 * two_sided + 0.25 * in_turns + 0.2 * sentences + 0.1 * full + 0.1 * begun + 0.1 * fits
+    return Reading(candidate, logs, score, tuple(faults))
+
+
+def _left_out(logs: Logs) -> float:
+    """Return the share of rows that are no turns."""
+    became = Counter[str]()
+    for rows in logs.account.rows.values():
+        became.update(rows)
+    return became[LEFT_OUT] / max(became.total(), 1)
+
+
+def looks_said(text: str) -> bool:
+    """Return whether a text may be what somebody said: words with spaces, no JSON, no date, no key."""
+    start = text.strip()[:200]
+    if not start or start[0] in "{[" or re.fullmatch(r"[\d\s:./TZ+-]+(?:UTC|[AP]M)?", start):
+        return False
+    if re.search(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]", start):
+        return len(start) > 1
+    letters = sum(sign.isalpha() for sign in start)
+    return (" " in start or letters == len(start.strip("!?.,…"))) and letters * 2 >= len(start.replace(" ", ""))
+
+
+def candidates(rows: Rows, given: ReadOptions) -> Iterator[Candidate]:
+    """Yield ways to read rows, the likeliest first."""
+    columns = columns_in(rows)
+    told = dict(given.columns)
+    found = [
+        *_of_lists(rows, columns, told, given),
+        *_of_turns(columns, told, given),
+        *_of_exchanges(columns, told, given),
+        *_of_transcripts(columns, told, given),
+    ]
+    yield from sorted(found, key=lambda candidate: candidate.prior, reverse=True)
+
+
+def _of_turns(columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions) -> Iterator[Candidate]:
+    """Yield ways to read rows that are turns: conversation, role and text."""
+    roles, texts = (
+        _chosen(columns, told, "role", role_likelihood, 5),
+        _chosen(columns, told, "text", text_likelihood, 3),
+    )
+    ids = _chosen(columns, told, "conversation", owner_likelihood, 4)
+    time = next(iter(_chosen(columns, told, "time", time_likelihood, 1)), None)
+    turn = next(iter(_chosen(columns, told, "turn", turn_likelihood, 1)), None)
+    for id_, owned in ids.items():
+        for role, speaks in roles.items():
+            for text, says in texts.items():
+                if len({id_.path, role.path, text.path}) < 3:
+                    continue
+                parts = {"conversation": id_.path, "role": role.path, "text": text.path}
+                if time is not None and time.path not in parts.values():
+                    parts["time"] = time.path
+                elif turn is not None and turn.path not in parts.values():
+                    parts["turn"] = turn.path
+                names = _speakers(role, _first_said(role, id_), given, _met(role, id_), presence=role.sparse)
+                for named in names:
+                    prior = (owned + speaks + says) / 10
+                    yield _with_labels(columns, parts, named, prior, given, told)
+
+
+def _of_exchanges(columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions) -> Iterator[Candidate]:
+    """Yield ways to read rows that are exchanges: what was asked, and what was answered."""
+    asked = _chosen(columns, told, "user", _side_likelihood("user"), 3)
+    answered = _chosen(columns, told, "assistant", _side_likelihood("assistant"), 3)
+    owned_by = _chosen(columns, told, "conversation", owner_likelihood, 2)
+    owners = {"": 0.1, **{one.path: likelihood for one, likelihood in owned_by.items()}}
+    time = next(iter(_chosen(columns, told, "time", time_likelihood, 1)), None)
+    for question, one in asked.items():
+        for answer, other in answered.items():
+            for owner, owned in owners.items():
+                parts = {"user": question.path, "assistant": answer.path}
+                if len({*parts.values(), owner}) < 3:
+                    continue
+                parts = {"conversation": owner, **parts} if owner else parts
+                if owner and time is not None:
+                    parts["time"] = time.path
+                yield _with_labels(columns, parts, (), (one + other + owned) / 10, given, told)
+
+
+def _side_likelihood(side: str) -> Callable[[Column], float]:
+    return lambda column: text_likelihood(column) if is_called(column.path, side) else 0.0
+
+
+def _of_lists(
+    rows: Rows, columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions
+) -> Iterator[Candidate]:
+    """Yield ways to read rows that have a list of turns."""
+    for listed in lists_in(rows):
+        if told.get("messages", listed.path) != listed.path:
+            continue
+        inner = listed.columns
+        inside = {part: told[part] for part in ("role", "text") if part in told}
+        roles = _chosen(inner, inside, "role", role_likelihood, 4)
+        texts = _chosen(inner, inside, "text", text_likelihood, 3)
+        for role, speaks in roles.items():
+            for text, says in texts.items():
+                if role.path == text.path:
+                    continue
+                parts = _owner_of_whole(columns, told) | {"messages": listed.path}
+                parts |= {"role": role.path, "text": text.path}
+                firsts, met = _first_of_lists(listed, role), _met_in_lists(listed, role)
+                for named in _speakers(role, firsts, given, met, presence=role.sparse):
+                    prior = (speaks + says + listed.likelihood) / 10 + 0.05
+                    yield _with_labels(columns, parts, named, prior, given, told, listed)
+
+
+def _of_transcripts(columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions) -> Iterator[Candidate]:
+    """Yield ways to read rows that have a whole talk in a text, with names before colons."""
+    for column in columns:
+        texts = column.texts
+        if not texts or sum(map(is_transcript, texts)) < 0.6 * len(texts):
+            continue
+        said = [messages_in(text) for text in texts]
+        names = Counter(turn["role"] for turns in said for turn in turns)
+        firsts = Counter(turns[0]["role"] for turns in said if turns)
+        owner = _owner_of_whole(columns, told)
+        speakers = Column("", [name for name, _ in names.most_common(MOST_ROLES)])
+        met = Counter(name for turns in said for name in {turn["role"] for turn in turns})
+        shares = {name: times / len(said) for name, times in met.items()}
+        for named in _speakers(speakers, firsts, given, shares):
+            yield _with_labels(columns, owner | {"messages": column.path}, named, 0.3, given, told)
+
+
+def _chosen(
+    columns: Sequence[Column], told: Mapping[str, str], part: str, likelihood: Callable[[Column], float], most: int
+) -> dict[Column, float]:
+    """Return the columns that are likeliest some part, or the one that the user named."""
+    if part in told:
+        return {one: 1.0 for one in columns if one.path == told[part]}
+    left = [one for one in columns if one.path not in told.values()]
+    scored = {one: score + 0.6 * is_called(one.path, part) for one in left if (score := float(likelihood(one))) > 0}
+    return dict(sorted(scored.items(), key=lambda pair: pair[1], reverse=True)[:most])
+
+
+def text_likelihood(column: Column) -> float:
+    """Return how much a column's values look like what people said, from 0 to 1."""
+    texts = column.texts
+    if not texts or len(texts) < 0.3 * column.filled:
+        return 0.0
+    said = sum(map(looks_said, texts)) / len(texts)
+    several = sum(" " in text.strip() for text in texts) / len(texts)
+    different = len(set(texts)) / len(texts)
+    return said * (0.2 + 0.4 * several + 0.4 * different) if several >= 0.2 or said >= 0.8 else 0.0
+
+
+def role_likelihood(column: Column) -> float:
+    """Return how much a column's values look like names of who speaks, from 0 to 1."""
+    words = [as_word(value) for value in column.values]
+    said = [word for word in words if word]
+    names = Counter(said)
+    if not said or len(names) > MOST_SPEAKERS or max(map(len, names)) > 60:
+        return 0.0
+    known = sum(times for name, times in names.items() if side_of(name)) / len(said)
+    sides = {side_of(name) for name in names} - {None}
+    if {"user", "assistant"} <= sides:
+        return 0.6 + 0.4 * known
+    if len(names) == 1:  # there for one side alone
+        return 0.35 if column.sparse else 0.0
+    if len(names) > len(said) / 2 and len(said) > 6:
+        return 0.0
+    few = 1 / len(names) ** 0.5
+    pairs = list(pairwise(words))
+    turns = sum(a != b for a, b in pairs) / max(len(pairs), 1)
+    return 0.4 * turns * few + 0.2 * known + (0.1 if sides else 0)
+
+
+def owner_likelihood(column: Column) -> float:
+    """Return how much a column's values look like ids that the rows of a conversation share, from 0 to 1."""
+    said = [str(value) for value in column.values if value not in (None, "")]
+    if len(said) < 0.8 * len(column.values) or any(" " in word.strip() and len(word) > 40 for word in said):
+        return 0.0
+    sizes = Counter(said)
+    if len(sizes) < 2 and (len(said) > 60 or not is_called(column.path, "conversation")):
+        return 0.0
+    rows = median(sizes.values())
+    if not 2 <= rows <= 200:
+        return 0.0
+    apart = sum(a == b for a, b in pairwise(said)) / max(len(said) - 1, 1)
+    short = 0.0 if any(isinstance(value, bool | float) for value in column.values) else 0.1
+    return (0.15 if len(sizes) < 2 else 0.4) + 0.2 * apart + short
+
+
+def time_likelihood(column: Column) -> float:
+    """Return how much a column's values look like times, from 0 to 1."""
+    return column.times
+
+
+def turn_likelihood(column: Column) -> float:
+    """Return how much a column numbers turns: numbers that rise, under a name that says so."""
+    numbers = [float(number) for value in column.values if (number := as_number(value))]
+    return 0.5 if len(numbers) == len(column.values) and is_called(column.path, "turn") else 0.0
+
+
+def side_of(name: str) -> str | None:
+    """Return whose turns a name of a role means, by usual spellings of some languages; None for others."""
+    try:
+        return role_of(name)
+    except BadInput:
+        return ROLES.get(plain(name)) or SPEAKERS.get(plain(name).partition(" ")[0])
+
+
+def _first_said(role: Column, owner: Column) -> Counter[str]:
+    """Return how often each name speaks first in a conversation."""
+    first: dict[str, str] = {}
+    for id_, value in zip(owner.values, role.values, strict=True):
+        first.setdefault(str(id_), as_word(value))
+    return Counter(first.values())
+
+
+def _first_of_lists(listed: ListOfTurns, role: Column) -> Counter[str]:
+    return Counter(as_word(role.values[start]) for start in listed.starts if start < len(role.values))
+
+
+def _met(role: Column, owner: Column) -> dict[str, float]:
+    """Return in which share of the conversations each name speaks."""
+    talks: dict[str, set[str]] = {}
+    for id_, value in zip(owner.values, role.values, strict=True):
+        talks.setdefault(str(id_), set()).add(as_word(value))
+    times = Counter(name for names in talks.values() for name in names)
+    return {name: number / len(talks) for name, number in times.items()}
+
+
+def _met_in_lists(listed: ListOfTurns, role: Column) -> dict[str, float]:
+    """Return in which share of the lists each name speaks."""
+    ends = [*listed.starts[1:], len(role.values)]
+    talks = [{as_word(one) for one in role.values[a:b]} for a, b in zip(listed.starts, ends, strict=True)]
+    times = Counter(name for names in talks for name in names)
+    return {name: number / len(talks) for name, number in times.items()}
+
+
+def _speakers(
+    role: Column,
+    firsts: Counter[str],
+    given: ReadOptions,
+    met: Mapping[str, float],
+    *,
+    presence: bool = False,
+) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Yield whose turns the names of a column may be; nothing to say where all are usual."""
+    names = Counter(as_word(value) for value in role.values)
+    told = {plain(said): (side, said) for side, said in given.roles}
+    known = {name: told[plain(name)][0] if plain(name) in told else _usual(name) for name in names if name}
+    if all(known.values()) and "" not in names and {"user", "assistant"} <= set(known.values()):
+        yield given.roles
+        return
+    sides = {name: known[name] or side_of(name) for name in names if name}
+    sides |= {name: NO_ROLE for name in sides if not known[name] and plain(name) in NO_TURN_WORDS}
+    open_names = [name for name, side in sides.items() if side is None]
+    missing = [side for side in ("user", "assistant") if side not in sides.values()]
+    if presence and names[""]:
+        yield from _by_presence(sides, given)
+        return
+    if not open_names:
+        if not missing:
+            yield _as_pairs(sides, given)
+        return
+    if len(missing) == 1:
+        yield _as_pairs({name: side or missing[0] for name, side in sides.items()}, given)
+        return
+    if not missing:
+        yield _as_pairs({name: side or "system" for name, side in sides.items()}, given)
+        return
+    # Neither side is known: whoever begins most conversations asks, and who is in most of them answers.
+    begins = firsts.most_common(1)[0][0] if firsts else open_names[0]
+    if len(open_names) == 2:
+        other = next(name for name in open_names if name != begins) if begins in open_names else open_names[1]
+        asks = begins if begins in open_names else open_names[0]
+        yield _as_pairs(sides | {asks: "user", other: "assistant"}, given)
+        yield _as_pairs(sides | {asks: "assistant", other: "user"}, given)
+    elif len(open_names) > 2:
+        answers = max(open_names, key=lambda name: met.get(name, 0))
+        others = [met.get(name, 0) for name in open_names if name != answers]
+        if met.get(answers, 0) < IN_MOST or max(others) >= IN_MOST:
+            return
+        yield _as_pairs(sides | {name: "assistant" if name == answers else "user" for name in open_names}, given)
+
+
+def _usual(name: str) -> str | None:
+    """Return the role of a spelling that every reader knows."""
+    try:
+        return role_of(name)
+    except BadInput:
+        return None
+
+
+def _by_presence(sides: Mapping[str, str | None], given: ReadOptions) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Yield roles where a column is filled for one side alone, as a bot's id is."""
+    named = [name for name, side in sides.items() if side != NO_ROLE]
+    for side, other in (("assistant", "user"), ("user", "assistant")):
+        yield (*given.roles, *((side, name) for name in named[:MOST_ROLES]), (other, ANY_OTHER))
+
+
+def _as_pairs(sides: Mapping[str, str | None], given: ReadOptions) -> tuple[tuple[str, str], ...]:
+    """Return pairs of ours and the log's names; a side with many names is told by `*`."""
+    order = ("user", "assistant", "system", "tool", NO_ROLE)
+    by_side: dict[str, list[str]] = {}
+    for name, side in sides.items():
+        by_side.setdefault(side or "system", []).append(name)
+    pairs = [(side, name) for side in order for name in by_side.get(side, ()) if _usual(name) != side]
+    many = max(by_side, key=lambda side: len(by_side[side]))
+    if len(pairs) > MANY_SPEAKERS:
+        pairs = [(side, name) for side, name in pairs if side != many] + [(many, ANY_OTHER)]
+    said = {plain(name) for _, name in given.roles}
+    return (*given.roles, *((side, name) for side, name in pairs if plain(name) not in said))
+
+
+def _owner_of_whole(columns: Sequence[Column], told: Mapping[str, str]) -> dict[str, str]:
+    """Return the column whose values name each row, where rows are whole conversations."""
+    if "conversation" in told:
+        return {"conversation": told["conversation"]}
+    unique = [one for one in columns if one.unique and len(one.texts) in (0, len(one.values)) and "[]" not in one.path]
+    named = [one for one in unique if is_called(one.path, "id") or is_called(one.path, "conversation")]
+    usual = next((one for one in named if one.path == "id"), None)
+    order = [(is_called(one.path, "conversation"), is_called(one.path, "id"), -len(one.path)) for one in named]
+    best = usual or (named[order.index(max(order))] if named else None)
+    return {} if best is None else {"conversation": best.path}
+
+
+def _with_labels(
+    columns: Sequence[Column],
+    parts: Mapping[str, str],
+    roles: tuple[tuple[str, str], ...],
+    prior: float,
+    given: ReadOptions,
+    told: Mapping[str, str],
+    listed: ListOfTurns | None = None,
+) -> Candidate:
+    """Return a candidate with the likeliest label and comment; none where usual names are there."""
+    rest = {part: name for part, name in told.items() if part not in parts}
+    found = Candidate({**parts, **rest}, roles, {}, prior)
+    taken = set(found.columns.values())
+    if given.label_field or "label" in found.columns:
+        return _with_values(found, columns, given.label_field or found.columns["label"], given)
+    inside = [replace_path(one, listed) for one in listed.columns] if listed else []
+    for column in sorted([*columns, *inside], key=label_likelihood, reverse=True):
+        if label_likelihood(column) <= 0 or column.path in taken:
+            break
+        if opposites_in({one.path: one.example for one in columns if "[]" not in one.path}):
+            break
+        return _with_comment(_labeled(found, column), [*columns, *inside])
+    return found
+
+
+def replace_path(column: Column, listed: ListOfTurns) -> Column:
+    """Return a column of a list's items by its path in the row."""
+    return Column(f"{listed.path}[].{column.path}", column.values)
+
+
+def _with_values(found: Candidate, columns: Sequence[Column], path: str, given: ReadOptions) -> Candidate:
+    column = next((one for one in columns if one.path == path), None)
+    if column is None or given.positive or given.negative:
+        return found
+    labels = _labeled(found, column).labels
+    return replace(found, labels=labels)
+
+
+def _labeled(found: Candidate, column: Column) -> Candidate:
+    """Return a candidate with a column as its label, and what its values mean."""
+    labels = sides_of(column.words)
+    top_level = column.path in (*LABEL_NAMES, *RATING_NAMES)
+    if labels is None:
+        return found
+    columns = found.columns if top_level and not labels else {**found.columns, "label": column.path}
+    return replace(found, columns=columns, labels=labels)
+
+
+def _with_comment(found: Candidate, columns: Sequence[Column]) -> Candidate:
+    taken = set(found.columns.values())
+    for column in columns:
+        if "comment" not in found.columns and column.path not in taken and is_called(column.path, "comment"):
+            own = column.path in ("comment", "comments")
+            if column.texts and not own:
+                return replace(found, columns={**found.columns, "comment": column.path})
+    return found
+
+
+def label_likelihood(column: Column) -> float:
+    """Return how much a column's values look like thumbs or ratings, from 0 to 2."""
+    words = column.words
+    if not words or len(words) > FEW_LABELS or max(map(len, words)) > 40 or sides_of(words) is None:
+        return 0.0
+    usual = all(map(is_usual, words))
+    named = any(is_called(step, "label") for step in steps_of(column.path)) or is_likely(column.path)
+    numbers = all(map(as_number, words))
+    if (numbers and len(words) < 2) or column.path.endswith(("count", "users", "type", "id")):
+        return 0.0
+    if named:
+        return 2.0 if usual and not numbers else 1.5
+    thumbs = usual and not numbers and not {word.casefold() for word in words} <= {"true", "false", "yes", "no"}
+    return 1.0 if thumbs and len(words) > 1 else 0.0
+
+
+def sides_of(words: Sequence[str]) -> dict[str, str] | None:
+    """Return what values mean as options, none for usual ones; None where nobody can tell."""
+    if all(map(is_usual, words)):
+        return {}
+    numbers = sorted({float(number) for word in words if (number := as_number(word))})
+    if len(numbers) == len({*words}) and numbers and len(numbers) == len(set(numbers)):
+        low, high = bounds_of(numbers)
+        return {"positive": f">={high:g}", "negative": f"<={low:g}"}
+    sides = {"positive": [], "negative": []}  # type: dict[str, list[str]]
+    for word in words:
+        side = (
+            "positive"
+            if _means(word, GOOD, Label.POSITIVE)
+            else "negative"
+            if _means(word, BAD, Label.NEGATIVE)
+            else ""
+        )
+        if not side:
+            return None
+        sides[side].append(f'"{word}"' if "," in word else word)
+    return {side: ",".join(values) for side, values in sides.items()} if all(sides.values()) else None
+
+
+def _means(word: str, spelled: str, label: Label) -> bool:
+    try:
+        if Verdicts.of(None, None).label(word) is label:
+            return True
+    except (BadInput, WrongUse):
+        pass
+    return folded_name(word) in spelled.split()
+
+
+def as_speakers(rows: Rows, given: ReadOptions) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Yield whose turns the names of roles may be in rows of a known shape."""
+    values, firsts = list[Any](), Counter[str]()
+    owners = [*(name for name, _ in given.columns if name == "conversation")]
+    begun: set[str] = set()
+    for number, row in enumerate(rows):
+        for spoken in _spoken_in(row, given):
+            values += spoken
+            if len(spoken) > 1:
+                firsts[as_word(spoken[0])] += 1
+            elif (id_ := _id_of(row, owners, number)) not in begun:
+                begun.add(id_)
+                firsts[as_word(spoken[0])] += 1
+    if values:
+        met = {name: 1.0 for name in map(as_word, values) if side_of(name)}
+        yield from _speakers(Column("", values), firsts, given, met)
+
+
+def _id_of(row: Mapping[str, Any], owners: Sequence[str], number: int) -> str:
+    name = next((one for one in (*owners, *OWNER_NAMES, "id") if one in row), None)
+    return str(row[name]) if name else str(number)
+
+
+def _spoken_in(row: Mapping[str, Any], given: ReadOptions) -> Iterator[list[Any]]:
+    """Yield the names of roles in a row, of its lists one by one."""
+    columns = dict(given.columns)
+    own = [name for name in (columns.get("role"), *ROLE_NAMES) if name and name in row]
+    if own and any(name in row for name in (columns.get("text"), *TEXT_NAMES) if name):
+        yield [row[own[0]]]
+    for value in row.values():
+        listed = messages_in(value) if isinstance(value, str) and is_transcript(value) else opened(value)
+        if isinstance(listed, list) and listed and all(isinstance(one, Mapping) for one in listed):
+            names = [next((one[name] for name in ROLE_NAMES if name in one), None) for one in listed]
+            if any(name is not None for name in names):
+                yield names
