@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from io import BufferedReader, RawIOBase, TextIOWrapper
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pollex.errors import PollexError, WrongUse
 from pollex.services.agent_tools import AgentTools
-from pollex.text import printable
+from pollex.text import printable, writable
 
 if TYPE_CHECKING:
     from pollex.usecases.mcp import OfferStore
@@ -34,8 +37,40 @@ def offer(asked: OfferStore) -> int:
     for name in TOOLS:
         reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
         server.add_tool(told(getattr(tools, name)), annotations=reads, structured_output=False)
+    sys.stdin = TextIOWrapper(BufferedReader(MendedLines(sys.stdin.buffer)), "utf-8", "replace")
     server.run("stdio")
     return 0
+
+
+class MendedLines(RawIOBase):
+    """Lines of JSON in which half characters (lone surrogates) became U+FFFD.
+
+    The package leaves a request with one without an answer, and its client waits.
+    """
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source, self._rest = source, b""
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Read what fits of the next line."""
+        self._rest = self._rest or mended(self._source.readline())
+        taken, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+
+def mended(line: bytes) -> bytes:
+    """Return a line of JSON without half characters; one that is no JSON as it is."""
+    if b"\\ud" not in line.lower():
+        return line
+    try:
+        return json.dumps(writable(json.loads(line))).encode() + b"\n"
+    except (ValueError, RecursionError):
+        return line
 
 
 def told(tool: Callable[..., str]) -> Callable[..., str]:

@@ -215,7 +215,7 @@ def refuse_blank_places(command: click.Command, words: Sequence[str]) -> None:
     """
     places = [one for one in command.params if isinstance(one.type, click.Path) or one.name in ADDRESSES]
     names = {name for one in places for name in one.opts if name.startswith("-")}
-    for word, following in zip(words, [*words[1:], "nothing"], strict=True):
+    for word, following in zip(words, [*words, "nothing"][1:], strict=True):
         name, given, value = word.partition("=")
         if name in names and not (value if given else following).strip():
             raise click.UsageError(f"{name} is empty: give a place, or leave the option out")

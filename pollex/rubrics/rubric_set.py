@@ -259,6 +259,11 @@ class RubricSet(Record):
         write_whole(edits_beside(target), edits.encode(), named=False)
         write_whole(target, f"{text}\n".encode())
 
+    @property
+    def arrays_file(self) -> str:
+        """Name of the file of the calibrator's arrays, where the set's own is called `rubrics.json`; empty for none."""
+        return "" if self.calibrator is None else place_of(Path("rubrics.json"), self.calibrator.facts).name
+
     def to_json(self) -> str:
         """Return indented JSON, with fields in a fixed order."""
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=1)
@@ -288,6 +293,11 @@ class RubricSet(Record):
         from pollex.calibration.storage import BESIDE, unpack
         from pollex.calibration.thumbs import questionnaire
 
+        if not self._arrays:
+            what = f"the arrays of its calibrator are not here: {self.run} wrote them into {self.arrays_file}"
+            raise BadCalibrator(
+                what, where="rubric set", remedy=f"give the set's own file, beside that one, or {AGAIN}"
+            )
         require_arrays(self._arrays, record.facts, "rubric set")
         options = len(SCALES[self.judge.scale])
         facts = record.facts | {"questionnaire": asdict(questionnaire(record.rubrics, options))}

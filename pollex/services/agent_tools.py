@@ -20,7 +20,7 @@ from pollex.graphs.context import NullProgress
 from pollex.measures.intervals import Figure
 from pollex.prompts.data_boundary import seal
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
-from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.rubric_set import RubricSet, place_of
 from pollex.services.compare import compare_runs
 from pollex.services.history import rubric_named
 from pollex.services.life import lives_of, seen_in
@@ -31,7 +31,7 @@ from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.tables import unpack
 from pollex.store.traces import conversation_trace, run_tree
-from pollex.text import encode
+from pollex.text import encode, writable
 
 PAGE, LONGEST, ID = 10, 1_500, 200
 """Items in an answer, and characters of a text and of a name in it."""
@@ -125,7 +125,9 @@ class AgentTools:
         """Compare two scored runs, the second with the first: probability, NetSAT, and each rubric."""
         with self._store() as store:
             runs_ = [self._run(store, name) for name in (first, second)]
-            found = compare_runs(store, runs_[0].id, runs_[1].id, self._set_of(store, runs_[1]))
+            rubric_set = self._set_of(store, runs_[1])
+            self._require_arrays(store, rubric_set)
+            found = compare_runs(store, runs_[0].id, runs_[1].id, rubric_set)
         rows = [
             {
                 "id": one.id,
@@ -194,6 +196,20 @@ class AgentTools:
                 return found
         raise WrongUse(f"the rubric set of {run.id} is not here", remedy="start with its file", option="rubrics")
 
+    def _require_arrays(self, store: Store, rubric_set: RubricSet) -> None:
+        """Refuse a set of the store whose calibrator's arrays stand in a file beside the set's own.
+
+        Raises:
+            WrongUse: They do; the message says which file that is. It isn't opened: a store may name any.
+        """
+        if rubric_set.calibrator is None or rubric_set.has_arrays:
+            return
+        made = {run.id: run.arguments for run in runs(store)}.get(rubric_set.run, {})
+        file = str(Path(str(made.get("folder") or ""), str(made.get("out") or "rubrics.json")))
+        arrays = place_of(Path(file), rubric_set.calibrator.facts)
+        what = f"the arrays of the set that {rubric_set.run} made are not in the store: they stand in {arrays}"
+        raise WrongUse(what, remedy="start with the set's own file", option={"rubrics": file})
+
     def _run(self, store: Store, name: str, commands: Sequence[str] = ()) -> Run:
         if name:
             return find_run(store, name)
@@ -226,11 +242,11 @@ class AgentTools:
             cut = {
                 f"{key}_cut": len(each) - most for key, each in shown.items() if (most := _most(each)) < _length(each)
             }
-            return {key[:ID]: self._short(each) for key, each in shown.items()} | cut
+            return {writable(key[:ID]): self._short(each) for key, each in shown.items()} | cut
         if isinstance(value, list | tuple):
             return [self._short(each) for each in value[:PAGE]]
         if isinstance(value, str):
-            return value[:LONGEST]
+            return writable(value[:LONGEST])
         if isinstance(value, float):
             return round(value, 4) if isfinite(value) else None
         return value if isinstance(value, int | float | None) else str(value)[:LONGEST]

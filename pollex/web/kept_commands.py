@@ -86,7 +86,7 @@ def kept_command(site: Site, run: Run) -> KeptCommand | None:
 
 def values_of(words: Sequence[str], option: str) -> Sequence[str]:
     """Return all values that a command has of an option."""
-    beside = [after for word, after in zip(words, [*words[1:], ""], strict=True) if word == option]
+    beside = [after for word, after in zip(words, [*words, ""][1:], strict=True) if word == option]
     return [*beside, *(word.partition("=")[2] for word in words if word.startswith(f"{option}="))]
 
 
