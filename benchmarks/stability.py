@@ -1,12 +1,16 @@
 """How many rubrics are learned again with five labels more, and with another seed.
 
-    python benchmarks/stability.py --data LOG [LOG …] [--draws 10] [--labels 5] [--json]
+    python benchmarks/stability.py --data LOG [LOG …] [--draws 10] [--labels 5]
+    python benchmarks/stability.py --data LOG [LOG …] --flipped 0.05 --draws 20
 
 Learns with the whole `learn` graph and the built-in roles, as `pollex learn` does by default: extraction, scale and
 choice are made anew each time. First with all labels and with `--labels` fewer, drawn at random, by one seed; then with
 seeds 0 and 1, 2 and 3 and so on, whose halves of the log differ. A rubric counts as learned again where the other set
 has the same event on the same topic, the same signal or the same phrase on the same side, or, of clusters of turns, a
 sentence that the deduplicator would merge.
+
+With `--flipped` only this is measured: a set of the labels as they are beside sets of labels of which a share, drawn at
+random, is turned round, all by one seed; and the AUC that each set's own cross-fitting measures.
 
 Printed are the figure of the first pair, and mean and 95 % t-interval over pairs. Pairs share conversations, so that
 these intervals are of draws of labels and seeds, not of other logs.
@@ -28,6 +32,7 @@ from small_form import DEBUGGING, Findings, arguments_of, run
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_source
 from pollex.agents.embedded.roles import NEAR
+from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
 from pollex.prompts.domain import DomainProfile
@@ -45,6 +50,7 @@ def main() -> int:
     parser.add_argument("--data", nargs="+", required=True, metavar="LOG")
     parser.add_argument("--draws", type=int, default=10, help="pairs of sets of each kind")
     parser.add_argument("--labels", type=int, default=5, help="labels that one set of a pair lacks")
+    parser.add_argument("--flipped", type=float, default=0.0, help="share of the labels that are turned round")
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
     return run(parser, measure_all, ["--data", DEBUGGING, "--draws", "1"])
 
@@ -54,7 +60,13 @@ def measure_all(given: argparse.Namespace) -> Findings:
     reports = []
     with tempfile.TemporaryDirectory() as scratch:
         for path in given.data:
-            report = measured(path, given.draws, given.labels, Path(given.embeddings or scratch))
+            folder = Path(given.embeddings or scratch)
+            if given.flipped:
+                found = measure_noise(path, given.draws, given.flipped, folder)
+                print(noise_in_words(found))
+                reports.append(found | {"rubrics": [found["rubrics"]]})
+                continue
+            report = measured(path, given.draws, given.labels, folder)
             print("\n".join(in_words(report)))
             reports.append(report)
     return Findings(figures=reports, bars={"every set has rubrics": all(min(one["rubrics"]) > 0 for one in reports)})
@@ -80,6 +92,66 @@ def measured(path: str, draws: int, labels: int, embeddings: Path) -> dict[str, 
         "rubrics": [len(one.rubrics) for one in seeds],
         "pairs": {name: [compared(*pair, embedder) for pair in found] for name, found in pairs.items()},
     }
+
+
+def measure_noise(path: str, draws: int, share: float, embeddings: Path) -> dict[str, Any]:
+    """Learn from labels as they are, and from draws of which a share is turned round; compare sets and AUCs."""
+    logs, embedder = read_logs(path), Embedder(cache=embeddings)
+    settings = LearnSettings(seed=0, stability=False)
+    plain = learned(logs, DomainProfile.neutral(), settings, embeddings)[0].rubric_set
+    noisy = []
+    for draw in range(draws):
+        flipped = with_flipped(logs, share, np.random.default_rng([draw, 5]))
+        noisy.append(learned(flipped, DomainProfile.neutral(), settings, embeddings)[0].rubric_set)
+    return {
+        "log": Path(path).name,
+        "labels": len(logs.learnable),
+        "flipped": share,
+        "rubrics": len(plain.rubrics),
+        "again": [sum(same(plain.rubrics, other.rubrics, embedder)) for other in noisy],
+        "auc": auc_of(plain),
+        "aucs": [auc_of(other) for other in noisy],
+    }
+
+
+def with_flipped(logs: Logs, share: float, rng: np.random.Generator) -> Logs:
+    """Return the logs with a share of the labels turned round, drawn at random."""
+    ids = sorted(conversation.id for conversation in logs.learnable)
+    drawn = {ids[place] for place in rng.choice(len(ids), max(1, round(share * len(ids))), replace=False)}
+    other = {Label.POSITIVE: Label.NEGATIVE, Label.NEGATIVE: Label.POSITIVE}
+    turned = [
+        conversation.model_copy(update={"label": other[conversation.label]})
+        if conversation.id in drawn
+        else conversation
+        for conversation in logs
+    ]
+    return replace(logs, conversations=turned, counts=Counter(conversation.label for conversation in turned))
+
+
+def auc_of(rubric_set: RubricSet) -> float | None:
+    """Return the AUC on conversations that the rubrics did not see."""
+    figures = rubric_set.held_out or rubric_set.cross_validated
+    return None if figures is None else figures.auc.value
+
+
+def noise_in_words(found: Mapping[str, Any]) -> str:
+    """Format what noise of labels does to one log, with 95 % t-intervals over draws."""
+    shares = [again / found["rubrics"] for again in found["again"]]
+    aucs = [auc for auc in found["aucs"] if auc is not None]
+    lines = [
+        f"{found['log']}: {found['labels']} labels, {found['flipped']:.0%} of them turned round, {len(shares)} draws",
+        f"rubrics learned again, of {found['rubrics']}: {interval_of(shares)}",
+        f"AUC {found['auc']:.3f} without noise, with it {interval_of(aucs)}, from {min(aucs):.3f} to {max(aucs):.3f}",
+    ]
+    return "\n".join(lines)
+
+
+def interval_of(values: Sequence[float]) -> str:
+    """Format a mean with its 95 % t-interval and the standard deviation of draws."""
+    array = np.array(values)
+    half = student.ppf(0.975, len(array) - 1) * array.std(ddof=1) / np.sqrt(len(array))
+    mean = array.mean()
+    return f"{mean:.3f} [{mean - half:.3f}, {mean + half:.3f}], sd of draws {array.std(ddof=1):.3f}"
 
 
 def without(logs: Logs, labels: int, rng: np.random.Generator) -> Logs:

@@ -22,6 +22,7 @@ from pollex.rubrics.learning.crossfit import (
     never_values,
 )
 from pollex.rubrics.learning.material import Material
+from pollex.rubrics.learning.noise import kept_under_noise, told_of_noise
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import LIKELY
 from pollex.rubrics.rubric import Rubric
@@ -208,6 +209,7 @@ def choose(material: Material) -> dict[str, Any]:
         families = families_of(weighed, narrowed)
         why = _why_out(pool, narrowed, found.p, "other hints came first" if fit.hints else "hints do not help here")
         why |= {one: {"why": "went the other way on conversations that it did not see"} for one in turned.tolist()}
+        notes += told_of_noise(kept_under_noise(weighed, alpha, hints=fit.hints))
         shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
     elif material.crossfitted:
         weighed = Mixed.of(pool, settings, material.family_of)

@@ -158,9 +158,10 @@ class Weighed:
             order = with_hints(values, up, self.sat, pool.ids, found, alpha, len(pool.ids), self.policy)
         if not len(order):
             order = np.argsort(one_sided(find_holding(values), up, self.sat), kind="stable")[:1]
-        return self._within_limits(order)
+        return self.within_limits(order)
 
-    def _within_limits(self, order: Ints) -> Ints:
+    def within_limits(self, order: Ints) -> Ints:
+        """Keep the first of an order, as many of each side as the budget has."""
         left = {True: self.limits[0], False: self.limits[1]}
         kept: list[int] = []
         for column in order.tolist():
@@ -238,7 +239,7 @@ class Mixed(Weighed):
         pool, rng = self.pool, np.random.default_rng(self.seed)
         names = [pool.ids[column] for column in columns.tolist()]
         values, up = pool.values[np.ix_(rows, columns)], pool.labels[rows]
-        return self._within_limits(
+        return self.within_limits(
             columns[select(values, up, self.sat[columns], names, self.limits, alpha, rng, self.policy).chosen]
         )
 

@@ -1,0 +1,35 @@
+"""What flipped thumbs leave of a choice."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from pollex.rubrics.learning.crossfit import Weighed
+from pollex.rubrics.learning.noise import DRAWS, kept_under_noise, told_of_noise
+from pollex.selection.losses import EVAL_RANGE
+
+
+def weighed(strength: float, n: int = 400) -> Weighed:
+    """A pool of 40 rubrics, five of which hold with thumbs down at that strength."""
+    rng = np.random.default_rng(7)
+    up = rng.random(n) < 0.6
+    held = rng.random((n, 40)) < 0.25
+    held[:, :5] = rng.random((n, 5)) < np.where(up, 0.25 - strength, 0.25 + strength)[:, None]
+    pool: Any = SimpleNamespace(values=np.where(held, -EVAL_RANGE, 0.0), labels=up, ids=[f"r{n}" for n in range(40)])
+    sat, mined, events = np.zeros(40, dtype=bool), np.zeros(40, dtype=bool), np.ones(40, dtype=bool)
+    return Weighed(pool, sat, mined, events, pool.ids, np.arange(n), (15, 15), 15, "greedy", 0)
+
+
+def test_a_strong_choice_stands_under_noise_and_a_weak_one_falls() -> None:
+    strong, weak = (kept_under_noise(weighed(strength), 1.0, hints=False) for strength in (0.2, 0.085))
+    assert len(strong) == DRAWS
+    assert np.mean(strong) > 0.95
+    assert np.mean(weak) < np.mean(strong)
+    (told,) = told_of_noise(strong)
+    assert told.startswith("With 5% of the thumbs turned round at random, ")
+    assert told_of_noise([]) == []
+
+
+def test_the_same_seed_gives_the_same_figure() -> None:
+    assert kept_under_noise(weighed(0.1), 1.0, hints=False) == kept_under_noise(weighed(0.1), 1.0, hints=False)
