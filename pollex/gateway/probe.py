@@ -171,7 +171,7 @@ async def _most_accepted(bench: _Bench, everything: Call) -> tuple[Call, Outcome
         call, outcome = less, await bench.ask(less)
     if _accepted(outcome):
         return call, outcome
-    call = await _narrowed(bench, everything)
+    call = await _narrowed(bench, call)
     return call, await bench.ask(call)
 
 

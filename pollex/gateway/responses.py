@@ -59,7 +59,7 @@ def read(reply: Reply, call: Call) -> Outcome | HttpFault:
         common: dict[str, Any] = {
             "text": _text(message, call),
             "logprobs": tokens if isinstance(tokens, list) and tokens else None,
-            "finish_reason": str(choice.get("finish_reason") or ""),
+            "finish_reason": _reason(choice.get("finish_reason")),
             "model": redact(str(body.get("model") or "")),
             "fingerprint": str(body.get("system_fingerprint") or ""),
             "usage": read_usage(body.get("usage")),
@@ -69,6 +69,18 @@ def read(reply: Reply, call: Call) -> Outcome | HttpFault:
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         detail = f"not a chat completion: {error_text(reply.body)[:120]}"
         return Malformed(detail=detail, seconds=reply.seconds)
+
+
+_REASONS = {
+    **dict.fromkeys(("max_tokens", "max_output_tokens", "max_length", "token_limit"), "length"),
+    **dict.fromkeys(("safety", "refusal", "blocked", "prohibited_content", "content_filtered"), "content_filter"),
+}
+"""What providers call the protocol's reasons, behind gateways that pass their words on."""
+
+
+def _reason(told: Any) -> str:
+    reason = str(told or "")
+    return _REASONS.get(reason.lower(), reason)
 
 
 def _settled(fault: HttpFault) -> Outcome | HttpFault:
@@ -117,7 +129,7 @@ def _nothing_but(message: Mapping[str, Any], reason: str, usage: Usage) -> str:
     return f"empty answer ({', '.join(facts)})"
 
 
-_TEXTS = {"text", "output_text"}
+_TEXTS = {"text", "output_text", None}
 """Kinds of content parts that are the answer; thoughts are of other kinds."""
 
 
@@ -131,6 +143,10 @@ def _text(message: Mapping[str, Any], call: Call) -> str:
         content = "".join(part["text"] for part in content if part.get("type") in _TEXTS)
     if (call.form == "tool" or not content) and (calls := message.get("tool_calls")):
         content = calls[-1]["function"]["arguments"]
+    elif not content and isinstance(older := message.get("function_call"), dict):
+        content = older["arguments"]
+    if isinstance(content, dict):  # some gateways parse what the model wrote
+        content = json.dumps(content, ensure_ascii=False)
     if content is not None and not isinstance(content, str):
         raise TypeError("content is no text")
     return content or ""
@@ -141,11 +157,15 @@ def read_usage(usage: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
     return Usage(
-        prompt=_count(usage, "prompt_tokens") or None,
-        completion=_count(usage, "completion_tokens"),
+        prompt=_count(usage, "prompt_tokens") or _count(usage, "input_tokens") or None,
+        completion=_either(_count(usage, "completion_tokens"), _count(usage, "output_tokens")),
         cached=_count(usage.get("prompt_tokens_details"), "cached_tokens"),
         reasoning=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
     )
+
+
+def _either(first: int | None, second: int | None) -> int | None:
+    return second if first is None else first
 
 
 def _count(counts: Any, name: str) -> int | None:
@@ -184,7 +204,7 @@ _INVALID = re.compile(r"\bvalidation error|literal_error|failed to parse (?:gram
 _NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
 _TOO_FAST = re.compile(
     r"rate.?limit|too.?many.?requests|throttl|requests? per (?:second|minute|day)|resource.?exhausted"
-    r"|quota exceeded|concurrency (?:limit|exceeded)",
+    r"|quota exceeded|concurrency (?:limit|exceeded)|\u9650\u6d41|\u8fc7\u4e8e\u9891\u7e41|\u5e76\u53d1\u6570",
     re.IGNORECASE,
 )
 _BUSY = re.compile(
@@ -288,7 +308,10 @@ def _has_text(choice: Mapping[str, Any]) -> bool:
     return isinstance(message, dict) and bool(message.get("content") or message.get("tool_calls"))
 
 
-_CODES = ("code", "status", "status_code", "http_status", "statusCode", "errorCode", "error_code")
+_CODES = (
+    *("code", "status", "status_code", "http_status", "http_code"),
+    *("statusCode", "errorCode", "error_code", "httpStatus"),
+)
 _NESTED = ("error", "errors", "detail", "metadata", "base_resp", "status", "data")
 
 

@@ -6,23 +6,25 @@ model to model; some templates put the opening mark into the prompt, so that onl
 
 import re
 
-_NAMES = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reason|analysis|reflection|scratchpad)"
+_NAMES = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|analysis|reflection|scratchpad)"
 
 BEGIN = re.compile(
-    rf"<{_NAMES}>|\[(?:THINK|REASONING)\]|\u25c1think\u25b7|<\|begin_of_thought\|>"
+    rf"<{_NAMES}>|<\|{_NAMES}\|>|\[(?:THINK|REASONING)\]|\u25c1think\u25b7|<\|begin_of_thought\|>"
+    r"|<details type=.?reasoning[^>]{0,80}>"
     r"|<\|channel\|>(?:analysis|commentary)[^<]{0,80}<\|message\|>",
     re.IGNORECASE,
 )
 """Marks before thoughts: tags, Mistral's and Kimi's brackets, channels of OpenAI's open models."""
 
 END = re.compile(
-    rf"</{_NAMES}>|\[/(?:THINK|REASONING)\]|\u25c1/think\u25b7|<\|end_of_thought\|>"
+    rf"</{_NAMES}>|<\|/{_NAMES}\|>|<\|{_NAMES}_end\|>|</details>|\[/(?:THINK|REASONING)\]|\u25c1/think\u25b7|<\|end_of_thought\|>"
     r"|<\|channel\|>final[^<]{0,80}<\|message\|>|(?<=\S)assistantfinal",
     re.IGNORECASE,
 )
 """Marks after thoughts. Of channels whose marks a server took out, the two names are left, joined."""
 
 _BARE_CHANNEL = re.compile(r"\s*(?:analysis|commentary)", re.IGNORECASE)
+_FOLDED_AWAY = re.compile(r"<details type=.?reasoning", re.IGNORECASE)
 _CLOSED = re.compile(r"<\|(?:return|end|end_of_solution)\|>\s*$")
 _OPENED = re.compile(r"^\s*<\|begin_of_solution\|>")
 
@@ -30,7 +32,9 @@ _OPENED = re.compile(r"^\s*<\|begin_of_solution\|>")
 def ends(text: str) -> list[tuple[int, int]]:
     """Return where marks after thoughts begin and end."""
     bare = _BARE_CHANNEL.match(text) is not None
-    return [mark.span() for mark in END.finditer(text) if bare or mark.group().lower() != "assistantfinal"]
+    folded = _FOLDED_AWAY.search(text) is not None
+    counts = {"assistantfinal": bare, "</details>": folded}
+    return [mark.span() for mark in END.finditer(text) if counts.get(mark.group().lower(), True)]
 
 
 def last_begin(text: str) -> int:

@@ -439,6 +439,9 @@ def _reply_to(error: Exception, secrets: tuple[str, ...], seconds: float) -> Rep
         return Reply(status=status, body=words, headers=headers, seconds=seconds)
     if isinstance(error, NotImplementedError):
         return Reply(status=400, body=words, seconds=seconds)  # a model that can't call tools: it is asked otherwise
+    if isinstance(error, ValueError) and error.args and isinstance(error.args[0], dict):
+        inside = json.dumps({"error": error.args[0]}, ensure_ascii=False, default=str)
+        return Reply(status=200, body=redact(inside, secrets), seconds=seconds)  # an error in place of an answer
     if isinstance(error, ValueError | TypeError | LookupError):
         return Reply(status=200, body=words, seconds=seconds)  # a body that the package could not read
     return Reply(problem="connection", detail=words, seconds=seconds)

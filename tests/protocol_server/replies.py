@@ -153,6 +153,8 @@ def streamed(body: JsonObject, latency: float, *, counted: bool = True) -> Sendi
         parts = re.findall(r"\S+\s*", function["arguments"])
         deltas += [{"tool_calls": [{"index": index, "function": {"arguments": part}}]} for part in parts]
     pieces: list[JsonObject] = [about | {"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    if choice.get("logprobs") and pieces:
+        pieces[0]["choices"][0]["logprobs"] = choice["logprobs"]
     pieces.append(about | {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
     if counted:
         pieces.append(about | {"choices": [], "usage": body["usage"]})

@@ -223,7 +223,7 @@ class Independent(Elicitation):
         if not isinstance(outcome, Completed):
             return failure(outcome, self.judge, question.id)
         outcome = replace(outcome, text=without_thoughts(outcome.text))
-        option = option_named(outcome.text, ascii_uppercase[: len(_shown(question))])
+        option = _letter_or_option(outcome.text, _shown(question))
         if option is None:
             return Unanswered(
                 question_id=question.id,
@@ -271,6 +271,18 @@ class Independent(Elicitation):
             source="logprobs" if listed else "point",
             judge=self.judge,
         )
+
+
+def _letter_or_option(text: str, options: Sequence[str]) -> int | None:
+    """Return the index of the option that is named by its letter, by letter and words, or by its words."""
+    answer = _LEAD.sub("", text.strip(" *_\n"))
+    spellings: list[Sequence[str]] = [ascii_uppercase[: len(options)], code_options(options), options]
+    found = (option_named(answer, spelling) for spelling in spellings)
+    return next((option for option in found if option is not None), None)
+
+
+_LEAD = re.compile(r"(?:the )?(?:final |correct )?(?:answer|option)(?: is)?\b[\s:*]*", re.IGNORECASE)
+"""Words before a letter that say nothing."""
 
 
 def _shown(question: Question) -> list[str]:

@@ -8,7 +8,7 @@ from gateway_asking import KEY, ask_once, gateway, question
 from protocol_server import ProtocolServer
 
 from pollex.errors import ModelRefused
-from pollex.gateway.calls import Capabilities, Completed, Empty, Failed, Reply, Truncated
+from pollex.gateway.calls import Capabilities, Completed, Empty, Failed, Refused, Reply, Truncated
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.json_in_text import last_object
 from pollex.gateway.probe import probe
@@ -82,6 +82,31 @@ async def test_a_429_inside_a_200_is_waited_for(body: dict[str, Any]) -> None:
             outcome = await door.ask(question())
     assert isinstance(outcome, Completed)
     assert outcome.attempts == 6
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": {"answer": "Agree"}},
+        {"content": [{"text": '{"answer": "Agree"}'}]},
+        {"content": None, "function_call": {"name": "answer", "arguments": '{"answer": "Agree"}'}},
+        {"content": "", "tool_calls": [{"function": {"name": "answer", "arguments": {"answer": "Agree"}}}]},
+    ],
+    ids=lambda message: json.dumps(message)[:40],
+)
+def test_an_answer_in_another_place_is_read_with_what_usage_is_called_elsewhere(message: dict[str, Any]) -> None:
+    usage = {"input_tokens": 90, "output_tokens": 4}
+    body = {"choices": [{"message": message, "finish_reason": "end_turn"}], "usage": usage}
+    outcome = read(Reply(200, json.dumps(body)), question())
+    assert isinstance(outcome, Completed)
+    assert last_object(outcome.text) is not None
+    assert (outcome.usage.prompt, outcome.usage.completion) == (90, 4)
+
+
+@pytest.mark.parametrize(("reason", "kind"), [("MAX_TOKENS", Truncated), ("SAFETY", Refused), ("COMPLETE", Completed)])
+def test_finish_reasons_of_providers_are_understood_behind_a_gateway(reason: str, kind: type) -> None:
+    body = {"choices": [{"message": {"content": '{"answer": "Agree"}'}, "finish_reason": reason}]}
+    assert isinstance(read(Reply(200, json.dumps(body)), question(max_tokens=100)), kind)
 
 
 async def test_other_faults_inside_a_200_are_what_their_code_says() -> None:
@@ -187,6 +212,8 @@ DRAFT = 'Perhaps {"answer": "Disagree"}?'
         "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>",
         "analysis{}assistantfinal",
         "<|begin_of_thought|>{}<|end_of_thought|>",
+        "<|thinking|>{}<|/thinking|>",
+        '<details type="reasoning" done="true">{}</details>\n',
     ],
 )
 def test_thoughts_are_no_answer_whatever_marks_are_around_them(around: str) -> None:
@@ -195,3 +222,8 @@ def test_thoughts_are_no_answer_whatever_marks_are_around_them(around: str) -> N
     assert block is not None
     assert block.value == {"answer": "Agree"}
     assert without_thoughts(text + "It is open.") == "It is open."
+
+
+def test_marks_of_a_page_that_an_assistant_writes_are_words_of_its_reply() -> None:
+    for reply in ("<details><summary>More</summary>Text</details> See above.", "Our assistantfinal is in May."):
+        assert without_thoughts(reply) == reply

@@ -375,6 +375,12 @@ class TestIndependent:
         assert [call.max_tokens for call in door.history] == [1, 1, 1]
         assert all(call.schema is None for call in door.history)
 
+    async def test_a_letter_may_have_words_around_it_that_say_nothing_else(self) -> None:
+        for text in ("C", "c.", "(C)", "**C**", "C. Neutral", "Neutral", "The answer is C.", "Final answer: C"):
+            door = Scripted(otherwise=Completed(text=text))
+            answers = await LlmJudge(asker(door, elicitation="independent", canary=False)).judge(TALK, TWO)
+            assert outcomes(answers) == ["Neutral", "Neutral"]
+
     async def test_what_is_no_letter_of_an_option_is_unparsable(self) -> None:
         for text in ("The", "F", "cc", "C?", "3", "C or D"):
             door = Scripted(otherwise=Completed(text=text))
