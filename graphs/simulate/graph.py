@@ -75,7 +75,7 @@ def stored_dialogue(scene: Scene, dialogue: Dialogue, quality: dict[str, str] | 
         "system": scene.system.name,
         "topic": scene.topic.id,
         "persona": scene.persona.id,
-        "sources": dialogue.sources,
+        "quotes": dialogue.quotes,
         "unproven_quotes": dialogue.unproven,
         "ended": dialogue.ended,
         "label_source": SIMULATED,
@@ -84,7 +84,7 @@ def stored_dialogue(scene: Scene, dialogue: Dialogue, quality: dict[str, str] | 
         about |= {"quality": None, "outcome": quality.outcome, "detail": quality.detail}
     else:
         about |= {"quality": quality, "outcome": SIMULATED, "detail": ""}
-    return Conversation(id=scene.id, turns=tuple(dialogue.turns), metadata=about)
+    return Conversation(id=scene.id, turns=tuple(dialogue.turns), sources=tuple(dialogue.sources), metadata=about)
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:

@@ -358,6 +358,11 @@ def messages_of(conversation: Conversation) -> list[dict[str, Any]]:
     return [_message(turn) for turn in conversation.turns]
 
 
+def sources_of(conversation: Conversation) -> list[dict[str, Any]]:
+    """Return the documents that the assistant was shown, as a row has them."""
+    return [source.model_dump(exclude_defaults=True) for source in conversation.sources]
+
+
 def _message(turn: Turn) -> dict[str, Any]:
     message: dict[str, Any] = {"role": turn.role, "content": turn.content}
     if turn.calls:

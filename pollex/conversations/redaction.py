@@ -251,7 +251,8 @@ def mask(conversation: Conversation, finders: Sequence[Finder] = FINDERS) -> tup
     places = Placeholders(finders)
     turns = tuple(turn.mapped(places.redacted) for turn in conversation.turns)
     feedback = tuple(_redacted_feedback(one, places, finders) for one in conversation.feedback)
-    changes: dict[str, Any] = {"turns": turns, "feedback": feedback}
+    sources = tuple(one.mapped(places.redacted) for one in conversation.sources)
+    changes: dict[str, Any] = {"turns": turns, "feedback": feedback, "sources": sources}
     changes["metadata"] = places.everywhere(conversation.metadata)
     for field in ("id", "judge", "group"):
         value = getattr(conversation, field)

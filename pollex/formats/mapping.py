@@ -28,6 +28,7 @@ USUAL = {
     "user": "prompt",
     "assistant": "response",
     "prompt": "prompt_version",
+    "sources": "sources",
 }
 """Parts whose column is read as if it had this name."""
 FIELDS = {
@@ -38,7 +39,19 @@ FIELDS = {
     "messages": "messages_field",
 }
 """Parts whose column an option of its own may name, too."""
-PARTS = ("conversation", "role", "text", "turn", "time", "messages", "user", "assistant", *list(FIELDS)[:-1], "prompt")
+PARTS = (
+    "conversation",
+    "role",
+    "text",
+    "turn",
+    "time",
+    "messages",
+    "user",
+    "assistant",
+    *list(FIELDS)[:-1],
+    "prompt",
+    "sources",
+)
 
 MESSAGES = "messages"
 """Where the list of turns stands in a row under the usual names."""

@@ -2,9 +2,9 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pollex.errors import UNREADABLE, BadInput, WrongUse
 from pollex.prompts import questionnaires
@@ -25,6 +25,7 @@ class SheetQuestion(BaseModel):
     Attributes:
         options: What each option is worth, and its words.
         skip: Words of the answer that there is none; empty where every conversation has one.
+        needs: What a conversation must have for the question to be asked; elsewhere its answer is `skip`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -34,6 +35,7 @@ class SheetQuestion(BaseModel):
     options: tuple[tuple[float, str], ...]
     ordinal: bool = True
     skip: str = ""
+    needs: Literal["", "sources"] = ""
 
     @field_validator("options")
     @classmethod
@@ -41,6 +43,12 @@ class SheetQuestion(BaseModel):
         if not 2 <= len(options) <= 9:
             raise ValueError("give two to nine options")  # a key each for people, a letter, one token, for a model
         return options
+
+    @model_validator(mode="after")
+    def _skippable(self) -> Self:
+        if self.needs and not self.skip:
+            raise ValueError("a question that needs sources has words for where there are none: give skip")
+        return self
 
     @property
     def for_model(self) -> Question:

@@ -52,6 +52,7 @@ from pollex.formats.log_shapes.turns import turns_in
 from pollex.formats.mapping import Mapper
 from pollex.formats.paths import look_up, opened
 from pollex.formats.proposal import Strange, Unmapped, first_rows, unmapped
+from pollex.formats.shown_sources import take_sources
 from pollex.formats.structure import Structure
 from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
 from pollex.text import SURROGATES, count, writable
@@ -523,6 +524,7 @@ def _bad(row: LogRow, error: BadInput) -> BadRow:
 def _conversation(
     turns: tuple[Turn, ...], picked: RowFields, feedback: tuple[Feedback, ...], options: ReadOptions, row: LogRow
 ) -> Conversation:
+    sources, rest = take_sources(picked.rest)
     flags = _flags(turns, options.max_turn_chars)
     if "too_large" in flags:
         turns = tuple(_shortened(turns, options.max_turn_chars))
@@ -534,8 +536,9 @@ def _conversation(
         label=picked.label,
         judge=writable(picked.judge),
         group=writable(picked.group),
+        sources=tuple(one.mapped(writable) for one in sources),
         feedback=tuple(one.mapped(writable) for one in feedback) if options.comments else (),
-        metadata=writable(picked.rest),
+        metadata=writable(rest),
         flags=flags,
     )
 

@@ -86,7 +86,9 @@ class Question(BaseModel):
         return content_id(self.text, *(f"{option.text}={option.value}" for option in self.options))
 
 
-Source = Literal["built-in", "logprobs", "sampled", "point", "recorded"]
+Source = Literal["built-in", "logprobs", "sampled", "point", "recorded", "rule"]
+RULE: Source = "rule"
+"""Of answers that no judge is asked for."""
 
 
 class Answer(BaseModel):

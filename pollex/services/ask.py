@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pollex.agents.by_rule import ByRule
+from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.roles import Judge, answer_each
 from pollex.conversations.conversation import Conversation
@@ -15,7 +17,8 @@ from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
 from pollex.formats.write import require_format, write_rows
 from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out
-from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
+from pollex.prompts.domain import DomainProfile, profile_at
+from pollex.rubrics.answers import RULE, Answer, Outcome, Question, Unanswered, can_retry
 from pollex.services.grade import by_model, require_model
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
@@ -40,7 +43,12 @@ COLUMNS = {
 }
 """A row for each option of each question that was answered, with DuckDB's types."""
 
-SOURCES = {"logprobs": "from log-probabilities", "sampled": "from samples", "point": "points: one option has all"}
+SOURCES = {
+    "logprobs": "from log-probabilities",
+    "sampled": "from samples",
+    "point": "points: one option has all",
+    RULE: "not applicable, since no sources were shown",
+}
 Row = dict[str, Any]
 Answers = Mapping[str, Answer | Unanswered]
 
@@ -70,7 +78,7 @@ class AskResult(Shown):
     @property
     def complete(self) -> bool:
         """Whether every row was read and every question answered."""
-        return not self.bad_rows and not self.sources.keys() - {"logprobs", "sampled", "point"}
+        return not self.bad_rows and not self.sources.keys() - SOURCES.keys()
 
     @property
     def headline(self) -> str:
@@ -103,6 +111,7 @@ def ask(
     questionnaire: str | Path = PAPER,
     *,
     out: Path | None = None,
+    domain: Path | DomainProfile | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -113,6 +122,7 @@ def ask(
     Args:
         questionnaire: A bundled questionnaire's name, or a file.
         out: Where a row for each option of each question is written; None for the result alone.
+        domain: A domain profile or its file: the model is told of its task and what is expected; None tells nothing.
 
     Raises:
         BadInput: A file or row can't be read, or the questionnaire is wrong.
@@ -121,25 +131,29 @@ def ask(
     """
     judge = require_model(model, WHY)
     if out is not None:
-        require_format(out, *files_of(logs, questionnaire))
+        require_format(out, *files_of(logs, questionnaire, domain))
+    profile = domain if isinstance(domain, DomainProfile) else profile_at(domain)
     questions = questionnaire_at(questionnaire)  # a word that is wrong in it is told before a long log is read
     read = logs_from(logs, reading.for_scores(), progress)
     if run.dry_run:
-        raise rehearse(one_by_one(model), run, SEED, lambda plan: _rehearse(read, questions, LlmJudge(plan.asker)))
+        counted = one_by_one(model, told=domain is not None)
+        work = lambda plan: _rehearse(read, questions, asked_by(plan.asker, questions))  # noqa: E731
+        raise rehearse(counted, run, SEED, work, profile)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "questionnaire": str(questionnaire), "out": out and str(out)}
         (asked, sources), usage = by_model(
             opened,
-            one_by_one(model),
+            one_by_one(model, told=domain is not None),
             SEED,
             arguments,
             lambda asker, setting: ask_all(
                 read.conversations,
                 [one.for_model for one in questions],
-                judge=LlmJudge(asker),
+                judge=asked_by(asker, questions),
                 data_fingerprint=read.fingerprint,
                 setting=setting,
             ),
+            profile,
         )
         rows = tuple(_rows(opened, asked, read, questions))
     if out is not None:
@@ -157,14 +171,23 @@ def ask(
     )
 
 
-def one_by_one(model: ModelOptions) -> ModelOptions:
-    """Return the model asked one question in a call, and told of no domain; nothing is asked beside the questions."""
+def one_by_one(model: ModelOptions, *, told: bool) -> ModelOptions:
+    """Return the model asked one question in a call; nothing is asked beside the questions.
+
+    Args:
+        told: Whether it is told of the domain.
+    """
     changes = {"elicitation": "independent", "canary": False, "straight_lining": False}
-    settings = model.settings.but(**changes, without=model.settings.without | {"domain"})
+    settings = model.settings.but(**changes, without=model.settings.without | (set() if told else {"domain"}))
     return replace(model, settings=settings)
 
 
-async def _rehearse(read: Logs, questions: list[SheetQuestion], judge: LlmJudge) -> None:
+def asked_by(asker: Asker, questions: Sequence[SheetQuestion]) -> Judge:
+    """Return who answers: a model, and a rule where a question about sources doesn't apply."""
+    return ByRule(LlmJudge(asker), frozenset(one.id for one in questions if one.needs == "sources"))
+
+
+async def _rehearse(read: Logs, questions: list[SheetQuestion], judge: Judge) -> None:
     for one in read:
         await answer_each(judge, one, [question.for_model for question in questions])
 
@@ -213,7 +236,7 @@ async def ask_all(
             total=len(conversations),
             pending={one.id: None for one in conversations if one.id not in done},
             outcomes=Counter(source_of(one) for found in done.values() for one in found.values()),
-            fine=frozenset({"logprobs", "sampled", "point"}),
+            fine=frozenset(SOURCES),
             workers=[judge.name],
             shelf=ConversationIndex(conversations),
             judge=judge,

@@ -229,11 +229,16 @@ def by_model(
     seed: int,
     arguments: dict[str, Any],
     work: Callable[[Asker, RunSettings], Awaitable[T]],
+    profile: DomainProfile | None = None,
 ) -> tuple[T, ModelUsage | None]:
-    """Have a model do the work of a run; return what it came to, and the model's usage."""
+    """Have a model do the work of a run; return what it came to, and the model's usage.
+
+    Args:
+        profile: What prompts tell of the domain; None for the neutral one.
+    """
 
     async def done() -> tuple[T, ModelUsage | None]:
-        async with await hire(model, DomainProfile.neutral(), opened.store, seed) as staff:
+        async with await hire(model, profile or DomainProfile.neutral(), opened.store, seed) as staff:
             opened.announce(staff)
             asker = asker_of(staff, model, opened.store, seed)
             return await work(asker, opened.setting(arguments, staff)), ModelUsage.of(staff)

@@ -351,10 +351,14 @@ def plan_learning(
 
 
 def rehearse(
-    model: ModelOptions, run: RunOptions, seed: int, work: Callable[[Plan], Coroutine[Any, Any, object]]
+    model: ModelOptions,
+    run: RunOptions,
+    seed: int,
+    work: Callable[[Plan], Coroutine[Any, Any, object]],
+    profile: DomainProfile | None = None,
 ) -> Planned:
     """Return the end of a dry run: the calls that some work makes of a model that only counts them."""
-    plan = Plan.of(model, DomainProfile.neutral(), run, seed)
+    plan = Plan.of(model, profile or DomainProfile.neutral(), run, seed)
     asyncio.run(work(plan))
     return Planned(call_plan(model, plan.planner.table, probed=False))
 

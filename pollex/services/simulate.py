@@ -9,7 +9,7 @@ from typing import Any
 
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.simulator import QUESTIONS, Passages, Scene, Simulator, passages_of
-from pollex.conversations.conversation import Conversation, messages_of
+from pollex.conversations.conversation import Conversation, messages_of, sources_of
 from pollex.errors import WrongUse
 from pollex.formats.topics import read_documents, read_topics
 from pollex.formats.write import require_writable, write_lines
@@ -101,7 +101,7 @@ class SimulateResult(Shown):
     def records(self) -> Iterator[dict[str, Any]]:
         for one in self.dialogues:
             if one.turns:
-                yield {"id": one.id, "messages": messages_of(one), **one.metadata}
+                yield {"id": one.id, "messages": messages_of(one), "sources": sources_of(one), **one.metadata}
 
     def told(self) -> Told:
         """Yield how dialogues ended, their quality, and which failed."""

@@ -16,6 +16,8 @@ from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, R
 from pollex.store.writer import SMALL, Cells
 from pollex.text import writable
 
+SOURCE = "source"
+"""In place of a role: a document that was shown, behind the turns."""
 OPENING = 200
 """Characters that a list shows of a conversation."""
 
@@ -25,6 +27,7 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
     for one in conversations:
         tools = [turn.model_dump(include={"calls", "result"}, exclude_defaults=True) for turn in one.turns]
         said = [[turn.role, turn.content, *filter(None, [used])] for turn, used in zip(one.turns, tools, strict=True)]
+        said += [[SOURCE, it.text, it.model_dump(exclude={"text"}, exclude_defaults=True)] for it in one.sources]
         yield TextRow(run, one.text_hash, pack(said))
         yield ConversationRow(
             run=run,
@@ -134,12 +137,15 @@ def label_row(run: str, about: Conversation, question: str, value: Any, *, drawn
 
 def read_conversation(row: Mapping[str, Any]) -> Conversation:
     """Convert a row of conversations, with its text's turns, to a conversation; without turns if no text was kept."""
-    turns = [
-        {"role": role, "content": content, **(tools[0] if tools else {})}
-        for role, content, *tools in unpack(row["turns"] or "[]")
-    ]
+    turns, sources = [], []
+    for role, content, *more in unpack(row["turns"] or "[]"):
+        about = more[0] if more else {}
+        if role == SOURCE:
+            sources.append({"text": content, **about})
+        else:
+            turns.append({"role": role, "content": content, **about})
     return Conversation.model_validate(
-        {**{name: row[name] for name in ("id", "label", "judge", "group")}, "turns": turns}
+        {**{name: row[name] for name in ("id", "label", "judge", "group")}, "turns": turns, "sources": sources}
         | {"flags": (row["flags"] or "").split()}
         | {"metadata": unpack(row["metadata"]), "feedback": unpack(row.get("feedback") or "[]")}
     )

@@ -490,7 +490,8 @@ class TalkTurnRow(Row):
         edits: How often the participant took something back.
         outcome: Why there is no reply; empty where there is one.
         marked: Whether the reply names a model.
-        sources: What the reply quotes: turn, document and quote.
+        sources: Documents that were first shown for the reply (number, name, text), and what it quotes (turn, document
+            and quote).
     """
 
     table: ClassVar = "talk_turns"

@@ -9,6 +9,7 @@ from pollex.usecases.families import AllLabels, Grader, Reading, out_option
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
+    from pollex.prompts.domain import DomainProfile
     from pollex.services.ask import AskResult
     from pollex.services.logs import Data
 
@@ -19,7 +20,8 @@ class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
 
     An answer is one letter, so one token: its log-probabilities are the distribution over the question's options. Where
     the endpoint gives none, --samples calls are counted, or one answer has all the probability; column `source` says
-    which. `pollex calibrate fit` reads --out as it is. llm-rubric is the paper's nine questions in words of our own.
+    which. Questions about sources are asked where a conversation has some; elsewhere they don't apply, at no cost.
+    `pollex calibrate fit` reads --out as it is. llm-rubric is the paper's nine questions in words of our own.
 
     \b
     Examples
@@ -36,6 +38,9 @@ class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
         default="llm-rubric",
         kw_only=False,
         metavar="NAME|FILE",
+    )
+    domain: Path | str | DomainProfile | None = opt(
+        "Domain profile (TOML): the model is told the task and what is expected.", default=None, group="Data"
     )
     out: Path | str | None = out_option(
         "Output file, one row for each option: .parquet, .jsonl or .csv.", typed="answers.parquet"

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from pollex.agents.llm.asker import Asker, ModelClient
 from pollex.agents.llm.simulator import Dialogue, Persona, Scene, Simulator, Topic
-from pollex.conversations.conversation import Turn
+from pollex.conversations.conversation import Source, Turn
 from pollex.errors import UNREADABLE, BadInput, PollexError
 from pollex.formats.questionnaires import LARGEST, SheetQuestion, bundled_questionnaire
 from pollex.gateway.budget import Budget
@@ -243,8 +243,17 @@ class Side:
 
     @property
     def sources(self) -> list[dict[str, Any]]:
+        """The documents that it was shown, each once, in the order of their numbers."""
+        return [source for turn in self.turns for source in turn["sources"] if "text" in source]
+
+    @property
+    def quotes(self) -> list[dict[str, Any]]:
         """What its replies quote, with turn and document."""
-        return [source for turn in self.turns for source in turn["sources"]]
+        return [source for turn in self.turns for source in turn["sources"] if "quote" in source]
+
+    def asked(self, questions: Sequence[SheetQuestion]) -> list[SheetQuestion]:
+        """Return the questions that apply: those about sources only where it was shown some."""
+        return [question for question in questions if not question.needs or self.sources]
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -372,7 +381,7 @@ async def reply(
 async def _spoken(
     gateway: ModelClient, salt: bytes, study: Study, talk: Talk, side: Side, model: Speaker
 ) -> tuple[str, str, list[dict[str, Any]]]:
-    """Return what a dialogue system says, or why it says nothing, and what of its documents it quotes."""
+    """Return what a dialogue system says, or why it says nothing; and the documents that it was shown and quotes."""
     from pollex.gateway.probe import probe  # see `reply`
 
     if not model.found:
@@ -380,7 +389,9 @@ async def _spoken(
     settings = model.settings.but(max_tokens=MAX_TOKENS)
     asker = Asker(gateway, model.found[0], DomainProfile.neutral(), settings, salt)
     topic = Topic(talk.id, talk.topic or side.turns[0]["text"], study.documents(talk.topic))
-    dialogue = Dialogue([Turn(role=turn["role"], content=turn["text"]) for turn in side.turns])
+    before = [Source.model_validate(source) for source in side.sources]
+    dialogue = Dialogue([Turn(role=turn["role"], content=turn["text"]) for turn in side.turns], sources=before)
+    known = len(before)
     # A reply that can't be read is asked for twice, and again when the participant wants: never the kept one.
     replicate = 2 * (talk.number + MANY * side.failed)
     scene = Scene(model.system, topic, Persona("participant", ""))
@@ -388,7 +399,9 @@ async def _spoken(
     if isinstance(ended, Unanswered):
         return "", f"{ended.outcome}: {ended.detail}", []
     text = dialogue.turns[-1].content.strip()
-    return text, "" if text else "unparsable: an empty turn", dialogue.sources
+    fresh = enumerate(dialogue.sources[known:], known + 1)
+    shown = [{"number": number, **source.model_dump()} for number, source in fresh]
+    return text, "" if text else "unparsable: an empty turn", [*shown, *dialogue.quotes]
 
 
 def replies(

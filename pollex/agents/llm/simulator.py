@@ -10,7 +10,7 @@ import numpy as np
 
 from pollex.agents.checks import own_words
 from pollex.agents.llm.asker import Asker
-from pollex.conversations.conversation import Turn
+from pollex.conversations.conversation import Source, Turn
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.simulate.systems import System, prompt, prompts
@@ -147,14 +147,28 @@ class Dialogue:
     """A dialogue as it is being held.
 
     Attributes:
-        sources: Quotes that their documents have, with turn, document and quote.
+        quotes: Quotes that their documents have, with turn, document and quote.
         unproven: Quotes that no document shown has; they are left out.
+        sources: Passages that the assistant was shown, each once and in their order: the third is cited as `[3]`.
     """
 
     turns: list[Turn] = field(default_factory=list)
-    sources: list[dict[str, Any]] = field(default_factory=list)
+    quotes: list[dict[str, Any]] = field(default_factory=list)
     unproven: int = 0
     ended: Ending = "whole"
+    sources: list[Source] = field(default_factory=list)
+
+    def show(self, passages: Sequence[Passage]) -> list[Item]:
+        """Return passages for the next turn as data; one that was shown before keeps its number."""
+        known = {(source.name, source.text): number for number, source in enumerate(self.sources, 1)}
+        found: list[Item] = []
+        for passage in passages:
+            name = passage.document, passage.text
+            if name not in known:
+                self.sources.append(Source(text=passage.text, name=passage.document, turn=len(self.turns)))
+                known[name] = len(self.sources)
+            found.append({"document": known[name], "name": passage.document, "text": passage.text})
+        return found
 
     @property
     def items(self) -> list[Item]:
@@ -169,11 +183,11 @@ class Dialogue:
         """Keep those sources of the last turn that their documents prove."""
         for source in sources if isinstance(sources, list) else []:
             number, quote = (source.get("document"), source.get("quote")) if isinstance(source, dict) else (None, None)
-            if isinstance(number, int) and isinstance(quote, str) and 1 <= number <= len(shown):
-                passage = shown[number - 1]
-                if passage.has(quote):
-                    about = {"turn": len(self.turns) - 1, "document": passage.document, "quote": quote}
-                    self.sources.append(about)
+            if isinstance(number, int) and isinstance(quote, str) and 1 <= number <= len(self.sources):
+                named = self.sources[number - 1]
+                passage = Passage(named.name, named.text)
+                if passage in shown and passage.has(quote):
+                    self.quotes.append({"turn": len(self.turns) - 1, "document": passage.document, "quote": quote})
                     continue
             self.unproven += 1
 
@@ -214,10 +228,12 @@ class Simulator:
     async def _whole(self, scene: Scene) -> Dialogue | Unanswered:
         shown = self._found(scene, scene.topic.text)
         without = frozenset() if shown else frozenset({"documents"})
-        found = await self._ask("whole", scene, [*scene.items, *_numbered(shown)], {"turns": list}, without=without)
+        dialogue = Dialogue()
+        documents = dialogue.show(shown)
+        found = await self._ask("whole", scene, [*scene.items, *documents], {"turns": list}, without=without)
         if isinstance(found, Unanswered):
             return found
-        dialogue = Dialogue()
+        dialogue.sources = [source.model_copy(update={"turn": None}) for source in dialogue.sources]  # for all replies
         for turn in found["turns"]:
             if isinstance(turn, dict) and turn.get("role") in ("user", "assistant") and str(turn.get("text")).strip():
                 dialogue.say(turn["role"], str(turn["text"]))
@@ -268,7 +284,8 @@ class Simulator:
         shown = self._found(scene, query)
         fields = {"text": str, "sources": list, "ends": bool}
         settings["without"] = frozenset({"documents"} if scene.system.retrieval == "none" else ())
-        found = await self._ask("assistant", scene, [*dialogue.items, *_numbered(shown)], fields, **settings)
+        documents = dialogue.show(shown)
+        found = await self._ask("assistant", scene, [*dialogue.items, *documents], fields, **settings)
         if isinstance(found, Unanswered):
             return found
         dialogue.say("assistant", found["text"])
@@ -287,10 +304,3 @@ class Simulator:
     ) -> dict[str, Any] | Unanswered:
         given: dict[str, Any] = {"item": scene.id, "temperature": TEMPERATURE} | settings
         return await self.asker.value(prompt(name), items, {}, fields, **given)
-
-
-def _numbered(passages: Sequence[Passage]) -> list[Item]:
-    return [
-        {"document": number, "name": passage.document, "text": passage.text}
-        for number, passage in enumerate(passages, 1)
-    ]

@@ -74,6 +74,7 @@ def call_of(
             model=_first(have, MODEL_NAMES),
             release=_first(have, ("langfuse.release",)),
             version=_first(have, ("langfuse.version",)),
+            retrieved_documents=[dict(one) for one in _listed(have, "retrieval.documents") if isinstance(one, Mapping)],
             metadata={k: v for name in METADATA_NAMES for k, v in unwrap(get_under(have, name)).items()},
         ),
         beside=have,

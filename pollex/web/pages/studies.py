@@ -134,6 +134,7 @@ def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
             "ms": [round(turn["ms"]) for turn in side.turns],
             "edits": [turn["edits"] for turn in side.turns],
             "sources": side.sources,
+            "quotes": side.quotes,
         }
         yield json.dumps(row, ensure_ascii=False) + "\n"
 

@@ -141,7 +141,11 @@ def keep(site: Site, study: Study, request: Request, position: Position, answers
         due = found.sheet(study)
         if due is None or due.position != position:
             raise Clash("these answers are about another system", remedy="load the page again")
-        given, moment = answers_on(study.questions, answers), now()
+        asked, moment = due.asked(study.questions), now()
+        given = [
+            *answers_on(asked, answers),
+            *((one.id, None, one.skip) for one in study.questions if one not in asked),
+        ]
         about = [(question, pack(value), skip) for question, value, skip in given]
         site.store.keep(TalkAnswerRow(found.id, due.position, *each, moment) for each in about)
     return _page_of(found)

@@ -17,7 +17,7 @@ from pollex.formats.read_tables import read_answers
 from pollex.web.studies import read_study
 
 TEXTS = 8
-QUESTIONS = 9
+QUESTIONS, ABOUT_SOURCES = 9, 4
 ONE = '[[question]]\nid = "Q1"\ntext = "Good?"\noptions = [[0, "no"], [1, "yes"]]\n'
 
 
@@ -32,13 +32,13 @@ def test_a_run_that_stopped_goes_on_and_what_the_model_answered_is_a_table(
 ) -> None:
     write_log(Path("log.jsonl"), small_log()[:TEXTS])
     asked = ("ask", "log.jsonl", "--model", "m", "--base-url", server.url, "--store", "store", "--json")
-    assert pollex(*asked, "--dry-run").last["plan"]["judge"]["calls"] == TEXTS * QUESTIONS
+    assert pollex(*asked, "--dry-run").last["plan"]["judge"]["calls"] == TEXTS * (QUESTIONS - ABOUT_SOURCES)
     assert server.counts()["received"] == 0
-    stopped = pollex(*asked, "--max-calls", "50")
+    stopped = pollex(*asked, "--max-calls", "30")
     assert stopped.code == 1, stopped.err
     ended = pollex(*asked, "--resume")
     assert ended.code == 0, ended.err
-    assert ended.last["sources"] == {"logprobs": TEXTS * QUESTIONS}
+    assert ended.last["sources"] == {"logprobs": TEXTS * (QUESTIONS - ABOUT_SOURCES), "rule": TEXTS * ABOUT_SOURCES}
     assert server.counts()["repeated"] <= 4  # of the probe alone
     table = read_answers("answers.parquet")
     assert table.X.shape == (TEXTS, 35)
@@ -75,7 +75,11 @@ def test_python_asks_the_papers_questions_which_are_shipped_and_a_study_takes_th
     (tmp_path / "s.toml").write_text(f'title = "T"\nsystems = ["a"]\nquestionnaire = "{PAPER}"\n')
     assert read_study(tmp_path / "s.toml").questions == tuple(shipped)
     found = api.ask(small_log()[:2], PAPER, model="m", base_url=server.url, store=tmp_path)
-    assert (found.texts, found.sources, len(found.rows)) == (2, {"logprobs": 18}, 70)
+    assert (found.texts, found.sources, len(found.rows)) == (2, {"logprobs": 10, "rule": 8}, 70)
+    with_sources = [{"id": "s", "messages": small_log()[0]["messages"], "sources": ["Trams run until one."]}]
+    (tmp_path / "s.jsonl").write_text(json.dumps(with_sources[0]))
+    found = api.ask(tmp_path / "s.jsonl", PAPER, model="m", base_url=server.url, store=tmp_path)
+    assert found.sources == {"logprobs": 9}, "questions about sources are asked where there are some"
 
 
 def test_bad_questionnaires_are_refused_with_line_and_remedy() -> None:

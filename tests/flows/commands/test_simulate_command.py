@@ -75,13 +75,16 @@ def test_a_plan_asks_nobody_a_resumed_run_pays_nothing_twice_and_its_file_is_a_l
     assert [row["id"] for row in found] == [f"{name}-{id_}-hurried" for name in SYSTEMS for id_ in ("kettle", "lamp")]
     assert [row["ended"] for row in found] == ["whole"] * 6 + ["repeat"] * 4
     assert {row["label_source"] for row in found} == {"simulated"}
-    sources = [source for row in found for source in row["sources"]]
-    assert sources
-    assert all(source["quote"] in DOCUMENTS[source["document"]] for source in sources)
+    quotes = [quote for row in found for quote in row["quotes"]]
+    assert quotes
+    assert all(quote["quote"] in DOCUMENTS[quote["document"]] for quote in quotes)
+    shown = [source for row in found for source in row["sources"]]
+    assert all(source["text"] in DOCUMENTS[source["name"]] for source in shown)
     assert [row["sources"] for row in found if row["system"] == "DS1"] == [[], []]
     assert "10 conversations: 0 up, 0 down" in pollex("inspect", "dialogues.jsonl").out
     read = read_logs("dialogues.jsonl", label_field="quality.human", positive="yes", negative="no")
     assert not read.bad_rows
+    assert [bool(one.sources) for one in read] == [bool(row["sources"]) for row in found], "judges see them, too"
     assert [one.label.value for one in read] == ["positive", "negative"] * len(SYSTEMS)
     assert [one.metadata["topic"] for one in read] == ["kettle", "lamp"] * len(SYSTEMS)
     assert list(read_answers("dialogues.jsonl").texts) == [one.id for one in read]

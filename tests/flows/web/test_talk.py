@@ -129,7 +129,9 @@ async def test_who_talked_to_a_system_with_documents_sees_its_sources_beside_the
                 assert kept.status_code == 200
             rows = [json.loads(line) for line in (await export(field, "conversations")).splitlines()]
     found = {row["system"]: row for row in rows}
-    assert found["mini"]["sources"] == [{"turn": 1, "document": "ret<i>urns.md", "quote": QUOTE}]
+    assert found["mini"]["quotes"] == [{"turn": 1, "document": "ret<i>urns.md", "quote": QUOTE}]
+    document = {"number": 1, "name": "ret<i>urns.md", "text": f"Return a {QUOTE}.", "turn": 1}
+    assert found["mini"]["sources"][0] == document
     assert found["local"]["sources"] == []
     with_sources = pages[found["mini"]["position"] - 1]
     assert f"<q>{escape(QUOTE)}</q>" in with_sources

@@ -6,7 +6,17 @@ import pytest
 from scripted import ABLE, SALT, Scripted
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.simulator import LONGEST, Dialogue, Passages, Persona, Scene, Simulator, Topic, passages_of
+from pollex.agents.llm.simulator import (
+    LONGEST,
+    Dialogue,
+    Passage,
+    Passages,
+    Persona,
+    Scene,
+    Simulator,
+    Topic,
+    passages_of,
+)
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.simulate.systems import systems
 from pollex.rubrics.answers import Unanswered
@@ -53,8 +63,17 @@ async def test_a_dialogue_ends_by_one_of_the_rules(replies: list[str], ended: st
 async def test_a_source_is_kept_only_if_its_document_has_the_quote() -> None:
     found, _ = await held("DS4", user("A faulty kettle?"), assistant("Yes.", "within thirty days", "forty", ends=True))
     assert isinstance(found, Dialogue)
-    assert found.sources == [{"turn": 1, "document": "returns.md", "quote": "within thirty days"}]
+    assert found.quotes == [{"turn": 1, "document": "returns.md", "quote": "within thirty days"}]
+    assert [(source.name, source.turn) for source in found.sources] == [("returns.md", 1)]
     assert found.unproven == 1
+
+
+def test_a_document_that_is_shown_again_keeps_its_number() -> None:
+    dialogue, (first, second) = Dialogue(), (Passage("a.md", "One."), Passage("b.md", "Two."))
+    assert [item["document"] for item in dialogue.show([first])] == [1]
+    dialogue.say("assistant", "Yes [1].")
+    assert [item["document"] for item in dialogue.show([second, first])] == [2, 1]
+    assert [(source.name, source.turn) for source in dialogue.sources] == [("a.md", 0), ("b.md", 1)]
 
 
 async def test_the_assistant_sees_neither_topic_nor_persona_and_the_user_no_document() -> None:

@@ -44,8 +44,11 @@ def test_a_score_is_the_signed_sum_of_expected_values() -> None:
 
 def test_a_score_outside_one_window_may_lie_in_the_one_with_a_guarantee() -> None:
     both = replace(NETSAT, window=Window(0.0, 4.0), guaranteed=Window(None, 6.0))
-    found = [both.read("c", netsat) for netsat in (7.0, 5.0, 3.0, -1.0)]
+    found = [both.read("c", netsat, p) for netsat, p in ((7.0, 0.9), (5.0, 0.8), (3.0, 0.6), (-1.0, 0.1))]
     assert [score.confident for score in found] == [True, True, False, True]
+    assert both.read("c", 7.0, 0.6).confident is False, "a toss-up is never confident"
+    none = replace(NETSAT, window=Window(None, None, fitted=False))
+    assert none.read("c", 7.0, 0.9).confident is None
     assert [score.guaranteed for score in found] == [True, False, False, False]
     assert NETSAT.read("c", 7.0).guaranteed is None
 

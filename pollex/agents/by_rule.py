@@ -1,0 +1,51 @@
+"""Questions that need no judge: what is about the sources of a conversation that has none doesn't apply."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from pollex.agents.roles import Judge
+from pollex.conversations.conversation import Conversation
+from pollex.rubrics.answers import RULE, Answer, Question, Unanswered
+
+NO_SOURCES = "the assistant was shown no sources"
+
+
+@dataclass(frozen=True)
+class ByRule(Judge):
+    """Answers by rule that questions about sources don't apply where there are none, and has the others answered.
+
+    Attributes:
+        about_sources: Ids of questions about sources; the last option of each says that it doesn't apply.
+    """
+
+    asked: Judge
+    about_sources: Collection[str]
+
+    @property
+    def name(self) -> str:
+        return self.asked.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self.asked.fingerprint
+
+    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+        """Answer each question, in the questions' order."""
+        ruled = set() if conversation.has_sources or conversation.not_scorable else set(self.about_sources)
+        left = [question for question in questions if question.id not in ruled]
+        answers = await self.asked.judge(conversation, left) if left else []
+        by_id = dict(zip([question.id for question in left], answers, strict=True))
+        return [by_id.get(question.id) or not_applicable(question) for question in questions]
+
+
+def not_applicable(question: Question) -> Answer:
+    """Return the answer that a question doesn't apply: its last option, for sure."""
+    last = len(question.options) - 1
+    return Answer(
+        question_id=question.id,
+        probabilities=tuple(float(place == last) for place in range(last + 1)),
+        chosen=last,
+        source=RULE,
+        justification=NO_SOURCES,
+        judge=RULE,
+    )

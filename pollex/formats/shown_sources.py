@@ -1,0 +1,59 @@
+"""Documents that an assistant was shown, in a row's fields: as lists of texts, or of objects with a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from pollex.conversations.conversation import Source
+from pollex.text import parse_json
+
+NAMES = (
+    *("sources", "retrieved_documents", "retrieved_contexts", "retrieval_context", "retrieval_contexts"),
+    *("contexts", "documents"),
+)
+"""Fields that may hold them; of text alone only the first, which `--columns sources=NAME` means."""
+TEXT_NAMES = ("text", "page_content", "content", "snippet", "chunk", "body", "document.content", "document")
+TITLE_NAMES = ("name", "title", "file", "url", "source", "document.id", "id")
+
+
+def take_sources(fields: Mapping[str, Any]) -> tuple[tuple[Source, ...], dict[str, Any]]:
+    """Return the documents that a row's fields hold, each once, and the fields without them."""
+    for name in NAMES:
+        value = _parsed(fields.get(name))
+        if isinstance(value, str) and name != NAMES[0]:
+            continue
+        if found := dict.fromkeys(_sources_in(value)):
+            return tuple(found), {key: one for key, one in fields.items() if key != name}
+    return (), dict(fields)
+
+
+def _parsed(value: Any) -> Any:
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError):
+            return parse_json(value)
+    return value
+
+
+def _sources_in(value: Any) -> Iterator[Source]:
+    """Yield documents of a text, an object, or a list of either; a list of lists is one of several retrievals."""
+    if isinstance(value, str) and value.strip():
+        yield Source(text=value)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _sources_in(one)
+    elif isinstance(value, Mapping) and (text := _first_text(value, TEXT_NAMES)):
+        turn = value.get("turn")
+        shown = turn if isinstance(turn, int) and not isinstance(turn, bool) and turn >= 0 else None
+        yield Source(text=text, name=_first_text(value, TITLE_NAMES), turn=shown)
+
+
+def _first_text(value: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    for name in names:
+        found: Any = value
+        for part in (name,) if name in value else name.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        if isinstance(found, str) and found.strip():
+            return found
+    return ""

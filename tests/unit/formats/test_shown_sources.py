@@ -1,0 +1,71 @@
+"""Documents that an assistant was shown, in the fields of a log's rows, and as a judge sees them."""
+
+from typing import Any
+
+import pytest
+
+from pollex.agents.llm.evidence import cut_to, evidence_of
+from pollex.conversations.conversation import Conversation, Source
+from pollex.formats.fields import ReadOptions
+from pollex.formats.read_logs import read_rows
+from pollex.store.rows import conversation_rows, read_conversation
+
+TURNS = [{"role": "user", "content": "When do trams run?"}, {"role": "assistant", "content": "Until one [1]."}]
+
+
+def read(options: ReadOptions | None = None, **fields: Any) -> Conversation:
+    (found,) = read_rows([{"id": "a", "messages": TURNS, **fields}], options=options)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("fields", "sources"),
+    [
+        ({"sources": ["Until one."]}, [Source(text="Until one.")]),
+        ({"retrieved_contexts": ["A.", "B.", "A."]}, [Source(text="A."), Source(text="B.")]),
+        ({"contexts": '["A."]'}, [Source(text="A.")]),
+        ({"documents": [{"page_content": "A.", "title": "t.md"}]}, [Source(text="A.", name="t.md")]),
+        ({"sources": [{"text": "A.", "name": "n", "turn": 1}]}, [Source(text="A.", name="n", turn=1)]),
+        ({"retrieved_documents": [[{"document": {"content": "A.", "id": "7"}}]]}, [Source(text="A.", name="7")]),
+        ({"sources": "One text."}, [Source(text="One text.")]),
+        ({"documents": "contract.pdf", "sources": []}, []),
+        ({"sources": [{"quote": "A."}, 3, None]}, []),
+    ],
+)
+def test_documents_are_found_in_the_fields_that_tools_write(fields: Any, sources: list[Source]) -> None:
+    found = read(**fields)
+    assert list(found.sources) == sources
+    assert bool(found.metadata.keys() & fields.keys()) is not bool(sources), "a field is taken, or left as it is"
+
+
+def test_a_column_of_any_name_may_hold_them() -> None:
+    found = read(ReadOptions(columns=(("sources", "passages"),)), passages=["A."])
+    assert [source.text for source in found.sources] == ["A."]
+
+
+def test_sources_belong_to_the_text_and_come_back_from_the_store() -> None:
+    plain, found = read(), read(sources=[{"text": "A.", "name": "n", "turn": 1}])
+    assert plain.text_hash != found.text_hash
+    text, row = conversation_rows("r", [found])
+    told = vars(row) if hasattr(row, "__dict__") else {name: getattr(row, name) for name in row.__slots__}
+    assert read_conversation(told | {"turns": text.turns}).sources == found.sources
+
+
+def test_a_judge_sees_documents_by_the_numbers_that_replies_cite_and_what_tools_returned_behind_them() -> None:
+    turns = [TURNS[0], {"role": "tool", "content": "23:00 last tram"}, TURNS[1]]
+    (found,) = read_rows([{"id": "a", "messages": turns, "sources": ["Until one."]}])
+    evidence = evidence_of(found, 100)
+    assert evidence.without == frozenset()
+    assert [item.get("source") for item in evidence.items] == [None, 2, None, 1]
+    bare = evidence_of(read(), 100)
+    assert (bare.without, [item["i"] for item in bare.items]) == (frozenset({"sources"}), [0, 1])
+
+
+def test_what_is_over_the_budget_is_cut_and_says_so() -> None:
+    assert cut_to(["short", "x" * 50, "y" * 50], 25) == [
+        {"text": "short"},
+        {"text": "x" * 10, "cut": "the first 10 of 50 characters"},
+        {"text": "y" * 10, "cut": "the first 10 of 50 characters"},
+    ]
+    assert cut_to(["a", "b"], 2) == [{"text": "a"}, {"text": "b"}]
+    assert cut_to([], 2) == []
