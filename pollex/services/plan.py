@@ -10,10 +10,10 @@ import asyncio
 import secrets
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.extractor import LlmExtractor
@@ -57,11 +57,41 @@ KINDS: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
 _WORDS_OF_A_REASON, _WORDS_OF_A_RUBRIC = 30, 16
 
 
+LIKELY_REASONS = 0.9
+"""Reasons that a conversation gives, of up to three: in many there is none to be seen."""
+
+LIKELY_NEW_RUBRICS = 2.5
+"""New rubrics of a batch of reasons: most reasons say again what an earlier batch said."""
+
+
+LIKELY_DUPLICATES = 0.15
+"""Looks for duplicates for each rubric of the pool."""
+
+
+class Size(NamedTuple):
+    """How many of something there will be that hangs on replies."""
+
+    at_most: int
+    likely: int
+
+    def batches(self, size: int) -> Size:
+        """Return how many batches of a size hold so many."""
+        return Size(ceil(self.at_most / size), ceil(self.likely / size))
+
+    def __add__(self, other: Size) -> Size:  # type: ignore[override]  # sizes add up, tuples would be joined
+        return Size(self.at_most + other.at_most, self.likely + other.likely)
+
+
+NONE = Size(0, 0)
+
+
 @dataclass
 class Planner:
     """A door that notes calls. Each is noted `times` over, as `certainty`.
 
     Attributes:
+        likely: The same calls, as often as they are likely to be made.
+        likely_times: How many times over each is noted there.
         known: Whether the ledger has the reply to a key.
         known_answers: Answers that were paid for in earlier runs, and that no call is made for.
     """
@@ -69,31 +99,39 @@ class Planner:
     endpoint: Endpoint
     known: Callable[[str], bool]
     table: UsageTable = field(default_factory=UsageTable)
+    likely: UsageTable = field(default_factory=UsageTable)
     times: int = 1
+    likely_times: int = 1
     certainty: str = EXACT
     known_answers: int = 0
 
     async def ask(self, call: Call) -> Outcome:
         """See `agents.llm.asker.ModelClient`."""
-        row = self.table.stage(call.stage)
-        row.asked, row.apart = row.asked + self.times, call.apart
-        row.outcomes[self.certainty] += self.times
-        if self.times == 1 and self.known(self.endpoint.request(call).key):
-            row.known += 1
-        else:
-            row.sent += self.times
-            row.prompt += self.times * prompt_estimate(call.messages)
-            row.completion += self.times * estimate_tokens(call)
+        exactly_known = self.times == 1 and self.known(self.endpoint.request(call).key)
+        prompt, completion = prompt_estimate(call.messages), estimate_tokens(call)
+        for table, times in ((self.table, self.times), (self.likely, self.likely_times)):
+            row = table.stage(call.stage)
+            row.asked += times
+            row.apart = call.apart
+            row.outcomes[self.certainty] += times
+            if exactly_known:
+                row.known += 1
+            else:
+                row.sent += times
+                row.prompt += times * prompt
+                row.completion += times * completion
         return Failed(fault="planned")
 
     @contextmanager
-    def estimating(self, times: int = 1) -> Iterator[None]:
-        """Count calls in this context as up to `times` calls."""
-        before, (self.times, self.certainty) = (self.times, self.certainty), (times, AT_MOST)
+    def estimating(self, times: Size | int = 1) -> Iterator[None]:
+        """Count calls in this context as up to so many calls, and as those that are likely."""
+        before = self.times, self.likely_times, self.certainty
+        size = Size(times, times) if isinstance(times, int) else times
+        self.times, self.likely_times, self.certainty = size.at_most, size.likely, AT_MOST
         try:
             yield
         finally:
-            self.times, self.certainty = before
+            self.times, self.likely_times, self.certainty = before
 
 
 def estimate_tokens(call: Call) -> int:
@@ -157,59 +195,74 @@ class Plan:
         if settings.method == "spur":
             return await self._spur(sides, settings)
         pool = {
-            kind: await self._summaries(
-                kind, self.asker.settings.reasons * sum(c.label is label for c in sides.train), settings
-            )
-            for kind, label in KINDS.items()
+            kind: await self._summaries(kind, self._reasons(sides, label), settings) for kind, label in KINDS.items()
         }
-        await self._deduplication(sum(pool.values()))
-        await self._rewording(sum(pool.values()))
-        batches = sum(ceil(size / MOST_IN_A_CALL) for size in pool.values())
+        rubrics = sum(pool.values(), start=NONE)
+        await self._deduplication(rubrics)
+        await self._rewording(rubrics)
+
+        # SAT and DSAT rubrics are asked in calls of their own.
+        batches = sum((size.batches(MOST_IN_A_CALL) for size in pool.values()), start=NONE)
         await self._judging(sides.judged_train, batches)
-        chosen = zip(settings.limits, pool.values(), strict=True)
-        await self._judging(sides.judged_test, sum(ceil(min(most, size) / MOST_IN_A_CALL) for most, size in chosen))
+        chosen = NONE
+        for most, size in zip(settings.limits, pool.values(), strict=True):
+            chosen += Size(min(most, size.at_most), min(most, size.likely)).batches(MOST_IN_A_CALL)
+        await self._judging(sides.judged_test, chosen)
         return self.planner.table
+
+    def _reasons(self, sides: Sides, label: Label) -> Size:
+        """Return how many reasons the training conversations of a class give."""
+        conversations = sum(conversation.label is label for conversation in sides.train)
+        most_each = self.asker.settings.reasons
+        return Size(most_each * conversations, ceil(min(most_each, LIKELY_REASONS) * conversations))
 
     async def _spur(self, sides: Sides, settings: LearnSettings) -> UsageTable:
         updater = LlmUpdater(self.asker)
         for (kind, label), most in zip(KINDS.items(), settings.limits, strict=True):
-            reasons = self.asker.settings.reasons * sum(c.label is label for c in sides.train)
-            batches = ceil(reasons / settings.mini_batch)
+            batches = self._reasons(sides, label).batches(settings.mini_batch)
             shown = [_reason(number, kind) for number in range(settings.mini_batch)]
-            if batches and most:
+            if batches.at_most and most:
                 with self.planner.estimating(batches):
                     await updater.update(shown, [_rubric(number, kind) for number in range(most)], kind, most)
+        judged = sum(ceil(most / MOST_IN_A_CALL) for most in settings.limits)
         for side in (sides.judged_train, sides.judged_test):
-            await self._judging(side, sum(ceil(most / MOST_IN_A_CALL) for most in settings.limits))
+            await self._judging(side, Size(judged, judged))
         return self.planner.table
 
-    async def _summaries(self, kind: Polarity, reasons: int, settings: LearnSettings) -> int:
-        """Plan the summaries of `reasons`, and return the maximum number of rubrics."""
+    async def _summaries(self, kind: Polarity, reasons: Size, settings: LearnSettings) -> Size:
+        """Plan the summaries of `reasons`, and return the number of rubrics."""
         summarizer, most = LlmSummarizer(self.asker), self.asker.settings.new_rubrics
-        batches = ceil(reasons / settings.mini_batch)
+        batches = reasons.batches(settings.mini_batch)
         shown = [_reason(number, kind) for number in range(settings.mini_batch)]
-        known = [_rubric(number, kind) for number in range(most * batches // 2)]
-        if batches:
-            with self.planner.estimating(batches):  # a batch sees the rubrics of those before it: half on average
-                await summarizer.summarize(shown, known, kind)
-        return batches * most
+        rubrics = Size(batches.at_most * most, ceil(batches.likely * min(most, LIKELY_NEW_RUBRICS)))
+        # A batch sees the rubrics of those before it: half of all on average.
+        for number, times in (
+            (rubrics.at_most // 2, Size(batches.at_most, 0)),
+            (rubrics.likely // 2, Size(0, batches.likely)),
+        ):
+            known = [_rubric(place, kind) for place in range(number)]
+            if any(times):
+                with self.planner.estimating(times):
+                    await summarizer.summarize(shown, known, kind)
+        return rubrics
 
-    async def _deduplication(self, rubrics: int) -> None:
+    async def _deduplication(self, rubrics: Size) -> None:
         """Plan a call for every two rubrics, or, with built-in ones, for each: groups are disjoint."""
         items = [{"i": number, "rubric": _rubric(number, "sat").text} for number in (1, 2)]
         call = self.asker.call(load("deduplicate"), items, {})
-        with self.planner.estimating(rubrics // (2 if BUILT_IN in self.asker.settings.without else 1)):
+        each = 2 if BUILT_IN in self.asker.settings.without else 1
+        with self.planner.estimating(Size(rubrics.at_most // each, ceil(rubrics.likely * LIKELY_DUPLICATES))):
             await self.planner.ask(call)
 
-    async def _rewording(self, rubrics: int) -> None:
+    async def _rewording(self, rubrics: Size) -> None:
         """Plan a call for every so many rubrics that may be hard to judge."""
         if self.asker.settings.prompts == "paper":
             return
         items = [{"i": i, "rubric": _rubric(i, "sat").text, "marks": ["two parts"]} for i in range(REWORDED)]
-        with self.planner.estimating(ceil(rubrics / REWORDED)):
+        with self.planner.estimating(Size(ceil(rubrics.at_most / REWORDED), 1)):
             await self.planner.ask(self.asker.call(load("reword"), items, {}))
 
-    async def _judging(self, conversations: Sequence[Conversation], batches: int) -> None:
+    async def _judging(self, conversations: Sequence[Conversation], batches: Size) -> None:
         judge = LlmJudge(self.asker)
         questions = [
             Question.about(_rubric(number, "sat"), self.asker.settings.scale) for number in range(MOST_IN_A_CALL)
@@ -250,10 +303,12 @@ class CallPlan(Result):
     Attributes:
         models: Names and planned calls of the models; empty for the built-in roles.
         notes: Notes on the figures.
+        likely: What of it is likely, where the plan itself is an upper bound; None where it is exact.
     """
 
     models: tuple[tuple[str, ModelUsage], ...]
     notes: tuple[str, ...]
+    likely: ModelUsage | None = None
 
     def told(self, **_asked: object) -> Told:
         """Yield what would be asked, and what to know of the figures."""
@@ -261,6 +316,8 @@ class CallPlan(Result):
             if len(self.models) > 1:
                 yield f"{name}:"
             yield from each.told()
+        if self.likely is not None:
+            yield f"Likely: {self.likely.planned}"
         yield from self.notes
 
     def as_json(self) -> dict[str, Any]:
@@ -268,7 +325,8 @@ class CallPlan(Result):
         first, *others = tables.values() if tables else [{}]
         panel = {"panel": dict(list(tables.items())[1:])} if others else {}
         costs = {"costs": self.costs} if self.costs else {}
-        return {"dry_run": True, "notes": list(self.notes), "plan": first} | costs | panel
+        likely = {} if self.likely is None else {"likely": self.likely.by_stage()}
+        return {"dry_run": True, "notes": list(self.notes), "plan": first} | likely | costs | panel
 
     @property
     def costs(self) -> dict[str, float]:
@@ -347,7 +405,9 @@ def plan_learning(
     plan = Plan.of(model, profile, run, settings.seed)
     work = plan.fitting(logs.learnable, given) if given else plan.learning(logs, settings)
     table = asyncio.run(work)
-    return call_plan(model, table, probed=False, known_answers=plan.planner.known_answers)
+    planned = call_plan(model, table, probed=False, known_answers=plan.planner.known_answers)
+    likely = None if given else ModelUsage(plan.planner.likely, model.limits.price)
+    return replace(planned, likely=likely)
 
 
 def rehearse(

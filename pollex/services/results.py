@@ -173,6 +173,14 @@ class ModelUsage:
             yield Line(f"Note: several models answered: {listed}", "yellow")
 
     @property
+    def planned(self) -> str:
+        """Say in a line how many calls and tokens are planned, and at what cost."""
+        total = self.table.total
+        cost = total.cost(self.price)
+        priced = "" if self.price is None or cost is None else f", cost {cost:.4g}"
+        return f"{count(total.sent, 'call')}, {total.prompt} tokens in, {total.completion} out{priced}"
+
+    @property
     def summary(self) -> str:
         """Say in a line what was asked, what it cost, and what was known already."""
         total = self.table.total

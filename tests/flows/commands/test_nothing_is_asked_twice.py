@@ -106,3 +106,15 @@ def test_a_run_says_what_it_cost_and_so_does_the_list_of_runs(bench: Bench) -> N
     assert learned["calls"] > 0
     assert (learned["cost"], fitted["cost"] is None) == (None, False)
     assert "calls" in bench.pollex("runs", "--store", "store").out
+
+
+def test_a_plan_says_what_is_likely_beside_what_is_possible_at_most(
+    pollex: Pollex, server: ProtocolServer
+) -> None:
+    write_log(Path("log.jsonl"), small_log())
+    model = ("--model", "m", "--base-url", server.url, "--set", "without=built-in")
+    learn = ("learn", "log.jsonl", *model, "--store", "store", "--json")
+    plan = pollex(*learn, "--dry-run").last
+    sent = pollex(*learn).last["usage"]["all"]["sent"]
+    assert plan["plan"]["all"]["sent"] > sent
+    assert 1 / 1.5 <= plan["likely"]["all"]["sent"] / sent <= 1.5
