@@ -22,7 +22,7 @@ from pollex.measures.arrays import Floats
 from pollex.measures.classification import assess
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Question, Unanswered
-from pollex.rubrics.headlines import twins
+from pollex.rubrics.headlines import has_models, twins
 from pollex.rubrics.learning.choice import candidates
 from pollex.rubrics.learning.crossfit import fold_of_each
 from pollex.rubrics.learning.material import GivenAnswers, Material
@@ -54,8 +54,8 @@ from pollex.rubrics.learning.results import (
     refusals,
 )
 from pollex.rubrics.learning.thumbs import FittedThumbs
-from pollex.rubrics.records import Choice, ChosenRubric, Family, JudgeRecord
-from pollex.rubrics.rubric import Reason, Rubric, is_built_in
+from pollex.rubrics.records import Choice, ChosenRubric, Family, JudgeRecord, StandingRecord
+from pollex.rubrics.rubric import BUILT_IN, Reason, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.worth import share_of
 from pollex.selection.losses import AlphaScore
@@ -153,6 +153,7 @@ def chosen_rubrics(
     by = {r.id: judged_by(r, model=material.by_model and not r.answered_by) for r in chosen}
     worths, alone = worths_of(chosen, unseen), alone_by_id(material, training, by)
     beside, standings = signals_beside(chosen, unseen), standings_of(material, selection, training)
+    mixed = has_models(chosen)
     merged = {} if material.by_evidence else merged_families(material, training, reasons)
     families, asked_when = selection.get("families") or merged, material.judge_record.scale == "occasion"
     twin_of = {} if material.by_evidence else twins(chosen, table.matrix(training, chosen)[0])  # families join them
@@ -168,10 +169,16 @@ def chosen_rubrics(
             unexpected=is_unexpected(r),
             alone=alone[r.id],
             twin_of=twin_of.get(r.id, ""),
+            yields=mixed and r.answered_by == BUILT_IN and not proven(standings.get(r.id)),
             never_came_up=never_came_up(table, training, r) if asked_when and not r.answered_by else None,
         )
         for r in chosen
     )
+
+
+def proven(standing: StandingRecord | None) -> bool:
+    """Tell whether labels prove a rubric."""
+    return standing is not None and standing.word == "proven"
 
 
 def judge_record(live: LearnContext, chosen: Sequence[Rubric]) -> JudgeRecord:

@@ -22,7 +22,7 @@ from pollex.measures.intervals import FEWEST
 from pollex.reports.numbers import LEVEL, SPACE, count, known, listed, number, percent, percent_interval, points
 from pollex.reports.page import REASON, render, short
 from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marked_turns
-from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_worth, turned
+from pollex.rubrics.headlines import headlines, hints_of, outcomes_of, sounds_of, sounds_worth, turned
 from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import Baseline, ChosenRubric, DroppedRubric, Segment, guarantee_in_words
@@ -81,7 +81,8 @@ class Findings:
     """All that leads the page.
 
     Attributes:
-        leading: By side, the deeds and outcomes that labels bear out, most thumbs explained first.
+        leading: By side, the deeds that labels bear out, most thumbs explained first.
+        outcomes: By side, what tells how it came out, and restates the thumb.
         hints: Those of which too few thumbs can tell.
         turned: Those whose thumbs on held-out conversations went the other way.
         sounds: Those that tell how people sound.
@@ -92,6 +93,7 @@ class Findings:
     """
 
     leading: Mapping[Polarity, Sequence[Finding]]
+    outcomes: Mapping[Polarity, Sequence[Finding]]
     hints: Sequence[Finding]
     turned: Sequence[Finding]
     sounds: Sequence[Finding]
@@ -132,6 +134,9 @@ def findings_of(
         side: [finding(one.rubric, places, also=one.also) for one in headlines(rubrics.rubrics, side)]
         for side in ("dsat", "sat")
     }
+    outcomes: dict[Polarity, list[Finding]] = {
+        side: [finding(one, places) for one in outcomes_of(rubrics.rubrics, side)] for side in ("dsat", "sat")
+    }
     against = [finding(rubric, places) for rubric in turned(rubrics.rubrics)]
     hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
     beside = sounds_of(rubrics.rubrics)
@@ -141,7 +146,8 @@ def findings_of(
         (one, places.example(id_), conversations[id_].opening if id_ in conversations else "")
         for one, id_ in ((one, one.conversation_id) for one in most_wrong(scores))
     ]
-    return Findings(leading, hints, against, sounds, topics, wrong, prepare(rubrics, places), sounds_worth(beside))
+    shown = prepare(rubrics, places)
+    return Findings(leading, outcomes, hints, against, sounds, topics, wrong, shown, sounds_worth(beside))
 
 
 def finding(

@@ -3,11 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from pollex.measures.arrays import Floats
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric import Polarity, Rubric
+from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric
 from pollex.rubrics.worth import difference, doubt, speaks_against
 from pollex.selection.multi_split import ALIKE, correlations
+
+SAYS = 0.5
+"""Correlation of answers from which on a model's rubric says what a built-in one says."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +29,29 @@ class Headline:
 
 def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]:
     """List what leads on a side, most thumbs explained first, without what went the other way."""
-    own = [one for one in in_order(rubrics) if one.polarity == side and one.headlined and not went_the_other_way(one)]
-    own.sort(key=lambda one: -thumbs_explained(one))
+    own = [one for one in in_order(rubrics) if one.polarity == side and _leads(one)]
+    mixed = has_models(rubrics)
+    own.sort(key=lambda one: (mixed and one.answered_by == BUILT_IN, -thumbs_explained(one)))
     known = {rubric.id: rubric for rubric in own}
     groups: dict[str, list[ChosenRubric]] = {}
     for rubric in own:
         groups.setdefault(_first_of(rubric, known), []).append(rubric)
     return [Headline(first, tuple(rest)) for first, *rest in groups.values()]
+
+
+def _leads(rubric: ChosenRubric) -> bool:
+    return rubric.headlined and not rubric.outcome and not went_the_other_way(rubric)
+
+
+def has_models(rubrics: Sequence[Rubric]) -> bool:
+    """Tell whether a set has rubrics in a model's words: these lead, and built-in ones serve them."""
+    return any("@" in one.source and not one.answered_by for one in rubrics)
+
+
+def outcomes_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
+    """List what tells how it came out on a side, and restates the thumb: no cause to act on."""
+    own = [one for one in in_order(rubrics) if one.polarity == side and one.outcome and one.stands != "hint"]
+    return [one for one in own if not went_the_other_way(one)]
 
 
 def thumbs_explained(rubric: ChosenRubric) -> float:
@@ -43,12 +64,22 @@ def thumbs_explained(rubric: ChosenRubric) -> float:
 
 def hints_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds and outcomes of which too few thumbs can tell, without what went the other way."""
-    return [one for one in in_order(rubrics) if one.leads and not one.headlined and not went_the_other_way(one)]
+    return [
+        one
+        for one in in_order(rubrics)
+        if one.leads and not (one.headlined or _told_as_outcome(one)) and not went_the_other_way(one)
+    ]
+
+
+def _told_as_outcome(rubric: ChosenRubric) -> bool:
+    return rubric.outcome and rubric.stands != "hint"
 
 
 def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List rubrics of tone, how people sound, without what went the other way."""
-    return [one for one in in_order(rubrics) if not one.leads and not went_the_other_way(one)]
+    return [
+        one for one in in_order(rubrics) if not (one.leads or _told_as_outcome(one)) and not went_the_other_way(one)
+    ]
 
 
 def turned(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
@@ -95,8 +126,11 @@ def twins(rubrics: Sequence[Rubric], values: Floats) -> dict[str, str]:
         rubrics: In the order of choice.
         values: Terms of NetSAT on training conversations `[conversation, rubric]`.
     """
-    alike = correlations(values) >= ALIKE
-    leading = [i for i, rubric in enumerate(rubrics) if rubric.leads]
+    mixed = has_models(rubrics)
+    own = np.array([mixed and rubric.answered_by == BUILT_IN for rubric in rubrics], dtype=bool)
+    # A built-in rubric stands under a model's that says about the same, whichever was chosen first.
+    alike = correlations(values) >= np.where(own[:, None] != own[None, :], SAYS, ALIKE)
+    leading = sorted((i for i, rubric in enumerate(rubrics) if rubric.leads), key=lambda i: (bool(own[i]), i))
     found = {}
     for place, j in enumerate(leading):
         for i in leading[:place]:

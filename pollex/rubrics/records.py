@@ -191,6 +191,7 @@ class ChosenRubric(Rubric):
         never_came_up: Share of training conversations in which its occasion never came up; None where nobody says so.
         standing: None in files of before, and where no labels could tell.
         family: None where nothing else is of its kind.
+        yields: Whether it is built-in, not proven, and stands in a set beside a model's, which lead.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -207,6 +208,7 @@ class ChosenRubric(Rubric):
     never_came_up: Figure | None = None
     standing: StandingRecord | None = None
     family: Family | None = None
+    yields: bool = False
 
     @property
     def stands(self) -> Literal["proven", "likely", "hint", "unknown"]:
@@ -237,7 +239,7 @@ class ChosenRubric(Rubric):
     @property
     def headlined(self) -> bool:
         """Whether it is shown as something to act on: a deed or an outcome that labels bear out."""
-        return self.leads and not self.unexpected and self.stands != "hint"
+        return self.leads and not (self.unexpected or self.yields) and self.stands != "hint"
 
     @model_validator(mode="before")
     @classmethod

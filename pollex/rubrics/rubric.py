@@ -1,6 +1,7 @@
 """Reasons and rubrics, with the way back to the turns that they came from."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Literal, get_args
 
@@ -102,6 +103,26 @@ class Rubric(BaseModel):
         """Whether it tells of a deed or an outcome, rather than of a tone, whatever found it."""
         kind, _, name = self.source.partition(":")
         return kind not in TONE_KINDS and not (kind == "signal" and name in TONES)
+
+    @property
+    def outcome(self) -> bool:
+        """Whether it says how a conversation came out, as the thumb does, and not what brought that about."""
+        kind, _, name = self.source.partition(":")
+        if kind in ("event", "signal", "rate"):
+            return name.split(" ")[0] in OUTCOMES
+        return bool(OUTCOME_WORDS.match(self.text))
+
+
+OUTCOMES = frozenset({"given_up", "solved_alone", "fix_works", "thanks", "praise"})
+"""Events and signals that restate the thumb."""
+
+OUTCOME_WORDS = re.compile(
+    r"the (?:user|customer|conversation) (?:finally |then |still )?"
+    r"(?:thanks|gives? up|leaves?\b(?! out)|breaks? off|goes elsewhere|walks away|is (?:dis)?satisfied|is (?:un)?happy"
+    r"|ends?\b|drops? the|says that (?:it|this|that) (?:helped|works|worked)|(?:gets|does(?:n't| not) get) what)",
+    re.IGNORECASE,
+)
+"""How sentences begin that restate the thumb."""
 
 
 TONE_KINDS = ("phrase", "turns")

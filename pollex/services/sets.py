@@ -17,7 +17,16 @@ from pollex.outputs import write_whole
 from pollex.reports.transcript import MarkedText
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
-from pollex.rubrics.headlines import Headline, headlines, hints_of, sounds_of, sounds_worth, turned, went_the_other_way
+from pollex.rubrics.headlines import (
+    Headline,
+    headlines,
+    hints_of,
+    outcomes_of,
+    sounds_of,
+    sounds_worth,
+    turned,
+    went_the_other_way,
+)
 from pollex.rubrics.lint import Mark, marks_on_answers, marks_on_pairs, marks_on_words
 from pollex.rubrics.records import ChosenRubric, Remark
 from pollex.rubrics.rubric import Polarity, Rubric
@@ -32,6 +41,7 @@ from pollex.store.store import Store
 from pollex.text import Line, Told, count
 
 SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
+OUTCOMES: dict[Polarity, str] = {"dsat": "What tells that it went wrong", "sat": "What tells that it went well"}
 SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the score"}
 """The side of a rubric, where the heading doesn't say it."""
 
@@ -48,6 +58,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     leading = {side: headlines(rubrics.rubrics, side) for side in SIDES}
     for side, own in leading.items():
         yield from _group(SIDES[side], own, verbose)
+        yield from _group(OUTCOMES[side], map(Headline, outcomes_of(rubrics.rubrics, side)), verbose)
     if not any(leading.values()):
         yield nothing_leads(rubrics.rubrics, rubrics.data)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
@@ -81,7 +92,8 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
             yield Line(f"{heading}:", "bold")
         for rubric in (entry.rubric, *entry.also):
             text = " ".join(filter(None, ("also:" * (rubric is not entry.rubric), *rubric.entry)))
-            side = [SCORES[rubric.polarity]] if heading not in SIDES.values() else []
+            said = (*SIDES.values(), *OUTCOMES.values())
+            side = [SCORES[rubric.polarity]] if heading not in said else []
             details = [count(len(rubric.reason_ids), "reason")] if verbose else []
             if verbose and rubric.choice and rubric.choice.stability is not None:
                 details.append(f"chosen in {100 * rubric.choice.stability:.0f} % of halves")

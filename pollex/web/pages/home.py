@@ -1,7 +1,7 @@
 """The first page: what the thumbs are about, active runs, and open labels."""
 
 from pollex.reports.charts import trend
-from pollex.rubrics.headlines import headlines
+from pollex.rubrics.headlines import headlines, outcomes_of
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import nothing_leads
@@ -43,6 +43,7 @@ def home(site: Site) -> Data:
         "open": open_lives(site, named.rubric_set) if named else [],
         "trend": trend,
         "sides": sides,
+        "outcomes": {title: outcomes_of(own.rubrics, kind) for kind, title in SIDES} if own else {},
         "nothing": nothing_leads(own.rubrics, own.data) if own and not any(sides.values()) else "",
     }
 

@@ -73,7 +73,9 @@ def test_what_users_sound_like_and_a_rubric_whose_words_contradict_its_side_neve
     found = findings_of(rubric_set(rubrics=(event(1), rubric(2, "sat"))), scores(), {})
     assert [one.rubric.id for one in found.leading["dsat"]] == ["event1"]
     assert not found.leading["sat"]
-    assert [one.rubric.id for one in found.sounds] == ["rubric2"]
+    assert [one.rubric.id for one in found.outcomes["sat"]] == ["rubric2"], "thanks restate the thumb"
+    need = rubric(2, "sat").model_copy(update={"source": "signal:need"})
+    assert [one.rubric.id for one in findings_of(rubric_set(rubrics=(need,)), scores(), {}).sounds] == ["rubric2"]
     odd = event(1, unexpected=True)
     assert [one.rubric.id for one in findings_of(rubric_set(rubrics=(odd,)), [], {}).hints] == ["event1"]
     assert "unexpected: one would think" in whole_page(rubric_set(rubrics=(odd, event(2))))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 
-from pollex.rubrics.headlines import headlines, hints_of, sounds_of, sounds_worth, turned, twins
+from pollex.rubrics.headlines import headlines, hints_of, outcomes_of, sounds_of, sounds_worth, turned, twins
 from pollex.rubrics.lint import marks_on_answers, marks_on_pairs, marks_on_words
 from pollex.rubrics.records import Alone, ChosenRubric, Family, Member, StandingRecord, Worth
 from pollex.rubrics.rubric import Quote, Rubric, surest_first
@@ -29,6 +29,29 @@ def listed(*rubrics: ChosenRubric) -> list[list[str]]:
 
 LESS = worth_of(np.arange(40) < 5, UP)
 PROVEN, LIKELY, HINT = (StandingRecord(p=p, n=40, by="halvings") for p in (0.01, 0.2, 0.9))
+
+
+def test_what_restates_the_thumb_is_an_outcome_and_no_headline() -> None:
+    gives_up = event(1, source="event:given_up order", standing=PROVEN)
+    left = event(2, source="event:given_up", standing=HINT)
+    cause = event(3, standing=PROVEN)
+    assert listed(gives_up, left, cause) == [["event3"]]
+    assert [one.id for one in outcomes_of((gives_up, left, cause), "dsat")] == ["event1"]
+    assert [one.id for one in hints_of((gives_up, left, cause))] == ["event2"]
+    said = {"The user thanks the assistant.": True, "The user gives up after the reply.": True}
+    said |= {"The user leaves out the date.": False, "The assistant names no other time.": False}
+    assert {text: rubric(1, "dsat").model_copy(update={"text": text, "source": "s@1"}).outcome for text in said} == said
+
+
+def test_in_a_set_with_a_models_rubrics_these_lead_and_a_built_in_one_only_if_it_is_proven_and_adds_something() -> None:
+    model = event(1, source="summarize_dsat@1", worth=LESS, standing=LIKELY)
+    proven = event(2, answered_by="built-in", standing=PROVEN)
+    unproven = event(3, answered_by="built-in", standing=LIKELY, yields=True)
+    same = event(4, answered_by="built-in", standing=PROVEN, twin_of="event1")
+    assert listed(proven, unproven, same, model) == [["event1", "event4"], ["event2"]]
+    assert [one.id for one in hints_of((proven, unproven, same, model))] == ["event3"]
+    values = np.array([[0.0, 0.0], [10.0, 10.0], [0.0, 0.0], [10.0, 10.0], [0.0, 10.0], [10.0, 10.0]])
+    assert twins([proven, model], values) == {"event2": "event1"}, "whichever was chosen first"
 
 
 def test_what_went_the_other_way_stands_apart_and_what_explains_most_thumbs_leads() -> None:
@@ -56,7 +79,7 @@ def test_where_nothing_leads_the_thumbs_are_those_that_tested_the_rubrics() -> N
 
 def test_deeds_lead_and_tones_stand_apart_whatever_found_them() -> None:
     deeds = event(1, source="signal:apology"), event(2, source="rate:done")
-    tones = event(3, source="signal:thanks"), event(4, source="phrase:user:mind"), event(5, source="turns:user:3")
+    tones = event(3, source="signal:need"), event(4, source="phrase:user:mind"), event(5, source="turns:user:3")
     assert [one for (one,) in listed(*deeds, *tones)] == ["event1", "event2"]
     assert [one.id for one in sounds_of((*deeds, *tones))] == ["event3", "event4", "event5"]
 
