@@ -23,6 +23,9 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; d
 venv := .venv
 python := $(venv)/bin/python
 pip := $(python) -m pip --disable-pip-version-check --no-input
+# Python compiles a module when it is imported first. Most of what is installed is never imported, and compiling all of it takes
+# as long as the demo.
+as_locked := --quiet --require-hashes --no-deps --no-compile
 
 # A stamp's name says what was installed, so a changed lock installs again and a touched or checked-out one doesn't.
 # Entry points and the editable install hold absolute paths: a moved folder counts as a change.
@@ -106,8 +109,9 @@ $(locked):
 	@echo "Installing into $(venv); this happens once and takes some minutes."
 	@$(PYTHON) -m venv $(venv)
 	@sed -n '/^torch==/,/[^\\]$$/p' requirements.lock > $(venv)/torch.txt
-	@$(pip) install --quiet --require-hashes --no-deps --no-index --requirement $(venv)/torch.txt 2> /dev/null || true  # one at hand
-	@$(pip) install --quiet --require-hashes --no-deps --requirement requirements.lock
+	@$(pip) install $(as_locked) --no-index --requirement $(venv)/torch.txt 2> /dev/null || true  # one at hand
+	@$(pip) install $(as_locked) --requirement requirements.lock
 	@sed -n 's/ \\$$//; /^[^# ].*==/p' requirements.lock > $(venv)/pins.txt
-	@$(pip) install --quiet --requirement $(venv)/pins.txt  # what they need elsewhere: of PyTorch for CUDA, of Windows
+	@# What they need elsewhere: of PyTorch for CUDA, of Windows.
+	@$(pip) check > /dev/null 2>&1 || $(pip) install --quiet --no-compile --requirement $(venv)/pins.txt
 	@rm -f $(venv)/locked-* && touch $@
