@@ -27,7 +27,7 @@ import numpy as np
 from rubicon import learned, resampled_interval
 from scipy.stats import t as student
 from sklearn.metrics import roc_auc_score
-from small_form import BIKES, DEBUGGING, Findings, arguments_of, run
+from small_form import DEBUGGING, FEW, Findings, arguments_of, run
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
@@ -91,7 +91,7 @@ def main() -> int:
     parser.add_argument("--step", type=int, default=10, help="labels bought at a time")
     parser.add_argument("--end", type=int, default=100, help="well below the size of the pool, where all rules meet")
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    return run(parser, measure_all, ["--data", BIKES, DEBUGGING, "--repeats", "2", "--draws", "1", "--end", "40"])
+    return run(parser, measure_all, ["--data", DEBUGGING, FEW, "--repeats", "2", "--draws", "1", "--end", "40"])
 
 
 def measure_all(arguments: argparse.Namespace) -> Findings:

@@ -42,7 +42,7 @@ def main() -> int:
     parser.add_argument("--simulated", action="store_true")
     parser.add_argument("--conversations", type=int, default=400, help="of the planted world, half of them held out")
     parser.add_argument("--seed", type=int, default=0)
-    return run(parser, measure_all, ["--simulated", "--conversations", "80"])
+    return run(parser, measure_all, ["--simulated", "--conversations", "40"])
 
 
 def measure_all(asked: argparse.Namespace) -> Findings:

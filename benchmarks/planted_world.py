@@ -65,7 +65,7 @@ def main() -> int:
     parser.add_argument("--agreement", type=float, nargs="+", help="of the simulated model with the truth")
     parser.add_argument("--model", help="a real model in place of the simulated one, for `tables`")
     parser.add_argument("--base-url")
-    return run(parser, measure_all, ["recovery", "--worlds", "1", "--agreement", "0.95", "--conversations", "80"])
+    return run(parser, measure_all, ["recovery", "--worlds", "1", "--agreement", "0.95", "--conversations", "40"])
 
 
 def measure_all(asked: argparse.Namespace) -> Findings:

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from counts import count_scores
 from scipy.stats import t as student
-from small_form import DEBUGGING, Findings, arguments_of, run, table
+from small_form import FEW, Findings, arguments_of, run, table
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.conversations.conversation import Label
@@ -81,7 +81,7 @@ def main() -> int:
     parser.add_argument("--test-fraction", type=float, default=0.5)
     parser.add_argument("--no-speed", action="store_true", help="without the seconds that learning takes")
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    return run(parser, measure_all, ["--data", DEBUGGING, "--splits", "2", "--no-speed"])
+    return run(parser, measure_all, ["--data", FEW, "--splits", "2", "--no-speed"])
 
 
 def measure_all(arguments: argparse.Namespace) -> Findings:

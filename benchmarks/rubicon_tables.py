@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from embedded_pools import JudgedPool, judged_pool
 from rubicon import resampled_interval, spread
-from small_form import DEBUGGING, Findings, arguments_of, run
+from small_form import FEW, Findings, arguments_of, run
 from techniques import ADAPTED, PUBLISHED, RUBICON, TABLES, Technique, learnt
 
 from pollex.conversations.logs import Logs
@@ -75,7 +75,7 @@ USED = {"asked": "calls", "sent": "sent", "prompt": "tokens read", "completion":
 
 def main() -> int:
     """Print the tables of every log, then what the default is ahead by over all of them."""
-    return run(parser_of(), measure_all, ["--data", DEBUGGING, "--splits", "2"])
+    return run(parser_of(), measure_all, ["--data", FEW, "--splits", "2"])
 
 
 def measure_all(arguments: argparse.Namespace) -> Findings:

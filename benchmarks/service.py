@@ -23,7 +23,7 @@ from typing import Any
 
 import httpx2
 import numpy as np
-from small_form import BIKES, Findings, arguments_of, run
+from small_form import FEW, Findings, arguments_of, run
 
 import pollex
 from pollex.formats.read_logs import logs_of
@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("--rubrics", type=Path, help="a rubric set; else one is learned")
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--at-once", type=int, default=16)
-    return run(parser, measure_all, ["--data", BIKES, "--n", "40", "--at-once", "4"])
+    return run(parser, measure_all, ["--data", FEW, "--n", "40", "--at-once", "4"])
 
 
 def measure_all(given: argparse.Namespace) -> Findings:

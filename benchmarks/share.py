@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from small_form import BIKES, Findings, arguments_of, run, table
+from small_form import DEBUGGING, Findings, arguments_of, run, table
 
 import pollex
 from pollex.agents.embedded.signals import word_features
@@ -73,7 +73,7 @@ def main() -> int:
     parser.add_argument("--labels", type=int, default=100, help="labels at random (default: 100)")
     parser.add_argument("--runs", type=int, default=1000, help="samples a row; a fifth for votes (default: 1000)")
     parser.add_argument("--seed", type=int, default=0)
-    return run(parser, measure_all, ["--data", BIKES, "--runs", "20"])
+    return run(parser, measure_all, ["--data", DEBUGGING, "--runs", "20"])
 
 
 def measure_all(given: argparse.Namespace) -> Findings:

@@ -21,9 +21,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+FEW = "sixty conversations of the bundled log of debugging"
+"""In the arguments of a small form: the log that `run` puts in its place."""
 BIKES, DEBUGGING = (str(ROOT / "examples" / f"{name}.jsonl") for name in ("bikes", "debugging"))
 
 
@@ -79,9 +82,16 @@ def run(
         1 where a bar is missed.
     """
     words = sys.argv[1:]
-    if "--quick" in words:
-        words += quick
-    arguments = parser.parse_args(words)
+    with TemporaryDirectory() as folder:
+        few = Path(folder) / "few.jsonl"
+        if "--quick" in words:
+            few.write_text("\n".join(Path(DEBUGGING).read_text("utf-8").splitlines()[::2]) + "\n", "utf-8")
+            words += [str(few) if word == FEW else word for word in quick]
+        return measured(parser.parse_args(words), measure)
+
+
+def measured(arguments: argparse.Namespace, measure: Measure) -> int:
+    """Measure, print, and write."""
     begun = time.perf_counter()
     with redirect_stdout(Copied()) as copied:
         findings = measure(arguments)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from rubicon import learned
 from scipy.stats import t as student
-from small_form import DEBUGGING, Findings, arguments_of, run
+from small_form import FEW, Findings, arguments_of, run
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_source
@@ -52,7 +52,7 @@ def main() -> int:
     parser.add_argument("--labels", type=int, default=5, help="labels that one set of a pair lacks")
     parser.add_argument("--flipped", type=float, default=0.0, help="share of the labels that are turned round")
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    return run(parser, measure_all, ["--data", DEBUGGING, "--draws", "1"])
+    return run(parser, measure_all, ["--data", FEW, "--draws", "1"])
 
 
 def measure_all(given: argparse.Namespace) -> Findings:
@@ -208,6 +208,8 @@ def summarized(counts: Sequence[Sequence[int]]) -> tuple[float, float, float, fl
     """Return the first share, the mean share and its 95 % interval, of so many as `OF`."""
     shares = OF * np.array([hits / n for hits, n in counts if n])
     half = student.ppf(0.975, len(shares) - 1) * shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
+    if not len(shares):
+        return 0.0, 0.0, 0.0, 0.0
     return float(shares[0]), float(shares.mean()), float(shares.mean() - half), float(shares.mean() + half)
 
 

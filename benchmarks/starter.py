@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import t as student
-from small_form import BIKES, DEBUGGING, Findings, arguments_of, run, table
+from small_form import DEBUGGING, FEW, Findings, arguments_of, run, table
 
 import pollex
 from pollex.conversations.conversation import Conversation, Label
@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("--data", nargs=2, required=True, type=Path, help="two logs with thumbs")
     parser.add_argument("--labels", nargs="+", type=int, default=[10, 20, 40, 80])
     parser.add_argument("--draws", type=int, default=12)
-    return run(parser, measure_all, ["--data", BIKES, DEBUGGING, "--labels", "20", "--draws", "1"])
+    return run(parser, measure_all, ["--data", DEBUGGING, FEW, "--labels", "20", "--draws", "1"])
 
 
 def measure_all(given: argparse.Namespace) -> Findings:

@@ -38,6 +38,7 @@ def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Pa
     }
 
 
+@pytest.mark.nightly  # test_remedy_run.py proves changes of planted prompts
 def test_without_a_recording_the_demo_proves_a_change_of_a_planted_assistants_prompt_and_says_so(
     pollex: Pollex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

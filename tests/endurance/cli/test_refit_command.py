@@ -63,7 +63,7 @@ def standings(path: str | Path) -> dict[str, str]:
     return {rubric.text: rubric.stands for rubric in RubricSet.load(path, arrays=False).rubrics}
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("shuffled", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_a_refit_on_the_labels_that_taught_proves_nothing_more(pollex: Pollex, tmp_path: Path, shuffled: bool) -> None:
     rows = small_log(60)
     thumbs = random.Random(1).sample(["up", "down"] * 60, 120)

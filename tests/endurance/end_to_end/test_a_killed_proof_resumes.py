@@ -40,7 +40,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Prot
 
 
 MOMENTS = [pytest.param(n / 21, signal.SIGKILL, marks=[pytest.mark.nightly] * (n != 11)) for n in range(1, 21)]
-STOPS = [pytest.param(n / 6, signal.SIGINT, marks=[pytest.mark.nightly] * (n != 2)) for n in range(1, 6)]
+STOPS = [pytest.param(n / 6, signal.SIGINT, marks=pytest.mark.nightly) for n in range(1, 6)]
 
 
 @pytest.mark.parametrize(("moment", "stopped_by"), [*MOMENTS, *STOPS])

@@ -139,6 +139,7 @@ def test_a_question_without_an_answer_keeps_its_row_and_a_resume_asks_only_what_
     assert exam.bench.judged == before + 2
 
 
+@pytest.mark.nightly  # test_ensemble_on_a_model.py shows it of runs
 def test_no_question_is_bought_twice_in_whatever_run(exam: Exam) -> None:
     planned = exam.answer("--dry-run")
     assert exam.bench.server.counts()["received"] == 0
@@ -151,6 +152,7 @@ def test_no_question_is_bought_twice_in_whatever_run(exam: Exam) -> None:
     assert exam.answer("--dry-run").json["plan"]["answer"]["known"] == 8
 
 
+@pytest.mark.nightly  # test_interrupted_runs.py shows limits of money and calls
 def test_a_limit_stops_answering_and_a_resume_goes_on(exam: Exam) -> None:
     exam.questions(40)
     stopped = exam.answer("--max-calls", 15, "--concurrency", 4)
@@ -284,6 +286,7 @@ def test_a_type_that_the_model_is_unsure_of_is_flagged_and_graded_on_the_default
     assert advice["grades"].keys() == {"correctness", "need", "fairness", "creativity", "overall"}
 
 
+@pytest.mark.nightly  # test_killed_runs.py shows it of scores
 def test_a_killed_grading_run_goes_on_and_comes_to_the_same(exam: Exam) -> None:
     exam.questions(30, category="数学计算", evidences=None)
     exam.bench.server.script([{"do": "honest", "latency": 0.05}])
@@ -297,6 +300,7 @@ def test_a_killed_grading_run_goes_on_and_comes_to_the_same(exam: Exam) -> None:
     assert exam.rows("again.jsonl") == exam.rows("g.jsonl")
 
 
+@pytest.mark.nightly  # test_interrupted_runs.py shows what may not change
 def test_a_resume_with_another_profile_is_refused(exam: Exam) -> None:
     assert exam.judge("--max-calls", 5).code == 1
     ended = exam.judge("--resume", "--profile", "chinese")
@@ -305,6 +309,7 @@ def test_a_resume_with_another_profile_is_refused(exam: Exam) -> None:
     assert "profile" in ended.err
 
 
+@pytest.mark.nightly  # test_endpoint_faults.py shows it of scores
 def test_a_grade_that_was_refused_is_asked_for_again_by_a_resume_that_is_told_to(exam: Exam) -> None:
     exam.questions(3, evidences=None, category="数学计算")
     exam.bench.server.script([said("cause 001", "", refusal="I won't.")])

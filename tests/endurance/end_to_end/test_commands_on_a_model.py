@@ -132,6 +132,7 @@ def test_evaluate_measures_what_score_wrote(learnt: Learnt) -> None:
     assert told["auc"] > 0.9
 
 
+@pytest.mark.nightly  # test_refit_command.py shows it of built-in answers
 def test_refit_takes_a_rubric_that_a_person_wrote(learnt: Learnt) -> None:
     folder, bench = learnt.bench.folder, learnt.bench
     edited = json.loads((folder / "learnt.json").read_text())

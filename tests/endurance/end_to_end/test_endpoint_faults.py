@@ -69,7 +69,12 @@ def test_a_persistent_server_error_costs_four_calls_and_a_call_that_never_ends_o
     ("rule", "said", "remedy"),
     [
         ({"do": "status", "code": 401}, "HTTP 401", "check the API key"),
-        ({"do": "status", "code": 307, "headers": {"Location": "http://192.0.2.1/v1"}}, "HTTP 307", "base URL"),
+        pytest.param(
+            {"do": "status", "code": 307, "headers": {"Location": "http://192.0.2.1/v1"}},
+            "HTTP 307",
+            "base URL",
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_what_no_retry_mends_stops_the_run_within_the_calls_out(

@@ -44,6 +44,7 @@ def test_runs_that_fail_are_no_votes_and_below_the_minimum_there_is_no_rating(be
     assert (strict.code, strict.json["outcomes"]) == (3, {"too_few_runs": COUNT})
 
 
+@pytest.mark.nightly  # test_endpoint_faults.py shows it of scores
 def test_only_the_runs_that_were_refused_are_asked_again_by_a_resume_that_is_told_to(bench: Bench) -> None:
     bench.log(COUNT)
     refusal = {"do": "message", "match": f'"seed":{SEED}', "content": None, "refusal": "I can't."}
@@ -197,6 +198,7 @@ def test_a_killed_run_goes_on_where_it_was_and_pays_at_most_what_was_on_its_way_
     assert bench.run(judging(bench, *options, "--out", "again.jsonl")).json["outcomes"] == ended.json["outcomes"]
 
 
+@pytest.mark.nightly  # test_interrupted_runs.py shows it of scores
 def test_a_limit_on_calls_ends_the_run_with_the_command_that_goes_on(bench: Bench, tmp_path: Path) -> None:
     bench.log(COUNT)
     ended: Ended = bench.run(judging(bench, "--set", "variant=v0", "--max-calls", 10))

@@ -92,6 +92,7 @@ def test_what_a_score_depends_on_may_not_change_between_kill_and_resume(bench: B
     assert bench.run(bench.scoring("--resume")).code == 0
 
 
+@pytest.mark.nightly  # test_stops.py shows what a resume needs
 def test_learning_may_not_be_resumed_with_another_model(bench: Bench) -> None:
     bench.log(24)
     stopped = bench.run(bench.learning("--max-calls", 5))

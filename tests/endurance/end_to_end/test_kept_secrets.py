@@ -24,8 +24,8 @@ def holders(folder: Path, ended: Ended) -> list[str]:
             {"do": "echo_key", "code": code, "match": f"Problem {number}:"}
             for number, code in enumerate((200, 400, 500))
         ],
-        [{"do": "echo_key", "code": 401, "match": "Problem"}],
-        [{"do": "echo_key", "code": 401}],
+        pytest.param([{"do": "echo_key", "code": 401, "match": "Problem"}], marks=pytest.mark.nightly),
+        pytest.param([{"do": "echo_key", "code": 401}], marks=pytest.mark.nightly),
     ],
     ids=["answers", "a refusal", "a refusal of the first call"],
 )
