@@ -39,6 +39,11 @@ def parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
         with duckdb.connect(config={"threads": 1}) as connection:
             # Folders named like `a=1` would become columns.
             yield from queried_rows(source, connection, "read_parquet(?, hive_partitioning = false)", [pattern])
+    except duckdb.InternalException as error:
+        # Its words are of its own code, with a stack trace: lists within lists are what it can't count.
+        what = "can't be read as Parquet: it is nested too deeply, or damaged"
+        remedy = "write it again with the columns that pollex reads: id, messages and the label"
+        raise BadInput(what, where=source, remedy=remedy) from error
     except (duckdb.Error, UnicodeError) as error:
         said = " ".join(str(error).partition("\nLINE ")[0].split())  # after it comes our own SQL
         raise BadInput(f"can't be read as Parquet: {said:.300}", where=source, remedy="write it again") from error

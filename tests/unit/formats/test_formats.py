@@ -231,6 +231,16 @@ def test_a_parquet_path_is_never_a_pattern_and_its_folders_no_columns(tmp_path: 
     assert [row.fields for row in parquet_rows("log", path) if isinstance(row, LogRow)] == [{"id": "a"}]
 
 
+def test_a_parquet_file_that_is_nested_too_deeply_is_refused_in_words(tmp_path: Path) -> None:
+    deep = "1"
+    for _ in range(200):
+        deep = f"[{deep}]"
+    path = tmp_path / "deep.parquet"
+    duckdb.sql(f"COPY (SELECT 'a' AS id, {deep} AS deep) TO '{path}' (FORMAT parquet)")
+    with pytest.raises(BadInput, match="nested too deeply, or damaged"):
+        read_logs([str(path)])
+
+
 def test_json_lines_csv_and_parquet_of_the_same_log_are_the_same_conversations(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": 'a "b", c\n'}, {"role": "assistant", "content": "Ünï 👍"}]
     line = json.dumps({"id": "1", "messages": messages, "thumbs": "up"})
