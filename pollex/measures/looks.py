@@ -155,7 +155,8 @@ GOING, BETTER, WORSE, NOTHING = 0, 1, -1, 2
 def decide(z: Floats, look: int, bounds: Sequence[float], clear: Bools) -> Ints:
     """Decide at a look.
 
-    An effect ends the proof early only where all guardrails are cleared; harm always does, and futility from half on.
+    An effect ends the proof early only where all guardrails are cleared; harm always does. From half on it ends where
+    neither a gain nor harm is likely to be shown any more: a proof that seems to do harm goes on until it is known.
 
     Args:
         z: Of any shape.
@@ -166,7 +167,9 @@ def decide(z: Floats, look: int, bounds: Sequence[float], clear: Bools) -> Ints:
     found: Ints = np.full(np.shape(z), GOING)
     last = look == len(bounds) - 1
     if not last and look >= 1:
-        found[conditional_power(z, (look + 1) / len(bounds), bounds[-1]) < FUTILE] = NOTHING
+        fraction = (look + 1) / len(bounds)
+        gain, harm = (conditional_power(side, fraction, bounds[-1]) for side in (np.asarray(z), -np.asarray(z)))
+        found[(gain < FUTILE) & (harm < FUTILE)] = NOTHING
     found[(z > bounds[look]) & (clear | last)] = BETTER
     found[z < -bounds[look]] = WORSE
     return np.where(found == GOING, NOTHING, found) if last else found

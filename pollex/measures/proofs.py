@@ -28,8 +28,8 @@ FEW = 20
 ALL_FLIPS, FLIPS = 12, 4095
 MARGIN = 0.10
 """Of the scale 0 … 1: a guardrail is cleared where a drop of so much is ruled out."""
-ACCUSED = 0.10
-"""Rate of false accusations among guardrails that are called worse."""
+ACCUSED = 0.05
+"""Rate of false accusations among guardrails that are called worse: one of them is enough for the verdict."""
 LONGEST = 1.5
 """Growth of replies, or of what they cost, from which on it counts against a change."""
 NORMAL, ONE_SIDED = 1.96, 1.645
@@ -199,7 +199,7 @@ OLD, NAIVE, CEILING = 0, 1, 2
 ROOM = 0.08
 """Of the scale: less than this is not worth a proof."""
 FEWEST_USERS, UNTRIED = 2, {"found": False, "said": "not tried: too few replies", "n": 0}
-GuardrailState = Literal["worse", "cleared", "open"]
+GuardrailState = Literal["worse", "cleared", "open", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -207,6 +207,7 @@ class Guardrail:
     """What a change does to something that it doesn't aim at.
 
     Attributes:
+        state: Unknown where no replies of both arms can be compared.
         more: Users that are still needed to clear it; 0 unless it is open.
     """
 
@@ -293,20 +294,34 @@ class ProofArrays:
     def guardrails(self, look: int, arm: int = 1, margin: float = MARGIN) -> list[Guardrail]:
         """Measure all but the target over all contexts; sizes as −ln(new / old), which may fall by ln 1.5."""
         difference, limit = self.differences(look, arm), float(np.log(LONGEST))
-        rows = [(name, difference[:, q], margin, 0.0) for q, name in enumerate(self.names) if q]
-        rows += [(name, -self.log_ratio(name, look, arm), limit, limit) for name in self.sizes]
+        rows = [(name, self.known_change(difference[:, q], q, look, arm), margin, 0.0)
+                for q, name in enumerate(self.names) if q]  # fmt: skip
+        counted = [name for name, size in self.sizes.items() if not np.isnan(size[:, OLD]).all()]
+        rows += [(name, -self.log_ratio(name, look, arm), limit, limit) for name in counted]
         users = [(name, self.users_of(each), least, shift) for name, each, least, shift in rows]
-        known = [one for one in users if len(one[1]) >= FEWEST_USERS]
+        known = [row for row in users if len(row[1]) >= FEWEST_USERS]
+        found = [
+            Guardrail(name, PairedEffect(0.0, -1.0, 1.0, 0.0, 0, len(each)), "unknown")
+            for name, each, _, _ in users
+            if len(each) < FEWEST_USERS
+        ]
         if not known:
-            return []
-        worse = called_worse(np.array([float(p_of_drop(one + shift)) for _, one, _, shift in known]))
-        found = []
-        for (name, one, least, _), bad in zip(known, worse, strict=True):
-            state: GuardrailState = "worse" if bad else "cleared" if is_cleared(one, least) else "open"
-            needed = 1.645 * float(one.std(ddof=1)) / max(least + float(one.mean()), 0.01)
-            more = max(1, int(np.ceil(needed**2)) - len(one)) if state == "open" else 0
-            found.append(Guardrail(name, effect(one, n=len(one)), state, more))
+            return found
+        worse = called_worse(np.array([float(p_of_drop(each + shift)) for _, each, _, shift in known]))
+        for (name, each, least, _), bad in zip(known, worse, strict=True):
+            state: GuardrailState = "worse" if bad else "cleared" if is_cleared(each, least) else "open"
+            needed = 1.645 * float(each.std(ddof=1)) / max(least + float(each.mean()), 0.01)
+            more = max(1, int(np.ceil(needed**2)) - len(each)) if state == "open" else 0
+            found.append(Guardrail(name, effect(each, n=len(each)), state, more))
         return found
+
+    def known_change(self, difference: Floats, question: int, look: int, arm: int) -> Floats:
+        """Return the differences of a question `[context]`; NaN where it was at its worst in all replies of both arms.
+
+        What can't fall any further isn't cleared by not falling.
+        """
+        here = self.values[self.wave <= look][:, [OLD, arm], :, question]
+        return np.full_like(difference, np.nan) if not np.nan_to_num(here).any() else difference
 
     def primary(self, arm: int, ended: ProofEnd) -> Primary:
         """Measure the target where it failed, with the interval of the look at which the proof ended."""
@@ -418,19 +433,22 @@ class ProofArrays:
         found = {"room": room, "room_high": high, "naive": asdict(effect(naive)), "ceiling": asdict(effect(best))}
         return found | {"ceiling_high": ceiling_high, "ended": ended}
 
-    def traffic(self, look: int, arm: int, shares: Sequence[float]) -> float | None:
-        """Return the effect per conversation of traffic; None where a stratum has no contexts.
+    def traffic(self, look: int, arm: int, shares: Sequence[float]) -> dict[str, float] | None:
+        """Return the effect per conversation of traffic with its interval; None where it has none.
 
         Args:
             shares: Of conversations, by stratum.
         """
-        difference, total = self.differences(look, arm)[:, 0], 0.0
+        difference, total, variance = self.differences(look, arm)[:, 0], 0.0, 0.0
         for stratum, share in enumerate(shares):
-            mine = difference[(self.stratum == stratum) & ~np.isnan(difference)]
-            if share and not len(mine):
+            users = self.users_of(difference, stratum)
+            if share and len(users) < FEWEST_USERS:
                 return None
-            total += share * float(mine.mean()) if share else 0.0
-        return total
+            if share:
+                total += share * float(users.mean())
+                variance += share**2 * float(users.var(ddof=1)) / len(users)
+        half = NORMAL * float(np.sqrt(variance))
+        return {"value": total, "low": total - half, "high": total + half}
 
 
 def mean_of_known(values: Floats) -> Floats:
@@ -440,23 +458,63 @@ def mean_of_known(values: Floats) -> Floats:
         return np.asarray(np.nanmean(values, axis=2))
 
 
-def verdict_of(primary: Primary, guards: Sequence[Guardrail], against: Sequence[str] = ()) -> tuple[str, list[str]]:
+def chance_of_harm(effect: PairedEffect) -> float:
+    """Compute the probability that an effect is below zero, by what was seen alone."""
+    return float(norm.cdf(-effect.z))
+
+
+def users_to_tell(primary: Primary) -> int:
+    """Compute how many more users tell an effect of the size that was seen from none in 80 %; 0 where it is none."""
+    if not primary.effect.value:
+        return 0
+    needed = primary.effect.users * (primary.smallest / abs(primary.effect.value)) ** 2
+    return max(0, int(np.ceil(min(needed, 1e6))) - primary.effect.users)
+
+
+def harm_told(primary: Primary) -> str:
+    """Say how likely harm is, and what it takes to know; empty where nothing speaks for harm."""
+    if primary.effect.value >= 0 or primary.effect.users < FEWEST_USERS:
+        return ""
+    more = users_to_tell(primary)
+    told = f"; about {more} more users would tell" if more else ""
+    return f"the chance that it does harm is {chance_of_harm(primary.effect):.0%} by these replies{told}"
+
+
+def verdict_of(
+    primary: Primary,
+    guards: Sequence[Guardrail],
+    against: Sequence[str] = (),
+    missing: str = "",
+    margin: float = MARGIN,
+) -> tuple[str, list[str]]:
     """Return the verdict, and what speaks against it or is open, the worst first.
+
+    Harm comes first, wherever it is: a guardrail that fell is enough, whatever the target does.
 
     Args:
         against: What else speaks against an effect, in words.
+        missing: How many replies are missing; empty for none.
+        margin: Of a drop that would be too much.
     """
-    if primary.outcome == WORSE:
-        return "worse", []
+    fell = [f"worse: {guard.name}" for guard in guards if guard.state == "worse"]
+    unknown = [f"unknown: {guard.name}" for guard in guards if guard.state == "unknown"]
+    lacks = [missing] if missing else []
+    if primary.outcome == WORSE or fell:
+        return "worse", [*fell, *lacks]
     if primary.outcome != BETTER:
-        return "no difference found", []
-    said = [f"worse: {one.name}" for one in guards if one.state == "worse"]
+        told = [harm for harm in [harm_told(primary)] if harm]
+        if primary.effect.value < -margin and primary.effect.users >= FEWEST_USERS:
+            return "no gain, likely harm", [*told, *lacks]
+        if missing:
+            return "not proven", [missing, *told, *unknown]
+        return "no difference found", [*told, *unknown]
+    said = []
     if primary.worst.low <= 0:
         said.append("not shown with missing new replies counted as failing")
     if primary.length:
         said.append("may be length: at equal length little of it is left, or replies grow by half")
-    said += against
+    said += [*against, *unknown]
     if said:
-        return "not cleared", said
-    needs = [f"open: {one.name}, needs about {one.more} more users" for one in guards if one.state == "open"]
-    return "judged better", needs
+        return "not cleared", [*said, *lacks]
+    needs = [f"open: {guard.name}, needs about {guard.more} more users" for guard in guards if guard.state == "open"]
+    return "judged better", [*needs, *lacks]

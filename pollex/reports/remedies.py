@@ -18,7 +18,44 @@ def remedies_page(run: str, kept: Mapping[str, Any], pairs: Sequence[Mapping[str
 def sections(kept: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Return what the sections of a page show."""
     edits = [{**one, "rows": rows_of(one), "worse": worse_of(one["guardrails"])} for one in kept["edits"]]
-    return {**kept, "pairs": pairs, "edits": edits}
+    advice, why = advice_on(kept)
+    return {**kept, "pairs": pairs, "edits": edits, "advice": advice, "why": why, "rules": RULES}
+
+
+WORTH = 0.08
+"""Of the scale: a gain whose interval ends below this is none that is worth a release."""
+RULES = {
+    "Release": "people who compared blind prefer the new replies, and nothing fell",
+    "Try on part of the traffic": "a judge finds the new replies better, and nothing fell",
+    "Don't": "something fell, harm is likely, people prefer the old replies, what speaks against the gain isn't "
+    f"cleared, or the gain is under {WORTH} at most",
+    "Not enough seen": "all else, replies that are missing above all",
+}
+"""What to do, and when."""
+FALLS = ("worse", "no gain, likely harm", "not cleared", "people prefer the old one")
+
+
+def advice_of(edit: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what to do with a change, and why, by the rules of `RULES`."""
+    verdict, one = edit["verdict"], edit["primary"]["effect"]
+    why = f"{verdict}; {edit['against'][0]}" if edit["against"] else verdict
+    if verdict in FALLS or any(guard["state"] == "worse" for guard in edit["guardrails"]):
+        return "Don't", why
+    if verdict == "better, people agree":
+        return "Release", why
+    if verdict.startswith("judged better"):
+        return "Try on part of the traffic", why
+    if verdict == "no difference found" and one["n"] and one["high"] < WORTH:
+        return "Don't", f"{verdict}; a gain of {WORTH} or more is ruled out"
+    return "Not enough seen", why
+
+
+def advice_on(kept: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what to do with the best change, or with none that came to a proof."""
+    if kept["edits"]:
+        return advice_of(kept["edits"][0])
+    known = kept.get("headroom") is not None
+    return ("Don't" if known else "Not enough seen"), str(kept["ended"] or kept["verdict"])
 
 
 def worse_of(guardrails: Sequence[Mapping[str, Any]]) -> list[str]:

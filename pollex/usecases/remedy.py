@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pollex.services.remedy.result import RemedyResult
     from pollex.usecases.families import Rubrics
 
-GATE_FAILED, GATE = 4, ("worse", "not cleared", "people prefer the old one")
+GATE_FAILED, GATE = 4, ("worse", "no gain, likely harm", "not cleared", "people prefer the old one")
 
 
 @options
@@ -71,7 +71,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     the run waits until a person accepts some (--accept). Each logged conversation is taken
     up to a reply that failed, and the assistant is asked for that reply again, under the old and under the new prompt.
     What a judge finds is "judged better"; better is what people or thumbs tell. Missing replies are never
-    a score. Exit code 4: worse, or not cleared.
+    a score. Exit code 4: worse, likely harm, or not cleared.
 
     \b
     Examples

@@ -47,7 +47,9 @@ def conclude_edits(found: Gathered, live: RemedyWork, state: Mapping[str, Any], 
             "it depends on the wording of the target": wording and any(not one["holds"] for one in wording),
             "guardrails that the proposer saw rise more than sealed ones": over and over["low"] > 0,
         }
-        verdict, against = verdict_of(primary, guards, [words for words, holds in said.items() if holds])
+        speaks = [words for words, holds in said.items() if holds]
+        missing = missing_told(trial, arm, ended.look)
+        verdict, against = verdict_of(primary, guards, speaks, missing, found.options.margin)
         people, level, named = None, "R", verdict
         if state["choices"] and arm == compared_arm(state):
             people = people_say(trial, arm, state["choices"], found.options, live.salt)
@@ -73,6 +75,17 @@ def conclude_edits(found: Gathered, live: RemedyWork, state: Mapping[str, Any], 
             "shown_over_sealed": over,
         })  # fmt: skip
     return sorted(verdicts, key=lambda one: RANKS.index(one["verdict"]))
+
+
+def missing_told(trial: Trial, arm: int, look: int) -> str:
+    """Say how many of the replies of both arms, that were asked for up to a look, are missing; empty for none."""
+    here = set(np.flatnonzero(trial.arrays.wave <= look).tolist())
+    asked = [place for place in trial.places(arms=[OLD, arm]) if place[0] in here]
+    lacks = [place for place in asked if np.isnan(trial.arrays.values[(*place, 0)])]
+    if not lacks:
+        return ""
+    new = sum(place[1] == arm for place in lacks)
+    return f"{len(lacks)} of {len(asked)} replies are missing, {new} of them under the change"
 
 
 def has_diverged(trial: Trial, arm: int) -> bool:

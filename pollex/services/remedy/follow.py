@@ -1,5 +1,6 @@
 """Remedies that were found: shown again, and followed after they were deployed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
+from pollex.measures.intervals import LEVEL
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.compare import compare
 from pollex.services.logs import Sources
@@ -21,8 +23,8 @@ from pollex.store.resume import find_run, runs, step
 from pollex.store.store import Store
 from pollex.text import Told
 
-FOLLOWED, FEWEST = "followed", 3
-"""Name of what is kept, and remedies from which on a regression tells how far predictions can be believed."""
+FOLLOWED, LOOKED, FEWEST = "followed", "followed: looks", 3
+"""Names of what is kept, and remedies from which on a regression tells how far predictions can be believed."""
 
 
 def show(name: str, *, run: RunOptions) -> RemedyResult:
@@ -36,6 +38,11 @@ def show(name: str, *, run: RunOptions) -> RemedyResult:
         if (kept := step(store, found.id, COMMAND)) is None:
             raise WrongUse(f"{found.id} has no remedy", remedy="name a run of `pollex remedy run` that ended")
         return RemedyResult(record=kept, run=found.id)
+
+
+def promised(traffic: Mapping[str, float] | float | None) -> float | None:
+    """Return the effect per conversation that a proof promised; runs of before have it without an interval."""
+    return traffic["value"] if isinstance(traffic, Mapping) else traffic
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -124,18 +131,33 @@ def follow(
     ends = sorted(side * end / 10 for end in (mine.low or 0.0, mine.high or 0.0))
     chance, share = seen.probability, seen.share
     figures = [
-        (target["text"], edit.traffic, side * mine.value / 10, *ends),
+        (target["text"], promised(edit.traffic), side * mine.value / 10, *ends),
         ("P(thumb up)", edit.thumbs["value"], chance.value or 0.0, chance.low, chance.high),
         *([] if share is None else [("share of thumbs up", None, share.value, share.low, share.high)]),
     ]
-    rows = [dict(zip(("what", "predicted", "realised", "low", "high"), one, strict=True)) for one in figures]
     with Store.open(run.store) as store:
+        look = 1 + int((step(store, found.run, LOOKED) or {}).get("looks", 0))
+        run_to_end(store.write_step(found.run, LOOKED, {"looks": look}))
+        names = ("what", "predicted", "realised", "low", "high")
+        rows = [at_look(dict(zip(names, figure, strict=True)), look) for figure in figures]
         run_to_end(store.write_step(found.run, FOLLOWED, rows[0]))
         known = [step(store, each.id, FOLLOWED) for each in runs(store) if each.command == COMMAND]
     pairs = [(row["predicted"], row["realised"]) for row in known if row and row["predicted"] is not None]
     about = {"run": found.run, "target": target["text"], "plan": seen.plan.headline}
     about |= {"first": seen.first, "second": seen.second}
     return FollowResult(**about, rows=tuple(rows), believed=slope_of_promises(pairs))
+
+
+def at_look(row: dict[str, Any], look: int) -> dict[str, Any]:
+    """Return a figure with an interval that holds at every look: the j-th spends 1/j(j + 1) of all."""
+    if row["low"] is None or row["high"] is None:
+        return row
+    from scipy.stats import norm  # half a second
+
+    level = (1 - LEVEL) / (look * (look + 1))
+    wider = float(norm.isf(level / 2) / norm.isf((1 - LEVEL) / 2))
+    low, high = (row["realised"] + wider * (row[end] - row["realised"]) for end in ("low", "high"))
+    return row | {"low": low, "high": high}
 
 
 def slope_of_promises(pairs: list[tuple[float, float]]) -> dict[str, float] | None:

@@ -16,7 +16,7 @@ from pollex.agents.assistant import AssistantReply, NoReply
 from pollex.conversations.reply_context import ReplyContext
 from pollex.formats.write import write_rows
 from pollex.outputs import require_output, write_text
-from pollex.reports.remedies import remedies_page
+from pollex.reports.remedies import advice_of, remedies_page
 from pollex.rubrics.answers import Answer
 from pollex.services.results import ModelUsage, Shown, usage_json
 from pollex.store.store import Store
@@ -36,7 +36,7 @@ COMPARED, SHEET, SAID = "pair", "pairs", 3
 """The kind of fact that a pair of replies is, which also begins the question that people's choices of a run are kept
 under; the step that has what they compare; and turns that are shown before the replies."""
 RANKS = ("better, people agree", "judged better", "judged better, by its own family", "no difference found",
-         "not cleared", "people prefer the old one", "worse")  # fmt: skip
+         "not proven", "not cleared", "people prefer the old one", "no gain, likely harm", "worse")  # fmt: skip
 """Verdicts, the best first."""
 
 
@@ -48,7 +48,7 @@ class ProvenEdit(Shown):
         level: R, replies judged by rubrics; P, people prefer it.
         against: What speaks against the change, or is open, the worst first.
         primary: Effect on the target where it failed; see `measures.proofs.Primary`.
-        traffic: The effect per conversation of the log; None where a stratum is empty.
+        traffic: The effect per conversation of the log with its interval; None where it has none.
         thumbs: Effect on the probability of a thumb up, or None with the reason.
         pair, wording, people: What a reader without rubrics, other words and people say; None: not asked.
     """
@@ -62,7 +62,7 @@ class ProvenEdit(Shown):
     against: list[str]
     primary: dict[str, Any]
     guardrails: list[dict[str, Any]]
-    traffic: float | None
+    traffic: dict[str, float] | float | None
     thumbs: dict[str, Any]
     pair: dict[str, Any] | None
     wording: list[dict[str, Any]] | None
@@ -75,10 +75,9 @@ class ProvenEdit(Shown):
         one = self.primary["effect"]
         figures = f"{one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}] of the scale, n = {one['n']}"
         basis = "people compared blind" if self.level == "P" else "replies judged by rubrics"
-        said = (
-            f"{self.verdict} ({self.level}: {basis}): {figures}, {one['users']} users, look {self.primary['look']} of 4"
-        )
-        if self.verdict == "no difference found":
+        named = f"not proven: {self.against[0]}" if self.verdict == "not proven" else self.verdict
+        said = f"{named} ({self.level}: {basis}): {figures}, {one['users']} users, look {self.primary['look']} of 4"
+        if self.verdict in ("no difference found", "not proven"):
             said += f"; {self.primary['smallest']:.3f} would have been found in 80 %"
         return said
 
@@ -91,11 +90,15 @@ class ProvenEdit(Shown):
 
     def told(self) -> Told:
         """Yield the verdict, what speaks against it, and the effects."""
-        yield f"{self.name}: {self.headline}"
+        advice, why = advice_of(vars(self))
+        yield f"{self.name}: {advice}: {why}"
+        yield self.headline
         for line in self.against:
             yield f"  {line}"
-        if self.traffic is not None:
-            yield f"Per 100 conversations of this log: {100 * self.traffic:+.1f} of the scale"
+        if isinstance(self.traffic, dict):  # runs of before have no interval: a figure alone isn't told
+            hundred = {end: 100 * value for end, value in self.traffic.items()}
+            told = f"{hundred['value']:+.1f} [{hundred['low']:+.1f}, {hundred['high']:+.1f}]"
+            yield f"Per 100 conversations of this log: {told} of the scale"
         for what, one in (("Thumbs up", self.thumbs), ("A reader without rubrics", self.pair), ("People", self.people)):
             if one is not None:
                 yield f"{what}: {one.get('reason') if one['value'] is None else _interval(one)}"

@@ -113,7 +113,7 @@ def require_places(out: Path) -> None:
 def require_names(options: RemedyOptions) -> None:
     """Raise WrongUse where several prompts are given that can't be told apart."""
     names = [name for name, _ in map(named_file, options.prompts)]
-    if len(names) > 1 and ("" in names or len({*names}) < len(names)):
+    if len({*names}) < len(names):
         what = f"{len(names)} prompts, and not each has a name of its own"
         raise WrongUse(what, remedy="give each as NAME=FILE", option="prompt")
 

@@ -110,7 +110,8 @@ class Gathered:
         for stratum, number in enumerate(most):
             mine = [one for one in self.strata[stratum] if self.parts.get(one.conversation.id, "prove") in parts]
             new = [one for one in mine if not self.known(one)]
-            chosen = new[:number] if len(new) >= min(ENOUGH, number) else [*new, *filter(self.known, mine)][:number]
+            able = new if len(new) >= min(ENOUGH, number) else [*new, *filter(self.known, mine)]
+            chosen = keep_users(able, number)
             found += [(one, stratum) for one in chosen if one.id not in self.without]
         return found
 
@@ -306,6 +307,16 @@ def sample_contexts(
         ),
         tuned=tuned,
     )
+
+
+def keep_users(contexts: Sequence[ReplyContext], most: int) -> list[ReplyContext]:
+    """Return so many contexts at most, of as many users as can be: of each a first, then a second, in their order."""
+    rounds = Counter[str]()
+    numbered = []
+    for place, context in enumerate(contexts):
+        numbered.append((rounds[context.user], place))
+        rounds[context.user] += 1
+    return [contexts[place] for place in sorted(place for _, place in sorted(numbered)[:most])]
 
 
 def replies_in(conversation: Conversation, end: int) -> list[int]:

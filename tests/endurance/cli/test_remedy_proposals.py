@@ -185,7 +185,7 @@ def test_people_decide_blind_and_a_judge_alone_never_says_better(remedying: Run,
         lines = [json.dumps({"key": row["key"], "choice": choice(row, chosen)}) for row in rows]
         (tmp_path / "remedy-people" / "choices.jsonl").write_text("\n".join(lines))
         ended = remedying(*asked, "--resume")
-        assert ended.last["verdict"] == verdict
+        assert ended.last["verdict"] == verdict, ended.last["edits"][0]
         assert ended.last["level"] == "P"
         assert ended.code == code
     (tmp_path / "remedy-people" / "choices.jsonl").write_text('{"key": "a", "choice": "3"}\n')

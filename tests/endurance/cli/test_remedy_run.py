@@ -182,7 +182,7 @@ def test_what_a_prompt_makes_the_assistant_refuse_is_counted_and_no_score(provin
     found = proving("--assistant", "shop:answer", edit="refusing.diff").last
     assert found["missing"]["new"]["error"] > 20
     assert found["missing"]["old"] == {}
-    assert found["verdict"] != "judged better"
+    assert found["verdict"] == "worse"
     worst, seen = found["edits"][0]["primary"]["worst"]["value"], found["edits"][0]["primary"]["effect"]["value"]
     assert worst < seen
     (came,) = [one for one in found["edits"][0]["guardrails"] if one["name"] == "a reply came"]
@@ -192,7 +192,9 @@ def test_what_a_prompt_makes_the_assistant_refuse_is_counted_and_no_score(provin
 def test_an_assistant_that_never_answers_proves_nothing(proving: Run, tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text("def answer(messages, system):\n    raise RuntimeError('down')\n")
     ended = proving("--assistant", "shop:answer")
-    assert ended.last["verdict"] == "no difference found"
+    assert ended.last["verdict"] == "not proven"
+    assert "replies are missing" in ended.last["edits"][0]["against"][0]
+    assert {one["state"] for one in ended.last["edits"][0]["guardrails"]} == {"unknown"}
     assert (ended.last["edits"][0]["primary"]["effect"]["low"], ended.last["edits"][0]["primary"]["effect"]["n"]) == (
         -1.0,
         0,

@@ -1,0 +1,136 @@
+"""The verdict on a change: harm comes first, wherever it is, and what isn't known is said."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.reply_context import ReplyContext
+from pollex.measures.looks import BETTER, GOING, NOTHING, WORSE, bounds_at_equal_steps, decide
+from pollex.measures.proofs import (
+    ANY,
+    FAILING,
+    Guardrail,
+    PairedEffect,
+    Primary,
+    ProofArrays,
+    ProofEnd,
+    chance_of_harm,
+    users_to_tell,
+    verdict_of,
+)
+from pollex.reports.remedies import advice_of
+from pollex.services.remedy.trials import keep_users
+
+SCALE = 0.1
+
+
+def seen(value: float, outcome: int = NOTHING, users: int = 80) -> Primary:
+    effect = PairedEffect(value, value - SCALE, value + SCALE, value / (SCALE / 2), users, users)
+    return Primary(effect, effect, 2, outcome, 0.15, length=False)
+
+
+def guard(state: Any, name: str = "asks before it books") -> Guardrail:
+    return Guardrail(name, PairedEffect(-0.27, -0.4, -0.1, -3.0, 80, 80), state, 0)
+
+
+@pytest.mark.parametrize("outcome", [BETTER, NOTHING, WORSE])
+def test_a_guardrail_that_fell_is_worse_whatever_the_target_does(outcome: int) -> None:
+    verdict, against = verdict_of(seen(0.2 if outcome == BETTER else 0.0, outcome), [guard("cleared"), guard("worse")])
+    assert (verdict, against[0]) == ("worse", "worse: asks before it books")
+
+
+def test_futility_says_how_likely_harm_is_and_what_it_takes_to_know() -> None:
+    verdict, against = verdict_of(seen(-0.105), [])
+    assert verdict == "no gain, likely harm"
+    assert against == ["the chance that it does harm is 98% by these replies; about 84 more users would tell"]
+    assert verdict_of(seen(-0.05), [])[0] == "no difference found"
+    told = "the chance that it does harm is 84% by these replies; about 640 more users would tell"
+    assert verdict_of(seen(-0.05), [])[1] == [told]
+    assert verdict_of(seen(0.02), []) == ("no difference found", [])
+    assert chance_of_harm(seen(0.0).effect) == 0.5
+    assert users_to_tell(seen(0.3)) == 0
+
+
+def test_missing_replies_prove_nothing_and_an_unmeasured_guardrail_is_unknown() -> None:
+    told = "160 of 320 replies are missing, 160 of them under the change"
+    assert verdict_of(seen(0.0), [], missing=told) == ("not proven", [told])
+    assert verdict_of(seen(0.0), [guard("unknown")], missing=told)[1] == [told, "unknown: asks before it books"]
+    assert verdict_of(seen(0.2, BETTER), [guard("unknown")])[0] == "not cleared"
+    assert verdict_of(seen(0.2, BETTER), [], missing=told) == ("judged better", [told])
+
+
+def arrays(old: float, new: float, users: int = 40) -> ProofArrays:
+    """Contexts of one user each, with a target and the check that a reply came, of given worth in each arm."""
+    rng = np.random.default_rng(0)
+    values = np.stack([np.full((users, 1, 2), worth) for worth in (old, new)], axis=1)
+    values[..., 0] = rng.random((users, 2, 1))
+    return ProofArrays(values, np.full(users, FAILING), np.arange(users), np.zeros(users, int), ["t", "a reply came"])
+
+
+def test_that_a_reply_came_is_not_cleared_where_none_came() -> None:
+    assert [one.state for one in arrays(0.0, 0.0).guardrails(0)] == ["unknown"]
+    assert [one.state for one in arrays(1.0, 0.0).guardrails(0)] == ["worse"]
+    assert [one.state for one in arrays(1.0, 1.0).guardrails(0)] == ["cleared"]
+
+
+def test_an_arm_without_any_reply_has_figures_that_are_numbers() -> None:
+    here = arrays(1.0, 1.0)
+    here.values[:, 1, :, 0] = np.nan
+    primary = here.primary(1, ProofEnd(NOTHING, 0, 0.05))
+    assert (primary.effect.n, primary.effect.low, primary.effect.high) == (0, -1.0, 1.0)
+    assert here.traffic(0, 1, (1.0, 0.0, 0.0)) is None
+
+
+def test_traffic_has_an_interval_or_nothing_is_told() -> None:
+    here = arrays(1.0, 1.0)
+    found = here.traffic(0, 1, (0.3, 0.0, 0.0))
+    assert found is not None
+    assert found["low"] < found["value"] < found["high"]
+    here.stratum[:20] = ANY
+    assert here.traffic(0, 1, (0.3, 0.2, 0.5)) is None, "a stratum that nobody looked at"
+
+
+def test_a_proof_that_seems_to_do_harm_is_not_ended_as_futile() -> None:
+    bounds, clear = bounds_at_equal_steps(), np.array([True])
+    assert decide(np.array([-1.2]), 1, bounds, clear).tolist() == [GOING]
+    assert decide(np.array([0.0]), 1, bounds, clear).tolist() == [NOTHING]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "states", "high", "advice"),
+    [
+        ("worse", ["worse"], 0.3, "Don't"),
+        ("no gain, likely harm", [], 0.0, "Don't"),
+        ("not cleared", [], 0.3, "Don't"),
+        ("people prefer the old one", [], 0.3, "Don't"),
+        ("better, people agree", ["cleared"], 0.3, "Release"),
+        ("better, people agree", ["worse"], 0.3, "Don't"),
+        ("judged better", ["open"], 0.3, "Try on part of the traffic"),
+        ("no difference found", [], 0.05, "Don't"),
+        ("no difference found", [], 0.2, "Not enough seen"),
+        ("not proven", ["unknown"], 0.05, "Not enough seen"),
+    ],
+)
+def test_a_remedy_says_what_to_do(verdict: str, states: list[str], high: float, advice: str) -> None:
+    edit = {
+        "verdict": verdict,
+        "against": [],
+        "guardrails": [{"state": state} for state in states],
+        "primary": {"effect": {"n": 80, "high": high}},
+    }
+    assert advice_of(edit)[0] == advice
+
+
+def test_contexts_are_taken_so_that_users_are_kept() -> None:
+    conversations = [
+        Conversation(id=f"c{user}-{n}", turns=(Turn(role="user", content="Hello"),), group=f"u{user}")
+        for user in range(24)
+        for n in range(10)
+    ]
+    contexts = [ReplyContext(one, 0) for one in conversations]
+    chosen = keep_users(contexts, 80)
+    assert len(chosen) == 80
+    assert len({one.user for one in chosen}) == 24
+    assert chosen == sorted(chosen, key=contexts.index)
