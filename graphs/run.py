@@ -48,7 +48,7 @@ async def compile_on(graph: AnyGraph, store: Store) -> AsyncIterator[CompiledSta
             for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):  # the file may be a stranger's
                 await connection.execute(f"PRAGMA {pragma}")
             foreign = await connection.execute_fetchall(FOREIGN)
-            require_plain_tables(list(foreign), path)
+            require_plain_tables(foreign, path)
             await connection.execute("PRAGMA synchronous = NORMAL")  # what a kill leaves is whole; the rest is stored
             yield graph.compile(checkpointer=Checkpoints(connection, path, graph))
     except sqlite3.Error as failure:

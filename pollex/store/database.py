@@ -12,7 +12,7 @@ import os
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import fields
 from importlib.metadata import version
@@ -273,14 +273,14 @@ FOREIGN = "SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger') OR s
 """What a database of ours never has: a stranger's view may never end, a trigger may change what nobody asked for."""
 
 
-def require_plain_tables(names: Sequence[tuple[str]], path: Path) -> None:
+def require_plain_tables(rows: Iterable[Any], path: Path) -> None:
     """Refuse a database in which `FOREIGN` found something.
 
     Raises:
         StoreDamaged: It did.
     """
-    if names:
-        raise damaged(str(path), f"{names[0][0]!r} is no table of pollex")
+    for row in rows:
+        raise damaged(str(path), f"{row[0]!r} is no table of pollex")
 
 
 def _address(path: Path, *, read_only: bool) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from pollex.errors import WrongUse
 from pollex.store.columns import RUNS, TEXTS, all_parts, reason_unreadable
 from pollex.store.database import BACKUP, FILE, VERSION, Database
-from pollex.store.folder import free_name, write_failed
+from pollex.store.folder import free_name, require_own_files, write_failed
 from pollex.store.forgetting import require_idle
 from pollex.store.ledger import reply
 from pollex.store.runs import Run, statement_of_run
@@ -71,6 +71,7 @@ def rebuild(folder: Path) -> list[str]:
     path, new, draft = folder / FILE, folder / f"{FILE}.new", folder / f".{FILE}.draft"
     if not any((folder / name).exists() for name in (FILE, BACKUP, *EARLIER)):
         raise WrongUse("there is no store here", where=str(folder), remedy="name its folder", option="store")
+    require_own_files(folder)
     require_idle(folder)
     made, lost = _version(path), list[str]()
     try:
