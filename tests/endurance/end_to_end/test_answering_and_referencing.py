@@ -107,11 +107,11 @@ def test_a_category_decides_the_temperature_and_thoughts_are_no_part_of_an_answe
         ("free", 0.7),
         ("free", 0.7),
     ]
-    assert (rows[4]["answer"], rows[4]["outcome"]) == (None, "refused")  # thoughts that never end
+    assert (rows[4]["answer"], rows[4]["outcome"]) == (None, "empty")  # thoughts that never end
     assert rows[5]["answer"] == "Thoughts end with </think>, and begin with <think>."
     assert {row["model"] for row in rows} == {"sut"}
     assert rows[6]["answer"] == "42"  # what it thought is no part of it
-    assert (rows[7]["answer"], rows[7]["outcome"]) == (None, "refused")
+    assert (rows[7]["answer"], rows[7]["outcome"]) == (None, "empty")
     assert rows[5]["question"] == "Why is matter 005 so?"
 
 

@@ -136,7 +136,11 @@ LESS_ABLE = {"error": {"message": "1 validation error: Input should be 'text' or
     ("rule", "said", "source"),
     [
         ({"do": "ignore", "what": ["logprobs"]}, ["no log-probabilities of the answer's token"], "point"),
-        ({"do": "ignore", "what": ["response_format"]}, ["no JSON schema: answers are asked for by tool"], "logprobs"),
+        (
+            {"do": "ignore", "what": ["response_format"]},
+            ["no JSON schema: answers are asked for by a forced tool call"],
+            "logprobs",
+        ),
         (
             {"do": "refuse", "what": ["temperature", "seed", "max_completion_tokens"]},
             ["no temperature: the model's own is used", "no seed: samples can't be repeated"],
@@ -144,7 +148,7 @@ LESS_ABLE = {"error": {"message": "1 validation error: Input should be 'text' or
         ),
         (
             {"do": "status", "code": 500, "body": LESS_ABLE, "match": "json_schema"},
-            ["no JSON schema: answers are asked for by tool"],
+            ["no JSON schema: answers are asked for by a forced tool call"],
             "logprobs",
         ),
     ],

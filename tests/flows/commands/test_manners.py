@@ -100,7 +100,8 @@ def steady(value: Any) -> Any:
 
 
 def learned(server: ProtocolServer, manner: str) -> Came:
-    return came_of(server, manner, "learn", "log.jsonl", out="set.json")
+    own = ("--set", "without=built-in")  # else a set may have no rubric that the model answers
+    return came_of(server, manner, "learn", "log.jsonl", *own, out="set.json")
 
 
 def scored(server: ProtocolServer, manner: str) -> Came:
