@@ -14,6 +14,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
 
+_SEPARATOR = re.compile(r"(?i)\"?sep=([,;\t|])\"?")
 DELIMITERS = (",", ";", "\t")
 RECORD = 128 << 20
 """Bytes of memory that the text of a record takes at most."""
@@ -33,7 +34,10 @@ def csv_rows(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
     if first is None:
         return
     _, text = first
-    delimiter = max(DELIMITERS, key=text.count)
+    told = _SEPARATOR.fullmatch(text)
+    if told:  # Excel's own line before the header
+        _, text = next(records, (0, ""))
+    delimiter = told[1] if told else max(DELIMITERS, key=text.count)
     names = _header(source, _cells(source, 1, text, delimiter))
     for number, text in records:
         cells = _cells(source, number, text, delimiter)

@@ -4,6 +4,7 @@ import glob
 import gzip
 import io
 import os
+import re
 import select
 import sqlite3
 import struct
@@ -11,7 +12,6 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
@@ -20,19 +20,32 @@ from pathlib import Path
 from typing import IO
 
 from pollex.conversations.logs import BadRow
-from pollex.errors import BadInput, NotText, WrongUse
+from pollex.errors import BadInput, NotText, WrongUse, spell
 from pollex.formats.bounds import DOCUMENT, PART, ByteLimit, Guarded, TooLong, joined_or_cut, lines_of
 from pollex.formats.csv_rows import csv_rows
+from pollex.formats.encodings import USUAL_ENCODING, encoding_of
 from pollex.formats.json_rows import LogRow, json_document, json_lines
+from pollex.formats.log_shapes.transcripts import LOOKED_AT, is_transcript
 from pollex.formats.queries import is_query, parquet_rows, sql_rows
 from pollex.formats.query_process import SECONDS
+from pollex.formats.sheets import is_spreadsheet, sheet_rows
 from pollex.text import parse_json
 
 STDIN = "-"
 FORMATS = {".jsonl": "lines", ".ndjson": "lines", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 """What a file's ending promises; `.json` and others are told by their first characters."""
-ENDINGS = (*FORMATS, ".json", ".gz", ".zst", ".zip", ".eval")
+SHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
+ENDINGS = (*FORMATS, *SHEETS, ".json", ".gz", ".zst", ".zip", ".eval")
 """Which files of a folder are read."""
+COMPANIONS = frozenset(
+    (
+        *("user.json", "user_settings.json", "shared_conversations.json", "export_manifest.json", "group_chats.json"),
+        *("model_comparisons.json", "shopping.json", "sora.json", "users.json", "projects.json", "memories.json"),
+        *("channels.json", "groups.json", "dms.json", "mpims.json", "integration_logs.json", "canvases.json"),
+        *("org_users.json", "lists.json", "file_conversations.json"),
+    )
+)
+"""Files that ChatGPT's, Claude's and Slack's exports have beside the conversations, without a word of them."""
 PATIENCE = 10
 """Seconds that a pipe is waited for which nobody writes into."""
 
@@ -50,12 +63,23 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _without_companions(names: Sequence[str]) -> list[str]:
+    """Leave out known companions of conversations, unless there is nothing else."""
+    others = [name for name in names if Path(name).name.casefold() not in COMPANIONS]
+    return others or list(names)
+
+
 def rows_of(
-    source: str, encoding: str, longest: int | None = None, query_seconds: float = SECONDS
+    source: str,
+    encoding: str,
+    longest: int | None = None,
+    query_seconds: float = SECONDS,
+    notes: dict[str, None] | None = None,
 ) -> Iterator[LogRow | BadRow]:
     """Yield the rows of one file, in order.
 
     Args:
+        notes: Where to note what was decided of the file.
         longest: Characters that a text keeps in a row of JSON that is too long to be held; None: such a row is bad.
         query_seconds: How long a query may take.
 
@@ -73,7 +97,7 @@ def rows_of(
             files_in(source, path, Path(folder)) as files,
         ):
             for name, inner in files:
-                yield from _rows(name, inner, encoding, longest)
+                yield from _rows(name, inner, encoding, longest, notes)
     except OSError as error:
         raise BadInput(f"can't be read: {error.strerror or error}", where=source, remedy="check the path") from None
 
@@ -92,7 +116,7 @@ def _expanded(source: str) -> list[str]:
     matches = sorted(name for name in glob.glob(source, recursive=True) if Path(name).is_file())  # noqa: PTH207 Path.glob takes no absolute pattern
     if not matches:
         raise BadInput("no such file", where=source, remedy="check the path; a glob must match at least one file")
-    return matches
+    return _without_companions(matches)
 
 
 def _require_file(path: Path) -> None:
@@ -107,7 +131,7 @@ def _inside(folder: Path) -> list[str]:
     if not found:
         remedy = f"it must hold files that end in one of: {', '.join(ENDINGS)}"
         raise BadInput("a folder without logs", where=str(folder), remedy=remedy)
-    return found
+    return _without_companions(found)
 
 
 @contextmanager
@@ -141,9 +165,21 @@ def _pipe(source: str) -> IO[bytes]:
     return os.fdopen(pipe, "rb")
 
 
-def _rows(source: str, path: Path, encoding: str, longest: int | None) -> Iterator[LogRow | BadRow]:
+def _rows(
+    source: str, path: Path, encoding: str, longest: int | None, notes: dict[str, None] | None
+) -> Iterator[LogRow | BadRow]:
     if _is_parquet(path):
         return parquet_rows(source, path)
+    with path.open("rb") as file:
+        if is_spreadsheet(path, file.read(16)):
+            return sheet_rows(source, path)
+    if notes is not None and encoding == USUAL_ENCODING and (other := encoding_of(path)) is not None:
+        encoding = other
+        note = f"{source} isn't UTF-8, and was read as {encoding}"
+        told = f"{note}; if letters are wrong, name the right one: {spell(encoding=None)}"
+        notes[told] = None
+    if _is_talk(source, path, encoding):
+        return _talks(source, joined_or_cut(_lines(source, path, encoding, whole=True), longest, DOCUMENT))
     form = FORMATS.get(path.suffix.lower())
     if form in (None, "lines"):
         with closing(_lines(source, path, encoding, longest)) as lines:
@@ -158,6 +194,29 @@ def _rows(source: str, path: Path, encoding: str, longest: int | None) -> Iterat
             "a JSON document of more than 256 MB", where=source, remedy="write it as JSON lines, one row each"
         )
     return json_document(source, whole)
+
+
+_BETWEEN_TALKS = re.compile(r"(?m)^\s*([-=*_#])\1{2,}.*$\n?")
+"""A line between two talks of a file of text."""
+
+
+def _is_talk(source: str, path: Path, encoding: str) -> bool:
+    """Return whether a file of text, as phones export it, holds a talk whose turns begin with who speaks."""
+    if path.suffix.lower() in FORMATS or path.suffix.lower() == ".json":
+        return False
+    with closing(_lines(source, path, encoding)) as lines:
+        begin = "".join(islice(lines, LOOKED_AT))
+    return begin.lstrip()[:1] not in ("{", '"') and is_transcript(begin)
+
+
+def _talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
+    """Yield the talks of a file of text, one row each, in parts between lines of dashes."""
+    if isinstance(text, TooLong):
+        raise BadInput("a talk of more than 256 MB", where=source, remedy="split it into files")
+    parts = [part for part in _BETWEEN_TALKS.split(text) if part and part.strip() and len(part) > 1]
+    name = Path(source).stem
+    for number, part in enumerate(parts, start=1):
+        yield LogRow(source, number, {"id": name if len(parts) == 1 else f"{name}#{number}", "transcript": part})
 
 
 def _is_parquet(path: Path) -> bool:
@@ -221,9 +280,7 @@ def _not_text(where: str, encoding: str, what: str, path: Path) -> NotText:
     """Return an error that suggests the encoding of the byte order mark, or usual ones."""
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     others, likely = "utf-8, cp1252 (Windows) or latin-1", "cp1252" if name == "UTF-8" else "utf-8"
-    with path.open("rb") as file:
-        if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE):
-            others = likely = "utf-16"
+    likely = encoding_of(path, whole=True) or likely
     remedy, option = f"name the file's encoding: {others}", {"encoding": likely}
     return NotText(f"not {name} text: {what}", where=where, remedy=remedy, option=option)
 
@@ -249,7 +306,9 @@ def files_in(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, 
     with path.open("rb") as file:
         begin = file.read(16)
     try:
-        if begin.startswith(ZIP):
+        if is_spreadsheet(path, begin):
+            yield [(source, path)]
+        elif begin.startswith(ZIP):
             yield list(_members(source, path, folder))
         elif begin.startswith((GZIP, ZSTANDARD)):
             yield [(source, _stream(source, path, folder, begin))]
@@ -306,10 +365,9 @@ def _require_small(source: str, size: int) -> None:
 def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     with zipfile.ZipFile(path) as archive:
         infos = {info.filename: info for info in archive.infolist()}
-        if "[Content_Types].xml" in infos:
-            raise BadInput("a spreadsheet", where=source, remedy="save it as CSV")
         samples = [name for name in infos if name.startswith("samples/") and name.endswith(".json")]
-        wanted = sorted(samples) or sorted(name for name in infos if name.lower().endswith(_READABLE))
+        readable = sorted(name for name in infos if name.lower().endswith(_READABLE))
+        wanted = sorted(samples) or _without_companions([name for name in readable if not name.startswith("__MACOSX/")])
         if not wanted:
             raise BadInput("a packed file with no table and no JSON in it", where=source, remedy="unpack it first")
         for number, name in enumerate(wanted):

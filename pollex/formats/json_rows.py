@@ -23,7 +23,7 @@ from pollex.text import parse_json
 
 ENVELOPES = (
     *("conversations", "data", "runs", "rows", "items", "traces", "samples", "feedback_data", "examples", "content"),
-    *("tickets", "threads", "result", "payload"),
+    *("tickets", "threads", "result", "payload", "value", "Items"),
 )
 """Names of lists whose items are rows, whatever stands beside them."""
 _PAGE = """
@@ -31,7 +31,7 @@ _PAGE = """
     export_info pages total_count next_page previous_page prev_page links page_info nextcursor nextpagetoken pageinfo
     per_page total_pages previous after_cursor before_cursor after_url before_url end_of_stream end_time facets cursor
     has_next has_next_page hasmore hasnextpage offset ok response_metadata
-    @odata.context @odata.count @odata.nextlink code status success
+    @odata.context @odata.count @odata.nextlink code status success message
 """
 PAGE_NAMES = frozenset(_PAGE.split())
 """What stands beside the list in an answer of an interface, in lower case."""
@@ -138,7 +138,7 @@ def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
     names = [name for name in value if name.casefold() not in PAGE_NAMES]
     if not names or not all(_is_table(value[name], name) for name in names):
         return None
-    owned = any(item.keys() & OWNERS for name in names for item in value[name][:1])
+    owned = any(item.keys() & OWNERS or export_of(item) for name in names for item in value[name][:1])
     if not set(names) <= set(ENVELOPES) and (export_of(value) or (not owned and _is_known(value))):
         return None
     if len(names) == 1:

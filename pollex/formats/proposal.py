@@ -78,8 +78,9 @@ class Strange:
     def note(self, error: BadInput) -> None:
         """Look at why a row couldn't be read."""
         self.wrong_file = self.wrong_file or isinstance(error, WrongFile)
-        if isinstance(error, UnknownRole) and (error.spelling in self.roles or len(self.roles) < MOST_SPELLINGS):
-            self.roles[error.spelling] += 1
+        for spelling in error.spellings if isinstance(error, UnknownRole) else ():
+            if spelling in self.roles or len(self.roles) < MOST_SPELLINGS:
+                self.roles[spelling] += 1
         self.labels += isinstance(error, BadLabel)
         self.rows += isinstance(error, NoShape | NoTurns)
         self.unshaped += isinstance(error, NoShape) and not error.options

@@ -49,6 +49,7 @@ from pollex.formats.log_shapes.readers import (
 )
 from pollex.formats.log_shapes.tools import Export, export_of, has_words, nearest_format, respell
 from pollex.formats.log_shapes.turns import turns_in
+from pollex.formats.log_shapes.unfolded import plain_row, with_turns
 from pollex.formats.mapping import Mapper
 from pollex.formats.paths import look_up, opened
 from pollex.formats.proposal import Strange, Unmapped, first_rows, unmapped
@@ -64,6 +65,7 @@ MOST_TURNS = 4
 MOST_SEARCHED = 1_000
 """Rows whose messages are searched for feedback."""
 USUAL_OF_MESSAGES = frozenset(("role", "content", "id", "timestamp", "createdAt", "name", "tool_calls"))
+NO_NOTES: Mapping[str, None] = {}
 IN_MEMORY = "row"
 """What rows in memory are said to be from."""
 
@@ -161,6 +163,7 @@ class Assembler:
         """
         for row in rows:
             if isinstance(row, LogRow):
+                row = replace(row, fields=plain_row(row.fields))
                 self._joiner.note_page(row)
             item = self._read(row) if isinstance(row, LogRow) else row
             if isinstance(item, BadRow):
@@ -194,9 +197,10 @@ class Assembler:
                 if not _are_scores(parts) or not has_words(row.fields):
                     self._take(row, export, parts)
                     return None
-            reader = self._reader(row)
-            if reader is None:
-                return None
+            try:
+                reader = reader_of(row.fields)
+            except NoShape as error:
+                return self._reread(row, error)
             if reader.row_is_turn:
                 self._joiner.account.general[reader.name] += 1
                 self._put_aside(row, reader)
@@ -212,16 +216,21 @@ class Assembler:
             self._strange.note(error)
             return _bad(row, error)
 
-    def _reader(self, row: LogRow) -> Reader | None:
-        try:
-            return reader_of(row.fields)
-        except NoShape as error:
-            if (fields := respell(row.fields)) is not None and (export := export_of(fields)) is not None:
-                self._take(row, export, list(export.read(fields)))
-                return None
-            if not self._options.columns:
-                error.near = nearest_format(row.fields)
+    def _reread(self, row: LogRow, error: NoShape) -> Placed | list[Placed] | Skipped | BadRow | None:
+        """Read a row of no known shape as one of a known format that is spelled otherwise, or whose talk stands deeper.
+
+        Raises:
+            NoShape: It is none.
+        """
+        if (fields := respell(row.fields)) is not None and (export := export_of(fields)) is not None:
+            self._take(row, export, list(export.read(fields)))
+            return None
+        if self._options.columns:
             raise error from None
+        if "messages" not in row.fields and (fields := with_turns(row.fields)) is not None:
+            return self._read(replace(row, fields=fields))
+        error.near = nearest_format(row.fields)
+        raise error from None
 
     def _take(self, row: LogRow, export: Export, parts: Sequence[LogPart]) -> None:
         """Have a row's parts joined with those of other rows, and count what they are."""
@@ -619,12 +628,13 @@ def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOption
     options = options or ReadOptions()
     named = [sources] if isinstance(sources, str | Path) else sources
     where = str(sources) if isinstance(sources, str | Path) else ", ".join(map(str, sources[:3]))
-    files = find_files(named)
+    files, told = find_files(named), dict[str, None]()
 
     def open_files() -> Iterator[Iterable[LogRow | BadRow]]:
-        return (rows_of(source, options.encoding, options.max_turn_chars, options.query_seconds) for source in files)
+        longest, seconds = options.max_turn_chars, options.query_seconds
+        return (rows_of(source, options.encoding, longest, seconds, notes=told) for source in files)
 
-    return _logs(open_files, options, where, again=STDIN not in files)
+    return _logs(open_files, options, where, again=STDIN not in files, told=told)
 
 
 def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
@@ -645,15 +655,23 @@ def _numbered(rows: Iterable[Mapping[str, Any]]) -> Iterator[LogRow]:
 Sources = Iterable[Iterable[LogRow | BadRow]]
 
 
-def _logs(opened: Callable[[], Sources], options: ReadOptions, where: str, *, again: bool = True) -> Logs:
+def _logs(
+    opened: Callable[[], Sources],
+    options: ReadOptions,
+    where: str,
+    *,
+    again: bool = True,
+    told: Mapping[str, None] = NO_NOTES,
+) -> Logs:
     """Read some sources; where nobody knows their shape, find out how they can be read.
 
     Args:
         again: Whether the sources can be opened more than once.
+        told: Notes on the files, which come as these are read.
     """
     strange = Strange()
     try:
-        return _read(opened(), options, where, strange)
+        return _read(opened(), options, where, strange, told)
     except NotText:
         raise
     except BadInput as error:
@@ -684,7 +702,9 @@ def read_sample(rows: Sequence[Mapping[str, Any]], options: ReadOptions) -> Logs
     return _read([_numbered(rows)], tried, IN_MEMORY, Strange())
 
 
-def _read(sources: Sources, options: ReadOptions, where: str, strange: Strange) -> Logs:
+def _read(
+    sources: Sources, options: ReadOptions, where: str, strange: Strange, of_files: Mapping[str, None] = NO_NOTES
+) -> Logs:
     mapper, asked = Mapper.of(options), options
     options = mapper.options(options)
     conservation, structure = Conservation(), Structure()
@@ -706,7 +726,7 @@ def _read(sources: Sources, options: ReadOptions, where: str, strange: Strange) 
     tally.settle(picker.numbers, picker.settle_raters)
     taken = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
     unused = describe_unused(joiner.unused) if options.labels_needed and not taken else []
-    told = [*picker.notes, *mapper.notes, *unused, *joiner.notes, *joiner.odd.notes, *structure.notes]
+    told = [*of_files, *picker.notes, *mapper.notes, *unused, *joiner.notes, *joiner.odd.notes, *structure.notes]
     logs = tally.logs(told)
     logs = replace(logs, label_field=picker.label_field, account=joiner.account, originals=originals)
     strange.read, strange.all_rows = len(logs), sum(sum(one.values()) for one in logs.account.rows.values())

@@ -14,12 +14,12 @@ ASKED = PROJECT["project"]["dependencies"]
 ASKED_BY_DEVELOPERS = PROJECT["project"]["optional-dependencies"]["dev"]
 FOR_BROWSERS = [
     name
-    for extra in ("browser", "mcp", "postgres", "simulate")
+    for extra in ("browser", "excel", "mcp", "postgres", "simulate")
     for name in PROJECT["project"]["optional-dependencies"][extra]
 ]
 FOR_AGENTS = [
     name
-    for extra in ("langchain", "mcp", "names", "otel", "postgres", "ray", "simulate")
+    for extra in ("excel", "langchain", "mcp", "names", "otel", "postgres", "ray", "simulate")
     for name in PROJECT["project"]["optional-dependencies"][extra]
 ]
 DEVELOPERS_FILES = [path for folder in ("benchmarks", "docs", "tests") for path in ROOT.glob(f"{folder}/**/*.py")]

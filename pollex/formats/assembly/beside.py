@@ -99,7 +99,7 @@ def _leaves(fields: Mapping[str, Any], before: str = "", depth: int = 0) -> Iter
 
 def _is_short(value: object) -> bool:
     if isinstance(value, str):
-        return bool(value.strip()) and len(value) <= LONGEST
+        return bool(value.strip(" -")) and len(value) <= LONGEST
     return isinstance(value, bool | int | float) and value == value
 
 

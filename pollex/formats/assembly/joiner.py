@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollex.conversations.conversation import Conversation, Turn
@@ -102,6 +103,7 @@ class Joiner:
         """
         self.account.formats[name] += 1
         found, place = list(parts), (row.source, row.line)
+        found = [_of_file(part, row.source) for part in found]
         for part in found:
             self._keep(part, place)
             self.odd.look_at(turns_of_part(part), place)
@@ -462,6 +464,13 @@ def _listed(places: list[tuple[str, int]]) -> str:
     named = ", ".join(f"{source}:{line}" for source, line in places[:LISTED])
     more = len(places) - LISTED
     return f"{named} and {count(more, 'more row')}" if more > 0 else named
+
+
+def _of_file(part: LogPart, source: str) -> LogPart:
+    """Return a part of a file that is one conversation, whose rows don't name it, with the file's name as its id."""
+    if isinstance(part, Message | Facts) and part.conversation == "":
+        return part._replace(conversation=Path(source).stem)
+    return part
 
 
 def turns_of_part(part: LogPart) -> tuple[Turn, ...]:

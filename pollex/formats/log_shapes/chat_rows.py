@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.log_parts import LogPart, Message, Target, ToolScore, WholeTalk, moment
+from pollex.formats.feedback import COMMENT_NAMES as COMMENTS
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
 from pollex.formats.labels import as_number, is_usual
 from pollex.formats.log_shapes.exports import Fields, facts, objects, required, text, truth, unwrap
@@ -38,7 +39,9 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
 
 
 def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
-    parts = _parts(message.get("parts") or message.get("content")) or []
+    content = message.get("content")
+    inner = content.get("parts") if isinstance(content, Mapping) else content
+    parts = _parts(message.get("parts") or inner) or []
     files = marks_of_files(parse(message.get("attachments") or message.get("experimental_attachments")))
     turns = turns_in(
         {"role": message.get("role"), "content": [*(parts if isinstance(parts, list) else [parts]), *files]}
@@ -62,6 +65,8 @@ def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[Too
         yield ToolScore("message", key, value, comment=given.get("comment"), tags=tags, person=person)
 
 
+ON_MESSAGES = ("submittedFeedback", "thumbup", *THUMBS)
+"""Names of a thumb in a message or its metadata; the first that is there counts, and a comment may have another's."""
 _VALUES = ("rating", "value", "type", "score", "thumbs")
 
 
@@ -71,24 +76,34 @@ def _value(message: Mapping[str, object]) -> object:
 
 
 def _given(message: Mapping[str, object]) -> Mapping[str, object]:
-    places = [place for place in (message, unwrap(message.get("metadata"))) if not LABELS.isdisjoint(place)]
-    found = next((place[name] for place in places for name in THUMBS if place.get(name) is not None), None)
-    return found if isinstance(found, Mapping) else {"value": found}
+    places = (message, unwrap(message.get("metadata")))
+    named = ((place, name) for place in places for name in ON_MESSAGES if place.get(name) is not None)
+    place, name = next(named, (message, ""))
+    found = place.get(name)
+    if isinstance(found, Mapping):
+        return found
+    written = (place[other] for other in WRITTEN if other != name and isinstance(place.get(other), str))
+    return {"value": found, "comment": next(written, None)}
+
+
+WRITTEN = (*COMMENTS, "feedback")
+"""Names of what was written beside a thumb of another name."""
 
 
 def _id(fields: Fields) -> str:
     held = json.dumps(fields, sort_keys=True, ensure_ascii=True)
-    return text(fields.get("id")) or text(fields.get("chatId")) or "sha256-" + sha256(held.encode()).hexdigest()[:16]
+    named = next((found for name in ("id", *OWNER_NAMES) if (found := text(fields.get(name)))), None)
+    return named or "sha256-" + sha256(held.encode()).hexdigest()[:16]
 
 
 def _listed(fields: Fields) -> str:
-    return next((name for name in NAMES if isinstance(fields.get(name), list)), "messages")
+    return next((name for name in (*NAMES, "message") if isinstance(fields.get(name), list)), "messages")
 
 
 def read_message(fields: Fields) -> Iterator[LogPart]:
     key = required(fields, "id")
     said = {**fields, "content": parse(fields.get("content"))}  # a table's column of JSON
-    yield Message(required(fields, "chatId"), key, _turns(said), moment(fields.get("createdAt")))
+    yield Message(required(fields, "chatId", *OWNER_NAMES), key, _turns(said), moment(fields.get("createdAt")))
     yield from _feedback(fields, None)
 
 

@@ -12,6 +12,7 @@ from pollex.formats.fields import OWNER_NAMES
 from pollex.formats.log_shapes.choices import without_left
 from pollex.formats.log_shapes.exports import Fields, unwrap
 from pollex.formats.log_shapes.payloads import REPLIES, answer_in, input_of, parse, system_of
+from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import (
     ROLE_NAMES,
     TEXT_NAMES,
@@ -84,15 +85,30 @@ def read_field(fields: Fields, name: str) -> Draft:
         raise BadInput(
             f"the row has no field {name!r}", remedy="name the field with the turns", option="messages_field"
         )
-    listed = fields[name]
+    listed = _opened(fields[name])
     chosen = without_left(listed)
     left = len(listed) - len(chosen) if isinstance(listed, list) and isinstance(chosen, list) else 0
     return Draft(turns_of(chosen), {key: value for key, value in fields.items() if key != name}, left=left)
 
 
+def _opened(value: object) -> object:
+    """Return the turns of a talk that is written as text."""
+    return messages_in(value) or value if isinstance(value, str) and is_transcript(value) else value
+
+
+def _holds_turns(value: object) -> bool:
+    """Return whether a field may hold turns: a list, an object with one, JSON text of these, or a talk as text."""
+    if isinstance(value, Mapping):
+        return isinstance(value.get("messages"), list)
+    if is_list_of_turns(value):
+        return True
+    begins = value.lstrip()[:40] if isinstance(value, str) else ""
+    return begins.startswith('{"messages"') or (bool(begins) and is_transcript(str(value)))
+
+
 def _candidates(fields: Fields) -> list[str]:
     named = [name for name in NAMES if name in fields]
-    return [name for name in named if is_list_of_turns(fields[name])] or [n for n in named if fields[n] is None]
+    return [name for name in named if _holds_turns(fields[name])] or [n for n in named if fields[n] is None]
 
 
 def _read_messages(fields: Fields) -> Draft:

@@ -104,6 +104,16 @@ def read_preferred(fields: Fields) -> Iterator[LogPart]:
     yield from _pair(_digest(sides), {n: (t, v) for (n, t), v in zip(sides.items(), values, strict=True)})
 
 
+def read_compared(fields: Fields) -> Iterator[LogPart]:
+    """Yield two answers on a scale from the first, below 0, to the second; at 0 none is the better."""
+    before, preference = objects(fields.get("context")), fields.get("overall_preference")
+    answers = [{"role": "assistant", "content": fields.get(name)} for name in ("response1", "response2")]
+    turns = [turns_of([*before, answer]) for answer in answers]
+    better = None if not isinstance(preference, int | float) or not preference else int(preference > 0)
+    values = ["none" if better is None else "up" if n == better else "down" for n in range(2)]
+    yield from _pair(_digest(turns), {f"{n + 1}": (turns[n], values[n]) for n in range(2)})
+
+
 def read_arena(fields: Fields) -> Iterator[LogPart]:
     """Yield a comparison of two models; ties have no label, both bad two negative ones."""
     winner = str(fields.get("winner") or "")

@@ -12,9 +12,10 @@ from typing import Any
 
 from pollex.conversations.conversation import Role, ToolCall, ToolResult, Turn
 from pollex.errors import BadInput
+from pollex.formats.log_shapes.dialects import usual_messages
 from pollex.text import parse_json
 
-PART_KINDS = ("type", "kind", "event")
+PART_KINDS = ("type", "kind", "event", "block_type", "content_type")
 TEXT_PARTS = frozenset(["text", "input_text", "output_text", "refusal", "inputText", "outputText"])
 _LEFT_OUT = frozenset(
     (
@@ -34,7 +35,7 @@ CALLS = frozenset(
 _RESULTS = frozenset(
     (
         *("tool_result", "tool_call_response", "tool-result", "functionResponse", "codeExecutionResult"),
-        *("toolResult", "tool_call_result"),
+        *("toolResult", "tool_call_result", "function_result"),
     )
 )
 _KEYED = {
@@ -114,6 +115,8 @@ def part_kind(part: object) -> str:
 def is_part(value: object) -> bool:
     """Return whether an object is a part of a message of a known type, or holds something under its type's name."""
     kind = value.get("type") if isinstance(value, Mapping) else None
+    if kind is None and isinstance(value, Mapping):
+        return len(value) == 1 and bool(value.keys() & (_ALONE | {"text"}))
     if not isinstance(kind, str) or not isinstance(value, Mapping):
         return False
     return kind in _PARTS or kind in value or kind.startswith(("tool-", "data-", "source-"))
@@ -245,7 +248,18 @@ def call_of(call: object) -> ToolCall:
     return ToolCall(name=str(name), arguments=_arguments(given), id=None if id_ is None else str(id_))
 
 
-_ARGUMENTS = ("arguments", "args", "input", "parameters", "rawInput", "tool_input", "toolInput", "code", "action")
+_ARGUMENTS = (
+    "arguments",
+    "tool_kwargs",
+    "args",
+    "input",
+    "parameters",
+    "rawInput",
+    "tool_input",
+    "toolInput",
+    "code",
+    "action",
+)
 _TOOL_NAMES = ("name", "toolName", "tool_name")
 _CALL_IDS = ("toolUseId", "call_id", "toolCallId", "tool_call_id", "tool_use_id", "tool_id", "id")
 _RESULT_IDS = ("toolUseId", "tool_call_id", "toolCallId", "tool_use_id", "call_id", "tool_id")
@@ -288,9 +302,9 @@ SPELLINGS: dict[Role, str] = {
     "tool": "tool function observation toolresult ipython environment",
 }
 ROLES: dict[str, Role] = {spelling: role for role, line in SPELLINGS.items() for spelling in line.split()}
-ROLE_NAMES = ("role", "from", "speaker", "sender", "author")
+ROLE_NAMES = ("role", "from", "speaker", "sender", "author", "obj")
 TEXT_NAMES = ("content", "value", "text", "message", "utterance")
-PART_NAMES = ("parts", "contentParts", "content_parts")
+PART_NAMES = ("parts", "contentParts", "content_parts", "blocks", "items")
 CALLING = ("functioncall", "toolcall")
 """Roles of turns that are calls and no words."""
 _PLAIN = frozenset({"role", "content"})
@@ -307,6 +321,7 @@ class UnknownRole(BadInput):
 
     def __init__(self, spelling: str) -> None:
         self.spelling = spelling[:40]
+        self.spellings = [self.spelling]
         known = ", ".join(sorted(ROLES))
         super().__init__(f"unknown role {self.spelling!r}", remedy=f"rename it to one of: {known}")
 
@@ -330,6 +345,8 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     message = _unwrapped(message)
     if _is_no_message(message):
         return ()
+    if (usual := usual_messages(message)) is not None:
+        return tuple(turn for one in usual for turn in turns_in(one))
     if "role" not in message and is_item(message.get("type")):
         return tuple(_item(message))
     speaker = _spoken_by(message)
@@ -361,7 +378,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
 
 
 def _is_no_message(message: Mapping[str, Any]) -> bool:
-    """Return whether an object among messages is the definition of a tool, or takes a message away."""
+    """Return whether an object among messages defines a tool, or takes a message away."""
     if message.get("type") == "remove" or message.get("role") == "remove":
         return True
     content = message.get("content")
@@ -389,6 +406,8 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
     """Read a list of messages, or its JSON text; null gives no turns."""
     if isinstance(messages, str):
         messages = _parsed(messages)
+    if isinstance(messages, Mapping) and isinstance(messages.get("messages"), list):
+        messages = messages["messages"]
     if messages is None:
         return ()
     if not isinstance(messages, list):
@@ -399,8 +418,23 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
             turns.extend(turns_in(message))
         except BadInput as error:
             error.where = f"turn {index}"
+            if isinstance(error, UnknownRole):
+                error.spellings = list(_unknown_roles(messages))
             raise
     return tuple(turns)
+
+
+def _unknown_roles(messages: list[Any]) -> dict[str, None]:
+    """Return all roles of some messages that no spelling names, once and in order."""
+    found: dict[str, None] = {}
+    for message in messages:
+        try:
+            role_of(_spoken_by(message) if isinstance(message, Mapping) else None)
+        except UnknownRole as error:
+            found[error.spelling] = None
+        except BadInput:
+            continue
+    return found
 
 
 def is_list_of_turns(value: object) -> bool:

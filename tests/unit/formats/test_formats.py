@@ -168,21 +168,34 @@ def test_quotes_delimiters_and_line_ends_in_quoted_cells_are_kept(tmp_path: Path
     ]
 
 
-def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path: Path) -> None:
-    content = (TABLE + "a,1,user,x\na,2,bot,café\n").encode("latin-1")
-    with pytest.raises(
-        NotText, match=r"log.csv:3: not UTF-8 text: byte 0xe9 → .*cp1252 .* or latin-1: encoding='cp1252'"
-    ):
+GERMAN = "Ich möchte die Übung für morgen ändern, größere Räume wären schön."
+
+
+def test_another_encoding_than_utf_8_is_told_by_its_letters_and_noted(tmp_path: Path) -> None:
+    table = f'{TABLE}a,1,user,"{GERMAN}"\na,2,bot,Über welche Räume sprechen wir?\n'
+    for encoding in ("cp1252", "utf-16-le", "utf-16-be", "utf-16"):
+        logs = logs_from(tmp_path, "log.csv", table.encode(encoding))
+        assert logs.conversations[0].turns[0].content == GERMAN, encoding
+        assert any("isn't UTF-8, and was read as" in note for note in logs.notes)
+    russian = "Здравствуйте, когда придёт мой заказ номер семнадцать?"
+    content = f"{TABLE}a,1,user,{russian}\na,2,bot,Заказ придёт в пятницу утром\n"
+    logs = logs_from(tmp_path, "log.csv", content.replace(f"user,{russian}", f'user,"{russian}"').encode("cp1251"))
+    assert logs.conversations[0].turns[0].content == russian
+    assert not [note for note in logs_from(tmp_path, "log.csv", content.encode(), max_bad=9).notes if "UTF-8" in note]
+
+
+def test_a_damaged_letter_of_utf_8_is_named_with_its_line(tmp_path: Path) -> None:
+    content = (TABLE + "a,1,user,für\na,2,bot,größer\na,3,user,").encode() + "café\n".encode("latin-1")
+    with pytest.raises(NotText, match=r"log.csv:4: not UTF-8 text: byte 0xe9 → .*: encoding='"):
         logs_from(tmp_path, "log.csv", content)
     logs = logs_from(tmp_path, "log.csv", content, encoding="latin-1")
-    assert logs.conversations[0].turns[1].content == "café"
+    assert logs.conversations[0].turns[2].content == "café"
 
 
-def test_a_mark_of_byte_order_names_the_encoding_and_is_never_advised_to_be_read_as_bytes(tmp_path: Path) -> None:
-    for name, content in (("log.jsonl", f"{GOOD}\n"), ("log.csv", TABLE), ("log.json", f"[{GOOD}]")):
+def test_a_mark_of_byte_order_tells_the_encoding(tmp_path: Path) -> None:
+    for name, content in (("log.jsonl", f"{GOOD}\n"), ("log.csv", TABLE + "a,1,user,x\n"), ("log.json", f"[{GOOD}]")):
         for order in ("utf-16-le", "utf-16-be"):
-            with pytest.raises(NotText, match=r"not UTF-8 text: .*encoding='utf-16'$"):
-                logs_from(tmp_path, name, ("\ufeff" + content).encode(order))
+            assert len(logs_from(tmp_path, name, ("\ufeff" + content).encode(order))) == 1
     for encoding, order in (("utf-16", "utf-16-le"), ("utf-16", "utf-16-be"), ("utf-8-sig", "utf-8")):
         assert logs_from(tmp_path, "log.jsonl", f"\ufeff{GOOD}\n".encode(order), encoding=encoding)
 
@@ -197,7 +210,7 @@ def test_packed_files_archives_and_folders_give_all_their_rows(tmp_path: Path) -
     assert len(read_logs(tmp_path / "logs.zip")) == 1
     with zipfile.ZipFile(tmp_path / "table.xlsx", "w") as archive:
         archive.writestr("[Content_Types].xml", "<x/>")
-    with pytest.raises(BadInput, match="a spreadsheet → save it as CSV"):
+    with pytest.raises(BadInput, match=r"can't be opened: .* → save it again, or as CSV"):
         read_logs(tmp_path / "table.xlsx")
     (tmp_path / "logs" / "more").mkdir(parents=True)
     (tmp_path / "logs" / "a.jsonl").write_text(GOOD)

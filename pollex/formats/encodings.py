@@ -1,0 +1,72 @@
+"""The encoding of a text that is no UTF-8."""
+
+import codecs
+from pathlib import Path
+
+USUAL_ENCODING = "utf-8-sig"
+"""What files of text are read as unless the user names another encoding."""
+BEGINNING = 1 << 18
+"""Bytes by which an encoding is told."""
+_MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_KNOWN = [
+    *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp932", "gb18030", "big5"),
+    *("euc_jp", "euc_kr", "cp949", "koi8_r", "mac_roman", "utf_16_le", "utf_16_be", "cp437", "cp850"),
+]
+"""Encodings in which people save tables."""
+
+
+def encoding_of(path: Path, *, whole: bool = False) -> str | None:
+    """Return the encoding of a file whose beginning is no UTF-8; None where it is, and where nothing can be told.
+
+    Args:
+        whole: Look further, as the beginning says nothing.
+    """
+    with path.open("rb") as file:
+        begin = file.read(BEGINNING if not whole else BEGINNING << 5)
+    marked = next((name for mark, name in _MARKS if begin.startswith(mark)), None)
+    if marked is not None or not _is_other(begin):
+        return marked
+    return _guessed(begin)
+
+
+def _is_other(begin: bytes) -> bool:
+    """Return whether bytes, perhaps cut within a letter, are no UTF-8, or text of two bytes a letter.
+
+    UTF-8 with a damaged letter here and there is UTF-8.
+    """
+    if _has_two_bytes(begin):
+        return True
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(begin)
+    except UnicodeDecodeError:
+        odd = [line for line in begin.splitlines() if not line.isascii()]
+        return sum(map(_is_utf_8, odd)) * 2 < len(odd)
+    return False
+
+
+def _has_two_bytes(begin: bytes) -> bool:
+    """Return whether every other of the first bytes is 0, as in UTF-16 without a mark."""
+    return begin[:4].count(0) == 2
+
+
+def _is_utf_8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _guessed(begin: bytes) -> str | None:
+    from charset_normalizer import from_bytes  # Few files need it.
+
+    odd = [line for line in begin.splitlines(keepends=True) if not line.isascii()]
+    sample = begin if _has_two_bytes(begin) or not odd else b"".join(odd[:2000])
+    matches = list(from_bytes(sample, cp_isolation=_KNOWN, threshold=0.3))
+    if not matches:
+        return None
+    best = min(match.chaos for match in matches)
+    alike = [match for match in matches if match.chaos <= best + 0.02]
+    western = next((match for match in alike if match.encoding == "cp1252"), None)
+    chosen = western if western and western.coherence >= alike[0].coherence else alike[0]
+    return str(chosen.encoding).replace("_", "-") if chosen.encoding != "cp1252" else "cp1252"

@@ -1,0 +1,89 @@
+"""Messages as libraries of agents write them, in the usual spelling: role and content, calls and results as parts."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Message = Mapping[str, Any]
+
+_PYDANTIC = {
+    "system-prompt": "system",
+    "user-prompt": "user",
+    "text": "assistant",
+    "tool-call": "assistant",
+    "tool-return": "tool",
+    "retry-prompt": "tool",
+}
+"""Who speaks in a part of Pydantic AI's messages; other kinds are thoughts."""
+_HIDDEN_EVENTS = ("ThoughtEvent", "ModelClientStreamingChunkEvent", "MemoryQueryEvent", "CodeGenerationEvent")
+
+
+def usual_messages(message: Message) -> list[dict[str, Any]] | None:
+    """Return a message of such a library as usual ones; None for any other message."""
+    if message.get("kind") in ("request", "response") and isinstance(message.get("parts"), list):
+        return list(_pydantic(message["parts"]))
+    if "source" in message and str(message.get("type")).endswith(("Message", "Event")):
+        return list(_autogen(message))
+    if "role" not in message and "Role" in message and ("Items" in message or "Content" in message):
+        return [_dotnet(message)]
+    return None
+
+
+def _pydantic(parts: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield a request's parts one by one, and a response's together, since words and calls stand beside each other."""
+    said: list[Any] = []
+    for part in parts:
+        kind = part.get("part_kind", part.get("kind")) if isinstance(part, Mapping) else None
+        role = _PYDANTIC.get(str(kind))
+        if role == "assistant" and isinstance(part, Mapping):
+            call = {**part, "type": "tool-call", "input": part.get("args")}
+            said.append(part.get("content") if kind == "text" else call)
+        elif role == "tool" and isinstance(part, Mapping):
+            failed = "error" if kind == "retry-prompt" else None
+            told = {"content": part.get("content"), "tool_call_id": part.get("tool_call_id"), "status": failed}
+            yield {"role": "tool" if part.get("tool_name") else "user", **told}
+        elif role and isinstance(part, Mapping):
+            yield {"role": role, "content": part.get("content")}
+    if said:
+        yield {"role": "assistant", "content": said}
+
+
+def _autogen(message: Message) -> Iterator[dict[str, Any]]:
+    """Yield a message of a team: calls and results are lists, and whoever isn't called user is an agent."""
+    kind, content = str(message["type"]), message.get("content")
+    if kind in _HIDDEN_EVENTS or kind == "ToolCallSummaryMessage" or kind == "HandoffMessage":
+        return
+    listed = content if isinstance(content, list) else []
+    if kind == "ToolCallRequestEvent":
+        calls = [{**call, "type": "tool_call"} for call in listed if isinstance(call, Mapping)]
+        yield {"role": "assistant", "content": None, "tool_calls": calls}
+    elif kind == "ToolCallExecutionEvent":
+        for told in (one for one in listed if isinstance(one, Mapping)):
+            yield {"role": "tool", **told}
+    else:
+        parts = [part if isinstance(part, str | Mapping) else "[image]" for part in listed] if listed else content
+        parts = [_autogen_part(part) for part in parts] if isinstance(parts, list) else parts
+        yield {"role": "user" if message["source"] in ("user", "User", "user_proxy") else "assistant", "content": parts}
+
+
+def _autogen_part(part: object) -> object:
+    return {"type": "image"} if isinstance(part, Mapping) and "data" in part else part
+
+
+def _dotnet(message: Message) -> dict[str, Any]:
+    """Return a message of Semantic Kernel's chat history in .NET."""
+    role = message["Role"]
+    items = message.get("Items") or []
+    parts = [_dotnet_part(item) for item in items if isinstance(item, Mapping)] or message.get("Content")
+    return {"role": role.get("Label") if isinstance(role, Mapping) else role, "content": parts}
+
+
+def _dotnet_part(item: Message) -> dict[str, Any]:
+    kind = str(item.get("$type"))
+    if kind.startswith("FunctionCall"):
+        name = "-".join(filter(None, [item.get("PluginName"), item.get("FunctionName")]))
+        return {"type": "tool_call", "name": name, "arguments": item.get("Arguments"), "id": item.get("Id")}
+    if kind.startswith("FunctionResult"):
+        return {"type": "tool_result", "tool_use_id": item.get("CallId"), "content": item.get("Result")}
+    if "Text" in item:
+        return {"type": "text", "text": item["Text"]}
+    return {"type": kind.removesuffix("Content").casefold() or "file"}

@@ -1,0 +1,108 @@
+"""Rows whose talk stands deeper: values with their types beside them, and lists of turns under other names."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.errors import BadInput
+from pollex.formats.log_shapes.payloads import parse
+from pollex.formats.log_shapes.turns import PART_NAMES, ROLE_NAMES, TEXT_NAMES, role_of
+
+Fields = Mapping[str, Any]
+
+_DYNAMO = frozenset(("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"))
+_MONGO = frozenset(("$oid", "$date", "$numberLong", "$numberInt", "$numberDouble", "$numberDecimal", "$uuid"))
+DEEPEST = 3
+"""Objects inside one another in which a list of turns is looked for."""
+
+
+def plain_row(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of DynamoDB's or MongoDB's typed JSON with plain values; any other row as it is."""
+    item = fields.get("Item")
+    if isinstance(item, dict) and len(fields) == 1 and item and all(map(_is_dynamo, item.values())):
+        fields = item
+    if fields and all(map(_is_dynamo, fields.values())):
+        return {name: _from_dynamo(value) for name, value in fields.items()}
+    if any(isinstance(value, dict) and len(value) == 1 and not _MONGO.isdisjoint(value) for value in fields.values()):
+        return {name: _from_mongo(value) for name, value in fields.items()}
+    return fields
+
+
+def _is_dynamo(value: object) -> bool:
+    return isinstance(value, dict) and len(value) == 1 and not _DYNAMO.isdisjoint(value)
+
+
+def _from_dynamo(value: Any) -> Any:
+    if not _is_dynamo(value):
+        return value
+    [(kind, inner)] = value.items()
+    if kind == "N":
+        return _number(inner)
+    if kind == "NS":
+        return [_number(one) for one in inner]
+    if kind == "NULL":
+        return None
+    if kind == "L":
+        return [_from_dynamo(one) for one in inner]
+    if kind == "M":
+        return {name: _from_dynamo(one) for name, one in inner.items()}
+    return inner
+
+
+def _number(text: object) -> Any:
+    try:
+        number = float(str(text))
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() and "." not in str(text) else number
+
+
+def _from_mongo(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_mongo(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1 and not _MONGO.isdisjoint(value):
+        [(kind, inner)] = value.items()
+        return _number(inner) if kind.startswith("$number") else _from_mongo(inner)
+    return {name: _from_mongo(one) for name, one in value.items()}
+
+
+def with_turns(fields: Fields) -> dict[str, Any] | None:
+    """Return a row with its one list of turns, wherever it stands, under the usual name; None if there are none or two.
+
+    Names of its own stay where they are: those of the object that holds the list go beside it.
+    """
+    found = list(_lists(fields, (), 0))
+    if len(found) != 1:
+        return None
+    path, turns, holder = found[0]
+    beside = {name: value for name, value in holder.items() if name != path[-1] and not isinstance(value, list | dict)}
+    row = {name: value for name, value in fields.items() if name != path[0]}
+    return {**beside, **row, "messages": turns}
+
+
+def _lists(fields: Fields, path: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], list[Any], Fields]]:
+    for name, value in fields.items():
+        inner = parse(value)
+        if isinstance(inner, list):
+            if _are_turns(inner):
+                yield (*path, name), inner, fields
+        elif isinstance(inner, Mapping) and depth < DEEPEST:
+            yield from _lists(inner, (*path, name), depth + 1)
+
+
+def _are_turns(values: list[Any]) -> bool:
+    """Return whether all items are turns of known roles with words, of the user and of others."""
+    if len(values) < 2:
+        return False
+    roles = [_role_in(value) for value in values]
+    return None not in roles and "user" in roles and "assistant" in roles
+
+
+def _role_in(value: object) -> str | None:
+    if not isinstance(value, Mapping) or not value.keys() & {*TEXT_NAMES, *PART_NAMES, "tool_calls"}:
+        return None
+    try:
+        return role_of(next((value[name] for name in ROLE_NAMES if name in value), None))
+    except BadInput:
+        return None

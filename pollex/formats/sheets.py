@@ -1,0 +1,69 @@
+"""Spreadsheets: the rows of each sheet under the names of its first row."""
+
+import zipfile
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.logs import BadRow
+from pollex.errors import BadInput
+from pollex.formats.json_rows import LogRow
+
+OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+_PARTS = ("xl/workbook.xml", "xl/workbook.bin", "content.xml", "[Content_Types].xml")
+"""Members by which a packed file is told to be a workbook of Excel or LibreOffice."""
+
+
+def is_spreadsheet(path: Path, begin: bytes) -> bool:
+    """Return whether a file is a spreadsheet, by its first bytes and what is packed in it."""
+    if begin.startswith(OLD_EXCEL):
+        return True
+    if not begin.startswith(b"PK\x03\x04"):
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return not set(_PARTS).isdisjoint(archive.namelist())
+    except zipfile.BadZipFile:
+        return False
+
+
+def sheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
+    """Yield the rows of all sheets that have any.
+
+    Raises:
+        BadInput: It can't be opened, or the package that reads spreadsheets isn't installed.
+    """
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook  # An extra that few need.
+    except ImportError:
+        remedy = "save it as CSV, or install what reads it: pip install 'pollex[excel]'"
+        raise BadInput("a spreadsheet", where=source, remedy=remedy) from None
+    try:
+        book = CalamineWorkbook.from_path(str(path))
+        sheets = [(name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names]
+    except CalamineError as error:
+        raise BadInput(f"can't be opened: {error}", where=source, remedy="save it again, or as CSV") from None
+    filled = [(name, rows) for name, rows in sheets if len(rows) > 1]
+    if not filled:
+        raise BadInput("a spreadsheet without rows", where=source, remedy="check that the file is the one you meant")
+    for name, rows in filled:
+        yield from _rows(source if len(filled) == 1 else f"{source}!{name}", rows)
+
+
+def _rows(source: str, rows: list[list[Any]]) -> Iterator[LogRow]:
+    begin = next((number for number, row in enumerate(rows) if any(cell != "" for cell in row)), 0)
+    names = [str(cell).strip() for cell in rows[begin]]
+    for number, row in enumerate(rows[begin + 1 :], start=begin + 2):
+        cells = {name: _plain(cell) for name, cell in zip(names, row, strict=False) if name}
+        if any(cell != "" for cell in cells.values()):
+            yield LogRow(source, number, cells)
+
+
+def _plain(cell: Any) -> Any:
+    """Return a cell as JSON has it: whole numbers without a point, times as ISO text."""
+    if isinstance(cell, datetime | date | time):
+        return cell.isoformat()
+    if isinstance(cell, timedelta):
+        return cell.total_seconds()
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
