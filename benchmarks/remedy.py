@@ -19,8 +19,9 @@ from small_form import Findings, arguments_of, run, table
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.looks import alpha_of, bounds_at_equal_steps
+from pollex.measures.looks import WORSE, alpha_of, bounds_at_equal_steps
 from pollex.measures.proofs import (
+    MARGIN,
     by_length,
     called_worse,
     is_cleared,
@@ -148,8 +149,13 @@ def harmful() -> Iterator[Line]:
     """7: a change that breaks 30 % of fine replies."""
     world = RemedyWorld(np.random.default_rng(7))
     found = proofs(world.difference(RUNS, 80, 2, Planted(0, 0.3), most=1))
-    yield "a harmful change is called worse", found.worse, 0.0, 1.0
+    yield "a harmful change is called worse", found.worse, 0.38, 1.0
     yield "a harmful change is called better", found.better, 0.0, 0.003
+    nothing = proofs(world.difference(RUNS, 80, 2, NULL, most=1))
+    yield "a change of nothing is called worse", nothing.worse, 0.0, 0.032
+    likely = (nothing.low + nothing.high) / 2 < -MARGIN
+    harm = float((likely | (nothing.outcome == WORSE)).mean())
+    yield "a change of nothing is called harm, likely or sure", harm, 0.0, 0.04
 
 
 def unchanged() -> Iterator[Line]:

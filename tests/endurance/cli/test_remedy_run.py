@@ -211,7 +211,7 @@ def test_who_is_forgotten_is_in_no_reply_that_was_kept(proving: Run, pollex: Pol
     said = {row["id"]: f"%{row['messages'][0]['content']}%" for row in rows}
     asked = next(id_ for id_, words in said.items() if kept.execute(facts, [words]).fetchone()[0])
     ended = pollex("forget", "--conversation", asked)
-    assert ended.code == 0, ended.err
+    assert ended.code in (0, 3), ended.err  # 3: files of the result quote it, and are named
     assert kept.execute(facts, [said[asked]]).fetchone()[0] == 0
 
 
