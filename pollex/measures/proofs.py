@@ -28,7 +28,7 @@ FEW = 20
 ALL_FLIPS, FLIPS = 12, 4095
 MARGIN = 0.10
 """Of the scale 0 … 1: a guardrail is cleared where a drop of so much is ruled out."""
-ACCUSED = 0.05
+ACCUSED = 0.10
 """Rate of false accusations among guardrails that are called worse: one of them is enough for the verdict."""
 LONGEST = 1.5
 """Growth of replies, or of what they cost, from which on it counts against a change."""

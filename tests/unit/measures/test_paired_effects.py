@@ -53,8 +53,8 @@ def test_few_users_by_flips_hold_the_truth_as_often_as_said() -> None:
 
 
 def test_benjamini_and_hochberg_by_hand() -> None:
-    """Steps .0125, .025, .0375, .05: the third is under its own, so the first three are called."""
-    assert called_worse(np.array([[0.02, 0.9, 0.001, 0.035]])).tolist() == [[True, False, True, True]]
+    """Steps .025, .05, .075, .1: the third is under its own, so the first three are called."""
+    assert called_worse(np.array([[0.03, 0.9, 0.001, 0.07]])).tolist() == [[True, False, True, True]]
 
 
 def test_a_guardrail_without_change_is_cleared_by_many_users_and_open_with_few() -> None:
