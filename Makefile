@@ -112,6 +112,6 @@ $(locked):
 	@$(pip) install $(as_locked) --no-index --requirement $(venv)/torch.txt 2> /dev/null || true  # one at hand
 	@$(pip) install $(as_locked) --requirement requirements.lock
 	@sed -n 's/ \\$$//; /^[^# ].*==/p' requirements.lock > $(venv)/pins.txt
-	@# What they need elsewhere: of PyTorch for CUDA, of Windows.
+	@# What they need elsewhere: of PyTorch for CUDA.
 	@$(pip) check > /dev/null 2>&1 || $(pip) install --quiet --no-compile --requirement $(venv)/pins.txt
 	@rm -f $(venv)/locked-* && touch $@
