@@ -133,7 +133,8 @@ class Picker:
             if outer is None:
                 return None, "", Label.NONE
             name = asked or _thumb_in(fields, outer)
-            if number := self._number(outer, value := look_up(fields, name)):
+            value = fields[name] if name in fields else look_up(fields, name)
+            if number := self._number(outer, value):
                 self._ratings[outer, number] += 1
                 return None if self._is_rating(outer) else name, number, _side(number)
             return name, "", self._verdicts.label(value, name)
@@ -341,7 +342,9 @@ def _is_blank(value: object) -> bool:
 
 
 def _are_words(value: object) -> bool:
-    return isinstance(value, bool) or (isinstance(value, str) and not as_number(value))
+    if not isinstance(value, str):
+        return isinstance(value, bool)
+    return not as_number(value)
 
 
 def _id(value: object) -> str | None:

@@ -185,6 +185,8 @@ class Verdicts:
 
 def as_number(value: object) -> str:
     """Return a rating's spelling, equal for 1, 1.0 and "1"; empty for what is no number."""
+    if isinstance(value, str) and value.isalpha():  # most labels are words
+        return ""
     try:
         folded = _folded(value)
     except BadInput:

@@ -154,6 +154,7 @@ class Assembler:
         self._tables: dict[str, ConversationRows] = {}
         self._begun = False
         self._moments: dict[str, list[Placed]] = {}
+        self._label_path = (options.label_field or "").partition("[].")
 
     def assemble(self, rows: Iterable[LogRow | BadRow | Skipped]) -> Iterator[Placed | Skipped | BadRow]:
         """Yield conversations one by one; those of a flat table at the end.
@@ -288,13 +289,15 @@ class Assembler:
 
     def _label_of_turns(self, row: LogRow) -> str:
         """Return the path to the label inside a message, where the user named one in the list of turns; else empty."""
-        before, listed, path = (self._options.label_field or "").partition("[].")
+        before, listed, path = self._label_path
+        if not listed:
+            return ""
         field = self._options.messages_field or next((name for name in NAMES if name in row.fields), "")
         return path if listed and before == field else ""
 
     def _rated_turns(self, row: LogRow, draft: Draft, path: str) -> Iterator[TableTurn]:
         """Yield the turns of a row with the label and the comment that each message has."""
-        listed = (self._options.label_field or "").partition("[].")[0]
+        listed = self._label_path[0]
         comment = (self._options.comment_field or "").removeprefix(f"{listed}[].")
         messages = without_left(opened(look_up(row.fields, listed)))
         spoken = [turns_in(message) for message in messages] if isinstance(messages, list) else []

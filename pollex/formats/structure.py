@@ -7,11 +7,13 @@ each other, conversations in which only one side speaks, turns without words, wo
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
+from operator import eq
 
 from pollex.conversations.conversation import Conversation
 from pollex.text import count
 
-MOST_KEPT = 50_000
+MOST_KEPT = 10_000
 """Turns whose words are compared with others'."""
 FEWEST = 3
 """Conversations from which on something is said of them."""
@@ -47,25 +49,27 @@ class Structure:
     def look_at(self, conversation: Conversation) -> None:
         """Count a conversation."""
         self.conversations += 1
-        roles, before = Counter[str](), ""
-        repeated = Counter[str]()
-        for turn in conversation.turns:
-            role = turn.role
-            if role in ("user", "assistant"):
-                roles[role] += 1
-                if role == before:
-                    repeated[role] += 1
-                if not turn.content and not turn.calls:
-                    self.empty += 1
-                elif self.compared < MOST_KEPT:
-                    self.compared += 1
-                    self.texts[hash(turn.content)] += 1
-            before = role if not turn.calls else ""
-        self.turns += roles.total()
-        if len(roles) == 1:
-            self.one_sided.update(roles.keys())
+        roles = [turn.role for turn in conversation.turns]
+        spoken = {"user": roles.count("user"), "assistant": roles.count("assistant")}
+        self.turns += spoken["user"] + spoken["assistant"]
+        texts = [turn.content for turn in conversation.turns]
+        if not all(texts):
+            said = (turn for turn in conversation.turns if turn.role in spoken and not turn.content)
+            self.empty += sum(not turn.calls for turn in said)
+        if self.compared < MOST_KEPT:
+            kept = [text for role, text in zip(roles, texts, strict=True) if role in spoken and text]
+            self.compared += len(kept)
+            self.texts.update(map(hash, kept))
+        if not spoken["user"] or not spoken["assistant"]:
+            self.one_sided.update(role for role, turns in spoken.items() if turns)
+        elif any(map(eq, roles, roles[1:])):
+            self._look_at_rows(conversation, spoken)
+
+    def _look_at_rows(self, conversation: Conversation, spoken: dict[str, int]) -> None:
+        """Count a conversation in which turns of one side follow each other without a call between."""
+        repeated = Counter(a.role for a, b in pairwise(conversation.turns) if a.role == b.role and not a.calls)
         for role, times in repeated.items():
-            if len(roles) == 2 and times >= MANY_IN_A_ROW * roles[role]:
+            if role in spoken and times >= MANY_IN_A_ROW * spoken[role]:
                 self.in_a_row[role] += 1
 
     @property

@@ -3,18 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-CHOSEN = ("if_chosen", "is_chosen", "isChosen", "chosen", "is_selected", "isSelected", "selected")
+CHOSEN = frozenset(("if_chosen", "is_chosen", "isChosen", "chosen", "is_selected", "isSelected", "selected"))
 """Fields that say whether somebody chose an answer of several."""
 
 
 def was_left(message: object) -> bool:
     """Return whether a message says that nobody chose it."""
-    return isinstance(message, Mapping) and any(message.get(name) in (False, "false", "False") for name in CHOSEN)
+    if not isinstance(message, dict) or CHOSEN.isdisjoint(message):
+        return False
+    return any(message.get(name) in (False, "false", "False") for name in CHOSEN)
 
 
 def without_left(messages: Any) -> Any:
     """Return a list without the answers that nobody chose, where others are marked as chosen."""
-    if not isinstance(messages, list) or not any(was_left(one) for one in messages):
+    if not isinstance(messages, list) or not any(map(was_left, messages)):
         return messages
     marked = [one for one in messages if isinstance(one, Mapping) and any(one.get(name) is True for name in CHOSEN)]
     return [one for one in messages if not was_left(one)] if marked else messages
