@@ -4,6 +4,7 @@ import errno
 import io
 import os
 import re
+import shlex
 import signal
 import sys
 import time
@@ -123,6 +124,19 @@ def main() -> None:
     switch_tracing(on=False)  # of every verb: one that knows no --langsmith sends nothing either
     outlast()
     SPELLING.set(as_typed)
+    while True:
+        try:
+            sys.exit(carry_out_typed())
+        except GoOn as proposed:
+            sys.argv[1:] = proposed.words
+
+
+def carry_out_typed() -> int:
+    """Carry out the command that was typed, and return its exit code; end the process where it fails.
+
+    Raises:
+        GoOn: The person at the terminal goes on with another one.
+    """
     try:
         refuse_early_clock()
         refuse_blank_places(running(), sys.argv[1:])
@@ -138,7 +152,7 @@ def main() -> None:
         fail(on_disk(error), error)
     except Exception as error:
         fail(out_of_memory() if is_memory(error) else unexpected(error), error)
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
 
 
 def on_disk(error: OSError) -> PollexError:
@@ -183,11 +197,31 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
     if error.options.keys() & {"columns", "roles"} and all(error.options.values()):
         command = command_with(as_typed(error.options), [f"--{name}" for name in error.options])
         click.echo(f"The whole command: {printable(redact(command, secrets_given()))}", err=True)
+        if goes_on():
+            raise GoOn(shlex.split(command)[1:])
     if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):
         click.echo(f"Go on with: {command}", err=True)
     if os.environ.get("POLLEX_DEBUG"):
         raise cause or error
     sys.exit(error.exit_code)
+
+
+class GoOn(Exception):
+    """The person at the terminal goes on with the command that was proposed."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        super().__init__()
+        self.words = words
+
+
+def goes_on() -> bool:
+    """Ask the person at the terminal whether to go on with what was proposed; nobody else is asked."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    try:
+        return click.confirm("Is this what was said? y goes on so", default=False, err=True)
+    except click.Abort:
+        return False
 
 
 def as_typed(options: Options) -> str:

@@ -24,7 +24,7 @@ from pollex.formats.labels import (
     show_value,
 )
 from pollex.formats.opposites import Opposites, label_of_both, opposites_in, words_with
-from pollex.formats.paths import look_up
+from pollex.formats.paths import look_up, opened
 from pollex.formats.query_process import SECONDS
 from pollex.text import count
 
@@ -133,7 +133,10 @@ class Picker:
             if outer is None:
                 return None, "", Label.NONE
             name = asked or _thumb_in(fields, outer)
-            value = fields[name] if name in fields else look_up(fields, name)
+            if name.endswith("]") or "[]" in name:
+                return name, "", self._label_of_several(opened(look_up(fields, name)), name)
+            value = fields.get(name)
+            value = look_up(fields, name) if value is None else value
             if number := self._number(outer, value):
                 self._ratings[outer, number] += 1
                 return None if self._is_rating(outer) else name, number, _side(number)
@@ -166,6 +169,13 @@ class Picker:
         values = ", ".join(f"{name} {show_value(fields.get(name))}" for name in pair)
         self._verdicts.said[values, label] += 1
         return label
+
+    def _label_of_several(self, values: Any, name: str) -> Label:
+        """Return the label of several raters' values: by their mean where numbers have bounds, else by majority."""
+        listed = values if isinstance(values, list) else [values]
+        if self._verdicts.numbers and all(map(as_number, listed)):
+            return self._verdicts.label(listed, name)
+        return self.settle_raters([self._verdicts.label(value, name) for value in listed])
 
     def settle_raters(self, labels: Sequence[Label]) -> Label:
         """Return the label that most raters gave, none where as many gave the other; count how they agree."""
@@ -328,7 +338,11 @@ def _first(fields: Fields, names: tuple[str, ...]) -> str | None:
 
 
 def _thumb_in(fields: Fields, name: str) -> str:
+    """Return the path to the thumb in a field: the field itself, or the one in its object or in its list's objects."""
     value = fields.get(name)
+    if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+        inner = _thumb_in({name: value[0]}, name)
+        return name if inner == name else inner.replace(name, f"{name}[]", 1)
     if not isinstance(value, Mapping):
         return name
     names = (*LABEL_NAMES, *RATING_NAMES, "value", "score")
@@ -388,6 +402,8 @@ class ReadOptions:
         messages_field: The list of turns.
         columns: Which column is which part of a conversation, as pairs; see `mapping`.
         roles: Whose turns the names of roles mean, as pairs of ours and the log's.
+        kept_mapping: Whether `columns` and `roles` are those that a rubric set was learned with, and hold for a log of
+            the same fields alone.
         positive: What counts as positive: a comparison (`>=4`), spellings separated by commas (`solved,great`), of
             which one with a comma has quotes, or `*` for every other word.
         negative: Likewise.
@@ -417,6 +433,7 @@ class ReadOptions:
     messages_field: str | None = None
     columns: tuple[tuple[str, str], ...] = ()
     roles: tuple[tuple[str, str], ...] = ()
+    kept_mapping: bool = False
     positive: str | None = None
     negative: str | None = None
     unrated: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -47,6 +47,7 @@ class Unmapped(BadInput):
     """A log whose columns or roles nobody knows; the options say what they are, where a reading holds."""
 
     reading: Reading | None = None
+    columns: Sequence[Column] = ()
 
 
 @dataclass
@@ -61,6 +62,7 @@ class Strange:
         exports: How many rows are of a tool's export.
         near: What a row looks like that lacks something.
         roles: Names of roles that nobody knows.
+        last_unshaped: Whether the last row that couldn't be read has no known shape.
         wrong_file: Whether the file is an export that can't be used.
         read: How many conversations were read.
     """
@@ -73,6 +75,7 @@ class Strange:
     labels: int = 0
     exports: int = 0
     wrong_file: bool = False
+    last_unshaped: bool = False
     read: int = 0
 
     def note(self, error: BadInput) -> None:
@@ -81,6 +84,7 @@ class Strange:
         for spelling in error.spellings if isinstance(error, UnknownRole) else ():
             if spelling in self.roles or len(self.roles) < MOST_SPELLINGS:
                 self.roles[spelling] += 1
+        self.last_unshaped = isinstance(error, NoShape) and not error.options
         self.labels += isinstance(error, BadLabel)
         self.rows += isinstance(error, NoShape | NoTurns)
         self.unshaped += isinstance(error, NoShape) and not error.options
@@ -131,7 +135,7 @@ def unmapped(
         remedy="Is this what was said? If so",
         option=options,
     )
-    error.reading = found
+    error.reading, error.columns = found, columns
     return error
 
 
@@ -196,23 +200,33 @@ def talk_lines(talk: Conversation) -> list[str]:
 
 def table(columns: Sequence[Column], found: Reading | None = None) -> str:
     """Return each column with three values, and what it is in a reading."""
-    parts = {name: part for part, name in found.candidate.columns.items()} if found else {}
-    messages = found.candidate.columns.get("messages") if found else None
-    inside = {f"{messages}[].{name}": part for name, part in parts.items()} if messages else {}
-    shown = [one for one in columns if one.filled or one.path in parts][:MOST_LINES]
-    wide = max((len(printable(one.path, SHOWN)) for one in shown), default=0)
+    shown = list(table_rows(columns, found))
+    wide = max((len(row["column"]) for row in shown), default=0)
     lines = []
-    for one in shown:
-        values = (value for given in one.values for value in (given if isinstance(given, list) else [given]))
-        different = dict.fromkeys(
-            printable(str(_cut(value)), SHOWN) for value in values if value not in (None, "", [], {})
-        )
-        said = " · ".join([*different][:EXAMPLES]) or "(empty)"
-        part = inside.get(one.path) or parts.get(one.path)
-        lines.append(f"  {printable(one.path, SHOWN):<{wide}}  {said}{f'  ({part}?)' if part else ''}")
-    if (rest := len(columns) - len(shown)) > 0:
+    for row in shown[:MOST_LINES]:
+        said = " · ".join(row["values"]) or "(empty)"
+        part = f"  ({row['part']}?)" if row["part"] else ""
+        lines.append(f"  {row['column']:<{wide}}  {said}{part}")
+    if (rest := len(shown) - MOST_LINES) > 0:
         lines.append(f"  and {rest} more")
     return "\n".join(lines)
+
+
+def table_rows(columns: Sequence[Column], found: Reading | None = None) -> Iterator[dict[str, Any]]:
+    """Yield each column with a value: its name, three values, and the part that it is in a reading."""
+    named = found.candidate.columns if found else {}
+    messages = named.get("messages")
+    parts = {name: part for part, name in named.items()}
+    for part in ("role", "text") if messages else ():
+        if part in named:
+            parts[f"{messages}[].{named[part]}"] = part
+    for one in columns:
+        values = (value for given in one.values for value in (given if isinstance(given, list) else [given]))
+        filled = (value for value in values if value not in (None, "", [], {}))
+        different = dict.fromkeys(printable(str(_cut(value)), SHOWN) for value in filled)
+        if one.filled or one.path in parts:
+            part = parts.get(one.path, "")
+            yield {"column": printable(one.path, SHOWN), "values": [*different][:EXAMPLES], "part": part}
 
 
 def _without_reading(rows: Rows, columns: Sequence[Column], strange: Strange, where: str) -> Unmapped | None:
@@ -221,12 +235,14 @@ def _without_reading(rows: Rows, columns: Sequence[Column], strange: Strange, wh
         return None
     lacking = "; ".join(missing_in(rows, columns))
     near = f"; perhaps {strange.near}" if strange.near else ""
-    return Unmapped(
+    error = Unmapped(
         f"no known shape, and no way to read it was found; its columns are\n{table(columns)}\n{lacking}{near}\n",
         where=where,
         remedy="name the columns (parts are conversation, role, text, or messages, or user and assistant)",
         option="columns",
     )
+    error.columns = columns
+    return error
 
 
 def missing_in(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
@@ -260,14 +276,14 @@ def _two_answers(texts: Sequence[Column]) -> list[Column]:
     return next((found[:2] for found in stems.values() if len(found) > 1), [])
 
 
-def first_rows(sources: Iterator[Any] | Sequence[Any]) -> list[Mapping[str, Any]]:
+def first_rows(sources: Iterable[Any], most: int = MOST_ROWS) -> list[Mapping[str, Any]]:
     """Return the first rows of some files that can be read at all."""
     found: list[Mapping[str, Any]] = []
     for rows in sources:
         for row in rows:
             if isinstance(row, LogRow):
                 found.append(row.fields)
-            if len(found) >= MOST_ROWS:
+            if len(found) >= most:
                 return found
     return found
 

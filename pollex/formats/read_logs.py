@@ -30,7 +30,8 @@ from pollex.formats.assembly.thumbs import describe_unused
 from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
 from pollex.formats.conservation import BESIDE, LABELS, REPEATED, TURNS, Conservation
-from pollex.formats.fields import ID_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picker, ReadOptions, RowFields
+from pollex.formats.feedback import COMMENT_NAMES as FEEDBACK_NAMES
+from pollex.formats.fields import ID_NAMES, JUDGE_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picker, ReadOptions, RowFields
 from pollex.formats.files import STDIN, find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.json_rows import LogRow
@@ -51,7 +52,8 @@ from pollex.formats.log_shapes.tools import Export, export_of, has_words, neares
 from pollex.formats.log_shapes.turns import turns_in
 from pollex.formats.log_shapes.unfolded import plain_row, with_turns
 from pollex.formats.mapping import Mapper
-from pollex.formats.paths import look_up, opened
+from pollex.formats.names import is_called
+from pollex.formats.paths import MISSING, find, look_up, opened
 from pollex.formats.proposal import Strange, Unmapped, first_rows, unmapped
 from pollex.formats.shown_sources import take_sources
 from pollex.formats.structure import Structure
@@ -62,6 +64,10 @@ T = TypeVar("T")
 
 MOST_TURNS = 4
 """A conversation as long as so many of the longest turns is too large as well."""
+MOST_WORDLESS = 100_000
+"""Rows without words that are kept until their file ends."""
+FEWEST_WORDS = 4
+"""Words of a text that may be what somebody said."""
 MOST_SEARCHED = 1_000
 """Rows whose messages are searched for feedback."""
 USUAL_OF_MESSAGES = frozenset(("role", "content", "id", "timestamp", "createdAt", "name", "tool_calls"))
@@ -154,6 +160,7 @@ class Assembler:
         self._tables: dict[str, ConversationRows] = {}
         self._begun = False
         self._moments: dict[str, list[Placed]] = {}
+        self._wordless: list[tuple[str, LogRow, BadRow]] = []
         self._label_path = (options.label_field or "").partition("[].")
 
     def assemble(self, rows: Iterable[LogRow | BadRow | Skipped]) -> Iterator[Placed | Skipped | BadRow]:
@@ -167,6 +174,8 @@ class Assembler:
                 row = replace(row, fields=plain_row(row.fields))
                 self._joiner.note_page(row)
             item = self._read(row) if isinstance(row, LogRow) else row
+            if isinstance(item, BadRow) and self._may_be_beside(row, item):
+                continue
             if isinstance(item, BadRow):
                 self._joiner.unread.append(item)
             if isinstance(item, list):
@@ -177,11 +186,33 @@ class Assembler:
                 yield item
         for moments in self._moments.values():
             yield from self._joined_moments(moments)
+        yield from self._beside_tables()
         clock = Clock(self._tables.values())
         for id_ in list(self._tables):
             table = self._tables.pop(id_)
             yield from [replace(table.bad, rows=table.rows)] if table.bad else self._joined(table, clock)
         self._joiner.notes += clock.notes
+
+    def _may_be_beside(self, row: object, bad: BadRow) -> bool:
+        """Keep a row without words that has an id: at the end of the file it may be a conversation's own row."""
+        if not isinstance(row, LogRow) or len(self._wordless) >= MOST_WORDLESS:
+            return False
+        id_ = row.fields.get("id", row.fields.get("_id"))
+        if not isinstance(id_, str | int) or not self._strange.last_unshaped or has_words(row.fields):
+            return False
+        self._wordless.append((str(id_), row, bad))
+        return True
+
+    def _beside_tables(self) -> Iterator[BadRow | Skipped]:
+        """Yield rows without words: those of a conversation whose turns are in the file stand beside it."""
+        for id_, row, bad in self._wordless:
+            if id_ in self._tables:
+                self._joiner.account.tables["rows of conversations without words"] += 1
+                yield Skipped(row.source, row.line, BESIDE)
+            else:
+                self._joiner.unread.append(bad)
+                yield bad
+        self._wordless = []
 
     def _read(self, row: LogRow) -> Placed | list[Placed] | Skipped | BadRow | None:
         """Read a row; None for a turn that waits for the rest of its table."""
@@ -226,12 +257,32 @@ class Assembler:
         if (fields := respell(row.fields)) is not None and (export := export_of(fields)) is not None:
             self._take(row, export, list(export.read(fields)))
             return None
+        if parts := list(self._labels_alone(row.fields)):
+            self._joiner.take(row, "labels", parts)
+            self._conservation.add(row.source, LABELS)
+            return None
+        if label := _label_without_words(row.fields):
+            what = "the row has no words, and names a conversation"
+            raise NoShape(what, remedy="if it labels it, say where", option={"label_field": label}) from None
         if self._options.columns:
             raise error from None
         if "messages" not in row.fields and (fields := with_turns(row.fields)) is not None:
             return self._read(replace(row, fields=fields))
         error.near = nearest_format(row.fields)
         raise error from None
+
+    def _labels_alone(self, fields: Mapping[str, Any]) -> Iterator[ToolScore]:
+        """Yield the label of a row that has no words, but a conversation's id and the field that the user named."""
+        name = self._options.label_field
+        value = None if name is None else look_up(fields, name)
+        words_are_named = not {"text", "messages", "user"}.isdisjoint(part for part, _ in self._options.columns)
+        if name is None or value is None or words_are_named or _has_sentences(fields):
+            return
+        id_ = next((fields[one] for one in (*OWNER_NAMES, *ID_NAMES) if fields.get(one) not in (None, "")), None)
+        if id_ is not None:
+            person = next((str(fields[one]) for one in JUDGE_NAMES if fields.get(one)), None)
+            comment = next((fields[one] for one in FEEDBACK_NAMES if fields.get(one)), None)
+            yield ToolScore("conversation", str(id_), value, name=name, comment=comment, person=person)
 
     def _take(self, row: LogRow, export: Export, parts: Sequence[LogPart]) -> None:
         """Have a row's parts joined with those of other rows, and count what they are."""
@@ -438,6 +489,20 @@ class Assembler:
             elif thumbs == "worst" and early.conversation.label is Label.NEGATIVE:
                 worse = late.conversation.model_copy(update={"label": Label.NEGATIVE})
                 waiting[place] = late._replace(conversation=worse)
+
+
+def _has_sentences(fields: Mapping[str, Any]) -> bool:
+    """Return whether a row may hold what somebody said, beside a comment."""
+    texts = [value for name, value in fields.items() if isinstance(value, str) and not is_called(name, "comment")]
+    return any(len(text.split()) >= FEWEST_WORDS for text in texts) or has_words(fields)
+
+
+def _label_without_words(fields: Mapping[str, Any]) -> str:
+    """Return the column that may be the label of a row that names a conversation and has no words; else empty."""
+    if not any(fields.get(name) not in (None, "") for name in OWNER_NAMES) or _has_sentences(fields):
+        return ""
+    named = [name for name in fields if is_called(name, "label") and name not in OWNER_NAMES]
+    return named[0] if len(named) == 1 else ""
 
 
 def _are_scores(parts: Sequence[LogPart]) -> bool:
@@ -673,6 +738,8 @@ def _logs(
         told: Notes on the files, which come as these are read.
     """
     strange = Strange()
+    if options.kept_mapping and again:
+        options = _as_kept(opened, options)
     try:
         return _read(opened(), options, where, strange, told)
     except NotText:
@@ -684,6 +751,21 @@ def _logs(
         if better is None or (better.reading is None and "columns" in error.options):
             raise
         raise better from error
+
+
+def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions:
+    """Return the options of a kept mapping, without it where the log has other fields."""
+    try:
+        first = first_rows(opened(), 1)
+    except PollexError:
+        return options
+    needed = [name for part, name in options.columns if part in ("conversation", "messages", "user", "assistant")]
+    needed += (
+        [] if dict(options.columns).get("messages") else [name for part, name in options.columns if part == "text"]
+    )
+    if first and all(find(first[0], name) is not MISSING for name in needed):
+        return options
+    return replace(options, columns=(), roles=())
 
 
 def _better_error(opened: Callable[[], Sources], options: ReadOptions, strange: Strange, where: str) -> Unmapped | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pollex.agents.embedded.evidence import judged_by
 from pollex.conversations.conversation import Label
@@ -82,7 +82,7 @@ def learn(
     elsewhere = None if starter is None else starter_of(starter, model)
     if elsewhere is not None:
         settings = replace(settings, minimum=min(settings.minimum, FEWEST))
-    profile = domain if isinstance(domain, DomainProfile) else profile_at(domain)
+    profile = with_mapping(domain if isinstance(domain, DomainProfile) else profile_at(domain), reading)
     read = labeled_logs(logs, reading, run.store, progress)
     check_learnable(read, settings.minimum)
     settings = replace(settings, test_fraction=share_of(settings, read))
@@ -108,6 +108,18 @@ def learn(
             raise
         learned = with_starter(learned, helper, read, opened.store)
     return learned_result(read, learned, usage, out, run)
+
+
+def with_mapping(profile: DomainProfile, reading: ReadOptions) -> DomainProfile:
+    """Return a profile that keeps how the log was read, so that the set finds it again for a log of the same fields."""
+    if not reading.columns and not reading.roles:
+        return profile
+    roles: dict[str, str | list[str]] = {}
+    for role, name in reading.roles:
+        said = roles.get(role, [])
+        roles[role] = [*([said] if isinstance(said, str) else said), name]
+    log: dict[Literal["columns", "roles"], dict[str, str | list[str]]] = {"columns": dict(reading.columns)}
+    return profile.model_copy(update={"log": log | ({"roles": roles} if roles else {})})
 
 
 def _pool_file(rubrics_from: str | Path | None, out: Path | None, run: RunOptions, *, review: bool) -> Path | None:

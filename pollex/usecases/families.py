@@ -163,7 +163,8 @@ def read_options(asked: Any) -> ReadOptions:
     if isinstance(found["label_field"], tuple):
         label, *signals = found["label_field"] or (None,)
         found |= {"label_field": label, "signals": tuple(signals)}
-    return ReadOptions(**{name: value for name, value in found.items() if value is not None})
+    kept = bool(table) and getattr(asked, "domain", None) is None and not getattr(asked, "columns", None)
+    return ReadOptions(**{name: value for name, value in found.items() if value is not None} | {"kept_mapping": kept})
 
 
 def log_table(asked: Any) -> Mapping[Any, Any]:

@@ -73,7 +73,13 @@ def _of(
 
 def likely_feedback(fields: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of a row's short values that are named like feedback."""
-    return (path for path, _ in _leaves(fields) if is_likely(path))
+    return (path for path, value in _leaves(fields) if is_likely(path) or _is_thumb_within(path, value))
+
+
+def _is_thumb_within(path: str, value: object) -> bool:
+    """Return whether a value is a thumb in words inside an object that is named like feedback."""
+    outer, dot, _ = path.rpartition(".")
+    return bool(dot) and isinstance(value, str) and is_likely(outer) and is_usual(value)
 
 
 @lru_cache(maxsize=4096)
