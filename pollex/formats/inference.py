@@ -72,7 +72,7 @@ class Candidate:
 
     def options(self, given: ReadOptions) -> ReadOptions:
         """Return how the log is read; what the user said stays."""
-        labels = {name: value for name, value in self.labels.items() if getattr(given, name) is None}
+        labels: dict[str, Any] = {name: said for name, said in self.labels.items() if getattr(given, name) is None}
         return replace(given, columns=tuple(self.columns.items()), roles=self.roles, **labels)
 
 
@@ -322,7 +322,7 @@ def owner_likelihood(column: Column) -> float:
         return 0.0
     apart = sum(a == b for a, b in pairwise(said)) / max(len(said) - 1, 1)
     short = 0.0 if any(isinstance(value, bool | float) for value in column.values) else 0.1
-    return (0.15 if len(sizes) < 2 else 0.4) + 0.2 * apart + short
+    return float((0.15 if len(sizes) < 2 else 0.4) + 0.2 * apart + short)
 
 
 def time_likelihood(column: Column) -> float:

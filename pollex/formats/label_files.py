@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from pollex.conversations.conversation import DRAWN, Conversation, Label
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.fields import ID_NAMES, Picker, ReadOptions, look_up
+from pollex.formats.fields import ID_NAMES, Picker, ReadOptions
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import EMPTY
+from pollex.formats.paths import look_up
 from pollex.formats.questionnaires import SheetQuestion, questionnaire_at
 from pollex.formats.write import write_lines, write_rows
 from pollex.text import printable

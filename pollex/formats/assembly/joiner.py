@@ -32,8 +32,9 @@ from pollex.formats.assembly.sessions import UNREAD, WITHOUT_WORDS, NoWords, fro
 from pollex.formats.assembly.thumbs import choose_thumbs, is_persons, keep_latest, letters, notes
 from pollex.formats.assembly.trees import Built, Timed, from_messages, gather_fields
 from pollex.formats.feedback import comment_of, signals_in, split_field, tags_of
-from pollex.formats.fields import ReadOptions, look_up
+from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
+from pollex.formats.paths import look_up
 from pollex.text import count
 
 Place = tuple[str, int]

@@ -9,8 +9,9 @@ from pollex.errors import BadInput, spell
 from pollex.formats.assembly.joiner import Joined
 from pollex.formats.assembly.log_parts import ToolScore, Turns
 from pollex.formats.assembly.thumbs import Hung, label_by, label_of
-from pollex.formats.fields import ReadOptions, RowFields, look_up, note_on_unread
+from pollex.formats.fields import ReadOptions, RowFields, note_on_unread
 from pollex.formats.labels import Verdicts, left_note
+from pollex.formats.paths import look_up
 from pollex.formats.tally import Voted
 from pollex.text import count
 
