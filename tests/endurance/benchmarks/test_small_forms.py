@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +10,15 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = [path for path in sorted((ROOT / "benchmarks").glob("*.py")) if '__name__ == "__main__"' in path.read_text()]
+LONG = {"active_learning", "chain", "distill", "planted_world", "ray_scaling", "rubicon_tables", "starter"}
+"""Those that learn several times, or start a server or workers."""
 ELSEWHERE = {"faults": "test_faults_made_anew.py runs its cases one by one"}
-COMMANDS = (ROOT / "docs" / "figures" / "commands.toml").read_text("utf-8")
-QUOTED = re.compile(r"<!-- figures of ([\w-]+): ([\w-]+) -->")
 
 
-@pytest.mark.parametrize("program", [pytest.param(path, id=path.stem) for path in PROGRAMS])
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(path, id=path.stem, marks=[pytest.mark.nightly] * (path.stem in LONG)) for path in PROGRAMS],
+)
 def test_the_small_form_of_a_benchmark_reaches_its_bars(program: Path, tmp_path: Path) -> None:
     if program.stem in ELSEWHERE:
         pytest.skip(ELSEWHERE[program.stem])
