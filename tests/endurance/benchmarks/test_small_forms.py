@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = [path for path in sorted((ROOT / "benchmarks").glob("*.py")) if '__name__ == "__main__"' in path.read_text()]
-LONG = {"active_learning", "chain", "distill", "planted_world", "ray_scaling", "rubicon_tables", "starter"}
+LONG = {"active_learning", "chain", "distill", "planted_world", "ray_scaling", "rubicon_tables", "scoring", "starter"}
 """Those that learn several times, or start a server or workers."""
 ELSEWHERE = {"faults": "test_faults_made_anew.py runs its cases one by one"}
 
