@@ -15,6 +15,7 @@ from typing import Any
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.bounds import TooLong
+from pollex.formats.log_shapes.dialects import is_dialect
 from pollex.formats.log_shapes.readers import READERS
 from pollex.formats.log_shapes.tools import export_of
 from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, is_item
@@ -175,7 +176,7 @@ def _are_messages(items: list[Any]) -> bool:
     if any(_names_talks(items, name) for name in items[0]):
         return False
     ids = [str(item["id"]) for item in items if item.get("id") is not None]
-    spoken = [item for item in items if "role" in item]
+    spoken = [item for item in items if "role" in item or is_dialect(item)]
     return bool(spoken) and len(set(ids)) == len(ids)
 
 
@@ -192,6 +193,8 @@ def _names_talks(items: list[dict[str, Any]], name: str) -> bool:
 
 
 def _is_message(item: dict[str, Any]) -> bool:
+    if is_dialect(item):
+        return True
     if item.keys() & OWNERS:
         return False
     return {"role", "content"} <= item.keys() or {"role", "parts"} <= item.keys() or is_item(item.get("type"))

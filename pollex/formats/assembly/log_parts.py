@@ -65,6 +65,7 @@ class ModelCall(NamedTuple):
         before: What went in: the history up to the answer; None where nothing can be read.
         after: What came out; None where nothing can be read.
         model: Whether a model was called; tools and retrievers have no words for the talk.
+        agent: Whether it is the work of a whole agent, around its calls of models.
         history: Whether `before` is a list of messages, which may repeat earlier turns, and not one text.
         unsure: `before` and `after` as they stand where nobody knows whether they are words: of a trace in which no
             model's call can be read, they count.
@@ -81,6 +82,7 @@ class ModelCall(NamedTuple):
     before: Turns | None = None
     after: Turns | None = None
     model: bool = False
+    agent: bool = False
     history: bool = False
     unsure: Mapping[str, Turns] = MappingProxyType({})
     error: str = ""

@@ -123,7 +123,7 @@ def _filled(call: ModelCall, words: Mapping[str, Words]) -> ModelCall:
     return call._replace(
         before=call.before if call.before else found.before,
         after=call.after or found.after or None,
-        model=True,
+        model=not call.agent,
         history=True,
     )
 
@@ -149,7 +149,12 @@ def _as_it_stands(trace: Sequence[ModelCall]) -> list[ModelCall]:
     """Take what may be words as words where no model's call of the trace tells them."""
     if any(call.model and _is_whole(call) for call in trace):
         return list(trace)
-    return [call._replace(**call.unsure) if call.unsure and not _is_whole(call) else call for call in trace]
+    return [_with_unsure(call) if call.unsure and not _is_whole(call) else call for call in trace]
+
+
+def _with_unsure(call: ModelCall) -> ModelCall:
+    before, after = call.unsure.get("before", call.before), call.unsure.get("after", call.after)
+    return call._replace(before=before, after=after)
 
 
 def _in_full(trace: Sequence[ModelCall]) -> list[ModelCall]:
@@ -172,7 +177,7 @@ def _in_full(trace: Sequence[ModelCall]) -> list[ModelCall]:
 def _with_words(turns: Turns, known: Sequence[Turn]) -> Turns:
     """Put words beside calls of tools back where another record of the same calls has them."""
     left = [turn for turn in known if _marks(turn)]
-    found = []
+    found: list[Turn] = []
     for turn in turns:
         marks = _marks(turn)
         place = next((i for i, one in enumerate(left) if marks and _marks(one) == marks), None)
@@ -279,9 +284,9 @@ def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
     grown = said.history and any(role == "assistant" for role, _ in heard)
     for call in reversed(calls):
         before = _same_talk(call.before, heard, grown=grown)
-        if before and (said.history is False or len(before) >= len(said.before)):
+        if before and len(core(before)) >= (len(heard) if said.history else 0):
             if core(call.after) == core(said.after):
-                return said._replace(before=before)
+                return said._replace(before=before, after=call.after)
             if fullest is said and any(map(_marks, before)):  # the answer was worked on after the model gave it
                 fullest = said._replace(before=before)
     return fullest

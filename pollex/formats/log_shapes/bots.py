@@ -382,7 +382,9 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
     id_, when = required(fields, "ticket_id"), fields.get("created_at")
     person = text(fields.get("author_id")) or text(fields.get("updater_id"))
     for event in objects(fields.get("events") or fields.get("child_events")):
-        changed = {event["field_name"]: event.get("value")} if event.get("field_name") else event
+        changed = dict(event)
+        if event.get("field_name"):
+            changed = {str(event["field_name"]): event.get("value")}
         if score := changed.get("satisfaction_score"):
             yield from read_zendesk_rating({"score": score, "ticket_id": id_, "requester_id": person})
         if comment := changed.get("satisfaction_comment"):

@@ -119,7 +119,7 @@ def is_stored(fields: Fields) -> bool:
     if not messages or (messages[0].keys() & OWNERS and not fields.keys() & {"id", "chatId"}):
         return False
     if isinstance(messages[0].get("parts"), list):
-        return True
+        return "role" in messages[0]
     if fields.keys() & LABELS or not messages[0].keys() >= {"role", "content"}:
         return False
     if "id" in messages[0] and "id" in fields:

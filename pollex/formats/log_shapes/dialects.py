@@ -17,6 +17,13 @@ _PYDANTIC = {
 _HIDDEN_EVENTS = ("ThoughtEvent", "ModelClientStreamingChunkEvent", "MemoryQueryEvent", "CodeGenerationEvent")
 
 
+def is_dialect(message: Message) -> bool:
+    """Return whether an object is a message of Pydantic AI or AutoGen, which names nobody's role."""
+    if message.get("kind") in ("request", "response"):
+        return isinstance(message.get("parts"), list)
+    return "source" in message and str(message.get("type")).endswith(("Message", "Event"))
+
+
 def usual_messages(message: Message) -> list[dict[str, Any]] | None:
     """Return a message of such a library as usual ones; None for any other message."""
     if message.get("kind") in ("request", "response") and isinstance(message.get("parts"), list):

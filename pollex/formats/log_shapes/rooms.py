@@ -89,7 +89,8 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
             continue
         named = message.get("from") == name
         role: Role = "assistant" if named == with_bot else "user"
-        listed = message.get("text") if isinstance(message.get("text"), list) else [message.get("text")]
+        written = message.get("text")
+        listed = written if isinstance(written, list) else [written]
         said = "".join(str(part.get("text") or "") if isinstance(part, Mapping) else str(part or "") for part in listed)
         kind = "[image]" if message.get("photo") else "[file]" if message.get("file") else ""
         words, key = "\n".join(filter(None, [said.strip(), kind])), f"{id_}/{message.get('id')}"

@@ -46,6 +46,7 @@ KIND_NAMES = ("openinference.span.kind", "langfuse.observation.type", "mlflow.sp
 _SILENT = frozenset(
     ["tool", "retriever", "embedding", "embeddings", "reranker", "guardrail", "evaluator", "event", "parser"]
 )
+_AGENTS = frozenset(["invoke_agent", "invoke_workflow", "execute_event_loop_cycle", "execute_agent"])
 _MODELS = frozenset(["llm", "generation", "chat_model", "chat", "completion", "text_completion", "generate_content"])
 
 
@@ -68,6 +69,7 @@ def call_of(
         model=kind.casefold() in _MODELS
         or operation in _MODELS
         or (not kind and before is not None and before.history),
+        agent=operation in _AGENTS,
         error=error,
         facts=facts(
             user=_first(have, USER_NAMES),
@@ -331,7 +333,8 @@ def _logfire_feedback(have: Mapping[str, Any], trace: str, span: str, begun: obj
     """Yield the feedback that a span below the rated one holds."""
     name, comment = text(have.get("logfire.feedback.name")), have.get("logfire.feedback.comment")
     if name:
-        person, around = _first(have, USER_NAMES), (("trace", trace),)
+        person = _first(have, USER_NAMES)
+        around: tuple[tuple[Target, str | None], ...] = (("trace", trace),)
         said = ToolScore("span", span, have.get(name), name, comment=comment, person=person, at=moment(begun))
         yield said._replace(around=around)
 
