@@ -8,7 +8,7 @@ from pollex.conversations.conversation import BOUNDS, Feedback, Label
 from pollex.errors import BadInput, spell
 from pollex.formats.assembly.joiner import Joined
 from pollex.formats.assembly.log_parts import ToolScore, Turns
-from pollex.formats.assembly.thumbs import Hung, label_by, label_of
+from pollex.formats.assembly.thumbs import Hung, is_nps, label_by, label_of
 from pollex.formats.fields import ReadOptions, RowFields, note_on_unread
 from pollex.formats.labels import Verdicts, left_note
 from pollex.formats.paths import look_up
@@ -84,6 +84,9 @@ class Labeller:
         if self._counts["rating"]:
             stars = "ratings in stars count as thumbs: 4 and 5 up, 1 and 2 down, 3 none"
             found.append(f"{stars}; for other bounds: {spell(**BOUNDS)}")
+        if self._counts["nps"]:
+            scale = "scores from 0 to 10 count as thumbs: 9 and 10 up, 0 to 6 down, 7 and 8 none"
+            found.append(f"{scale}; for other bounds: {spell(positive='>=9', negative='<=6')}")
         if n := self._counts["cut"]:
             found.append(
                 f"{count(n, 'answer is', 'answers are')} cut by the export; export whole messages in its place"
@@ -104,6 +107,7 @@ class Labeller:
             self._counts["replaced"] += 1
             return None
         self._counts["rating"] += score.rating and not self._verdicts.numbers
+        self._counts["nps"] += is_nps(score) and not self._verdicts.numbers
         return Hung(places.get(hung_at), label_of(score, self._verdicts), score)
 
     def _cut(self, joined: Joined, thumbs: Sequence[Hung]) -> Iterator[Labelled]:

@@ -14,7 +14,7 @@ from pollex.errors import WrongUse, spell
 from pollex.formats.assembly.log_parts import COLUMN, PAIR, ToolScore
 from pollex.formats.feedback import split_field
 from pollex.formats.fields import ReadOptions
-from pollex.formats.labels import BadLabel, Verdicts, as_number, is_usual
+from pollex.formats.labels import BadLabel, Verdicts, as_number, bounds_of, is_usual
 from pollex.text import count
 
 NAMES = frozenset(
@@ -35,6 +35,9 @@ OURS = "pollex"
 """How the names of scores begin that pollex wrote back; they are never thumbs."""
 
 
+NPS_NAMES = frozenset(["nps", "npsscore", "usernps", "netpromoterscore", "netpromoter"])
+"""Names of scores from 0 to 10 that say how likely somebody recommends."""
+NPS = Verdicts.of(positive=">=9", negative="<=6")
 STARS = Verdicts.of(**BOUNDS)
 """What ratings of help desks from 1 to 5 mean, where the user gives no other bounds."""
 
@@ -147,17 +150,25 @@ def _usual(scores: Sequence[ToolScore]) -> list[ToolScore]:
         most = shown.most_common(1)[0][0]
         what = f"several scores may be the label: {listed}"
         raise WrongUse(what, remedy="say which", option={"label_field": most})
+    named = named or [score for score in people if is_nps(score)]
     return [score for score in people if not score.name] + named
+
+
+def is_nps(score: ToolScore) -> bool:
+    """Return whether a score says from 0 to 10 how likely somebody recommends."""
+    return fold(score.name) in NPS_NAMES
 
 
 def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
     """Refuse ratings from 1 to 5 without bounds, where 1 would be a thumb up."""
     if Verdicts.of(options.positive, options.negative).numbers:
         return
-    stars = [score for score in scores if not score.rating and abs(_star(score.value)) > 1]
+    rated = [score for score in scores if not score.rating and not is_nps(score)]
+    stars = [score for score in rated if abs(_star(score.value)) > 1]
     if stars:
+        low, high = bounds_of(sorted(_star(score.value) for score in rated))
         what = f"the values of {stars[0].name or 'the thumb'!r} are ratings, for example {_star(stars[0].value):g}"
-        raise WrongUse(what, remedy="give bounds", option=BOUNDS)
+        raise WrongUse(what, remedy="give bounds", option={"positive": f">={high:g}", "negative": f"<={low:g}"})
 
 
 def _star(value: object) -> float:
@@ -179,6 +190,8 @@ def label_of(score: ToolScore, verdicts: Verdicts) -> Label:
         return Label.NONE
     if score.rating and not verdicts.numbers:
         return replace(STARS, said=verdicts.said).label(score.value)
+    if is_nps(score) and not verdicts.numbers:
+        return replace(NPS, said=verdicts.said).label(score.value)
     return verdicts.label(score.value)
 
 

@@ -240,7 +240,8 @@ def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
             side = read(said)
             return side.turns if side else ()
     if name == "gen_ai.choice":
-        message = body.get("message")
+        message = parse(body.get("message"))
+        message = {"content": message} if isinstance(message, list) else message
         found = message if isinstance(message, Mapping) else body
         return turns_of([{"role": "assistant", "content": None, **found}])
     role = name.removeprefix("gen_ai.").removesuffix(".message")
