@@ -39,7 +39,7 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
         return Evidence(turns, frozenset({"sources"}))
     results = [n for n, turn in enumerate(turns) if turn["role"] == "tool" and turn["text"].strip()]
     texts = [*(source.text for source in conversation.sources), *(turns[n]["text"] for n in results)]
-    shown = [{"source": number, **cut} for number, cut in enumerate(cut_to(texts, most), 1)]
+    shown: list[Item] = [{"source": number, **cut} for number, cut in enumerate(cut_to(texts, most), 1)]
     documents = shown[: len(conversation.sources)]
     for n, cut in zip(results, shown[len(documents) :], strict=True):
         turns[n] = {**turns[n], **cut}

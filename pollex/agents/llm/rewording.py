@@ -34,7 +34,7 @@ class LlmRewriter(Role):
         if isinstance(better, Unanswered):
             self.tally[better.outcome] += 1
             better = {}
-        taken = {(one.polarity, one.text.casefold()) for one in rubrics}
+        taken = set(map(_key, rubrics))
         stayed: list[Rubric] = []
         reworded: dict[str, str] = {}
         for rubric in rubrics:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +112,7 @@ class Weighed:
     _known: dict[bytes, tuple[MultiSplit, Narrowed]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, pool: Candidates, settings: LearnSettings, family_of: Callable[[str], str]) -> Weighed:
+    def of(cls, pool: Candidates, settings: LearnSettings, family_of: Callable[[str], str]) -> Self:
         """Lay out a pool; families are by what rubrics are found by."""
         rubrics = pool.rubrics
         return cls(
@@ -201,9 +201,18 @@ class Mixed(Weighed):
 
     def _part(self, columns: Ints) -> Weighed:
         families = [self.families[column] for column in columns.tolist()]
-        masks = self.sat[columns], self.mined[columns], self.events[columns]
-        rest = self.blocks, self.limits, self.most, self.policy, self.seed
-        return Weighed(self.pool.only(columns), *masks, families, *rest)
+        return Weighed(
+            self.pool.only(columns),
+            self.sat[columns],
+            self.mined[columns],
+            self.events[columns],
+            families,
+            self.blocks,
+            self.limits,
+            self.most,
+            self.policy,
+            self.seed,
+        )
 
     def weigh(self, rows: Bools) -> tuple[MultiSplit, Narrowed]:
         """Say what the labels of some conversations prove: of each side's rubrics as of that side alone."""
@@ -235,7 +244,7 @@ class Mixed(Weighed):
         columns = self.entering(rows)
         if not len(columns):
             found = self.gate.order(rows, alpha, hints=hints) if len(self.built_in) else np.arange(1)
-            return self.built_in[found] if len(self.built_in) else found
+            return np.asarray(self.built_in[found] if len(self.built_in) else found)
         pool, rng = self.pool, np.random.default_rng(self.seed)
         names = [pool.ids[column] for column in columns.tolist()]
         values, up = pool.values[np.ix_(rows, columns)], pool.labels[rows]
