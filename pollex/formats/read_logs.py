@@ -318,7 +318,7 @@ class Assembler:
         if draft.left:
             self._joiner.odd.add("answers that nobody chose are no turns", (row.source, row.line))
         self._joiner.odd.look_at(draft.turns, (row.source, row.line))
-        if path := self._label_of_turns(row):
+        if draft.turns and (path := self._label_of_turns(row)):
             found = list(self._parted(self._rated_turns(row, draft, path), row))
             return [placed._replace(rows=0 if number else 1) for number, placed in enumerate(found)]
         picked = self._picked(draft)

@@ -286,7 +286,7 @@ def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
         before = _same_talk(call.before, heard, grown=grown)
         if before and len(core(before)) >= (len(heard) if said.history else 0):
             if core(call.after) == core(said.after):
-                return said._replace(before=before, after=call.after)
+                return said._replace(before=before, after=call.after if core(call.after) else said.after)
             if fullest is said and any(map(_marks, before)):  # the answer was worked on after the model gave it
                 fullest = said._replace(before=before)
     return fullest
