@@ -10,7 +10,7 @@ from typing import Any
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import dated, moment
 from pollex.formats.labels import MISSING
-from pollex.formats.log_shapes.turns import text_of
+from pollex.formats.log_shapes.turns import ROLE_NAMES, text_of
 from pollex.formats.names import is_called
 from pollex.formats.paths import content_in, opened
 
@@ -122,7 +122,7 @@ def _leaves(value: Mapping[str, Any], before: str = "", depth: int = 0) -> Itera
                 yield path, inner
             yield from _leaves(inner, f"{path}.", depth + 1)
         elif _are_objects(inner) and depth < DEEPEST:
-            if any(part.keys() & PART_KEYS for part in inner):
+            if any(part.keys() & PART_KEYS and part.keys().isdisjoint(ROLE_NAMES) for part in inner):
                 yield path, inner
             for item in inner:
                 yield from _leaves(item, f"{path}[].", depth + 1)

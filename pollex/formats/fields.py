@@ -161,12 +161,12 @@ class Picker:
 
     def _label_of_both(self, pair: Opposites, fields: Fields) -> Label:
         self._pairs[pair] = None
-        self._found.update(pair)
+        self._found.update(filter(None, pair))
         label, contradicting = label_of_both(pair, fields)
         self._contradicting += contradicting
         if contradicting and self._options.thumbs == "worst":
             label = Label.NEGATIVE
-        values = ", ".join(f"{name} {show_value(fields.get(name))}" for name in pair)
+        values = ", ".join(f"{name} {show_value(fields.get(name))}" for name in pair if name)
         self._verdicts.said[values, label] += 1
         return label
 
@@ -230,7 +230,7 @@ class Picker:
     def label_field(self) -> str:
         """Name of the field that labels come from; empty if there is none, the first of two together."""
         if self._pairs:
-            return next(iter(self._pairs)).up
+            return next(name for pair in self._pairs for name in pair if name)
         return self._options.label_field or next(iter([*self._label_names, *(self._rated if self.numbers else ())]), "")
 
     @property
@@ -278,7 +278,9 @@ class Picker:
 
     def _notes_on_pairs(self) -> Iterator[str]:
         """Tell which two columns the labels come from, and what contradicts itself."""
-        yield from (f"labels come from {pair} together" for pair in self._pairs)
+        names = dict.fromkeys(name for pair in self._pairs for name in pair if name)
+        together = " together" if len(names) > 1 else ""
+        yield f"labels come from {' and '.join(map(repr, names))}{together}"
         if n := self._contradicting:
             both = count(n, "row has a thumb up and one", "rows have a thumb up and one")
             taken = "counts as down" if self._options.thumbs == "worst" else f"is taken {NOT_RATED}"

@@ -128,6 +128,7 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
     words = [turn.content for turn in turns if turn.content.strip()]
     full = sum(bool(turn.content.strip() or turn.calls) for turn in turns) / len(turns)
     sentences = sum(looks_said(text) for text in words) / max(len(words), 1)
+    several = sum(" " in text.strip() or not text.isascii() for text in words) / max(len(words), 1)
     begun = sum(one[0].role == "user" for one in spoken) / len(spoken)
     different = len(set(words)) / max(len(words), 1)
     sizes = sorted(len(one) for one in spoken)
@@ -136,7 +137,8 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
         *(["turns of one side follow each other"] if in_turns < 0.5 else []),
         *(["many turns have no words"] if full < 0.8 else []),
         *(["what would be the words are no sentences"] if sentences < 0.4 else []),
-        *(["the same words come again and again"] if len(words) >= 10 and different < 0.05 else []),
+        *(["the words are single ones"] if several < 0.3 and different < 0.3 else []),
+        *(["the same words come again and again"] if len(words) >= 10 and different < 0.1 else []),
         *(["all rows are one conversation"] if len(talks) == 1 and sizes[-1] > 60 else []),
         *(["most rows are no turns"] if _left_out(logs) > MOST_LEFT_OUT else []),
         *(["rows can't be read"] if len(logs.bad_rows) > 0.02 * rows else []),
@@ -295,6 +297,8 @@ def role_likelihood(column: Column) -> float:
     names = Counter(said)
     if not said or len(names) > MOST_SPEAKERS or max(map(len, names)) > 60:
         return 0.0
+    if all(map(is_usual, names)) and not any(map(as_number, names)) and not {*names} & {"true", "false"}:
+        return 0.0  # words for thumbs
     known = sum(times for name, times in names.items() if side_of(name)) / len(said)
     sides = {side_of(name) for name in names} - {None}
     if {"user", "assistant"} <= sides:
@@ -318,11 +322,13 @@ def owner_likelihood(column: Column) -> float:
     if len(sizes) < 2 and (len(said) > 60 or not is_called(column.path, "conversation")):
         return 0.0
     rows = median(sizes.values())
-    if not 2 <= rows <= 200:
+    is_label = label_likelihood(column) > 0 and not is_called(column.path, "conversation")
+    if not 2 <= rows <= 200 or is_label:
         return 0.0
+    fine = 0.1 * min(1.0, 10 * len(sizes) / len(said))
     apart = sum(a == b for a, b in pairwise(said)) / max(len(said) - 1, 1)
     short = 0.0 if any(isinstance(value, bool | float) for value in column.values) else 0.1
-    return float((0.15 if len(sizes) < 2 else 0.4) + 0.2 * apart + short)
+    return float((0.15 if len(sizes) < 2 else 0.4) + 0.2 * apart + short + fine)
 
 
 def time_likelihood(column: Column) -> float:

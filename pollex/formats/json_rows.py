@@ -129,7 +129,23 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     # A single ShareGPT conversation has a list named like an envelope; its items are turns.
     if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
         return _unwrapped(value, inner, lists[0])
+    tables = [name for name, items in value.items() if _are_talks(items)]
+    if len(tables) == 1 and not export_of(value) and not _is_known(value):
+        return _unwrapped(value, value, tables[0])
     return [value], {}
+
+
+def _are_talks(items: object) -> bool:
+    """Return whether a list's items are conversations: each has a list of turns."""
+    if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
+        return False
+    return all(any(_are_turns(inner) for inner in item.values()) for item in items)
+
+
+def _are_turns(items: object) -> bool:
+    if not isinstance(items, list) or not items:
+        return False
+    return all(isinstance(item, dict) and item.keys() & set(ROLE_NAMES) for item in items)
 
 
 def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:

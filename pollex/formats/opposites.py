@@ -37,9 +37,12 @@ class Opposites(NamedTuple):
 
 
 def opposites_in(fields: Mapping[str, Any]) -> Opposites | None:
-    """Return the two columns of a row that are one label; None where there aren't two, or several."""
+    """Return the two columns of a row that are one label; None where there aren't two, or several.
+
+    A row that has one of them alone, such as `userBadFeedback`, has an empty name for the other.
+    """
     pair = _pair_of(frozenset(fields))
-    if pair is None or not all(_may_count(fields[name]) for name in pair):
+    if pair is None or not all(_may_count(fields[name]) for name in pair if name):
         return None
     return pair
 
@@ -53,7 +56,22 @@ def _pair_of(names: frozenset[str]) -> Opposites | None:
         for other in _turned_round(words)
         if other in spelled
     ]
-    return pairs[0] if len(pairs) == 1 else None
+    if pairs:
+        return pairs[0] if len(pairs) == 1 else None
+    alone = [(name, _side_of(words)) for words, name in spelled.items() if _FEEDBACK.search(words)]
+    sided = [Opposites(name, "") if side == "up" else Opposites("", name) for name, side in alone if side]
+    return sided[0] if len(sided) == 1 else None
+
+
+_FEEDBACK = re.compile("_(feedback|rating|vote|reaction)s?_")
+"""Words of a name that is about feedback, whatever side it is of."""
+
+
+def _side_of(words: str) -> str:
+    """Return the side that a name alone speaks for; empty for names that speak for none."""
+    ups = [up for up in OPPOSITES if f"_{up}_" in words]
+    downs = [down for listed in OPPOSITES.values() for down in listed if f"_{down}_" in words]
+    return ("down" if downs else "up" if ups else "") if bool(ups) != bool(downs) else ""
 
 
 def _spelled(name: str) -> str:

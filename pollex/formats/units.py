@@ -20,6 +20,7 @@ from pollex.formats.log_shapes.tools import export_of
 from pollex.formats.mapping import Mapper
 from pollex.formats.places import Place, places_of
 from pollex.formats.read_logs import read_logs
+from pollex.formats.tally import Skipped
 
 UNIT_BYTES = 8 << 20
 """Bytes of a file of JSON lines in one unit: seconds of work."""
@@ -164,8 +165,8 @@ def _stands_alone(place: Place, options: ReadOptions) -> bool:
     return all(map(_alone, mapper.rows(rows)))
 
 
-def _alone(row: LogRow | BadRow) -> bool:
-    if isinstance(row, BadRow):
+def _alone(row: LogRow | BadRow | Skipped) -> bool:
+    if not isinstance(row, LogRow):
         return True
     try:
         return export_of(row.fields) is None and not reader_of(row.fields).row_is_turn

@@ -22,8 +22,9 @@ from pollex.agents.embedded.signals import word_features
 from pollex.conversations.conversation import NO_PROMPT, Conversation, Label
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, BadLabels, WrongUse
-from pollex.formats.fields import ReadOptions, look_up
+from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import RANDOM, VOLUNTARY, GivenLabel, labels_in, read_labels
+from pollex.formats.paths import look_up
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats, Ints, numbers_of

@@ -158,8 +158,8 @@ def read_options(asked: Any) -> ReadOptions:
     for name in ("columns", "roles"):
         found[name] = pairs_given(found[name] or table.get(name, {}))
     for side in ("positive", "negative"):
-        if isinstance(found[side], tuple):
-            found[side] = rule_of(found[side])
+        if isinstance(several := found[side], tuple):
+            found[side] = rule_of(several)
     if isinstance(found["label_field"], tuple):
         label, *signals = found["label_field"] or (None,)
         found |= {"label_field": label, "signals": tuple(signals)}

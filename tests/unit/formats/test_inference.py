@@ -52,9 +52,16 @@ def of_turns(names: dict[str, str], speakers: dict[str, Any], **more: Any) -> li
 
 
 NAMES = {"c": "vorgang", "r": "wer", "t": "was", "l": "urteil"}
+BOTH = of_turns(NAMES, {"user": "a", "assistant": "b"})
 ODD: list[tuple[str, Any, bool]] = [
     ("names of roles", of_turns(NAMES, {"user": "Hana", "assistant": "Merkur"}), True),
     ("true and false", of_turns(NAMES, {"user": False, "assistant": True}), True),
+    (
+        "names of no language",
+        of_turns({"c": "mn", "r": "op", "t": "zu", "l": "qq"}, {"user": "Kunde", "assistant": "Bot"}),
+        True,
+    ),
+    ("many users", [row | {"wer": "Zeta" if row["wer"] == "b" else row["vorgang"] + "!"} for row in BOTH], True),
     ("a constant beside", of_turns(NAMES, {"user": "Kunde", "assistant": "Bot"}, status="closed", site="de"), True),
     (
         "objects",
@@ -125,6 +132,17 @@ def test_nothing_is_proposed_where_no_reading_holds_and_what_is_missing_is_said(
     with pytest.raises(BadInput, match="no way to read it was found; its columns are") as error:
         read_rows(rows)
     assert error.value.options == {"columns": None}
+
+
+def test_an_envelope_of_talks_under_any_name_is_opened(tmp_path: Path) -> None:
+    talks = [
+        {"uid": f"k-{n}", "posts": [{"role": r, "content": w} for r, w in turns_of(n)], "label": THUMBS[n]}
+        for n in range(4)
+    ]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"export": {"made": "2026"}, "entries": talks}), "utf-8")
+    found = propose_mapping(path, reading=ReadOptions())
+    assert (found.conversations, found.structure) == (4, ())
 
 
 def test_a_pair_of_answers_is_told_as_a_preference() -> None:

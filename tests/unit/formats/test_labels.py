@@ -246,6 +246,9 @@ def test_two_columns_of_thumbs_are_one_label(tmp_path: Path) -> None:
     assert [one.label for one in worst] == [Label.NEGATIVE]
     written = logs_from(tmp_path, {"userGoodFeedback": "yes"} | {"userBadFeedback": None})
     assert [one.label for one in written] == [Label.POSITIVE]
+    alone = logs_from(tmp_path, {"userGoodFeedback": "yes"}, {"userBadFeedback": "too slow"}, {"x": 1})
+    assert [one.label for one in alone] == [Label.POSITIVE, Label.NEGATIVE, Label.NONE]
+    assert [said.comment for one in alone for said in one.feedback] == ["too slow"]
     scores = logs_from(tmp_path, {"positive": 0.93, "negative": 0.07})
     assert [one.label for one in scores] == [Label.NONE], "shares are no thumbs"
 
