@@ -14,11 +14,19 @@ from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.intervals import Figure, share_interval
 from pollex.outputs import write_text
+from pollex.rubrics.headlines import outcomes_of
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of
 from pollex.services.options import RunOptions
-from pollex.services.remedy.contexts import failures_of, headline_rubrics, read_held, share_that_survives, why_no_target
+from pollex.services.remedy.contexts import (
+    SIDES,
+    failures_of,
+    headline_rubrics,
+    read_held,
+    share_that_survives,
+    why_no_target,
+)
 from pollex.services.remedy.prompt_text import PromptText, naive_sentence
 from pollex.services.results import Shown
 from pollex.text import Line, Told, count, printable
@@ -102,7 +110,7 @@ class BriefResult(Shown):
     """What to change where.
 
     Attributes:
-        untestable: Rubrics of the headlines that no reply shows, or of two parts, with the reason.
+        untestable: Rubrics of the headlines, and outcomes, that no reply shows, or of two parts, with the reason.
     """
 
     targets: tuple[BriefedTarget, ...]
@@ -174,7 +182,10 @@ def brief(
         for one in wanted
         if failures_of(one)
     ]
-    seen = [held[one.id] for one in ([] if target else headline_rubrics(rubric_set)) if held[one.id].holds]
+    # What tells how it came out leads no list, but a reader looks for it: it stands here with the reason.
+    outcomes = [rubric for side in SIDES for rubric in outcomes_of(rubric_set.rubrics, side)]
+    listed = [] if target else [*headline_rubrics(rubric_set), *outcomes]
+    seen = [held[rubric.id] for rubric in listed if held[rubric.id].holds]
     result = BriefResult(
         targets=tuple(found),
         untestable=tuple((one.rubric, why) for one in seen if (why := why_no_target(rubric_set, one))),

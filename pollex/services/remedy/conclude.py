@@ -21,7 +21,8 @@ from pollex.services.remedy.trials import Gathered
 from pollex.services.scorer import BatchScorer
 
 MOST_DIVERGED = 0.1
-AGREE, AGAINST, OWN = RANKS[0], RANKS[5], RANKS[2]
+AGREE, AGAINST = "better, people agree", "people prefer the old one"
+OWN = "judged better, by its own family"
 DRAWS = 200
 BASIS = "if the relation of rubrics and thumbs in the log holds for the new replies too"
 

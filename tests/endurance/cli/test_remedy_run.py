@@ -233,7 +233,7 @@ def test_a_models_set_is_judged_by_the_reply_alone_and_never_asked_more_than_pla
         assert refused.code == 2
         assert "shown the reply alone, m answers otherwise than of whole conversations" in refused.err
         fails = {"do": "message", "match": "able to book", "content": judgment("Strongly Agree")}
-        fine = {"do": "message", "match": "Judge the last reply", "content": judgment("Disagree")}
+        fine = {"do": "message", "match": "of the last reply alone", "content": judgment("Disagree")}
         never = {"do": "message", "match": "on Friday at 7 pm", "content": judgment(NEVER_CAME_UP)}
         server.script([never, fails, fine])
         asked += ("--store", "other")
@@ -252,7 +252,7 @@ def test_a_models_set_is_judged_by_the_reply_alone_and_never_asked_more_than_pla
         assert 0 < ended.last["usage"]["judge"]["calls"] <= plan  # what is said alike twice is asked once
         prompts = sqlite3.connect(tmp_path / "other" / "store.sqlite").execute("SELECT body FROM requests").fetchall()
         said = " ".join(str(body) for (body,) in prompts)
-        assert "Judge the last reply alone" in said
+        assert "of the last reply alone" in said
         assert "Offer another time" not in said  # the judge sees no prompt
         assert "Be short" not in said
 
