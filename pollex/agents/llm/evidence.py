@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.data_boundary import Item
@@ -50,7 +51,7 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
     return Evidence(turns, frozenset())
 
 
-def cut_to(texts: Sequence[str], most: int) -> list[dict[str, str]]:
+def cut_to(texts: Sequence[str], most: int) -> list[dict[str, Any]]:
     """Return the fields of texts that have at most so many characters together: the longest are cut, all alike."""
     room, longest = most, most
     for left, text in zip(range(len(texts), 0, -1), sorted(texts, key=len), strict=True):

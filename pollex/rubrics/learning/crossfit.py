@@ -232,7 +232,8 @@ class Mixed(Weighed):
 
     def entering(self, rows: Bools) -> Ints:
         """Return the columns to choose from: the model's that vary, and built-in ones that the gate lets in."""
-        models = self.models[self.pool.values[rows][:, self.models].std(axis=0) > 0]
+        spread = self.pool.values[rows][:, self.models].std(axis=0)
+        models: Ints = self.models[spread > 0]
         if not len(self.built_in):
             return models
         base = self.built_in[self.gate.weigh(rows)[1].base]
