@@ -12,7 +12,7 @@ from pollex.formats.assembly.log_parts import dated, moment
 from pollex.formats.labels import MISSING
 from pollex.formats.log_shapes.turns import ROLE_NAMES, text_of
 from pollex.formats.names import is_called
-from pollex.formats.paths import content_in, opened
+from pollex.formats.paths import content_in, opened, pairs_as_objects
 
 DEEPEST = 5
 """How deep objects stand in each other that are looked into."""
@@ -154,7 +154,7 @@ def lists_in(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
 
 def _lists(value: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
     for name, given in value.items():
-        path, inner = f"{before}{name}", opened(given)
+        path, inner = f"{before}{name}", pairs_as_objects(opened(given))
         if isinstance(inner, Mapping) and depth < DEEPEST:
             values = list(inner.values())
             if _are_objects(values) and len(values) > 1:

@@ -208,7 +208,8 @@ def _of_turns(columns: Sequence[Column], told: Mapping[str, str], given: ReadOpt
 def _of_exchanges(columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions) -> Iterator[Candidate]:
     """Yield ways to read rows that are exchanges: what was asked, and what was answered."""
     asked = _chosen(columns, told, "user", _side_likelihood("user"), 3)
-    answered = _chosen(columns, told, "assistant", _side_likelihood("assistant"), 3)
+    single = [one for one in columns if not _is_one_of_several(one, columns)]
+    answered = _chosen(single, told, "assistant", _side_likelihood("assistant"), 3)
     owned_by = _chosen(columns, told, "conversation", owner_likelihood, 2)
     owners = {"": 0.1, **{one.path: likelihood for one, likelihood in owned_by.items()}}
     time = next(iter(_chosen(columns, told, "time", time_likelihood, 1)), None)
@@ -222,6 +223,12 @@ def _of_exchanges(columns: Sequence[Column], told: Mapping[str, str], given: Rea
                 if owner and time is not None:
                     parts["time"] = time.path
                 yield _with_labels(columns, parts, (), (one + other + owned) / 10, given, told)
+
+
+def _is_one_of_several(column: Column, columns: Sequence[Column]) -> bool:
+    """Return whether a column is one of several answers to a question, by the number at its name's end."""
+    stem = column.path.rstrip("0123456789")
+    return stem != column.path and sum(one.path.rstrip("0123456789") == stem for one in columns) > 1
 
 
 def _side_likelihood(side: str) -> Callable[[Column], float]:
@@ -239,6 +246,7 @@ def _of_lists(
         inside = {part: told[part] for part in ("role", "text") if part in told}
         roles = _chosen(inner, inside, "role", role_likelihood, 4)
         texts = _chosen(inner, inside, "text", text_likelihood, 3)
+        yield from _of_listed_exchanges(columns, listed, told, given)
         for role, speaks in roles.items():
             for text, says in texts.items():
                 if role.path == text.path:
@@ -249,6 +257,24 @@ def _of_lists(
                 for named in _speakers(role, firsts, given, met, presence=role.sparse):
                     prior = (speaks + says + listed.likelihood) / 10 + 0.05
                     yield _with_labels(columns, parts, named, prior, given, told, listed)
+
+
+def _of_listed_exchanges(
+    columns: Sequence[Column], listed: ListOfTurns, told: Mapping[str, str], given: ReadOptions
+) -> Iterator[Candidate]:
+    """Yield ways to read lists whose items are exchanges: named so, or pairs of texts."""
+    pair = {"0": "user", "1": "assistant"}
+    sides: dict[str, list[Column]] = {"user": [], "assistant": []}
+    for column in listed.columns:
+        for side, found in sides.items():
+            if (is_called(column.path, side) or pair.get(column.path) == side) and text_likelihood(column) > 0:
+                found.append(column)
+    for question in sides["user"]:
+        for answer in sides["assistant"]:
+            if question.path != answer.path:
+                parts = _owner_of_whole(columns, told) | {"messages": listed.path}
+                parts |= {"user": question.path, "assistant": answer.path}
+                yield _with_labels(columns, parts, (), 0.15, given, told, listed)
 
 
 def _of_transcripts(columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions) -> Iterator[Candidate]:
@@ -537,8 +563,8 @@ def label_likelihood(column: Column) -> float:
         return 0.0
     if named:
         return 2.0 if usual and not numbers else 1.5
-    thumbs = usual and not numbers and not {word.casefold() for word in words} <= {"true", "false", "yes", "no"}
-    return 1.0 if thumbs and len(words) > 1 else 0.0
+    doubtful = {folded_name(word) for word in words} <= {"true", "false", "yes", "no", "ja", "nein", "si", "oui", "non"}
+    return 1.0 if not numbers and not doubtful and len(words) > 1 else 0.0
 
 
 def sides_of(words: Sequence[str]) -> dict[str, str] | None:
@@ -608,3 +634,13 @@ def _spoken_in(row: Mapping[str, Any], given: ReadOptions) -> Iterator[list[Any]
             names = [next((one[name] for name in ROLE_NAMES if name in one), None) for one in listed]
             if any(name is not None for name in names):
                 yield names
+
+
+def labeled_beside(rows: Rows, candidate: Candidate, given: ReadOptions) -> Iterator[Candidate]:
+    """Yield a candidate with the likeliest label, named by its field, where rows are of a known shape."""
+    if given.label_field or "label" in candidate.columns:
+        return
+    columns = sorted(columns_in(rows), key=label_likelihood, reverse=True)
+    taken = {*candidate.columns.values(), *ROLE_NAMES}
+    for column in [one for one in columns if label_likelihood(one) > 0 and one.path not in taken][:1]:
+        yield replace(candidate, labels={"label_field": column.path, **(sides_of(column.words) or {})})

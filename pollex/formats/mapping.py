@@ -15,7 +15,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
 from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, UnknownRole, role_of
-from pollex.formats.paths import MISSING, content_in, find, opened, without
+from pollex.formats.paths import MISSING, content_in, find, opened, pairs_as_objects, without
 from pollex.formats.tally import Skipped
 from pollex.text import count, printable
 
@@ -159,7 +159,8 @@ class Mapper:
         if len(self.there) < MOST_COLUMNS:
             self.there |= dict.fromkeys(fields)
         nested = self.columns.get("messages")
-        parts = [part for part in (*USUAL, *FIELDS) if not nested or part not in OF_TURNS]
+        inside = {*OF_TURNS, "user", "assistant"} if nested else set()
+        parts = [part for part in (*USUAL, *FIELDS) if part not in inside]
         found = self._moved(fields, parts)
         if "time" in self.seen and (said := found.get(USUAL["time"])) not in (None, ""):
             self.times.setdefault(is_time(said), said)
@@ -201,6 +202,8 @@ class Mapper:
             listed = list(listed.values())
         if isinstance(listed, str) and is_transcript(listed):
             listed = messages_in(listed)
+        if "messages" in self.columns:
+            listed = pairs_as_objects(listed)
         if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
             return value
         if "messages" not in self.columns:
@@ -210,11 +213,22 @@ class Mapper:
 
     def _mapped_turns(self, listed: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         for message in listed:
+            if {"user", "assistant"} <= self.columns.keys():
+                yield from self._exchange(message)
+                continue
             moved = self._moved(message, OF_TURNS)
             if "text" in self.columns and USUAL["text"] not in moved:
                 self.without_text += 1
             elif (spoken := self._spoken(moved)) is not None:
                 yield spoken
+
+    def _exchange(self, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield what was asked and what was answered in an item of a list of exchanges."""
+        for side in ("user", "assistant"):
+            said = find(item, self.columns[side])
+            if said is not MISSING and said not in (None, ""):
+                self.seen.add(side)
+                yield {USUAL["role"]: side, USUAL["text"]: said}
 
     def _spoken(self, turn: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a turn with a role that is known; None where what is said of its role is that it is no turn."""

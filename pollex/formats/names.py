@@ -18,14 +18,15 @@ NAMES = {
     "id": "id uuid key nr nummer number hash",
     "label": """label thumb thumbs rating feedback vote note bewertung daumen zufriedenheit urteil nota
         valoracion voto avis evaluation valutazione giudizio avaliacao beoordeling score stars csat sterne
-        quality nps satisfaction thumbup verdict reaction reactions""",
+        quality nps satisfaction thumbup verdict reaction reactions zufrieden oordeel satisfied satisfecho
+        contento satisfait helpful hilfreich voting bewertet judgement judgment""",
     "comment": "comment comments kommentar bemerkung comentario commentaire commento opmerking remark",
     "time": """time timestamp date datetime created zeit zeitpunkt datum uhrzeit fecha hora heure horodatage
         ora data tijd ts at sent""",
     "turn": "turn position index seq order nr nummer schritt paso etape passo stap n",
-    "user": "user question prompt query frage kundenfrage pregunta domanda pergunta vraag anliegen input asked",
+    "user": "user question prompt query frage kundenfrage pregunta domanda pergunta vraag anliegen input asked q",
     "assistant": """assistant answer response reply antwort respuesta reponse risposta resposta antwoord output
-        answered bot""",
+        answered bot a""",
 }
 """Words of columns' names by part, without accents."""
 USERS = """user kunde kundin kunden nutzer nutzerin benutzer anwender gast besucher anrufer cliente usuario

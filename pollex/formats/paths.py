@@ -87,3 +87,14 @@ def content_in(value: Any) -> Any:
     if not isinstance(inner, Mapping):
         return inner
     return next((content_in(inner[name]) for name in ("parts", "content", "text") if name in inner), inner)
+
+
+def pairs_as_objects(value: Any) -> Any:
+    """Return a list of pairs of texts, as some write turns or exchanges, as objects with the keys `0` and `1`."""
+    inner = opened(value)
+    pairs = inner if isinstance(inner, list) else []
+    if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        return value
+    if not all(isinstance(one, str) or one is None for pair in pairs for one in pair):
+        return value
+    return [{"0": first, "1": second} for first, second in pairs]

@@ -19,6 +19,7 @@ from pollex.formats.inference import (
     Rows,
     as_speakers,
     judged,
+    labeled_beside,
     owner_likelihood,
     readings,
     role_likelihood,
@@ -141,7 +142,8 @@ def unmapped(
 
 def verified(rows: Rows, given: ReadOptions, strange: Strange, read: Read, read_all: ReadAll) -> Reading | None:
     """Return the best reading that holds for the first rows and for the whole log; None if there is none."""
-    found = [*_of_roles_alone(rows, given, strange, read), *readings(rows, given, read)]
+    roles_alone = sorted(_of_roles_alone(rows, given, strange, read), key=_labels_and_score, reverse=True)
+    found = [*roles_alone, *readings(rows, given, read)]
     for reading in [one for one in found if one.holds][:MOST_TRIED]:
         for thumbs in dict.fromkeys((given.thumbs, given.thumbs or "last")):
             wanted = replace(reading.candidate.options(given), thumbs=thumbs)
@@ -160,17 +162,26 @@ def verified(rows: Rows, given: ReadOptions, strange: Strange, read: Read, read_
     return None
 
 
+def _labels_and_score(reading: Reading) -> tuple[bool, float]:
+    labels = reading.logs.counts
+    return bool(labels[Label.POSITIVE] or labels[Label.NEGATIVE]), reading.score
+
+
 def _of_roles_alone(rows: Rows, given: ReadOptions, strange: Strange, read: Read) -> Iterator[Reading]:
     """Yield readings in which only names of roles are new."""
     if not strange.roles:
         return
     for roles in as_speakers(rows, given):
-        candidate = Candidate(dict(given.columns), roles)
-        try:
-            logs = read(rows, candidate.options(given))
-        except PollexError:
-            continue
-        yield judged(candidate, logs, len(rows))
+        plain = Candidate(dict(given.columns), roles)
+        for candidate in (plain, *labeled_beside(rows, plain, given)):
+            try:
+                logs = read(rows, candidate.options(given))
+            except PollexError:
+                continue
+            if candidate is plain and (logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]):
+                yield replace(judged(candidate, logs, len(rows)), score=1.0)
+            else:
+                yield judged(candidate, logs, len(rows))
 
 
 def typed_options(candidate: Candidate) -> dict[str, object]:

@@ -57,6 +57,21 @@ ODD: list[tuple[str, Any, bool]] = [
     ("names of roles", of_turns(NAMES, {"user": "Hana", "assistant": "Merkur"}), True),
     ("true and false", of_turns(NAMES, {"user": False, "assistant": True}), True),
     (
+        "pairs of texts",
+        [{"id": f"k-{n}", "history": list(map(list, SAID[n])), "thumb": THUMBS[n]} for n in range(4)],
+        True,
+    ),
+    (
+        "pairs of role and text",
+        [{"id": f"k-{n}", "hist": list(map(list, turns_of(n))), "thumb": THUMBS[n]} for n in range(4)],
+        True,
+    ),
+    (
+        "a list of exchanges",
+        [{"conv": f"k-{n}", "log": [{"q": q, "a": a} for q, a in SAID[n]], "thumb": THUMBS[n]} for n in range(4)],
+        True,
+    ),
+    (
         "names of no language",
         of_turns({"c": "mn", "r": "op", "t": "zu", "l": "qq"}, {"user": "Kunde", "assistant": "Bot"}),
         True,

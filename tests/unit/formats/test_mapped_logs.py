@@ -101,7 +101,8 @@ def test_an_unknown_shape_shows_its_columns_and_proposes_all_that_reads_it(tmp_p
     )
     with pytest.raises(BadInput, match="its columns are") as told:
         read_logs(german(tmp_path, "a;b;c;d;e"))
-    assert told.value.options == {"columns": "conversation=a,role=b,text=c,time=e", "roles": "user=Kunde"}
+    columns = "conversation=a,role=b,text=c,label=d,time=e"
+    assert told.value.options == {"columns": columns, "roles": "user=Kunde", **SIDES}, "by what stands in them"
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({"a\x1b[31m": "x\u202ey", "$(rm -rf)": "z"}) + "\n", "utf-8")
     with pytest.raises(BadInput, match=r"its columns are(?s:(?!.*[\x1b\u202e]))"):
