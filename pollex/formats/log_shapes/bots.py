@@ -101,9 +101,10 @@ def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
             if value := REACTIONS.get(str(reaction.get("type"))):
                 yield _activity_thumb(fields, id_, value, None)
     elif fields.get("valueType") == "CSATSurveyResponse":
-        said = unwrap(fields.get("value"))
-        if said.get("score") is not None:
-            yield ToolScore("conversation", id_, said["score"], name="csat", rating=True, comment=said.get("comment"))
+        survey = unwrap(fields.get("value"))
+        if survey.get("score") is not None:
+            comment = survey.get("comment")
+            yield ToolScore("conversation", id_, survey["score"], name="csat", rating=True, comment=comment)
 
 
 def _activity_words(fields: Fields) -> list[str]:
@@ -382,7 +383,7 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
     id_, when = required(fields, "ticket_id"), fields.get("created_at")
     person = text(fields.get("author_id")) or text(fields.get("updater_id"))
     for event in objects(fields.get("events") or fields.get("child_events")):
-        changed = dict(event)
+        changed: dict[str, Any] = dict(event)
         if event.get("field_name"):
             changed = {str(event["field_name"]): event.get("value")}
         if score := changed.get("satisfaction_score"):

@@ -202,6 +202,11 @@ def read_agent_states(fields: Fields) -> Iterator[LogPart]:
         yield WholeTalk(text(fields.get("id")), turns_of(max(threads, key=len)))
 
 
+def is_posthog_event(fields: Fields) -> bool:
+    """Return whether an event is about a trace of a model's calls."""
+    return "properties.$ai_trace_id" in fields or "$ai_trace_id" in unwrap(fields.get("properties"))
+
+
 def read_posthog(fields: Fields) -> Iterator[LogPart]:
     """Yield an event of PostHog's LLM analytics: a span, a generation, or what a user said of one."""
     have: Mapping[str, Any] = {

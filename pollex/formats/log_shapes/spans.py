@@ -219,6 +219,8 @@ def _plain(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | N
 def _written(have: Mapping[str, Any], name: str) -> Written:
     """Return what the text of an attribute is, by the media type beside it."""
     kind = str(have.get(name.replace(".value", ".mime_type")) or "")
+    if name.startswith("traceloop.entity."):
+        return "json"
     return "words" if kind.startswith("text/plain") else "either"
 
 

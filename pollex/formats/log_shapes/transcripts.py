@@ -9,7 +9,8 @@ from pollex.formats.log_shapes.turns import ROLES
 
 _CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[\s\u202f\u00a0]?[AaPp]\.?[Mm]\.?)?"
 _DAY = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})"
-_TIME = rf"(?:{_DAY}(?:,?\s*T?|\s+)?(?:{_CLOCK})?Z?|{_CLOCK})"
+_BETWEEN = r"(?:,?\s*(?:T|à|às|um|alle|a las)?\s*)"
+_TIME = rf"(?:{_DAY}{_BETWEEN}(?:{_CLOCK})?Z?|{_CLOCK})"
 _NAME = r"[^\W\d_][^:\[\]\n]{0,39}?"
 _MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
 _HEADS = (
