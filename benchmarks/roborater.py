@@ -1,7 +1,7 @@
 """How well an ensemble's ratings agree with people, by the number of runs and by τ: RoboRater's figures 1 and 2.
 
-    python benchmarks/roborater.py --runs TABLE --labels LABELS [--plots DIR] [--json]
-    python benchmarks/roborater.py --data LOG [--n 15] [--embeddings DIR] [--plots DIR] [--json]
+    python benchmarks/roborater.py --runs TABLE --labels LABELS [--plots DIR] [--json FILE]
+    python benchmarks/roborater.py --data LOG [--n 15] [--embeddings DIR] [--plots DIR] [--json FILE]
 
 TABLE has recorded runs, as `pollex judge --votes` writes them (CSV, JSON lines or Parquet): conversation, run, answer
 and perhaps variant; LABELS has conversation and label. Conversations labelled vague, or not at all, are left out and

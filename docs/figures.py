@@ -48,19 +48,33 @@ def filled(page: str) -> str:
     return QUOTED.sub(lambda mark: mark[1] + file_of(mark[2])["texts"][mark[3]] + mark[5], page)
 
 
-def make(name: str, data: Path | None) -> None:
-    """Make a file anew; one that needs data stays as it is where no data are given."""
+def make(name: str, data: Path | None) -> bool:
+    """Make a file anew, and return whether that went well.
+
+    One that needs data stays as it is where no data are given, and so does one whose benchmark fails.
+    """
     arguments = COMMANDS[name]["arguments"]
     if DATA in arguments and data is None:
         sys.stdout.write(f"{name}: stays as it is, since it needs data: --data FOLDER\n")
-        return
+        return True
     path = FIGURES / f"{name}.json"
+    draft = path.with_suffix(".draft.json")
     words = shlex.split(arguments.replace(DATA, str(data.resolve()) if data else ""))
-    command = [sys.executable, COMMANDS[name]["program"], *words, "--json", str(path)]
+    command = [sys.executable, COMMANDS[name]["program"], *words, "--json", str(draft)]
     ended = subprocess.run(command, cwd=ROOT, check=False)  # noqa: S603 - ours
+    if not draft.exists():
+        sys.stdout.write(f"{name}: FAILED: the benchmark wrote no figures, and the old ones stay\n")
+        return False
+
+    # No page names a folder of the machine that measured.
+    content = draft.read_text("utf-8")
     if data:
-        path.write_text(path.read_text("utf-8").replace(str(data.resolve()), DATA), "utf-8")
-    sys.stdout.write(f"{name}: {'made' if ended.returncode == 0 else 'made, and a bar is missed'}\n")
+        content = content.replace(str(data.resolve()), DATA)
+    content = content.replace(str(draft.relative_to(ROOT)), str(path.relative_to(ROOT)))
+    path.write_text(content, "utf-8")
+    draft.unlink()
+    sys.stdout.write(f"{name}: {'made' if ended.returncode == 0 else 'made, and a bar is MISSED'}\n")
+    return ended.returncode == 0
 
 
 def changes_since(name: str) -> int | None:
@@ -95,14 +109,13 @@ def main() -> int:
     if asked.age:
         sys.stdout.write("\n".join(ages()) + "\n")
         return 0
-    for name in asked.only if asked.make else ():
-        make(name, asked.data)
+    went_well = [make(name, asked.data) for name in asked.only] if asked.make else []
     for page in pages():
         before = page.read_text("utf-8")
         if (after := filled(before)) != before:
             page.write_text(after, "utf-8")
             sys.stdout.write(f"{page.relative_to(ROOT)}: filled\n")
-    return 0
+    return 0 if all(went_well) else 1
 
 
 if __name__ == "__main__":

@@ -45,7 +45,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str
     table = write(folder / "runs.csv", "conversation,run,answer,variant", rows)
     labels = write(folder / "labels.csv", "conversation,label", list(LABELS.items()))
     given = ("--runs", table, "--labels", labels)
-    report = json.loads(bench(*given, "--json", "--plots", folder / "plots"))
+    bench(*given, "--json", folder / "report.json", "--plots", folder / "plots")
+    report = json.loads((folder / "report.json").read_text("utf-8"))["figures"]
     lines = (json.dumps(dict(zip(("conversation", "run", "answer", "variant"), row, strict=True))) for row in rows)
     (folder / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return report, bench("--runs", folder / "runs.jsonl", "--labels", labels), folder / "plots"
