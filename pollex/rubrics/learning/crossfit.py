@@ -505,7 +505,8 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
         return CrossFit(first, True, [], [], [f"α = {first:g} was not cross-validated: {error.what}"])
     alphas = ALPHAS[settings.policy] if settings.alpha is None else (settings.alpha,)
     ways = [(alpha, True) for alpha in alphas]
-    bare = [(alphas[0], False)] if material.by_evidence else []  # a model's rubrics are never left out as hints
+    free = material.make is not None
+    bare = [(alphas[0], False)] if free else []  # a model's rubrics are never left out as hints
     ways = [*bare, *ways]
     best_of = _best if bare else _highest
     tried: list[tuple[Bools, Made, Weighed, list[Ints]]] = []
@@ -513,7 +514,7 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     for number in range(FOLDS):
         out = dealt == number
         mine = out[: len(labels)]
-        if material.by_evidence:
+        if free:
             made, weighed = _made_anew(material, pool, rows, out)
         else:
             made, weighed = _paid_for(material, pool, rows, mine)
