@@ -9,6 +9,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.errors import GraphBubbleUp
 
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.named_sets import read_set
 from pollex.services.scorer import Scorer, conversation_from
 from pollex.services.telemetry import emit
 
@@ -27,7 +28,7 @@ class LiveScore:
     def __init__(
         self, rubrics: str | Path | RubricSet | Scorer, *, events: bool = False, deadline: float = DEADLINE
     ) -> None:
-        loaded = rubrics if isinstance(rubrics, RubricSet | Scorer) else RubricSet.load(rubrics)
+        loaded = rubrics if isinstance(rubrics, RubricSet | Scorer) else read_set(rubrics)
         self.scorer = loaded if isinstance(loaded, Scorer) else Scorer(loaded)
         self.events, self.deadline = events, deadline
 

@@ -25,7 +25,8 @@ from pollex.rubrics.learning.thumbs import FittedThumbs, compare
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, is_built_in, with_reasons
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
-from pollex.store.rows import fact, rubric_rows, score_block
+from pollex.store.rows import rubric_rows, score_block
+from pollex.store.rubric_sets import rubric_set_rows
 from pollex.store.store import Store
 
 MOST_PAIRS, PAIRS_SHOWN = 30, 5
@@ -272,7 +273,7 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
         values = await answers_of_pool(live, material)
         rubrics, scores = await asyncio.to_thread(assemble, live, material, fitted, selection, comparison, values)
         span.outputs([rubrics.rubrics_digest])
-    await live.store.write([fact(live.run, "rubric_set", rubrics.rubrics_digest, rubrics)])
+    await live.store.write(list(rubric_set_rows(live.run, rubrics)))
     live.progress.advance("assess")
     keep_scores(live.store, live.run, rubrics, scores)
     live.result.append(Learned(live.run, rubrics, scores, mean_answers(material), live.unextracted))

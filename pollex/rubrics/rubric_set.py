@@ -275,6 +275,11 @@ class RubricSet(Record):
         return copy
 
     @property
+    def arrays(self) -> bytes:
+        """The arrays of its calibrator; empty where they were left out."""
+        return self._arrays
+
+    @property
     def has_arrays(self) -> bool:
         """Whether it has a model of the probability that can be asked."""
         return bool(self.calibrator and self._arrays)

@@ -27,9 +27,9 @@ from pollex.services.life import lives_of, seen_in
 from pollex.services.options import RunOptions
 from pollex.services.remedy.brief import brief
 from pollex.store.resume import conversations_of, find_run, runs
+from pollex.store.rubric_sets import find_set, kept_sets
 from pollex.store.runs import Run
 from pollex.store.store import Store
-from pollex.store.tables import unpack
 from pollex.store.traces import conversation_trace, run_tree
 from pollex.text import encode, writable
 
@@ -40,7 +40,6 @@ TEXTS = frozenset(("text", "quote", "note", "reason", "said", "justification"))
 SCORED = (
     "SELECT * FROM (SELECT conversation AS id, probability, netsat, label, outcome FROM scores) ORDER BY probability"
 )
-NEWEST = "SELECT run, payload FROM facts WHERE kind = 'rubric_set' ORDER BY rowid DESC"
 
 
 @dataclass(frozen=True)
@@ -180,18 +179,17 @@ class AgentTools:
         for path in self.sets:
             if name in ("", path.name, str(path)):
                 return RubricSet.load(path, arrays=False)
-        kept = {row["run"]: row["payload"] for row in store.rows(NEWEST)}
-        wanted = find_run(store, name).id if name else next(iter(kept), "")
-        if wanted not in kept:
-            known = ", ".join([*(path.name for path in self.sets), *kept][:8]) or "none"
+        if (found := find_set(store, name or "last")) is None:
+            runs_with_sets = (kept.run for kept in kept_sets(store))
+            known = ", ".join([*(path.name for path in self.sets), *runs_with_sets][:8]) or "none"
             raise WrongUse("there is no such rubric set", where=str(self.folder), remedy=f"sets are {known}")
-        return RubricSet.parse(unpack(kept[wanted]))
+        return found
 
     def _set_of(self, store: Store, run: Run) -> RubricSet:
         ids = {row["id"] for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])}
         loaded = (RubricSet.load(path) for path in self.sets)
-        parsed = (RubricSet.parse(unpack(row["payload"])) for row in store.rows(NEWEST))
-        for found in (*loaded, *parsed):
+        kept = (one.read(store) for one in kept_sets(store))
+        for found in (*loaded, *kept):
             if found.run == run.id or {one.id for one in found.rubrics} <= ids:
                 return found
         raise WrongUse(f"the rubric set of {run.id} is not here", remedy="start with its file", option="rubrics")

@@ -194,7 +194,7 @@ def check(
     Raises:
         WrongUse: A condition can't be read, or can't be looked at again and again.
     """
-    rubric_set = read_unedited(rubrics)
+    rubric_set = read_unedited(rubrics, run.store)
     mended = mended_in(run.store, rubric_set)
     conditions = conditions_of(fail_if, rubric_set, again=again) if fail_if or not mended else []
     written = tuple(path for path in (page, xml) if path is not None)

@@ -412,7 +412,7 @@ def compare(
     """
     if page is not None:
         require_writable(page, *files_of(samples, rubrics, labels))
-    rubric_set = read_unedited(rubrics)
+    rubric_set = read_unedited(rubrics, run.store)
 
     arms, lost = arms_of(
         samples, rubric_set, by=by, baseline=baseline, reading=reading, run=run, model=model, progress=progress

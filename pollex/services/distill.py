@@ -231,7 +231,7 @@ def distill(
     Raises:
         WrongUse: The set has no model, or too few of the conversations were judged by it.
     """
-    rubric_set = read_unedited(rubrics)
+    rubric_set = read_unedited(rubrics, run.store)
     if rubric_set.judge.kind != LLM or len(rubric_set.questions[0].options) != len(LIKERT):
         raise WrongUse(
             "only answers of a model on five options are distilled", remedy="learn the set with a model", option="model"

@@ -139,7 +139,7 @@ def evaluate(
         BadLabels: No conversation has a label.
         BadRubrics: The rubrics were edited after θ was fitted.
     """
-    rubric_set = read_unedited(rubrics)
+    rubric_set = read_unedited(rubrics, run.store)
     read = labeled_logs(logs, reading, run.store, progress)
     labelled = labelled_in(read, logs)
     if run.dry_run:

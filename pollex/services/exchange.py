@@ -13,6 +13,8 @@ from pollex.graphs.context import Progress
 from pollex.outputs import write_text
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
+from pollex.services.named_sets import read_set, store_of
+from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.text import Told, notes_told
 
@@ -58,7 +60,9 @@ def target_of(to: str) -> Target:
     return TARGETS[to]
 
 
-def export_rubrics(rubrics: Path | RubricSet, *, to: str, out: Path, progress: Progress) -> Exported:
+def export_rubrics(
+    rubrics: Path | RubricSet, *, to: str, out: Path, run: RunOptions | None = None, progress: Progress
+) -> Exported:
     """Write a rubric set in another tool's form.
 
     Args:
@@ -69,7 +73,7 @@ def export_rubrics(rubrics: Path | RubricSet, *, to: str, out: Path, progress: P
         WrongUse: No such tool is known, or the folder can't be written.
     """
     del progress  # it takes no time
-    loaded = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
+    loaded = read_set(rubrics, store_of(run), arrays=False)
     texts = export_texts(loaded, to)
     if out.exists() and not out.is_dir():
         raise WrongUse("it is a file", where=str(out), remedy="give the name of a folder")

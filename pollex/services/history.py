@@ -16,6 +16,7 @@ from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import certainty
+from pollex.services.named_sets import read_set
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.services.runs import cost_so_far
@@ -288,7 +289,7 @@ def trace_conversation(run: RunOptions, name: str, conversation: str, *, reveal:
 
 def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
     """Return a rubric's reasons, quotes and conversations; `name` is a prefix of its id."""
-    rubrics = RubricSet.load(path, arrays=False)
+    rubrics = read_set(path, run.store, arrays=False)
     rubric = rubric_named(rubrics, name, path)
     reasons, kept = origin(run, rubrics, rubric)
     return Origin(rubric, tuple(dict.fromkeys(rubrics.roles.values())), tuple(reasons), kept, rubrics.run)

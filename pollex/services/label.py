@@ -105,7 +105,7 @@ def next_conversations(
     progress: Progress,
 ) -> NextConversations:
     """Score unlabeled conversations, and pick those whose labels reduce uncertainty most."""
-    rubric_set = read_unedited(rubrics)
+    rubric_set = read_unedited(rubrics, run.store)
     questions = sheet_for(questionnaire, out)
     if out is not None:
         require_format(out, *files_of(rubrics, logs), formats=FORMATS)

@@ -82,7 +82,7 @@ class LabelFigures:
         held_out: Labels that it is measured on.
         drawn: Whether there were too many conversations, so that some were drawn at random.
         same: Whether the calibrator that is fitted anew gives the kept one's probabilities; None where the kept one's
-            arrays aren't here, as a store has a set without them.
+            arrays aren't here, as in a store of an earlier pollex.
         curve: With few to all labels; empty where nothing was held out.
         pulls: The labels that move it most.
         tried: Labels that were left out one by one: those that it is most surprised by.

@@ -26,6 +26,7 @@ from pollex.services.learn_runs import Learning
 from pollex.services.learn_runs import learn as run_learning
 from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, labeled_logs, names_of, say_repeats
+from pollex.services.named_sets import read_set
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_learning, plan_scoring
 from pollex.services.pool_review import ENDING, Fork, People, PoolWaits, pool_in, rows_of, written_pool
@@ -79,7 +80,7 @@ def learn(
     if out is not None:
         require_places(out, *files_of(domain, rubrics_from, logs))
         require_not_edited(out)
-    elsewhere = None if starter is None else starter_of(starter, model)
+    elsewhere = None if starter is None else starter_of(starter, run.store, model)
     if elsewhere is not None:
         settings = replace(settings, minimum=min(settings.minimum, FEWEST))
     profile = with_mapping(domain if isinstance(domain, DomainProfile) else profile_at(domain), reading)
@@ -179,7 +180,7 @@ def refit(
     if out is not None:
         require_places(out, *files_of(logs))
     # Arrays are left alone: a new calibrator is fitted.
-    rubric_set = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
+    rubric_set = read_set(rubrics, run.store, arrays=False)
     read = labeled_logs(logs, reading, run.store, progress)
     if test_fraction is None:
         new = all(c.text_hash[:16] not in rubric_set.learned_from for c in read.learnable)

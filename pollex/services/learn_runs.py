@@ -38,7 +38,8 @@ from pollex.services.pool_review import Fork, People, PoolWaits, begin_fork, unt
 from pollex.services.roles import Workers
 from pollex.services.runs import RunSettings, digest, kept_ids, running, same_settings
 from pollex.store.resume import answers_of, extractions_of, find_run, step
-from pollex.store.rows import conversation_rows, fact
+from pollex.store.rows import conversation_rows
+from pollex.store.rubric_sets import rubric_set_rows
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -127,7 +128,7 @@ async def refit(
     learned = await _learn("refit", graph, again, roles, setting, rubric_set.prompts, **before, model=model)
     known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
     whole = _refitted(rubric_set, learned, known)
-    await setting.store.write([fact(learned.run, "rubric_set", whole.rubrics_digest, whole)])
+    await setting.store.write(list(rubric_set_rows(learned.run, whole)))
     return replace(learned, rubric_set=whole)
 
 
@@ -255,7 +256,7 @@ def _material(run: str, asked: Learning, sides: Sides, setting: RunSettings, **g
 async def _begun(fork: Fork, setting: RunSettings, fingerprint: dict[str, str]) -> Run | None:
     """Return the run that a fork is of: a new one, or the named one; None where a resume has to look for it."""
     if not fork.node:
-        return same_settings(find_run(setting.store, fork.run), fingerprint, setting.store)
+        return same_settings(find_run(setting.store, fork.run), fingerprint, setting.store, setting.behind)
     return None if setting.resume else await begin_fork(setting.store, fork, setting.arguments, fingerprint)
 
 

@@ -14,9 +14,10 @@ from pollex.prompts.domain import toml_value
 from pollex.rubrics.edits import Row, edited_pool, read_rubrics
 from pollex.rubrics.rubric import Rubric
 from pollex.services.runs import FORMAT, same_settings, versions
-from pollex.store.resume import extractions_of, facts_of, find_run, rubrics_of
+from pollex.store.resume import extractions_of, facts_of, find_run, rubrics_of, settings_behind
 from pollex.store.rows import fact, rubric_rows
 from pollex.store.runs import Run
+from pollex.store.settings_told import settings_row
 from pollex.store.store import Store
 from pollex.text import count
 
@@ -148,6 +149,8 @@ async def begin_fork(
     given = _elsewhere(parent.arguments) if arguments is None else arguments
     named = {"parent": f"{parent.id}:{fork.node}"}
     run = store.begin("learn", arguments={**given, **named}, fingerprint=wanted, versions=versions())
+    if behind := settings_behind(store, parent):
+        store.keep([settings_row(run.id, behind)])
     await _take_over(store, parent.id, run.id, state)
     store.copy_answers(parent.id, run.id, [row["id"] for row in state["kept"] if row["id"]] if fork.pool else None)
     state |= {"run": run.id, **named}

@@ -20,13 +20,14 @@ from pollex.gateway.endpoint import LANGCHAIN, Endpoint
 from pollex.graphs.context import BATCH
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import DOMAIN_SCALES, RETRYABLE, Outcome
-from pollex.rubrics.judge_settings import DEFAULT_MODEL, JudgeSettings
+from pollex.rubrics.judge_settings import CALLS, DEFAULT_MODEL, JUDGMENTS, JudgeSettings
 from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
 from pollex.rubrics.rubric import BUILT_IN, DISTILLED, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.known_answers import all_answers_known, judge_from_memory, questions_of_model
 from pollex.services.options import ModelOptions
 from pollex.services.runs import RunSettings
+from pollex.store.settings_told import CAPABILITIES, writable_setting
 
 if TYPE_CHECKING:
     from pollex.agents.llm.judge import AnswerMemory
@@ -123,6 +124,17 @@ class Workers:
             "max_cost": self.gateway.limits.max_cost,
         }
 
+    @property
+    def behind(self) -> dict[str, Any]:
+        """What stands behind the digests of roles, for people; empty for the built-in roles."""
+        if self.gateway is None or self.capabilities is None:
+            return {}
+        able = {f"can {name}": getattr(self.capabilities, name) for name in CAPABILITIES}
+        settings = self.record.options.facts(CALLS | JUDGMENTS)
+        asked = {f"setting {name}": writable_setting(value) for name, value in settings.items()}
+        prompts = {f"prompt {name}": version for name, version in self.prompts.items()}
+        return {"model": self.capabilities.model, **able, **asked, **prompts}
+
     def setting(self, store: Store, **rest: Any) -> RunSettings:
         """Make the setting of a run with these roles; `rest` as in `RunSettings.of`."""
         return RunSettings.of(
@@ -134,6 +146,7 @@ class Workers:
             at_once=self.at_once,
             used=self.used,
             place="" if self.gateway is None else self.gateway.endpoint.shown,
+            behind=self.behind,
             **rest,
         )
 

@@ -8,15 +8,16 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
 
 from pollex.errors import Interrupted, PollexError, ResumeRefused
 from pollex.graphs.context import BATCH, GONE_ON, NullProgress, Progress
 from pollex.rubrics.answers import RETRYABLE, Outcome
-from pollex.store.resume import find_resumable, find_run, runs
-from pollex.store.runs import FINISHED, Run, differences
+from pollex.store.resume import find_resumable, find_run, runs, settings_behind
+from pollex.store.runs import FINISHED, Run
+from pollex.store.settings_told import differences, settings_row
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import unpack
@@ -138,6 +139,7 @@ class RunSettings:
         at_once: Of these, how many are asked about at once: a few more than the endpoint has slots keep it busy.
         traced: Receives the run's tracer when the run begins.
         used: Calls, tokens and outcomes so far, as JSON values; stored with the run's progress.
+        behind: What stands behind the digests of roles, to tell in words what is another; empty without a model.
         place: Where a model is asked, without secrets; empty without one. A resume asks there, or is refused.
     """
 
@@ -152,6 +154,7 @@ class RunSettings:
     traced: Callable[[Tracer], None] = lambda _tracer: None
     used: Callable[[], Mapping[str, Any]] = dict
     place: str = ""
+    behind: Mapping[str, Any] = field(default_factory=dict)
 
     def tracer(self, run: str) -> Tracer:
         """Create the run's tracer and announce it to its subscriber."""
@@ -194,13 +197,15 @@ async def running(
     """
     store, fingerprint = setting.store, setting.whole(fingerprint)
     if named is None and GONE_ON.get():
-        named = same_settings(find_run(store, GONE_ON.get()), fingerprint, store)
+        named = same_settings(find_run(store, GONE_ON.get()), fingerprint, store, setting.behind)
     if named is not None:
         run = named
     elif setting.resume:
-        run = resumable_run(store, command, fingerprint)
+        run = resumable_run(setting, command, fingerprint)
     else:
         run = store.begin(command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions())
+        if setting.behind:
+            store.keep([settings_row(run.id, setting.behind)])
     store.take_up(run.id, roles=roles)
     try:
         async with setting.progress.of_run(run.id):
@@ -216,28 +221,31 @@ async def running(
         raise
 
 
-def same_settings(run: Run, fingerprint: Mapping[str, str], store: Store) -> Run:
+def same_settings(
+    run: Run, fingerprint: Mapping[str, str], store: Store, behind: Mapping[str, Any] | None = None
+) -> Run:
     """Return a run that has these settings.
 
     Raises:
         ResumeRefused: It was started with others; the message says with what.
     """
-    if changed := differences(run.fingerprint, fingerprint):
+    if changed := differences(run.fingerprint, fingerprint, settings_behind(store, run), behind):
         what = f"{run.id} was started with other settings ({'; '.join(changed)})"
         raise ResumeRefused(what, where=str(store.folder), remedy="go on with the settings it was started with")
     return run
 
 
-def resumable_run(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
+def resumable_run(setting: RunSettings, command: str, fingerprint: Mapping[str, str]) -> Run:
     """Return the run that `--resume` goes on with.
 
     The last run is taken up though it ended, too: a kill may come between its end and the files that are made of it.
     Nothing of it is done again.
     """
+    store = setting.store
     last = next((run for run in reversed(runs(store)) if run.command == command), None)
     if last and last.status in FINISHED and last.fingerprint == dict(fingerprint):
         return last
-    return find_resumable(store, command, fingerprint)
+    return find_resumable(store, command, fingerprint, setting.behind)
 
 
 def digest(value: Any) -> str:

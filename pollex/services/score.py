@@ -31,6 +31,7 @@ from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns, judges_wanted
 from pollex.services.logs import Sources, files_of, logs_from, names_of
+from pollex.services.named_sets import name_of, read_set
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import (
     ModelUsage,
@@ -165,7 +166,7 @@ def score(
         BadRubrics: The rubrics were edited after θ was fitted.
         WrongUse: An annotator is not known, or the set's judge has to be confirmed.
     """
-    rubric_set, full = read_unedited(rubrics), None if cascade is None else read_unedited(cascade)
+    rubric_set, full = read_unedited(rubrics, run.store), None if cascade is None else read_unedited(cascade, run.store)
     asked = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
     if form is not None and out is not None:
         from pollex.services.exchange import require_form  # as in `export`
@@ -349,17 +350,14 @@ def write_page(tally: ScoreTally, read: Logs, out: Path, rubrics: str) -> Path |
     return page
 
 
-def read_unedited(rubrics: Path | RubricSet) -> RubricSet:
-    """Return the rubric set.
+def read_unedited(rubrics: Path | str | RubricSet, store: Path | None = None) -> RubricSet:
+    """Return the rubric set, which `store` may have; see `named_sets.read_set`.
 
     Raises:
         BadRubrics: It can't be read, or was edited after θ was fitted.
     """
-    if isinstance(rubrics, RubricSet):
-        rubrics.require_unedited()
-        return rubrics
-    found = RubricSet.load(rubrics)
-    found.require_unedited(str(rubrics))
+    found = read_set(rubrics, store)
+    found.require_unedited(name_of(rubrics))
     return found
 
 

@@ -14,7 +14,8 @@ from pollex.formats.places import Place
 from pollex.formats.units import UNIT_BYTES, Unit, units_of
 from pollex.graphs.context import Progress
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.options import ModelOptions
+from pollex.services.named_sets import store_of
+from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.part_writer import PartWriter
 from pollex.services.parts import LEDGER, Cluster, Done, Job, ScoredPart, parts_there, write_manifest
 from pollex.services.results import Shown, line_of_outcomes, support_json
@@ -128,6 +129,7 @@ def score_parts(
     costs: tuple[float, float] = (1.0, 1.0),
     unit_bytes: int = UNIT_BYTES,
     reading: ReadOptions,
+    run: RunOptions | None = None,
     model: ModelOptions,
     progress: Progress,
 ) -> PartsResult:
@@ -149,7 +151,7 @@ def score_parts(
     if engine not in ENGINES:
         raise WrongUse(f"no engine is called {engine!r}", remedy=f"choose of {', '.join(ENGINES)}", option="engine")
     reading = reading.for_scores()
-    job = _job(read_unedited(rubrics), out, reading, tuple(judges), costs, model)
+    job = _job(read_unedited(rubrics, store_of(run)), out, reading, tuple(judges), costs, model)
     urls = [str(logs)] if isinstance(logs, str | Path) else [str(one) for one in logs]
     units = units_of(urls, reading, unit_bytes)
     found = parts_there(job, units)

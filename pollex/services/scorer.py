@@ -44,6 +44,7 @@ from pollex.rubrics.judge_settings import DEFAULT_MODEL
 from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat, Score, ScoreColumns, judges_wanted
+from pollex.services.named_sets import read_set
 from pollex.services.options import ModelOptions
 from pollex.services.roles import embedded_judge, hire_judge
 from pollex.services.workspace import COLLECTED_AFTER, Background, run_to_end
@@ -207,8 +208,13 @@ class Scorer:
 
     @classmethod
     def load(cls, path: str | Path, **options: Any) -> Self:
-        """Load a scorer from a rubric set's file; `options` are those of the class."""
-        return cls(RubricSet.load(path), **options)
+        """Load a scorer from a rubric set: its file, the run that made it, or its digest.
+
+        Args:
+            options: Those of the class.
+        """
+        store = options.get("store")
+        return cls(read_set(path, None if store is None else Path(store)), **options)
 
     def score(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
         """Score a conversation; see `Given` for possible types.

@@ -32,6 +32,7 @@ from pollex.rubrics.records import ChosenRubric, Remark
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import BY, doubt, ends, nothing_leads, percent, signal_in_words
+from pollex.services.named_sets import read_set, store_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.rejudging import preview
 from pollex.services.results import Result, figures_json
@@ -218,15 +219,13 @@ class SetDifference(Result):
         return figures | {"counts": self.counts, "changes": rows}
 
 
-def diff_sets(before: Path | RubricSet, after: Path | RubricSet) -> SetDifference:
+def diff_sets(before: Path | RubricSet, after: Path | RubricSet, *, run: RunOptions | None = None) -> SetDifference:
     """Compare two rubric sets, with what people edited in each.
 
     Raises:
         BadRubrics: A file can't be read.
     """
-    first, second = (
-        one if isinstance(one, RubricSet) else RubricSet.load(one, arrays=False) for one in (before, after)
-    )
+    first, second = (read_set(one, store_of(run), arrays=False) for one in (before, after))
     return SetDifference(first, second, tuple(changes(first.rubrics, second.rubrics)))
 
 
@@ -329,13 +328,13 @@ def is_edited(rubric: ChosenRubric) -> bool:
     return rubric.text != rubric.written
 
 
-def list_rubrics(rubrics: Path) -> EditedSet:
+def list_rubrics(rubrics: Path, run: RunOptions | None = None) -> EditedSet:
     """Read a rubric set with what people edited.
 
     Raises:
         BadRubrics: The set or its edits can't be read.
     """
-    return EditedSet(rubrics, RubricSet.load(rubrics, arrays=False))
+    return EditedSet(rubrics, read_set(rubrics, store_of(run), arrays=False))
 
 
 def add_rubric(
@@ -499,7 +498,7 @@ def lint_rubrics(
     Raises:
         BadRubrics: The set can't be read.
     """
-    found = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
+    found = read_set(rubrics, store_of(run), arrays=False)
     reasons = {reason.id: reason for reason in found.reasons}
     marks = [mark for one in found.rubrics for mark in (*marks_on_words(one), *marks_on_answers(one, reasons))]
     embedder = embedder_for(run.store if run is not None and run.store.is_dir() else None)

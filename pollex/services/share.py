@@ -456,7 +456,7 @@ def share(
     conversations = [one for one in read_in if not one.not_scorable]
     given, bad = labels_of(conversations, labels, drawn, reading)
     notes = notes_on(given, conversations, drawn)
-    rubric_set = None if rubrics is None else read_unedited(rubrics)
+    rubric_set = None if rubrics is None else read_unedited(rubrics, run.store)
     probability = None
     if rubric_set is not None:
         shown = Logs(conversations=tuple(conversations), fingerprint=read_in.fingerprint)

@@ -22,7 +22,7 @@ from pollex.selection.threshold import Window
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import read_unedited, score
 from pollex.store.resume import step
-from pollex.store.rows import fact
+from pollex.store.rubric_sets import rubric_set_rows
 from pollex.store.store import Store
 
 FEWEST = 2
@@ -49,14 +49,14 @@ def require_same_judge(starter: RubricSet, name: str, model: ModelOptions) -> No
     )
 
 
-def starter_of(starter: Path | RubricSet, model: ModelOptions) -> tuple[StarterRecord, RubricSet]:
+def starter_of(starter: Path | RubricSet, store: Path, model: ModelOptions) -> tuple[StarterRecord, RubricSet]:
     """Read a starter; return what a set keeps of it, and itself.
 
     Raises:
         BadRubrics: It can't be read, or was edited after θ was fitted.
         WrongUse: The judge of the new set can't answer its rubrics.
     """
-    found, name = read_unedited(starter), starter.name if isinstance(starter, Path) else "(in memory)"
+    found, name = read_unedited(starter, store), starter.name if isinstance(starter, Path) else "(in memory)"
     require_same_judge(found, name, model)
     return record_of(found, name), found
 
@@ -132,7 +132,7 @@ def with_starter(learned: Learned, starter: Starter | None, logs: Logs, store: S
     )
     changes = {"starter": found, "notes": (*learned.rubric_set.notes, sentence_of(found))}
     rubric_set = learned.rubric_set.model_copy(update=changes)
-    store.keep([fact(learned.run, "rubric_set", rubric_set.rubrics_digest, rubric_set)])
+    store.keep(list(rubric_set_rows(learned.run, rubric_set)))
     return replace(learned, rubric_set=rubric_set)
 
 

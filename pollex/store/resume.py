@@ -17,7 +17,8 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.store.columns import EVERY_RUN
 from pollex.store.rows import read_answer, read_conversation
-from pollex.store.runs import ALL_RUNS, FINISHED, Run, differences, read_runs
+from pollex.store.runs import ALL_RUNS, FINISHED, Run, read_runs
+from pollex.store.settings_told import BEHIND, differences
 from pollex.store.store import Store
 from pollex.store.tables import OriginalRow, damaged, unpack
 
@@ -61,8 +62,13 @@ def last_unfinished(store: Store, command: str, fingerprint: Mapping[str, str] |
     return left[-1] if left else None
 
 
-def find_resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -> Run:
+def find_resumable(
+    store: Store, command: str, fingerprint: Mapping[str, str], behind: Mapping[str, Any] | None = None
+) -> Run:
     """Return the run that a `--resume` of `command` goes on with.
+
+    Args:
+        behind: What stands behind the digests of its roles; see `settings_behind`.
 
     Raises:
         ResumeRefused: What is unfinished was started with something else; the message says with what.
@@ -73,12 +79,18 @@ def find_resumable(store: Store, command: str, fingerprint: Mapping[str, str]) -
     other = last_unfinished(store, command)
     if other is None:
         raise WrongUse(f"no {command} run is unfinished", where=str(store.folder), remedy="start one without resuming")
-    changed = "; ".join(differences(other.fingerprint, fingerprint))
+    changed = "; ".join(differences(other.fingerprint, fingerprint, settings_behind(store, other), behind))
     raise ResumeRefused(
         f"{other.id} was started with other settings ({changed})",
         where=str(store.folder),
         remedy="resume it with the settings that it was started with, or start a new run, without resuming",
     )
+
+
+def settings_behind(store: Store, run: Run) -> dict[str, Any]:
+    """Return what stands behind the digests of a run's roles; nothing of a run of an earlier pollex."""
+    found = facts_of(store, run.id, BEHIND).get("roles", {})
+    return found if isinstance(found, dict) else {}
 
 
 def facts_of(store: Store, run: str, kind: str, id_: str | None = None) -> dict[str, Any]:

@@ -154,15 +154,6 @@ class Run(BaseModel):
             raise damaged("", f"run {row['id']} can't be read") from damage
 
 
-def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return the parts in which two fingerprints differ, by name: `data: 1f… → 2e…`."""
-    return [
-        f"{part}: {before.get(part) or 'none'} → {now.get(part) or 'none'}"
-        for part in sorted({*before, *now})
-        if before.get(part) != now.get(part)
-    ]
-
-
 JSON_COLUMNS = ("arguments", "fingerprint", "versions", "roles", "result")
 ALL_RUNS = (
     "SELECT id, number, command, arguments, fingerprint, versions, started, finished, status, roles, result FROM runs"

@@ -154,8 +154,8 @@ class FactRow(Row):
     """A result of a run, such as an extraction or a step; the last counts.
 
     Attributes:
-        kind: `extraction`, `rubric`, `rubric_set` or `step`.
-        id: Of the conversation, the rubric or the set; a step's name.
+        kind: `extraction`, `rubric`, `rubric_set`, `arrays` or `step`.
+        id: Of the conversation, the rubric, the set or the arrays; a step's name.
         payload: JSON.
     """
 

@@ -431,7 +431,7 @@ class ByJudge(Reading, SetJudge):
     """Logs, and the judge of a rubric set."""
 
 
-RUBRICS = "A rubric set that `pollex learn` wrote."
+RUBRICS = "A rubric set: its file, the run that made it, or its digest."
 
 
 def page_option() -> Any:

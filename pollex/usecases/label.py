@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pollex.errors import WrongUse
-from pollex.usecases.families import ByJudge, out_option
+from pollex.usecases.families import RUBRICS, ByJudge, out_option
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 
@@ -35,7 +35,7 @@ class LabelNext(ByJudge, UseCase[Any]):
 
     plans = True
     logs: tuple[str, ...] = opt(kw_only=False, place="argument", metavar="LOGS… | ANSWERS [JUDGMENTS]")
-    rubrics: Path | None = opt("A rubric set that `pollex learn` wrote.", default=None, group="Rubrics")
+    rubrics: Path | None = opt(RUBRICS, default=None, group="Rubrics")
     calibrator: Path | None = opt(
         "A calibrator of `pollex calibrate fit`, instead of --rubrics.", default=None, metavar="DIR"
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from pollex.errors import WrongUse
 from pollex.usecases.families import RUBRICS, AllLabels, AllRoles, Grouped, Judged, Reading, out_option
 from pollex.usecases.use_case import UseCase, opt, use_case
 
@@ -42,5 +43,14 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
     verbose: bool = opt("Show all figures, notes and calls.", default=False, group="Output", door="terminal")
 
     def typed(self) -> Self:
-        """Write over the set where no other file is named."""
-        return self if self.out is not None or not isinstance(self.rubrics, Path) else replace(self, out=self.rubrics)
+        """Write over the set's file where no other file is named.
+
+        Raises:
+            WrongUse: The set is one of the store.
+        """
+        if self.out is not None or not isinstance(self.rubrics, Path):
+            return self
+        if not self.rubrics.suffix and not self.rubrics.exists():
+            what = f"{self.rubrics} is no file that the refitted set can be written over"
+            raise WrongUse(what, remedy="name a file", option="out")
+        return replace(self, out=self.rubrics)

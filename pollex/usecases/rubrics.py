@@ -37,7 +37,7 @@ class Edited:
 
 
 @use_case("rubrics list")
-class ListRubrics(Edited, UseCase["EditedSet"]):
+class ListRubrics(Edited, Stored, UseCase["EditedSet"]):
     """List the rubrics of a set with their ids, as people edited them.
 
     \b
@@ -116,7 +116,7 @@ class StateOfRubric(Stored, UseCase["RubricLife"]):
 
 
 @use_case("rubrics diff")
-class DiffSets(UseCase["SetDifference"]):
+class DiffSets(Stored, UseCase["SetDifference"]):
     """Show what two rubric sets differ in: words, sides, order and figures.
 
     Rubrics with one id are the same rubric, and so are those of the same event and topic.

@@ -49,7 +49,7 @@ def serve(asked: ServeStore) -> int:
     port = listening.getsockname()[1]
     with Store.open(folder, read_only=asked.read_only, goes_on=True) as store:
         token = kept_token(folder) if not asked.no_token else None
-        files = read_sets(asked.rubrics) if asked.rubrics else sets_beside(folder)
+        files = read_sets(asked.rubrics, folder) if asked.rubrics else sets_beside(folder)
         profiles = read_profiles(asked.profiles)
         calibrators = calibrators_in(asked.calibrators) if asked.calibrators else calibrators_beside(folder)
         asked_for = tuple(files) if asked.rubrics else ()
@@ -118,7 +118,11 @@ def start_replay(site: Site, out: Path) -> None:
     """Start to replay the recorded run into a folder; its rubric sets are shown once it has ended."""
     words = "Replaying the recorded run: about a minute"
     arguments = ("demo", "--recorded", "--remedy", "--json", "--out", str(out))
-    site.children.start(words, arguments, back=links.HOME, after=lambda: site.files.update(read_sets(sets_in(out))))
+
+    def show_sets() -> None:
+        site.files.update(read_sets(sets_in(out), site.store.folder))
+
+    site.children.start(words, arguments, back=links.HOME, after=show_sets)
 
 
 def found_store(here: Path) -> Path:

@@ -1,14 +1,13 @@
 """The content of a server: a store, and named rubric sets."""
 
 import hashlib
-import json
 import os
 import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -17,9 +16,11 @@ from typing import Any, TypeVar
 from pollex.errors import BadCalibrator, PollexError, WrongUse
 from pollex.gateway.budget import Budget
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.named_sets import read_set
 from pollex.services.options import ModelOptions
 from pollex.store.columns import RUNS as RUNS_FOLDER
-from pollex.store.resume import facts_of, find_run, runs
+from pollex.store.resume import find_run, runs
+from pollex.store.rubric_sets import KeptSet, kept_sets, set_digest
 from pollex.store.runs import FINISHED, Run, is_worked_on
 from pollex.store.store import Store
 from pollex.web import links
@@ -130,21 +131,24 @@ class Site:
 
     def sets(self) -> dict[str, NamedSet]:
         """Return all rubric sets by id, of files and runs; the last first."""
-        rows = self.store.rows("SELECT run, id FROM facts WHERE kind = 'rubric_set' ORDER BY rowid DESC")
-        for row in rows:
-            if (key := f"{row['run']}/{row['id']}") not in self._sets and key not in self.unreadable:
-                self._read_set(key, row["run"], row["id"])
+        kept = {f"{one.run}/{one.digest}": one for one in kept_sets(self.store)}
+        for key, place in kept.items():
+            if key not in self._sets and key not in self.unreadable:
+                self._read_set(key, place)
         for name, rubric_set in self.files.items():
             self._sets.setdefault(name, _named(rubric_set, name))
-        found = [self._sets[key] for row in rows if (key := f"{row['run']}/{row['id']}") in self._sets]
+        found = [self._sets[key] for key in kept if key in self._sets]
         named = [self._sets[name] for name in self.files]
-        by_id = {one.id: one for one in (*found, *named)}  # a file's name says more than its run's
+        by_id = {one.id: one for one in found}
+        for one in named:  # a file's name says more than its run's, and the store has arrays that its folder may lack
+            same = by_id.get(one.id)
+            whole = same.rubric_set if same and not one.rubric_set.has_arrays else one.rubric_set
+            by_id[one.id] = replace(one, rubric_set=whole)
         return dict(sorted(by_id.items(), key=lambda pair: pair[1].rubric_set.created, reverse=True))
 
-    def _read_set(self, key: str, run: str, set_id: str) -> None:
+    def _read_set(self, key: str, kept: KeptSet) -> None:
         try:
-            kept = facts_of(self.store, run, "rubric_set", set_id)[set_id]
-            self._sets[key] = _named(RubricSet.parse(kept), f"of {run}")
+            self._sets[key] = _named(kept.read(self.store), f"of {kept.run}")
         except PollexError as error:  # one of another version hides no other
             self.unreadable[key] = str(error)
 
@@ -199,12 +203,6 @@ def _named(rubric_set: RubricSet, name: str) -> NamedSet:
     return NamedSet(set_digest(rubric_set), name, rubric_set.run, rubric_set)
 
 
-def set_digest(rubric_set: RubricSet) -> str:
-    """Return the digest of a rubric set that fingerprints of scoring runs have."""
-    stored = rubric_set.model_dump(mode="json")
-    return hashlib.sha256(json.dumps(stored, sort_keys=True, default=str).encode()).hexdigest()[:12]
-
-
 def kept_token(folder: Path) -> str:
     """Return the token next to a store, readable only by its owner."""
     path = folder / TOKEN
@@ -226,7 +224,7 @@ def sets_beside(folder: Path) -> dict[str, RubricSet]:
     for path in sorted(folder.absolute().parent.glob("*.json")):
         if path.is_file() and path.stat().st_size <= LARGEST_SET:
             try:
-                found[path.name] = set_at(path)
+                found[path.name] = set_at(path, folder)
             except PollexError:
                 continue
     return found
@@ -256,18 +254,18 @@ def calibrators_beside(folder: Path) -> dict[str, Path]:
     return calibrators_in([path.parent for path in sorted(folder.absolute().parent.glob(f"*/{CALIBRATOR}"))])
 
 
-def read_sets(paths: Sequence[Path]) -> dict[str, RubricSet]:
+def read_sets(paths: Sequence[Path], store: Path) -> dict[str, RubricSet]:
     """Read rubric sets that were named; two files of one name keep their folders. Raises as `RubricSet.load` does."""
     names = [path.name for path in paths]
-    return {path.name if names.count(path.name) == 1 else str(path): set_at(path) for path in paths}
+    return {path.name if names.count(path.name) == 1 else str(path): set_at(path, store) for path in paths}
 
 
-def set_at(path: Path) -> RubricSet:
+def set_at(path: Path, store: Path) -> RubricSet:
     """Read a rubric set; where its calibrator's arrays are missing, it can still be looked at."""
     try:
-        return RubricSet.load(path)
+        return read_set(path, store)
     except BadCalibrator:
-        return RubricSet.load(path, arrays=False)
+        return read_set(path, store, arrays=False)
 
 
 def seconds_since(time_: str) -> float:

@@ -20,6 +20,7 @@ from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.known_answers import answers_by_rubric
 from pollex.services.logs import Sources, logs_from
+from pollex.services.named_sets import read_set
 from pollex.services.options import RunOptions
 from pollex.services.roles import embedded_judge
 from pollex.services.workspace import run_to_end
@@ -64,7 +65,7 @@ def read_held(
         BadRubrics: See `held_in`.
         WrongUse: See `target_of`.
     """
-    rubric_set = rubrics if isinstance(rubrics, RubricSet) else RubricSet.load(rubrics, arrays=False)
+    rubric_set = read_set(rubrics, run.store, arrays=False)
     read = logs_from(logs, reading, progress)
     held = held_in(rubric_set, read.conversations, run.store)
     return (

@@ -19,6 +19,7 @@ from pollex.formats.scores import rows
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.services.evaluate import after_turns, user_turns
+from pollex.services.named_sets import read_set
 from pollex.services.scorer import Scorer
 
 MOST = 16
@@ -184,7 +185,7 @@ def opened(path: Path, store: Path) -> Scorer:
     Raises:
         PollexError: It can't be read, or can't score.
     """
-    found = RubricSet.load(path)
+    found = read_set(path, store)
     return Scorer(found) if found.judge.built_in else Scorer(found, store=store)
 
 

@@ -20,8 +20,9 @@ from pollex.reports.svg import Axis, element, svg, tick_label, ticks
 from pollex.rubrics.rubric import is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.sets import diff_sets
+from pollex.store.resume import settings_behind
 from pollex.store.runs import Run
-from pollex.store.runs import differences as changed_parts
+from pollex.store.settings_told import differences as changed_parts
 from pollex.web import links
 from pollex.web.faults import Fault
 from pollex.web.frame import given
@@ -54,6 +55,7 @@ def compare(site: Site, request: Request, as_json: bool, a: str = "", b: str = "
     pairs, figures = _compared(site, of_a, of_b, sets)
     if as_json:
         return _told(pairs, figures)
+    behind = [settings_behind(site.store, run) for run in (before, after)]
     thetas = [named.rubric_set.theta if named else None for named in sets]
     return {
         "runs": scoring,
@@ -66,7 +68,7 @@ def compare(site: Site, request: Request, as_json: bool, a: str = "", b: str = "
         "one_scale": "NetSAT" in figures,
         "too_many": _alike(sets) and max(len(of_a), len(of_b)) > MOST,
         "drawing": scatter(pairs, (thetas[0], thetas[1])),
-        "differ": changed_parts(before.fingerprint, after.fingerprint),
+        "differ": changed_parts(before.fingerprint, after.fingerprint, *behind),
         "arguments": _arguments(before, after),
         "counts": (counted(site, before), counted(site, after)),
         "rubrics": diff_sets(sets[0].rubric_set, sets[1].rubric_set) if sets[0] and sets[1] else None,

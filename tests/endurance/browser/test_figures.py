@@ -11,7 +11,7 @@ from web_site import judged, made_store
 
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.resume import facts_of, runs
-from pollex.web.site import set_digest
+from pollex.store.rubric_sets import set_digest
 
 __all__ = ["learnt"]
 

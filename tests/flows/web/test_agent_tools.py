@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_what_is_not_there_is_refused_with_what_to_give(folder: Path) -> None:
     refused: list[tuple[str, dict[str, Any], str]] = [
         ("why", {"rubric": "zzz"}, "no rubrics have an id that begins"),
-        ("rubrics", {"rubric_set": "zzz"}, "there is no run 'zzz'"),
+        ("rubrics", {"rubric_set": "zzz"}, "there is no such rubric set"),
         ("scores", {"thumb": "sideways"}, "give up, down, none"),
         ("scores", {"offset": -1}, "offset is negative"),
         ("conversation", {"run": "last", "conversation": "zzz"}, "no such conversation"),

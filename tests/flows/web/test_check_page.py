@@ -10,8 +10,8 @@ from web_site import judged
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.check import check_runs
 from pollex.store.resume import facts_of, runs
+from pollex.store.rubric_sets import set_digest
 from pollex.store.store import Store
-from pollex.web.site import set_digest
 
 
 def scored(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:

@@ -18,9 +18,9 @@ from pollex.services.options import ModelOptions
 from pollex.services.workspace import run_to_end
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows
+from pollex.store.rubric_sets import set_digest
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, pack
-from pollex.web.site import set_digest
 
 HOSTILE = "<script>alert(1)</script> [a link](javascript:alert(1)) \u202eevil"
 EFFECT = {"value": 0.2, "low": 0.1, "high": 0.3, "n": 60, "users": 50}

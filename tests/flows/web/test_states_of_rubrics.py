@@ -20,10 +20,10 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.forgetting import conversations_to_forget, forget
 from pollex.store.resume import answers_of, facts_of, runs
 from pollex.store.rows import AnswerCells, conversation_rows, rubric_rows
+from pollex.store.rubric_sets import set_digest
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
 from pollex.web import links
-from pollex.web.site import set_digest
 
 
 def the_set(store: Store) -> RubricSet:

@@ -251,7 +251,8 @@ class TestRuns:
         with pytest.raises(WrongUse, match="no learn run is unfinished"):
             find_resumable(store, "learn", {})
         run = begin(store, data="d1", model="m")
-        with pytest.raises(ResumeRefused, match=rf"{run.id} .*\(data: d1 → d2; prompts: none → p\)"):
+        told = rf"{run.id} .*\(data: other conversations, or .*; prompts: not set, and now p\)"
+        with pytest.raises(ResumeRefused, match=told):
             find_resumable(store, "learn", {"data": "d2", "model": "m", "prompts": "p"})
 
     def test_a_run_is_worked_on_by_one_and_given_free_when_it_ends(self, folder: Path) -> None:

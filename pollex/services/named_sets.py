@@ -1,0 +1,49 @@
+"""Rubric sets as users name them: a file, a run that made one, or a digest."""
+
+import os
+from pathlib import Path
+
+from pollex.errors import BadRubrics
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.options import RunOptions
+from pollex.store.folder import STORE, VARIABLE
+from pollex.store.rubric_sets import find_set
+from pollex.store.store import Store
+
+
+def read_set(
+    rubrics: Path | str | RubricSet, store: Path | None = None, *, arrays: bool = True, edits: bool = True
+) -> RubricSet:
+    """Return a rubric set: as it is, of its file, or of the store by its run's name or its digest.
+
+    Args:
+        store: Where runs are kept; None for the usual one.
+        arrays: See `RubricSet.load`; `edits` likewise. A set of the store has its arrays, and no file of edits.
+
+    Raises:
+        BadRubrics: There is none of this name, or it can't be read.
+        BadCalibrator: The arrays of a file aren't beside it.
+        WrongUse: Several sets of the store have this name.
+    """
+    if isinstance(rubrics, RubricSet):
+        return rubrics
+    path, folder = Path(rubrics), store or Path(os.environ.get(VARIABLE) or STORE)
+    if path.exists() or len(path.parts) != 1 or path.suffix or not folder.is_dir():
+        return RubricSet.load(path, arrays=arrays, edits=edits)
+
+    with Store.open(folder, read_only=True) as opened:
+        found = find_set(opened, str(rubrics))
+    if found is None:
+        what = f"there is no such file, and no rubric set of this run or digest in {folder}"
+        raise BadRubrics(what, where=str(rubrics), remedy="`pollex runs` lists runs; `pollex learn` writes a set")
+    return found
+
+
+def store_of(run: RunOptions | None) -> Path | None:
+    """Return where runs are kept; None for the usual place."""
+    return None if run is None else run.store
+
+
+def name_of(rubrics: Path | str | RubricSet) -> str:
+    """Return how a set is called in messages; empty for one in memory."""
+    return "" if isinstance(rubrics, RubricSet) else str(rubrics)

@@ -1,0 +1,108 @@
+"""Rubric sets of a store: each whole, with the arrays of its calibrator, found by its run or its digest."""
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pollex.errors import BadCalibrator, WrongUse
+from pollex.rubrics.rubric_set import RubricSet, require_arrays
+from pollex.store.resume import facts_of, runs
+from pollex.store.rows import fact
+from pollex.store.store import Store
+from pollex.store.tables import FactRow, Row, damaged, pack
+
+ARRAYS = "arrays"
+"""Kind of the facts that hold arrays, by their hash."""
+
+SHORTEST = 6
+"""Characters of a digest that will do."""
+
+
+def rubric_set_rows(run: str, rubric_set: RubricSet) -> Iterator[Row]:
+    """Yield a set as rows of the store; arrays first, so that no set is there without them."""
+    if rubric_set.calibrator is not None and (arrays := rubric_set.arrays):
+        payload = pack(base64.b64encode(arrays).decode("ascii"))
+        yield FactRow(run, ARRAYS, hashlib.sha256(arrays).hexdigest(), payload)
+    yield fact(run, "rubric_set", rubric_set.rubrics_digest, rubric_set)
+
+
+def set_digest(rubric_set: RubricSet) -> str:
+    """Return the digest of a rubric set that fingerprints of scoring runs have."""
+    stored = rubric_set.model_dump(mode="json")
+    return hashlib.sha256(json.dumps(stored, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def with_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
+    """Return a set with the arrays that the store has under their hash; as it is where it has none.
+
+    Raises:
+        StoreDamaged: They were changed.
+    """
+    if rubric_set.calibrator is None or rubric_set.has_arrays:
+        return rubric_set
+    digest = str(rubric_set.calibrator.facts.get("arrays_sha256"))
+    rows = store.rows("SELECT run FROM facts WHERE kind = ? AND id = ? LIMIT 1", [ARRAYS, digest])
+    if not rows:
+        return rubric_set
+
+    kept = facts_of(store, rows[0]["run"], ARRAYS, digest)[digest]
+    try:
+        arrays = base64.b64decode(kept, validate=True)
+        require_arrays(arrays, rubric_set.calibrator.facts, str(store.folder))
+    except (BadCalibrator, binascii.Error, TypeError, ValueError) as error:
+        raise damaged(str(store.folder), f"the arrays {digest!r:.20} of a rubric set were changed") from error
+    return rubric_set.with_arrays(arrays)
+
+
+@dataclass(frozen=True)
+class KeptSet:
+    """Where a store has a rubric set.
+
+    Attributes:
+        digest: Of its rubrics, under which it is kept.
+    """
+
+    run: str
+    digest: str
+
+    def read(self, store: Store) -> RubricSet:
+        """Read it, with its arrays where they are kept. Raises PollexError where it can't be read."""
+        stored = facts_of(store, self.run, "rubric_set", self.digest)[self.digest]
+        return with_kept_arrays(store, RubricSet.parse(stored, where=f"{store.folder}: {self.run}"))
+
+
+def kept_sets(store: Store) -> list[KeptSet]:
+    """List the rubric sets of a store, the last one first."""
+    rows = store.rows("SELECT run, id, max(rowid) AS place FROM facts WHERE kind = 'rubric_set' GROUP BY run, id")
+    in_order = sorted(rows, key=lambda row: -row["place"])
+    return [KeptSet(row["run"], row["id"]) for row in in_order]
+
+
+def find_set(store: Store, name: str) -> RubricSet | None:
+    """Return the set of a run, or the one whose digest begins with a name; `last` is the last one.
+
+    Raises:
+        WrongUse: Several have the name.
+        PollexError: It can't be read.
+    """
+    every = kept_sets(store)
+    numbers = {run.id for run in runs(store) if name in (run.id, run.id.rpartition("-")[0])}
+    named = [kept for kept in every if name == "last" or kept.run in numbers]
+    if not named and len(name) >= SHORTEST:
+        named = [kept for kept in every if kept.run.startswith(name) or kept.digest.startswith(name)]
+    if not named and re.fullmatch(r"[0-9a-f]{6,12}", name):  # as `serve` names it
+        named = [kept for kept in every if set_digest(kept.read(store)).startswith(name)]
+    if not named:
+        return None
+
+    # A run has a set of its own; with a starter it keeps two versions, of which the last counts.
+    if name != "last" and len(owners := {kept.run for kept in named}) > 1:
+        same = len({kept.digest for kept in named}) == 1
+        if not same:
+            what = f"several rubric sets are called {name!r}: those of {', '.join(sorted(owners))}"
+            raise WrongUse(what, where=str(store.folder), remedy="give more of its digest, or the run")
+    return named[0].read(store)

@@ -1,0 +1,125 @@
+"""Settings of runs, and in which two runs differ, in words: a digest tells a person nothing."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.store.tables import FactRow, pack
+
+BEHIND = "settings"
+"""Kind of the fact that tells what stands behind the digests of a run's roles."""
+
+OPAQUE: Mapping[str, str] = {
+    "data": "other conversations, or read or labeled in another way",
+    "rubrics": "another rubric set, or one that was edited or fitted again",
+    "domain": "another domain profile",
+    "profile": "another grading profile",
+    "question": "another question, or other options",
+    "questionnaire": "another questionnaire",
+    "scenes": "other topics, systems or personas",
+    "graph": "another version of pollex, which works in other steps",
+}
+"""What a digest stands for, by its part of a fingerprint."""
+
+ROLES = frozenset(
+    (
+        "classifier",
+        "deduplicator",
+        "extractor",
+        "judge",
+        "plain",
+        "registered",
+        "respondent",
+        "rewriter",
+        "simulator",
+        "summarizer",
+        "updater",
+    )
+)
+
+CAPABILITIES: Mapping[str, tuple[str, str]] = {
+    "json_schema": ("obeys a JSON schema", "obeys no JSON schema"),
+    "tools": ("answers by forced tool calls", "answers by no forced tool calls"),
+    "json_object": ("has a JSON mode", "has no JSON mode"),
+    "logprobs": ("gives log-probabilities", "gives no log-probabilities"),
+    "seed": ("takes a seed", "takes no seed"),
+    "temperature": ("takes a temperature", "takes no temperature"),
+}
+"""Of a model's endpoint: in words where it has them, and where it hasn't."""
+
+
+def writable_setting(value: Any) -> Any:
+    """Return a setting as JSON has it."""
+    return sorted(value) if isinstance(value, frozenset | set) else value
+
+
+def settings_row(run: str, behind: Mapping[str, Any]) -> FactRow:
+    """Return what stands behind the digests of a run's roles as a row."""
+    return FactRow(run, BEHIND, "roles", pack(dict(behind)))
+
+
+def differences(
+    before: Mapping[str, str],
+    now: Mapping[str, str],
+    behind_before: Mapping[str, Any] | None = None,
+    behind_now: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Return the parts in which two fingerprints differ, each in words.
+
+    Args:
+        behind_before: What stands behind the digests of roles, as `resume.settings_behind` returns it.
+    """
+    parts = [part for part in sorted({*before, *now}) if before.get(part) != now.get(part)]
+    roles = [part for part in parts if part in ROLES]
+    told = [f"{part}: {_part_in_words(part, before, now)}" for part in parts if part not in ROLES]
+    if not roles:
+        return told
+
+    changes = list(changes_behind(behind_before or {}, behind_now or {})) if behind_before and behind_now else []
+    who = ", ".join(roles)
+    return [*told, f"{who}: {'; '.join(changes)}" if changes else f"{who}: another model, prompt or setting"]
+
+
+def _part_in_words(part: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    if part in OPAQUE:
+        return OPAQUE[part]
+    return f"{_plain(before.get(part))}, and now {_plain(now.get(part))}"
+
+
+def changes_behind(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what changed of model, endpoint, settings and prompts, in words."""
+    for name in sorted({*before, *now}):
+        old, new = before.get(name), now.get(name)
+        if old == new:
+            continue
+        kind, _, what = name.partition(" ")
+        if kind == "can" and what in CAPABILITIES:
+            yield _capability_in_words(what, old, new)
+        elif kind == "prompt":
+            yield f"the prompt {what} is another version"
+        elif kind == "profile":
+            yield OPAQUE["domain"]
+        else:
+            yield f"{what or name} was {_plain(old)} and is {_plain(new)} now"
+
+
+def _capability_in_words(what: str, old: Any, new: Any) -> str:
+    has, has_not = CAPABILITIES[what]
+    if old and new:
+        return f"the model {has}: {_plain(old)} before, {_plain(new)} now"
+    return f"the model {has if new else has_not} now"
+
+
+def _plain(value: Any) -> str:
+    """Return a setting as a person reads it; learning settings are kept as JSON."""
+    try:
+        known = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        known = value
+    if known is None or known in ("", [], {}):
+        return "not set"
+    if isinstance(known, bool):
+        return "yes" if known else "no"
+    if isinstance(known, list):
+        return ", ".join(map(str, known))
+    return str(known)
