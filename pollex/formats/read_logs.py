@@ -171,7 +171,8 @@ class Assembler:
         """
         for row in rows:
             if isinstance(row, LogRow):
-                row = replace(row, fields=plain_row(row.fields))
+                plain = plain_row(row.fields)
+                row = row if plain is row.fields else replace(row, fields=plain)
                 self._joiner.note_page(row)
             item = self._read(row) if isinstance(row, LogRow) else row
             if isinstance(item, BadRow) and self._may_be_beside(row, item):
