@@ -67,6 +67,7 @@ def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[Too
 
 ON_MESSAGES = ("submittedFeedback", "thumbup", *THUMBS)
 """Names of a thumb in a message or its metadata; the first that is there counts, and a comment may have another's."""
+_NAMED = frozenset(ON_MESSAGES)
 _VALUES = ("rating", "value", "type", "score", "thumbs")
 
 
@@ -76,6 +77,8 @@ def _value(message: Mapping[str, object]) -> object:
 
 
 def _given(message: Mapping[str, object]) -> Mapping[str, object]:
+    if "metadata" not in message and _NAMED.isdisjoint(message):
+        return {"value": None}  # as most messages are
     places = (message, unwrap(message.get("metadata")))
     named = ((place, name) for place in places for name in ON_MESSAGES if place.get(name) is not None)
     place, name = next(named, (message, ""))
