@@ -336,7 +336,7 @@ def role_likelihood(column: Column) -> float:
     few = 1 / len(names) ** 0.5
     pairs = list(pairwise(words))
     turns = sum(a != b for a, b in pairs) / max(len(pairs), 1)
-    return 0.4 * turns * few + 0.2 * known + (0.1 if sides else 0)
+    return float(0.4 * turns * few + 0.2 * known + (0.1 if sides else 0))
 
 
 def owner_likelihood(column: Column) -> float:
