@@ -37,8 +37,8 @@ run is, and in `learn` what each node came to; it is kept after each node in `ch
 thread is a run: `--resume` goes on from there. What was answered is in the store: a batch done again pays nothing.
 
 ## In LangGraph Studio
-`langgraph.json` has `learn`, `score`, `judge`, `grade`, `ask`, `simulate` and `remedy` as drawn
-below. Their context is a form:
+`langgraph.json` has `learn`, `spur`, `refit`, `score`, `judge`, `grade`, `answer`, `ask`, `simulate` and `remedy`
+as drawn below. Their context is a form:
 `logs`, `model`, `base_url`, `store` and what else the use case takes; the key stays in the environment. The state
 is shown after each node. With `review`, `learn` stops at `review_pool`: resume it with the pool's rows, edited, or
 change `kept` in the state. A pool with a duplicate, an empty or a contradictory rubric is refused: the run waits on.

@@ -79,17 +79,46 @@ class Context:
         model: Name of an LLM; empty for the built-in roles.
         base_url: Where it is served, if not at OpenAI.
         store: Folder that keeps the run; empty for the usual one.
+        max_calls: Calls at most; 0 for no limit.
     """
 
     model: str = ""
     base_url: str = ""
     store: str = ""
+    max_calls: int = 0
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
         """Return the context of a command's arguments; what a graph has no field for is left out."""
         known = {one.name: arguments.get(one.name) for one in fields(cls)}
         return cls(**{name: value for name, value in known.items() if value is not None})
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogContext(Context):
+    """What the user chose for a graph that reads logs.
+
+    Attributes:
+        label_field: Of the thumb or rating, where it isn't found by itself; what follows is as in `ReadOptions`.
+        positive: Values that are positive: `>=4`, or words between commas; `negative` likewise.
+        columns: Which column is which part of a conversation: `{"role": "sender"}`.
+        roles: Whose turns the log's names mean: `{"user": "Kunde"}`.
+    """
+
+    logs: str | list[str] = ""
+    label_field: str = ""
+    positive: str = ""
+    negative: str = ""
+    id_field: str = ""
+    messages_field: str = ""
+    group_field: str = ""
+    judge_field: str = ""
+    columns: dict[str, str] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+    encoding: str = ""
+    on_duplicate: str = ""
+    thumbs: str = ""
+    max_bad: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

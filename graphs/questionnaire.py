@@ -8,16 +8,18 @@ from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_each
-from pollex.graphs.context import Context, ConversationIndex
+from pollex.graphs.context import ConversationIndex, LogContext
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskContext(Context):
-    """What the user chose for `ask`: a log, and a questionnaire by its name or file."""
+class AskContext(LogContext):
+    """What the user chose for `ask`: a log, a questionnaire by its name or file, and perhaps a domain profile."""
 
-    logs: str | list[str] = ""
     questionnaire: str = ""
+    domain: str = ""
+    samples: int = 0
+    require: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from langgraph.graph import StateGraph
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_batch, on_each
-from pollex.graphs.context import Context, ConversationIndex
+from pollex.graphs.context import ConversationIndex, LogContext
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.score import NetSat, ScoreColumns
@@ -20,11 +20,17 @@ from pollex.store.rows import conversation_rows, score_block
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreContext(Context):
-    """What the user chose for `score`: a log, and the path of a rubric set."""
+class ScoreContext(LogContext):
+    """What the user chose for `score`.
 
-    logs: str | list[str] = ""
+    Attributes:
+        rubrics: A rubric set: its file, the run that made it, or its digest; `cascade` likewise.
+        judges: Annotators whose own probabilities are wanted.
+    """
+
     rubrics: str = ""
+    cascade: str = ""
+    judges: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

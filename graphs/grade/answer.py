@@ -24,6 +24,12 @@ class AnswerContext(Context):
 
     questions: str | list[str] = ""
     profile: str = ""
+    system: str = ""
+    max_tokens: int = 0
+    seed: int = 0
+    category_field: str = ""
+    id_field: str = ""
+    max_bad: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

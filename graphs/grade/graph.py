@@ -21,10 +21,24 @@ Answers = Mapping[str, Answer | Unanswered]
 
 @dataclass(frozen=True, kw_only=True)
 class GradeContext(Context):
-    """What the user chose for `grade`: cases, and a profile by its language."""
+    """What the user chose for `grade`: cases, and a profile by its language.
+
+    Attributes:
+        answers: File of answers; empty where the questions have them.
+        plain: Whether a judge without references grades, too.
+        human: Files of people's grades.
+    """
 
     questions: str | list[str] = ""
+    answers: str = ""
     profile: str = ""
+    plain: bool = False
+    human: list[str] = field(default_factory=list)
+    human_field: str = ""
+    category_field: str = ""
+    id_field: str = ""
+    samples: int = 0
+    max_bad: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from langgraph.types import interrupt
 
 from pollex.agents.votes import PERSON, Ensemble, Task, Vote, persons_answer, persons_question, run_question
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, finish, on_each
-from pollex.graphs.context import Context, ConversationIndex, resources
+from pollex.graphs.context import ConversationIndex, LogContext, resources
 from pollex.graphs.judge.state import Tallied, count_run
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import label_row
@@ -34,12 +34,29 @@ class JudgeState(BatchState, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeContext(Context):
-    """What the user chose for `judge`: a log, and a question with its options."""
+class JudgeContext(LogContext):
+    """What the user chose for `judge`: a log, and a question with its options.
 
-    logs: str | list[str] = ""
+    Attributes:
+        runs: Independent runs of each conversation, the ensemble; 0 for the usual number, as `minimum`.
+        panel: Other models that take turns with the first.
+        tau: Highest diversity entropy that passes; None: one run may differ, or as `tau_precision` has it.
+        variant: Prompt, `v0` to `v4`.
+    """
+
     question: str = ""
     options: list[str] = field(default_factory=list)
+    runs: int = 0
+    minimum: int = 0
+    panel: list[str] = field(default_factory=list)
+    tau: float | None = None
+    tau_precision: float | None = None
+    stop_early: bool = False
+    variant: str = ""
+    domain: str = ""
+    instructions: str = ""
+    temperature: float | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

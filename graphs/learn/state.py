@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # LangGraph Studio can't show the stand
 
 from pollex.agents.roles import Extraction, Roles
 from pollex.conversations.conversation import Conversation
-from pollex.graphs.context import Context, Resources
+from pollex.graphs.context import LogContext, Resources
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.edits import edited_pool, row_of
@@ -81,22 +81,40 @@ class LearnState(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnChoice(Context):
-    """What the user chose for `learn`.
+class LearnChoice(LogContext):
+    """What the user chose for `learn`; what is empty or 0 is as usual.
 
     Attributes:
         domain: A domain profile or its file; empty for the neutral one.
+        system: Settings of a system of RUBICON's paper, `--as` of the command: `rubicon`.
+        policy: How rubrics are chosen; the fields after it are as in `LearnSettings`.
+        scale: On which a model judges rubrics; the fields after it are as in `JudgeSettings`.
+        starter: A rubric set learned elsewhere: its file, run or digest.
         test_fraction: Share held out; None holds out half where a model works on many labels, and else nothing.
         budget: Rubrics of each side at most; 0 for 15 in all.
         review: Whether the run waits for people at the pool.
     """
 
-    logs: str | list[str] = ""
     domain: str = ""
     test_fraction: float | None = None
     budget: int = 0
     seed: int = 0
     review: bool = False
+    system: str = ""
+    method: str = ""
+    policy: str = ""
+    alpha: float | None = None
+    probability: str = ""
+    also: str = ""
+    mini_batch: int = 0
+    scale: str = ""
+    prompts: str = ""
+    samples: int = 0
+    elicitation: str = ""
+    require: str = ""
+    without: str = ""
+    reasons: int = 0
+    starter: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

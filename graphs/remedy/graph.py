@@ -14,7 +14,7 @@ from langgraph.types import interrupt
 from pollex.errors import LimitReached
 from pollex.graphs.batches import BatchState
 from pollex.graphs.batches import finish as recorded
-from pollex.graphs.context import Context, resources
+from pollex.graphs.context import LogContext, resources
 from pollex.graphs.remedy.trial import RemedyWork, ask_second, ask_trial, expect_written
 from pollex.measures.looks import BETTER, GOING, LOOKS, NOTHING, WORSE, alpha_of
 from pollex.measures.proofs import OLD, UNTRIED, ProofEnd
@@ -73,18 +73,22 @@ BEGUN: RemedyState = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemedyContext(Context):
-    """What the user chose for `remedy`."""
+class RemedyContext(LogContext):
+    """What the user chose for `remedy`; `pollex remedy run --help` describes each."""
 
-    logs: str | list[str] = ""
     rubrics: str = ""
     prompt: str = ""
     target: str = ""
     edit: list[str] = field(default_factory=list)
     profiles: str = ""
     assistant: str = ""
-    group_field: str = ""
+    accept: str = ""
+    keep: list[str] = field(default_factory=list)
+    any_prompt: bool = False
     people: int = 0
+    tried: int = 0
+    others: int = 0
+    seed: int = 0
 
 
 def proven_in(state: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -17,10 +17,19 @@ from pollex.store.rows import conversation_rows
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateContext(Context):
-    """What the user chose for `simulate`: a file of topics, and systems by name."""
+    """What the user chose for `simulate`.
+
+    Attributes:
+        topics: A file of topics and personas.
+        systems: By name, DS1 to DS5; all but the first need `documents`, a folder.
+        turns: Turns of the user at most; 0 for the usual number.
+    """
 
     topics: str = ""
     systems: list[str] = field(default_factory=list)
+    documents: str = ""
+    turns: int = 0
+    seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,10 +15,14 @@ from typing import Any
 from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime
 
+from pollex.errors import PollexError
 from pollex.graphs.context import GONE_ON, Resources, hold_resources
+from pollex.graphs.grade.answer import build as build_answer
 from pollex.graphs.grade.graph import build as build_grade
 from pollex.graphs.judge.graph import build as build_judge
 from pollex.graphs.learn.graph import build as build_learn
+from pollex.graphs.learn.refit import build as build_refit
+from pollex.graphs.learn.spur import build as build_spur
 from pollex.graphs.questionnaire import build as build_ask
 from pollex.graphs.remedy.graph import build as build_remedy
 from pollex.graphs.run import OUTSIDE
@@ -30,6 +34,17 @@ LAST = ("finish", "assess")
 """Nodes after which a graph has ended."""
 
 
+def shown_to_callers(error: PollexError) -> PollexError:
+    """Return an error as a server passes it on: of others than a ValueError it tells the class alone."""
+    if isinstance(error, ValueError):
+        return error
+    kind = type(error)
+    both = type(kind.__name__, (kind, ValueError), {"__module__": kind.__module__, "__doc__": kind.__doc__})
+    found: PollexError = both.__new__(both, *error.args)
+    found.__dict__.update(vars(error))
+    return found
+
+
 class StudioRun:
     """A use case that has begun a run, in a thread and an event loop of its own, for the nodes of a server's graph."""
 
@@ -37,6 +52,7 @@ class StudioRun:
         self._thread, self._context, self._gone_on = thread, context, run
         self._ready: Future[asyncio.AbstractEventLoop] = Future()
         self._ended: asyncio.Future[dict[str, Any]] | None = None
+        self._failure: BaseException | None = None
         work = contextvars.copy_context().run
         self._work = threading.Thread(target=work, args=(self._run, use_case), name=thread, daemon=True)
         self._work.start()
@@ -50,8 +66,9 @@ class StudioRun:
             use_case(self._context)
         except BaseException as error:
             if self._ready.done():
-                raise
-            self._ready.set_exception(error)
+                self._failure = error
+            else:
+                self._ready.set_exception(error)
 
     async def _wait(self, live: Resources) -> dict[str, Any]:
         """Hold the run's resources until its graph has ended; return its last state."""
@@ -75,10 +92,12 @@ class StudioRun:
         return found
 
     async def end(self, state: dict[str, Any]) -> None:
-        """Let the use case go on to its end."""
+        """Let the use case go on to its end; raise what went wrong there."""
         assert self._ended is not None, "a node ran"
         self._ended.get_loop().call_soon_threadsafe(self._ended.set_result, state)
         await asyncio.to_thread(self._work.join)
+        if self._failure is not None:
+            raise self._failure
 
 
 _sessions: dict[str, StudioRun] = {}
@@ -100,9 +119,12 @@ def _in_session(step: str, node: Callable[..., Any], schema: Any, use_case: Call
         session = _sessions[thread]
         if not await session.begun():
             del _sessions[thread]  # the next try begins anew
-        update = await session.carry_out(node, state, runtime)
-        if step in LAST:
-            await _sessions.pop(thread).end({**state, **update})
+        try:
+            update = await session.carry_out(node, state, runtime)
+            if step in LAST:
+                await _sessions.pop(thread).end({**state, **update})
+        except PollexError as error:
+            raise shown_to_callers(error) from error
         return update
 
     carried_out.__name__, carried_out.__doc__ = step, node.__doc__
@@ -110,9 +132,12 @@ def _in_session(step: str, node: Callable[..., Any], schema: Any, use_case: Call
 
 
 learn = served("learn", build_learn(), use_cases.learn)
+spur = served("spur", build_spur(), use_cases.spur)
+refit = served("refit", build_refit(), use_cases.refit)
 score = served("score", build_score(), use_cases.score)
 judge = served("judge", build_judge(), use_cases.judge)
 grade = served("grade", build_grade(), use_cases.grade)
+answer = served("answer", build_answer(), use_cases.answer)
 ask = served("ask", build_ask(), use_cases.ask)
 simulate = served("simulate", build_simulate(), use_cases.simulate)
 remedy = served("remedy", build_remedy(), use_cases.remedy)

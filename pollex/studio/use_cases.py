@@ -1,78 +1,138 @@
-"""Use cases by the contexts that LangGraph Studio shows as forms."""
+"""Use cases by the contexts that LangGraph Studio shows as forms.
+
+A field of a form is the option of the same name: what a form leaves empty is as usual.
+"""
 
 import os
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
-from pollex.formats.fields import ReadOptions
-from pollex.formats.questionnaires import PAPER
+from pollex.errors import WrongUse
 from pollex.graphs.context import Context, NullProgress
+from pollex.graphs.grade.answer import AnswerContext
 from pollex.graphs.grade.graph import GradeContext
 from pollex.graphs.judge.graph import JudgeContext
+from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.questionnaire import AskContext
 from pollex.graphs.remedy.graph import RemedyContext
 from pollex.graphs.score import ScoreContext
 from pollex.graphs.simulate.graph import SimulateContext
-from pollex.rubrics.learning.settings import LearnSettings, budget_of
-from pollex.services import ask as asking
-from pollex.services import grade as grading
-from pollex.services import judge as judging
-from pollex.services import learn as learning
-from pollex.services import score as scoring
-from pollex.services import simulate as simulating
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.remedy import run as remedying
-from pollex.services.remedy.assistants import named_assistant
-from pollex.services.remedy.sample import RemedyOptions
+from pollex.services.options import SYSTEMS, RunOptions
 from pollex.store.folder import STORE, VARIABLE
+from pollex.usecases.answer import AnswerQuestions
+from pollex.usecases.ask import AskQuestionnaire
+from pollex.usecases.grade import GradeAnswers
+from pollex.usecases.judge import JudgeLogs
+from pollex.usecases.learn import LearnRubrics
+from pollex.usecases.refit import RefitSet
+from pollex.usecases.remedy import ProveRemedy
+from pollex.usecases.score import ScoreLogs
+from pollex.usecases.simulate import SimulateDialogues
+from pollex.usecases.use_case import NEEDED, Crew, UseCase, options_of
 
 
-def common_arguments(given: Context) -> dict[str, Any]:
-    """Return what all use cases take: the store of the context, of the environment, or the usual one."""
-    store = Path(given.store or os.environ.get(VARIABLE) or STORE)
-    model = ModelOptions(model=given.model or None, base_url=given.base_url or None)
-    return {"run": RunOptions(store=store), "model": model, "progress": NullProgress()}
+def usual(one: "Field[Any]") -> Any:
+    """Return what a field of a form has where nobody fills it in."""
+    return one.default if one.default_factory is MISSING else one.default_factory()
 
 
-def learn(given: LearnChoice) -> None:
-    """Learn a rubric set; it is in the store."""
-    share = 0.0 if given.test_fraction is None and not given.model else given.test_fraction
-    settings = LearnSettings(test_fraction=share, budget=budget_of(given.budget or None), seed=given.seed)
-    domain = Path(given.domain) if given.domain else None
-    about: dict[str, Any] = {"out": None, "domain": domain, "rubrics_from": None, "settings": settings}
-    learning.learn(given.logs, **about, review=given.review, reading=ReadOptions(), **common_arguments(given))
+def filled_in(form: Context) -> dict[str, Any]:
+    """Return the fields of a form that somebody filled in."""
+    values = {one.name: getattr(form, one.name) for one in fields(form) if getattr(form, one.name) != usual(one)}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
-def score(given: ScoreContext) -> None:
+def carry_out(kind: type[UseCase[Any]], given: dict[str, Any]) -> None:
+    """Carry a use case out with what a form gives; the store is that of the form, of the environment, or the usual one.
+
+    Raises:
+        WrongUse: A field is empty that is needed.
+    """
+    store = Path(given.pop("store", "") or os.environ.get(VARIABLE) or STORE)
+    for option in options_of(kind):
+        if option.default is NEEDED and option.name not in given:
+            raise WrongUse(f"{option.name} is empty", remedy="fill it in", option=option.name)
+    progress = NullProgress()
+    kind(**given, store=store).perform(Crew(progress=progress, run=RunOptions(store=store)))
+
+
+def learn(form: LearnChoice) -> None:
+    """Learn a rubric set; it is in the store.
+
+    Raises:
+        WrongUse: What is asked for is another graph's.
+    """
+    given = filled_in(form)
+    given = {**presets(given.get("system", "")), **given}
+    if given.get("method") == "spur":
+        raise WrongUse("SPUR's steps are another graph", remedy="run the graph `spur`", option="method")
+    carry_out(LearnRubrics, at_the_pool(given))
+
+
+def spur(form: LearnChoice) -> None:
+    """Learn a rubric set by SPUR; it is in the store."""
+    given = filled_in(form)
+    carry_out(LearnRubrics, at_the_pool({**presets(given.get("system", "")), **given, "method": "spur"}))
+
+
+def presets(system: str) -> dict[str, Any]:
+    """Return the settings of a system of RUBICON's paper; none without one.
+
+    Raises:
+        WrongUse: There is no such system, or it learns nothing.
+    """
+    if not system:
+        return {}
+    learned = {name: dict(settings) for name, settings in SYSTEMS.items() if "rubrics_from" not in settings}
+    if system not in learned:
+        named = ", ".join(learned)
+        what = f"no system that learns is called {system!r}"
+        raise WrongUse(what, remedy=f"name one of {named}; others: `pollex learn --as`", option="system")
+    return learned[system]
+
+
+def at_the_pool(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what was filled in, with the word for where the run is to wait."""
+    return {**given, "review": "pool"} if given.get("review") else given
+
+
+def refit(form: RefitChoice) -> None:
+    """Judge the rubrics of a set again, and fit it again; the new set is in the store."""
+    carry_out(RefitSet, filled_in(form))
+
+
+def score(form: ScoreContext) -> None:
     """Score a log with a rubric set."""
-    scoring.score(given.logs, Path(given.rubrics), reading=ReadOptions(), **common_arguments(given))
+    carry_out(ScoreLogs, filled_in(form))
 
 
-def judge(given: JudgeContext) -> None:
+def judge(form: JudgeContext) -> None:
     """Ask one question about each conversation of a log."""
-    options = judging.JudgeOptions(question=given.question, options=given.options or ("yes", "no"))
-    judging.judge(given.logs, options, reading=ReadOptions(), **common_arguments(given))
+    carry_out(JudgeLogs, filled_in(form))
 
 
-def grade(given: GradeContext) -> None:
+def grade(form: GradeContext) -> None:
     """Grade answers against references."""
-    grading.grade(given.questions, profile=given.profile or None, reading=ReadOptions(), **common_arguments(given))
+    carry_out(GradeAnswers, filled_in(form))
 
 
-def ask(given: AskContext) -> None:
+def answer(form: AnswerContext) -> None:
+    """Ask the system under test questions."""
+    carry_out(AnswerQuestions, filled_in(form))
+
+
+def ask(form: AskContext) -> None:
     """Ask a questionnaire about each conversation of a log."""
-    asking.ask(given.logs, given.questionnaire or PAPER, reading=ReadOptions(), **common_arguments(given))
+    carry_out(AskQuestionnaire, filled_in(form))
 
 
-def remedy(given: RemedyContext) -> None:
+def remedy(form: RemedyContext) -> None:
     """Find or take changes of a prompt, and prove them."""
-    options = RemedyOptions(prompt=Path(given.prompt), target=given.target, edit=tuple(given.edit), people=given.people)
-    reading, common = ReadOptions(group_field=given.group_field or None), common_arguments(given)
-    asked = named_assistant(given.assistant or None, given.profiles, common["model"])
-    remedying.remedy(given.logs, Path(given.rubrics), options, asked, reading=reading, **common)
+    carry_out(ProveRemedy, filled_in(form))
 
 
-def simulate(given: SimulateContext) -> None:
+def simulate(form: SimulateContext) -> None:
     """Simulate dialogues."""
-    simulating.simulate(Path(given.topics), given.systems, **common_arguments(given))
+    carry_out(SimulateDialogues, filled_in(form))

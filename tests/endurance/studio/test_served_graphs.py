@@ -1,6 +1,8 @@
 """Graphs of `langgraph.json`, run by their context as a server runs them."""
 
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -9,13 +11,31 @@ from langgraph.types import Command
 from small_runs import Learnt
 
 from pollex.errors import BadRubrics, PollexError
+from pollex.graphs.context import Context
+from pollex.graphs.grade.answer import AnswerContext
+from pollex.graphs.grade.graph import GradeContext
+from pollex.graphs.judge.graph import JudgeContext
+from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
+from pollex.graphs.questionnaire import AskContext
+from pollex.graphs.remedy.graph import RemedyContext
 from pollex.graphs.run import thread_of
 from pollex.graphs.score import ScoreContext
+from pollex.graphs.simulate.graph import SimulateContext
 from pollex.store.folder import VARIABLE
 from pollex.store.resume import find_run
 from pollex.store.store import Store
-from pollex.studio.graphs import learn, score
+from pollex.studio.graphs import judge, learn, refit, score, simulate
+from pollex.usecases.answer import AnswerQuestions
+from pollex.usecases.ask import AskQuestionnaire
+from pollex.usecases.grade import GradeAnswers
+from pollex.usecases.judge import JudgeLogs
+from pollex.usecases.learn import LearnRubrics
+from pollex.usecases.refit import RefitSet
+from pollex.usecases.remedy import ProveRemedy
+from pollex.usecases.score import ScoreLogs
+from pollex.usecases.simulate import SimulateDialogues
+from pollex.usecases.use_case import NEEDED, options_of
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +70,62 @@ async def test_learn_waits_at_the_pool_and_a_pool_that_is_wrong_is_refused_while
     ended = await graph.ainvoke(Command(resume=[*pool[1:], own]), thread, context=chosen)
     assert ended["digest"]
     assert [row["text"] for row in ended["kept"]] == [*(row["text"] for row in pool[1:]), own["text"]]
+
+
+BIKES = str(Path(__file__).parents[3] / "examples" / "bikes.jsonl")
+
+FORMS = {
+    AnswerContext: AnswerQuestions,
+    AskContext: AskQuestionnaire,
+    GradeContext: GradeAnswers,
+    JudgeContext: JudgeLogs,
+    LearnChoice: LearnRubrics,
+    RefitChoice: RefitSet,
+    RemedyContext: ProveRemedy,
+    ScoreContext: ScoreLogs,
+    SimulateContext: SimulateDialogues,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_field_of_a_form_is_an_option_of_its_use_case(form: type[Context]) -> None:
+    options = {option.name for option in options_of(FORMS[form])}
+    assert {one.name for one in fields(form)} <= options
+    needed = {option.name for option in options_of(FORMS[form]) if option.default is NEEDED}
+    assert needed <= {one.name for one in fields(form)}
+
+
+@pytest.mark.parametrize(
+    ("graph", "form", "says"),
+    [
+        (judge, JudgeContext(logs="log.jsonl"), "question is empty → fill it in: question="),
+        (simulate, SimulateContext(), "topics is empty"),
+        (learn, LearnChoice(logs="nowhere.jsonl"), "nowhere.jsonl: .*no such file"),
+        (learn, LearnChoice(logs="log.jsonl", method="spur"), "run the graph `spur`"),
+        (learn, LearnChoice(logs=BIKES, system="rubicon"), "takes a model → name one: model="),
+        (learn, LearnChoice(logs=BIKES, policy="best"), "best"),
+    ],
+)
+async def test_what_is_wrong_reaches_callers_as_a_value_error_with_its_remedy(
+    graph: Any, form: Context, says: str
+) -> None:
+    with pytest.raises(ValueError, match=says) as refused:
+        await graph.ainvoke({}, thread_of(str(uuid4())), context=form)
+    assert isinstance(refused.value, PollexError)
+
+
+async def test_a_set_that_was_learned_here_is_refitted_and_scores_by_the_name_of_its_run(
+    learnt: Learnt, store: Path
+) -> None:
+    learned = await learn.ainvoke({}, thread_of(str(uuid4())), context=LearnChoice(logs=str(learnt.log)))
+    refitted = await refit.ainvoke(
+        {}, thread_of(str(uuid4())), context=RefitChoice(logs=str(learnt.log), rubrics=learned["run"])
+    )
+    assert refitted["digest"]
+    for name in (refitted["run"], learned["digest"]):
+        chosen = ScoreContext(logs=str(learnt.log), rubrics=name)
+        found = await score.ainvoke({}, thread_of(str(uuid4())), context=chosen)
+        assert found["outcomes"] == {"scored": 48}
 
 
 async def test_what_cannot_be_run_says_why(learnt: Learnt, tmp_path: Path) -> None:
