@@ -8,26 +8,30 @@ take people and a model.
 
 import argparse
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from remedy_world import HALF, MOSTLY, NULL, Planted, RemedyWorld, mean_over, proofs
+from remedy_world import HALF, MOSTLY, NULL, Planted, Proofs, RemedyWorld, mean_over, proofs
 from scipy.stats import norm, t
 from small_form import Findings, arguments_of, run, table
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.looks import WORSE, alpha_of, bounds_at_equal_steps
+from pollex.measures.looks import ALPHA, LOOKS, NOTHING, WORSE, alpha_of, bounds_at_equal_steps
 from pollex.measures.proofs import (
     MARGIN,
+    ProofEnd,
     by_length,
     called_worse,
+    fell_for_sure,
     is_cleared,
     p_of_drop,
     upper_bound,
     upper_bound_of_difference,
+    verdict_of,
     z_of,
 )
 from pollex.measures.share import Labeled, share_at_random
@@ -37,7 +41,7 @@ from pollex.services.remedy.prompt_text import PromptEdit, PromptText, with_line
 from pollex.services.remedy.proposals import Vetting
 from pollex.services.remedy.sample import parts_of
 
-LONG = {"1", "14", "19"}
+LONG = {"1", "14", "19", "24"}
 """Bars that the small form leaves out."""
 
 RUNS = 3000
@@ -127,9 +131,14 @@ def whole_run() -> Iterator[Line]:
 
 def guardrails(world: RemedyWorld, breaks: float, users: int = 180, count: int = 12) -> tuple[Bools, Bools]:
     """Return which of twelve guardrails are worse, and which are cleared `[run, guardrail]`; the first is broken."""
-    edits = [Planted(0, breaks)] + [NULL] * (count - 1)
-    values = np.stack([world.difference(RUNS, users, 2, edit, most=1) for edit in edits], axis=1)
+    values = changes_of_guardrails(world, breaks, users, count)
     return called_worse(p_of_drop(values)), is_cleared(values)
+
+
+def changes_of_guardrails(world: RemedyWorld, breaks: float, users: int = 180, count: int = 12) -> Floats:
+    """Return each user's difference in twelve guardrails `[run, guardrail, user]`; the first is broken."""
+    edits = [Planted(0, breaks)] + [NULL] * (count - 1)
+    return np.stack([world.difference(RUNS, users, 2, edit, most=1) for edit in edits], axis=1)
 
 
 def harm() -> Iterator[Line]:
@@ -143,19 +152,63 @@ def harm() -> Iterator[Line]:
     worse, clear = guardrails(world, 0.0)
     yield "twelve innocent ones: any accused", float(worse.any(axis=1).mean()), 0.0, 0.12
     yield "twelve innocent ones: all cleared", float(clear.all(axis=1).mean()), 0.85, 1.0
+    p = p_of_drop(changes_of_guardrails(world, 0.0))
+    fell = np.array([fell_for_sure(each).any() for each in p])
+    yield "twelve innocent ones: the verdict is worse", float(fell.mean()), 0.0, 0.003
 
 
 def harmful() -> Iterator[Line]:
     """7: a change that breaks 30 % of fine replies."""
     world = RemedyWorld(np.random.default_rng(7))
     found = proofs(world.difference(RUNS, 80, 2, Planted(0, 0.3), most=1))
-    yield "a harmful change is called worse", found.worse, 0.38, 1.0
+    yield "a harmful change is called worse", found.worse, 0.33, 1.0
+    yield "a harmful change is called harm, likely or sure", called_harm(found), 0.36, 1.0
     yield "a harmful change is called better", found.better, 0.0, 0.003
     nothing = proofs(world.difference(RUNS, 80, 2, NULL, most=1))
-    yield "a change of nothing is called worse", nothing.worse, 0.0, 0.032
-    likely = (nothing.low + nothing.high) / 2 < -MARGIN
-    harm = float((likely | (nothing.outcome == WORSE)).mean())
-    yield "a change of nothing is called harm, likely or sure", harm, 0.0, 0.04
+    yield "a change of nothing is called worse", nothing.worse, 0.0, 0.018
+    yield "a change of nothing is called harm, likely or sure", called_harm(nothing), 0.0, 0.04
+
+
+def called_harm(found: Proofs) -> float:
+    """Return the share of proofs that end as worse, or with likely harm."""
+    likely = ((found.low + found.high) / 2 < -MARGIN) | (found.high < 0)
+    return float(((found.outcome == WORSE) | ((found.outcome == NOTHING) & likely)).mean())
+
+
+GUARDS = (0.05, 0.05, 0.1, 0.1, 0.1, 0.15, 0.15, 0.2, 0.2, 0.3, 0.3, 0.5)
+"""How often each of twelve guardrails fails under the old prompt."""
+
+
+def verdict_in(world: RemedyWorld, failing: int, edits: list[Planted]) -> tuple[str, float]:
+    """Carry out a proof with 100 other contexts as `pollex remedy run` does; return verdict and worst guardrail."""
+    arrays, ended = world.proof(failing, 100, edits, GUARDS), dict[int, ProofEnd]()
+    for look in range(LOOKS):
+        if not ended:
+            ended = arrays.looked(look, ALPHA, ended)
+    guards = arrays.guardrails(ended[1].look)
+    return verdict_of(arrays.primary(1, ended[1]), guards)[0], min(guard.effect.value for guard in guards)
+
+
+def whole_verdicts() -> Iterator[Line]:
+    """24: verdicts with twelve guardrails, of changes that do nothing, and of those that break one of them."""
+    world = RemedyWorld(np.random.default_rng(24))
+    for failing, runs in ((80, 1000), (30, 200)):
+        told = f"{failing} failing and 100 other users"
+        nothing = Counter(verdict_in(world, failing, [NULL] * 13)[0] for _ in range(runs))
+        yield f"a change of nothing is called worse, {told}, n {runs}", nothing["worse"] / runs, 0.0, 0.02
+        harm = (nothing["worse"] + nothing["no gain, likely harm"]) / runs
+        yield f"a change of nothing is called harm, likely or sure, {told}, n {runs}", harm, 0.0, 0.04
+        better = (nothing["judged better"] + nothing["not cleared"]) / runs
+        yield f"a change of nothing has a gain, cleared or not, {told}, n {runs}", better, 0.0, 0.035
+
+        # The guardrail breaks that fails in .1 of replies: −.24 where .65 of its fine replies fail, −.30 where .8.
+        for mends, breaks in ((0.0, 0.65), (0.0, 0.8), (0.5, 0.65)):
+            broken = [Planted(mends), *[NULL] * 3, Planted(0, breaks), *[NULL] * 8]
+            found = [verdict_in(world, failing, broken) for _ in range(60)]
+            fell = float(np.mean([least for _, least in found]))
+            what = f"one guardrail falls by {-fell:.2f}, the target's failures by {mends:.0%}"
+            called = float(np.mean([verdict == "worse" for verdict, _ in found]))
+            yield f"{what}: called worse, {told}, n 60", called, 0.9, 1.0
 
 
 def unchanged() -> Iterator[Line]:
@@ -335,6 +388,7 @@ BARS: dict[str, Callable[[], Iterator[Line]]] = {
     "14": people,
     "15": hostile,
     "16": blind,
+    "24": whole_verdicts,
     "19": split,
 }
 

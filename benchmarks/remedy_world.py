@@ -1,13 +1,14 @@
 """A world with planted truth: how often replies fail, what an edit does to that, and judges with known faults."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.looks import BETTER, GOING, NOTHING, WORSE, bounds_at_equal_steps, decide
-from pollex.measures.proofs import NORMAL, z_of
+from pollex.measures.looks import BETTER, GOING, LOOKS, NOTHING, WORSE, bounds_at_equal_steps, decide
+from pollex.measures.proofs import ANY, FAILING, HARMS, NORMAL, ProofArrays, z_of
 
 GOOD, BAD, NOISE = 0.8, 0.25, 0.15
 """What a judge answers on average about replies that do well and that fail, and its spread, on the scale 0 … 1."""
@@ -56,10 +57,14 @@ class RemedyWorld:
         Args:
             gullible: Share of failing replies that the judge believes to do well, as they claim.
         """
+        return np.asarray(self.each_answer(failing, replies, gullible=gullible, errs=errs).mean(axis=-1))
+
+    def each_answer(self, failing: Floats, replies: int, *, gullible: float = 0.0, errs: float = ERRS) -> Floats:
+        """Draw replies and a judge's answers `[..., reply]`; see `answers`."""
         fails = self.rng.random((*failing.shape, replies)) < failing[..., None]
         seen = fails ^ (self.rng.random(fails.shape) < errs)
         seen &= self.rng.random(fails.shape) >= gullible
-        return np.asarray(self.judged(seen).mean(axis=-1))
+        return self.judged(seen)
 
     def judged(self, seen: Bools) -> Floats:
         """Return a judge's answers about replies that it takes for failing `[...]`."""
@@ -70,6 +75,27 @@ class RemedyWorld:
         failing, there = self.chances(runs, users, **world)  # type: ignore[arg-type]
         each = self.answers(edit.on(failing), replies) - self.answers(failing, replies)
         return mean_over(each, there)
+
+    def proof(self, failing: int, others: int, edits: Sequence[Planted], shares: Sequence[float]) -> ProofArrays:
+        """Draw a whole proof: the target and guardrails, each with what the edit does to it.
+
+        Args:
+            failing: Users with a context where the target failed; half of the replies there fail again.
+            others: Users with any other context.
+            edits: What the edit does to each question; the target is the first.
+            shares: How often each guardrail fails under the old prompt.
+        """
+        n, replies = failing + others, 2
+        values = np.zeros((n, 2, replies, len(edits)))
+        for question, (edit, share) in enumerate(zip(edits, (0.5, *shares), strict=True)):
+            chances = self.chances(1, n, share, most=1)[0][0, :, 0]
+            for arm, each in enumerate((chances, edit.on(chances))):
+                values[:, arm, :, question] = self.each_answer(each, replies)
+        stratum = np.array([FAILING] * failing + [ANY] * others)
+        waves = [np.arange(size) * LOOKS // size for size in (failing, others)]
+        sizes = {"length": np.exp(self.rng.normal(5, 0.3, (n, 2, replies)))}
+        names = [f"question {number}" for number in range(len(edits))]
+        return ProofArrays(values, stratum, np.arange(n), np.concatenate(waves), names, sizes)
 
     def truth(self, edit: Planted, share: float = 0.5) -> float:
         """Return the effect in a judge's units, from a large sample."""
@@ -118,13 +144,13 @@ def proofs(values: Floats, alpha: float = 0.05, clear: Bools | None = None) -> P
         clear: Whether guardrails are cleared early `[run]`; None: in no run.
     """
     runs, n = values.shape
-    bounds = bounds_at_equal_steps(alpha=alpha)
+    bounds, harm_bounds = bounds_at_equal_steps(alpha=alpha), bounds_at_equal_steps(alpha=alpha * HARMS)
     outcome, low, high, used = np.full(runs, GOING), np.zeros(runs), np.zeros(runs), np.full(runs, n)
     clear = np.zeros(runs, dtype=bool) if clear is None else clear
     for look, bound in enumerate(bounds):
         m = n * (look + 1) // len(bounds)
         seen = values[:, :m]
-        found = decide(z_of(seen), look, bounds, clear)
+        found = decide(z_of(seen), look, bounds, clear, harm_bounds)
         ends = (outcome == GOING) & (found != GOING)
         half = t.isf(norm.sf(bound), m - 1) * seen.std(axis=1, ddof=1) / np.sqrt(m)
         low[ends], high[ends] = (seen.mean(axis=1) - half)[ends], (seen.mean(axis=1) + half)[ends]

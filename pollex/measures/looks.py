@@ -152,7 +152,9 @@ GOING, BETTER, WORSE, NOTHING = 0, 1, -1, 2
 """What a look decides: go on, an effect above zero, one below, or that going on is futile."""
 
 
-def decide(z: Floats, look: int, bounds: Sequence[float], clear: Bools) -> Ints:
+def decide(
+    z: Floats, look: int, bounds: Sequence[float], clear: Bools, harm_bounds: Sequence[float] | None = None
+) -> Ints:
     """Decide at a look.
 
     An effect ends the proof early only where all guardrails are cleared; harm always does. From half on it ends where
@@ -163,15 +165,18 @@ def decide(z: Floats, look: int, bounds: Sequence[float], clear: Bools) -> Ints:
         look: From 0.
         bounds: On |z|, of all looks.
         clear: Whether all guardrails are cleared, of the shape of `z`.
+        harm_bounds: On −z, of all looks; None: those on |z|.
     """
+    harm_bounds = bounds if harm_bounds is None else harm_bounds
     found: Ints = np.full(np.shape(z), GOING)
     last = look == len(bounds) - 1
     if not last and look >= 1:
         fraction = (look + 1) / len(bounds)
-        gain, harm = (conditional_power(side, fraction, bounds[-1]) for side in (np.asarray(z), -np.asarray(z)))
+        gain = conditional_power(np.asarray(z), fraction, bounds[-1])
+        harm = conditional_power(-np.asarray(z), fraction, harm_bounds[-1])
         found[(gain < FUTILE) & (harm < FUTILE)] = NOTHING
     found[(z > bounds[look]) & (clear | last)] = BETTER
-    found[z < -bounds[look]] = WORSE
+    found[z < -harm_bounds[look]] = WORSE
     return np.where(found == GOING, NOTHING, found) if last else found
 
 

@@ -29,7 +29,10 @@ ALL_FLIPS, FLIPS = 12, 4095
 MARGIN = 0.10
 """Of the scale 0 … 1: a guardrail is cleared where a drop of so much is ruled out."""
 ACCUSED = 0.10
-"""Rate of false accusations among guardrails that are called worse: one of them is enough for the verdict."""
+"""Rate of false accusations among guardrails that are marked as worse; the verdict has a stricter level, `FELL`."""
+FELL, HARMS = 0.001, 0.6
+"""Levels of the verdict *worse*, one-sided: that of all guardrails of a change together, and what the target has of
+its proof's level, .015 of the first proof's .025: a change of nothing is called worse in 2 % at most."""
 LONGEST = 1.5
 """Growth of replies, or of what they cost, from which on it counts against a change."""
 NORMAL, ONE_SIDED = 1.96, 1.645
@@ -133,6 +136,19 @@ def called_worse(p: Floats) -> Bools:
     return np.asarray(false_discovery_control(p, axis=-1) <= ACCUSED)
 
 
+def fell_for_sure(p: Floats) -> Bools:
+    """Tell which guardrails fell for the verdict `[guardrail]`, by Holm: one false one among them in `FELL` of runs.
+
+    Args:
+        p: One-sided p-values of a drop.
+
+    Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6.
+    """
+    order, n = np.argsort(p, kind="stable"), len(p)
+    adjusted = np.maximum.accumulate(p[order] * (n - np.arange(n)))
+    return np.asarray(adjusted[np.argsort(order)] <= FELL)
+
+
 def is_cleared(values: Floats, margin: float = MARGIN) -> Bools:
     """Tell whether the lower one-sided bound of an effect is above minus the margin `[...]`, over users."""
     return np.asarray(upper_bound(-values) < margin)
@@ -209,12 +225,14 @@ class Guardrail:
     Attributes:
         state: Unknown where no replies of both arms can be compared.
         more: Users that are still needed to clear it; 0 unless it is open.
+        fell: Whether it fell at the verdict's level; see `fell_for_sure`.
     """
 
     name: str
     effect: PairedEffect
     state: GuardrailState
     more: int = 0
+    fell: bool = False
 
 
 @dataclass(frozen=True)
@@ -250,10 +268,18 @@ class ProofEnd(NamedTuple):
 
     @property
     def bounds(self) -> Sequence[float]:
-        """Bounds on |z| at each look."""
+        """Bounds on |z| at each look: of a gain, and of the interval."""
+        return self._bounds_at(self.alpha)
+
+    @property
+    def harm_bounds(self) -> Sequence[float]:
+        """Bounds on −z at each look, from which on the target is worse."""
+        return self._bounds_at(self.alpha * HARMS)
+
+    def _bounds_at(self, alpha: float) -> Sequence[float]:
         if self.fraction:
-            return bounds_to(self.look, self.fraction, self.alpha)
-        return bounds_at_equal_steps(LOOKS, self.alpha)
+            return bounds_to(self.look, self.fraction, alpha)
+        return bounds_at_equal_steps(LOOKS, alpha)
 
 
 @dataclass
@@ -308,11 +334,13 @@ class ProofArrays:
         if not known:
             return found
         worse = called_worse(np.array([float(p_of_drop(each + shift)) for _, each, _, shift in known]))
-        for (name, each, least, _), bad in zip(known, worse, strict=True):
+        # Few users that all differ alike have no spread: signs of whole users are flipped, as for the target.
+        fell = fell_for_sure(norm.cdf([effect(each + shift).z for _, each, _, shift in known]))
+        for (name, each, least, _), bad, sure in zip(known, worse, fell, strict=True):
             state: GuardrailState = "worse" if bad else "cleared" if is_cleared(each, least) else "open"
             needed = 1.645 * float(each.std(ddof=1)) / max(least + float(each.mean()), 0.01)
             more = max(1, int(np.ceil(needed**2)) - len(each)) if state == "open" else 0
-            found.append(Guardrail(name, effect(each, n=len(each)), state, more))
+            found.append(Guardrail(name, effect(each, n=len(each)), state, more, bool(sure)))
         return found
 
     def known_change(self, difference: Floats, question: int, look: int, arm: int) -> Floats:
@@ -377,7 +405,7 @@ class ProofArrays:
             at = first._replace(alpha=alpha / max(1, arms - rejected))
             guards = self.guardrails(look, arm)
             clear = bool(guards) and all(one.state == "cleared" for one in guards)
-            outcome = int(decide(np.array([z[arm]]), look, at.bounds, np.array([clear]))[0])
+            outcome = int(decide(np.array([z[arm]]), look, at.bounds, np.array([clear]), at.harm_bounds)[0])
             rejected += outcome in (BETTER, WORSE)
             if outcome != GOING:
                 found[arm] = at._replace(outcome=outcome)
@@ -489,21 +517,24 @@ def verdict_of(
 ) -> tuple[str, list[str]]:
     """Return the verdict, and what speaks against it or is open, the worst first.
 
-    Harm comes first, wherever it is: a guardrail that fell is enough, whatever the target does.
+    Harm comes first, wherever it is: a guardrail that fell for sure is enough, whatever the target does. One that is
+    only marked as worse speaks against a gain.
 
     Args:
         against: What else speaks against an effect, in words.
         missing: How many replies are missing; empty for none.
         margin: Of a drop that would be too much.
     """
-    fell = [f"worse: {guard.name}" for guard in guards if guard.state == "worse"]
+    fell = [f"worse: {guard.name}" for guard in guards if guard.fell]
+    marked = [f"may be worse: {guard.name}" for guard in guards if guard.state == "worse" and not guard.fell]
     unknown = [f"unknown: {guard.name}" for guard in guards if guard.state == "unknown"]
     lacks = [missing] if missing else []
     if primary.outcome == WORSE or fell:
-        return "worse", [*fell, *lacks]
+        return "worse", [*fell, *marked, *lacks]
     if primary.outcome != BETTER:
-        told = [harm for harm in [harm_told(primary)] if harm]
-        if primary.effect.value < -margin and primary.effect.users >= FEWEST_USERS:
+        told = [*(harm for harm in [harm_told(primary)] if harm), *marked]
+        below = primary.effect.value < -margin or primary.effect.high < 0
+        if below and primary.effect.users >= FEWEST_USERS:
             return "no gain, likely harm", [*told, *lacks]
         if missing:
             return "not proven", [missing, *told, *unknown]
@@ -513,7 +544,7 @@ def verdict_of(
         said.append("not shown with missing new replies counted as failing")
     if primary.length:
         said.append("may be length: at equal length little of it is left, or replies grow by half")
-    said += [*against, *unknown]
+    said += [*marked, *against, *unknown]
     if said:
         return "not cleared", [*said, *lacks]
     needs = [f"open: {guard.name}, needs about {guard.more} more users" for guard in guards if guard.state == "open"]

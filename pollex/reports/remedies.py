@@ -39,7 +39,7 @@ def advice_of(edit: Mapping[str, Any]) -> tuple[str, str]:
     """Return what to do with a change, and why, by the rules of `RULES`."""
     verdict, one = edit["verdict"], edit["primary"]["effect"]
     why = f"{verdict}; {edit['against'][0]}" if edit["against"] else verdict
-    if verdict in FALLS or any(guard["state"] == "worse" for guard in edit["guardrails"]):
+    if verdict in FALLS:
         return "Don't", why
     if verdict == "better, people agree":
         return "Release", why

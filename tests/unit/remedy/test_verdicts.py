@@ -1,5 +1,6 @@
 """The verdict on a change: harm comes first, wherever it is, and what isn't known is said."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from pollex.measures.proofs import (
     ProofArrays,
     ProofEnd,
     chance_of_harm,
+    fell_for_sure,
     users_to_tell,
     verdict_of,
 )
@@ -31,20 +33,39 @@ def seen(value: float, outcome: int = NOTHING, users: int = 80) -> Primary:
     return Primary(effect, effect, 2, outcome, 0.15, length=False)
 
 
-def guard(state: Any, name: str = "asks before it books") -> Guardrail:
-    return Guardrail(name, PairedEffect(-0.27, -0.4, -0.1, -3.0, 80, 80), state, 0)
+def guard(state: Any, name: str = "asks before it books", *, fell: bool = False) -> Guardrail:
+    return Guardrail(name, PairedEffect(-0.27, -0.4, -0.1, -3.0, 80, 80), state, 0, fell)
 
 
 @pytest.mark.parametrize("outcome", [BETTER, NOTHING, WORSE])
 def test_a_guardrail_that_fell_is_worse_whatever_the_target_does(outcome: int) -> None:
-    verdict, against = verdict_of(seen(0.2 if outcome == BETTER else 0.0, outcome), [guard("cleared"), guard("worse")])
+    verdict, against = verdict_of(
+        seen(0.2 if outcome == BETTER else 0.0, outcome), [guard("cleared"), guard("worse", fell=True)]
+    )
     assert (verdict, against[0]) == ("worse", "worse: asks before it books")
+
+
+def test_a_guardrail_that_is_only_marked_speaks_against_a_gain_and_is_no_verdict_by_itself() -> None:
+    marked = [guard("worse")]
+    assert verdict_of(seen(0.2, BETTER), marked) == ("not cleared", ["may be worse: asks before it books"])
+    assert verdict_of(seen(0.02), marked) == ("no difference found", ["may be worse: asks before it books"])
+    assert verdict_of(seen(0.02, WORSE), marked) == ("worse", ["may be worse: asks before it books"])
+
+
+def test_guardrails_fall_by_holm_at_the_verdicts_level_and_few_users_by_their_signs() -> None:
+    """Of three at .001: .0003 · 3 and .0004 · 2 are under it, .0011 · 1 isn't."""
+    assert fell_for_sure(np.array([0.0011, 0.0003, 0.0004])).tolist() == [False, True, True]
+    assert fell_for_sure(np.array([0.0006, 0.0001, 0.0002])).tolist() == [True, True, True]
+    assert [one.fell for one in arrays(1.0, 0.0).guardrails(0)] == [True]
+    assert [one.fell for one in arrays(1.0, 0.0, users=4).guardrails(0)] == [False], "1 in 16 by chance"
 
 
 def test_futility_says_how_likely_harm_is_and_what_it_takes_to_know() -> None:
     verdict, against = verdict_of(seen(-0.105), [])
     assert verdict == "no gain, likely harm"
     assert against == ["the chance that it does harm is 98% by these replies; about 84 more users would tell"]
+    beyond = PairedEffect(-0.05, -0.09, -0.01, -2.2, 80, 80)
+    assert verdict_of(replace(seen(-0.05), effect=beyond), [])[0] == "no gain, likely harm"
     assert verdict_of(seen(-0.05), [])[0] == "no difference found"
     told = "the chance that it does harm is 84% by these replies; about 640 more users would tell"
     assert verdict_of(seen(-0.05), [])[1] == [told]
@@ -98,6 +119,14 @@ def test_a_proof_that_seems_to_do_harm_is_not_ended_as_futile() -> None:
     assert decide(np.array([0.0]), 1, bounds, clear).tolist() == [NOTHING]
 
 
+def test_harm_has_bounds_of_its_own() -> None:
+    end = ProofEnd(NOTHING, 3, 0.05)
+    assert end.harm_bounds[-1] > end.bounds[-1]
+    z = np.array([-(end.harm_bounds[-1] + end.bounds[-1]) / 2])
+    assert decide(z, 3, end.bounds, np.array([True]), end.harm_bounds).tolist() == [NOTHING]
+    assert decide(2 * z, 3, end.bounds, np.array([True]), end.harm_bounds).tolist() == [WORSE]
+
+
 @pytest.mark.parametrize(
     ("verdict", "states", "high", "advice"),
     [
@@ -106,9 +135,9 @@ def test_a_proof_that_seems_to_do_harm_is_not_ended_as_futile() -> None:
         ("not cleared", [], 0.3, "Don't"),
         ("people prefer the old one", [], 0.3, "Don't"),
         ("better, people agree", ["cleared"], 0.3, "Release"),
-        ("better, people agree", ["worse"], 0.3, "Don't"),
         ("judged better", ["open"], 0.3, "Try on part of the traffic"),
         ("no difference found", [], 0.05, "Don't"),
+        ("no difference found", ["worse"], 0.2, "Not enough seen"),
         ("no difference found", [], 0.2, "Not enough seen"),
         ("not proven", ["unknown"], 0.05, "Not enough seen"),
     ],
