@@ -21,6 +21,7 @@ from pollex.agents.roles import Extraction, Extractor, Judge, answer_each, detai
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.graphs.context import Resources, resources
+from pollex.graphs.findings import Findings
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.store.rows import fact
 
@@ -36,6 +37,9 @@ class BatchState(TypedDict, total=False):
         asked: By node, how many items of the batch it worked on.
         done: Items that are settled, of `total`.
         outcomes: How many came to what.
+        first: The first results of the batch: id, what was found, and why in a line.
+        worst: The worst results so far.
+        so_far: Means of all results of this session, each with how many it is of.
         status: `partial` if anything failed; set at the end.
     """
 
@@ -45,6 +49,9 @@ class BatchState(TypedDict, total=False):
     done: int
     total: int
     outcomes: dict[str, int]
+    first: list[dict[str, Any]]
+    worst: list[dict[str, Any]]
+    so_far: dict[str, dict[str, float]]
     status: str
 
 
@@ -57,12 +64,14 @@ class BatchWork(Resources):
         outcomes: How many came to what; those that an earlier session settled are counted already.
         fine: Outcomes that are no failures.
         planned: The batch that was planned in this process: of another one, what nodes had in memory is gone.
+        findings: What the state tells of results.
     """
 
     stage: str
     outcomes: Counter[str] = field(default_factory=Counter)
     fine: frozenset[str] = frozenset()
     planned: list[str] = field(default_factory=list)
+    findings: Findings = field(default_factory=Findings)
 
     async def prepare(self, batch: Sequence[str]) -> None:
         """Prepare for a batch."""
@@ -135,6 +144,7 @@ async def plan_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:  #
         batch = list(live.pending)[: live.batch]
         await live.prepare(batch)
         live.planned[:] = batch
+        live.findings.begin(batch)
         span.outputs(batch)
     return {"run": live.run, "batch": batch, "total": live.total}
 
@@ -144,7 +154,8 @@ async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     live = await resources(runtime, BatchWork)
     with live.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
         await live.store.settle()
-    return {"done": live.total - len(live.pending), "outcomes": dict(live.outcomes)}
+    found = live.findings.as_state
+    return {"done": live.total - len(live.pending), "outcomes": dict(live.outcomes), **found}  # type: ignore[typeddict-item]  # its keys are the state's
 
 
 async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:

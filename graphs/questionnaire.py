@@ -9,6 +9,7 @@ from langgraph.graph import StateGraph
 from pollex.agents.roles import Judge
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_each
 from pollex.graphs.context import ConversationIndex, LogContext
+from pollex.graphs.findings import answers_in_words, first_reason
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 
@@ -30,11 +31,25 @@ class AskWork(BatchWork):
     judge: Judge
     questions: Sequence[Question]
 
+    def tell(self, id_: str, answers: Sequence[Answer | Unanswered]) -> None:
+        """Tell of a conversation in the state; the worst are those with the surest answers missing."""
+        known = {one.question_id: one for one in answers if isinstance(one, Answer) and not one.never_came_up}
+        means = {f"mean option of {one}": float(answer.chosen + 1) for one, answer in known.items()}
+        sure = [max(answer.probabilities) for answer in known.values()]
+
+        def row() -> dict[str, Any]:
+            told = answers_in_words(self.questions, answers)
+            return {"answers": told, "why": first_reason(answers, texts=self.store.texts)}
+
+        rank = (sum(sure) / len(sure) if sure else 0.0) - (len(answers) - len(known))
+        self.findings.take(id_, row, rank=rank, figures=means)
+
 
 @on_each(AskWork)
 async def ask_questions(live: AskWork, id_: str) -> None:
     """Ask all questions about each conversation of the batch."""
     answers = await ask(live, "ask_questions", live.judge, live.shelf[id_], live.questions)
+    live.tell(id_, answers)
     live.end(id_, *map(source_of, answers))
 
 

@@ -3,8 +3,9 @@
 Where no model is asked, a batch is scored at once: a conversation's two calls would cost more than its answers.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from langgraph.graph import StateGraph
@@ -13,9 +14,10 @@ from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_batch, on_each
 from pollex.graphs.context import ConversationIndex, LogContext
-from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import Polarity
-from pollex.rubrics.score import NetSat, ScoreColumns
+from pollex.graphs.findings import ANSWERS, in_short
+from pollex.rubrics.answers import NEUTRAL, Answer, Question, Unanswered
+from pollex.rubrics.rubric import Polarity, Rubric
+from pollex.rubrics.score import NetSat, Score, ScoreColumns
 from pollex.store.rows import conversation_rows, score_block
 
 
@@ -67,10 +69,53 @@ class ScoreWork(BatchWork):
             answers = await ask(self, f"judge_{polarity}", self.judge, self.shelf[id_], questions)
             self.answers.setdefault(id_, []).extend(answers)
 
+    def shown(self, scores: ScoreColumns, place: int, rubrics: Mapping[str, Rubric]) -> dict[str, Any]:
+        """Return what the state tells of one of several scores."""
+        return score_in_short(scores[place], rubrics, self.netsat)
+
     def settle(self, scores: ScoreColumns) -> None:
-        """Settle conversations that have a score."""
-        for id_, outcome in zip(scores.ids, scores.column("outcome"), strict=True):
+        """Settle conversations that have a score, and tell of them in the state."""
+        texts = {q.id: q.rubric for q in self.questions if q.rubric}
+        columns = (scores.column(name) for name in ("netsat", "probability", "outcome"))
+        for place, (id_, netsat, probability, outcome) in enumerate(zip(scores.ids, *columns, strict=True)):
+            worse_first = probability if probability is not None else netsat
+            self.findings.take(
+                id_,
+                partial(self.shown, scores, place, texts),
+                rank=worse_first,
+                figures={"netsat": netsat, "probability": probability},
+            )
             self.end(id_, outcome)
+
+
+def score_in_short(score: Score, rubrics: Mapping[str, Rubric], netsat: NetSat) -> dict[str, Any]:
+    """Return what a state tells of a score: figures, each rubric's value, and which rubric speaks for it most."""
+    values: dict[str, float | str] = {}
+    for answer in score.answers:
+        values[answer.question_id] = (
+            answer.outcome if isinstance(answer, Unanswered) else round(netsat.counted(answer), 2)
+        )
+
+    # For a bad conversation the rubric that lowers the score most, for a good one the one that raises it most.
+    why = score.outcome
+    pulls = {id_: rubrics[id_].sign * (v - NEUTRAL) for id_, v in values.items() if not isinstance(v, str)}
+    if pulls:
+        most = min(pulls, key=pulls.__getitem__) if is_low(score) else max(pulls, key=pulls.__getitem__)
+        why = f"{rubrics[most].polarity.upper()} {values[most]:g} of 10: {rubrics[most].text}"
+    return {
+        "netsat": score.netsat,
+        "probability": score.probability,
+        "decision": score.decision or score.label,
+        "confident": score.confident,
+        "outcome": score.outcome,
+        "answers": dict(list(values.items())[:ANSWERS]),
+        "why": in_short(why),
+    }
+
+
+def is_low(score: Score) -> bool:
+    """Tell whether a score says that the conversation went badly."""
+    return (score.decision or score.label) == "negative"
 
 
 @on_each(ScoreWork)

@@ -13,6 +13,7 @@ from pollex.conversations.references import Case
 from pollex.errors import PollexError
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, on_each
 from pollex.graphs.context import Context
+from pollex.graphs.findings import in_short
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
@@ -44,6 +45,15 @@ class AnswerWork(BatchWork):
     cases: Mapping[str, Case]
     respondent: Respondent
 
+    def tell(self, case: Case, kept: Conversation) -> None:
+        """Tell of an answer in the state; the worst are those that are missing, then the shortest."""
+        said = kept.turns[-1].content if len(kept.turns) > 1 else ""
+        row = {"outcome": kept.metadata["outcome"], "why": in_short(kept.metadata["detail"])}
+        if self.store.texts:
+            row |= {"question": in_short(case.question), "answer": in_short(said)}
+        rank = float(len(said)) if said else -1.0
+        self.findings.take(case.id, lambda: row, rank=rank, figures={"characters": float(len(said))} if said else {})
+
 
 @on_each(AnswerWork)
 async def respond(live: AnswerWork, id_: str) -> None:
@@ -57,6 +67,7 @@ async def respond(live: AnswerWork, id_: str) -> None:
         # Inside the span, which is written after it: whoever finds the span of a killed run finds the answer, too.
         kept = stored_answer(case, found, live.respondent.name, temperature)
         live.store.put(conversation_rows(live.run, [kept]))
+    live.tell(case, kept)
     live.end(case.id, kept.metadata["outcome"])
 
 

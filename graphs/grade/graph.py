@@ -7,13 +7,20 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
-from pollex.agents.llm.reference_judge import plain_questions, type_question
+from pollex.agents.llm.reference_judge import TYPE, plain_questions, type_question
 from pollex.agents.roles import Judge
 from pollex.conversations.references import Case
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_each
 from pollex.graphs.context import Context
+from pollex.graphs.findings import ANSWERS, first_reason
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
+
+
+def is_grade(id_: str, answer: Answer | Unanswered) -> bool:
+    """Tell whether an answer is a grade, and not the type of a task."""
+    return isinstance(answer, Answer) and id_ != TYPE and not answer.never_came_up
+
 
 Answers = Mapping[str, Answer | Unanswered]
 """By the ids of their questions."""
@@ -64,6 +71,18 @@ class GradeWork(BatchWork):
     answers: dict[str, dict[str, Answer | Unanswered]] = field(default_factory=lambda: defaultdict(dict))
     untyped: set[str] = field(default_factory=set)
 
+    def tell(self, case: Case, answers: Answers, outcome: str) -> None:
+        """Tell of a case in the state: its grades, the lowest first among the worst."""
+        grades = {id_: one.chosen + self.profile.lowest for id_, one in answers.items() if is_grade(id_, one)}
+        row = {
+            "grades": dict(list(grades.items())[:ANSWERS]),
+            "outcome": outcome,
+            "why": first_reason([*answers.values()], texts=self.store.texts),
+        }
+        figures = {id_: float(grade) for id_, grade in grades.items()}
+        rank = sum(figures.values()) / len(figures) if figures else -1.0
+        self.findings.take(case.id, lambda: row, rank=rank, figures=figures)
+
     async def ask(self, name: str, judge: Judge, case: Case, questions: Sequence[Question]) -> None:
         """Ask about a case, and keep the answers until it is settled."""
         for answer in await ask(self, name, judge, case.conversation, questions):
@@ -94,7 +113,9 @@ async def grade_plainly(live: GradeWork, id_: str) -> None:
 @on_each(GradeWork)
 async def count_grades(live: GradeWork, id_: str) -> None:
     """Count what each case came to."""
-    live.end(id_, live.outcome(live.cases[id_], live.answers.pop(id_)))
+    case, answers = live.cases[id_], live.answers.pop(id_)
+    live.tell(case, answers, live.outcome(case, answers))
+    live.end(id_, live.outcome(case, answers))
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:

@@ -9,11 +9,22 @@ from langgraph.graph import END, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from pollex.agents.votes import PERSON, Ensemble, Task, Vote, persons_answer, persons_question, run_question
+from pollex.agents.votes import (
+    PERSON,
+    Ensemble,
+    Tally,
+    Task,
+    Vote,
+    diversity_entropy,
+    persons_answer,
+    persons_question,
+    run_question,
+)
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, finish, on_each
 from pollex.graphs.context import ConversationIndex, LogContext, resources
+from pollex.graphs.findings import first_reason
 from pollex.graphs.judge.state import Tallied, count_run
-from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.answers import Answer, Unanswered
 from pollex.store.rows import label_row
 
 
@@ -78,6 +89,22 @@ class JudgeWork(BatchWork):
         if self.ensemble is not None:
             await self.ensemble.prepare([self.shelf[id_] for id_ in batch])
 
+    def tell(self, id_: str, votes: Sequence[Answer | Unanswered]) -> None:
+        """Tell of a conversation in the state: the least agreed on and the last option are the worst."""
+        options = [option.text for option in self.task.question.options]
+        tally = Tally.of(votes, len(options))
+        chosen = self.task.rule.chosen(tally.votes)
+        entropy = diversity_entropy(tally.votes) if sum(tally.votes) else None
+        row = {
+            "verdict": "none yet" if chosen is None else options[chosen],
+            "votes": dict(zip(options, tally.votes, strict=True)),
+            "entropy": entropy,
+            "why": first_reason(votes, texts=self.store.texts),
+        }
+        agreed = {f"share {option}": float(chosen == place) for place, option in enumerate(options)}
+        rank = -1.0 - (entropy or 0.0) if chosen is None else -chosen / len(options)
+        self.findings.take(id_, lambda: row, rank=rank, figures={**agreed, "entropy": entropy})
+
     def tallied(self) -> Tallied:
         """Count the votes and people's answers that the store has, by the rule that they give."""
         return count_run(self.store, self.run, self.task, (self.shelf[id_] for id_ in self.shelf))
@@ -100,6 +127,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
             span.failed(f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}")
         asked = [run_question(live.task.question, number) for number in range(len(votes))]
         live.store.put(live.cells.of(conversation, asked, votes, ensemble.drawn_from))
+    live.tell(id_, votes)
     live.end(id_)
 
 

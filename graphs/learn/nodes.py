@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from langgraph.runtime import Runtime
@@ -13,6 +13,7 @@ from pollex.agents.roles import Rewording, sides
 from pollex.errors import BadRubrics
 from pollex.graphs.batches import ask, at_once, extract_from
 from pollex.graphs.context import resources
+from pollex.graphs.findings import in_short
 from pollex.graphs.learn.assemble import answers_of_pool, assemble
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
@@ -31,8 +32,12 @@ from pollex.store.store import Store
 
 MOST_PAIRS, PAIRS_SHOWN = 30, 5
 """Pairs of conversations that are looked for, and shown with a batch of reasons."""
+FEW = 8
+"""Numbers of a list that the state tells one by one."""
 FEW_REASONS = 10
 """Reasons of a side, of a whole log, of which each may make a rubric by itself."""
+QUOTES = 3
+"""Quotes of a reason that the state tells."""
 FIRST = 50
 """Reasons of a side that the state tells; all of them are in the store."""
 
@@ -74,7 +79,11 @@ def _so_far(total: int, left: int, outcomes: Iterable[str]) -> dict[str, Any]:
 def _reasons(live: LearnContext, side: Polarity) -> dict[str, Any]:
     found = live.reasons(side)
     first = [
-        {"text": one.text, "quote": one.quotes[0].text if one.quotes else "", "conversation": one.conversation_id}
+        {
+            "text": one.text,
+            "quotes": [in_short(quote.text) for quote in one.quotes[:QUOTES]],
+            "conversation": one.conversation_id,
+        }
         for one in found[: FIRST if live.store.texts else 0]
     ]
     return {"count": len(found), "first": first}
@@ -182,7 +191,36 @@ async def fit_judge(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     with live.tracer.span("fit_judge", kind="node", inputs=[rubric.id for rubric in kept]):
         await live.fit(live.roles.judge, kept)
     await live.store.write(rubric_rows(live.run, kept))
-    return {**live.opening, "kept": live.rows(kept)}
+    judge = live.roles.judge
+    return {
+        **live.opening,
+        "kept": live.rows(kept),
+        "judged_by": {rubric.id: rubric.answered_by or judge.name for rubric in kept},
+        "learned": learned_in_words(judge.learned, kept),
+    }
+
+
+def learned_in_words(learned: Mapping[str, Any], kept: Sequence[Rubric]) -> dict[str, Any]:
+    """Return what a judge learned for each rubric of a pool: plain figures; of what is large, how much there is."""
+    told: dict[str, Any] = {}
+    for rubric in kept:
+        what = learned.get(rubric.id)
+        if isinstance(what, Mapping):
+            told[rubric.id] = {name: in_brief(value) for name, value in what.items()}
+        elif what is not None:
+            told[rubric.id] = in_brief(what)
+    return told
+
+
+def in_brief(value: Any) -> Any:
+    """Return a number or a short text as it is, and of anything larger how much there is."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return in_short(value)
+    if isinstance(value, list | tuple) and len(value) <= FEW and all(isinstance(one, int | float) for one in value):
+        return list(value)
+    return f"{len(value)} values" if hasattr(value, "__len__") else in_short(str(value))
 
 
 async def judge_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
@@ -226,7 +264,8 @@ async def _judge(
     await at_once(map(one, batch))
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
     failures = (table.failures[id_].outcome for id_ in ids if id_ in table.failures)
-    return {"progress": {stage: _so_far(len(ids), len(left) - len(batch), failures)}}
+    pooled = {"pooled": table.summary(live.material.training, pool)} if stage == "judge_pool" else {}
+    return {"progress": {stage: _so_far(len(ids), len(left) - len(batch), failures)}, **pooled}  # type: ignore[typeddict-item]  # a key of the state
 
 
 async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:
@@ -283,7 +322,28 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     result = {"rubrics": rubrics.rubrics_digest, "unanswered": missing, "auc": auc}
     status: Literal["partial", "done"] = "partial" if partly else "done"
     await asyncio.to_thread(live.store.finish, live.run, status, roles=live.workers, result=result)
-    return {"figures": figures_of(rubrics), "digest": rubrics.rubrics_digest, "notes": list(rubrics.notes)}
+    window = rubrics.window
+    return {
+        "figures": figures_of(rubrics),
+        "theta": rubrics.theta,
+        "window": {"lower": window.lower, "upper": window.upper, "precision": window.precision},
+        "model": await asyncio.to_thread(model_in_figures, rubrics),
+        "digest": rubrics.rubrics_digest,
+        "notes": list(rubrics.notes),
+    }
+
+
+def model_in_figures(rubrics: RubricSet) -> dict[str, Any]:
+    """Return the model of the probability: its name, and what each rubric weighs in it."""
+    if rubrics.calibrator is None or (model := rubrics.thumb_model) is None:
+        return {}
+    texts = {rubric.id: rubric.text for rubric in rubrics.all_rubrics}
+    weights = [
+        {"id": id_, "text": in_short(texts.get(id_, "")), "log_odds": round(weight, 3)}
+        for id_, weight in zip(model.rubrics, model.weights(), strict=True)
+    ]
+    in_order = sorted(weights, key=lambda row: -abs(float(row["log_odds"])))
+    return {"name": rubrics.calibrator.chosen, "weights": in_order}
 
 
 def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:

@@ -40,19 +40,24 @@ class LearnState(TypedDict, total=False):
         parent: The run that this one was forked from, with the node, `learn-3:deduplicate`.
         split: Conversations of either side, and a digest of their ids.
         progress: By stage, how many conversations are done, of how many, and outcomes.
-        reasons: By side, how many there are, and the first ones with a quote.
+        reasons: By side, how many there are, and the first ones with up to three quotes.
         pool: By side, the rubrics that were written; see `edits.row_of`.
         refused: Why batches and texts came to no rubric, and how often.
         kept: The pool without duplicates, as a person may have edited it.
         merged: By duplicate, the rubric that it was merged into.
         reworded: By rubric that was hard to judge, the one that says it in better words.
         mirrors: Pairs of a rubric and its reverse on the other side.
+        judged_by: By rubric of the pool, who answers it.
+        learned: By rubric of the pool, what its judge learned on training conversations.
         pooled: By rubric of the pool, its mean answer, their spread, and the share answered.
         chosen: Rubrics of the set with step, loss and standing.
         dropped: By rubric that was not chosen, why.
         alphas: The table that α was chosen by.
         probability: The model of the probability, why, and what it was compared with.
         figures: Of the held-out conversations, each with its interval.
+        theta: The threshold of NetSAT, with the `window` of uncertainty around it.
+        model: Of the probability: its name, and what each rubric weighs, the change of log-odds from the lowest to
+            the highest answer with all others in the middle.
         digest: Of the rubric set, which is in the store.
     """
 
@@ -69,6 +74,8 @@ class LearnState(TypedDict, total=False):
     reworded: dict[str, str]
     mirrors: list[list[str]]
     reviewed: bool
+    judged_by: dict[str, str]
+    learned: dict[str, Any]
     pooled: dict[str, dict[str, float]]
     chosen: list[PoolRow]
     dropped: dict[str, dict[str, Any]]
@@ -76,6 +83,9 @@ class LearnState(TypedDict, total=False):
     alphas: list[dict[str, Any]]
     probability: dict[str, Any]
     figures: dict[str, Any]
+    theta: float
+    window: dict[str, float | None]
+    model: dict[str, Any]
     digest: str
     notes: list[str]
 

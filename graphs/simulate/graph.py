@@ -10,6 +10,7 @@ from pollex.agents.llm.simulator import Dialogue, Scene, Simulator
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, on_each
 from pollex.graphs.context import Context
+from pollex.graphs.findings import ANSWERS, in_short
 from pollex.graphs.simulate import SIMULATED
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
@@ -45,9 +46,22 @@ class SimulateWork(BatchWork):
     simulator: Simulator
     held: dict[str, Dialogue] = field(default_factory=dict)
 
+    def tell(self, dialogue: Conversation) -> None:
+        """Tell of a dialogue in the state; those without one, or with unproven quotes, are the worst."""
+        about, quality = dialogue.metadata, dialogue.metadata.get("quality") or {}
+        names = ("system", "topic", "ended", "outcome")
+        row = {name: about[name] for name in names if name in about}
+        row |= {"turns": len(dialogue.turns), "quality": dict(list(quality.items())[:ANSWERS])}
+        unproven = len(about.get("unproven_quotes") or ())
+        row |= {"unproven_quotes": unproven, "why": in_short(about.get("detail") or "")}
+        figures = {"turns": float(len(dialogue.turns)), "unproven quotes": float(unproven)}
+        rank = -100.0 if about["outcome"] != SIMULATED else float(-unproven)
+        self.findings.take(dialogue.id, lambda: row, rank=rank, figures=figures if dialogue.turns else {})
+
     def keep(self, dialogue: Conversation) -> None:
         """Store a dialogue, or why there is none, and settle its scene."""
         self.store.put(conversation_rows(self.run, [dialogue]))
+        self.tell(dialogue)
         self.end(dialogue.id, dialogue.metadata["outcome"])
 
 

@@ -262,6 +262,19 @@ class ThumbModel:
         )
         return np.round(found, DIGITS)
 
+    def weights(self) -> list[float]:
+        """Return what each rubric weighs: log-odds at its last option minus at its first, others in the middle."""
+        n, middle = len(self.rubrics), self.options // 2
+        answers = np.zeros((2 * n, n, self.options))
+        answers[:, :, middle] = 1.0
+        for place in range(n):
+            for row, option in ((2 * place, 0), (2 * place + 1, self.options - 1)):
+                answers[row, place] = 0.0
+                answers[row, place, option] = 1.0
+        p = np.clip(self.probability(answers), 1e-9, 1 - 1e-9)
+        odds = np.log(p / (1 - p))
+        return [float(high - low) for low, high in zip(odds[::2], odds[1::2], strict=True)]
+
     @property
     def judges(self) -> tuple[str, ...]:
         """Annotators of the thumbs that it was fitted on, if the log names them."""

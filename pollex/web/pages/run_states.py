@@ -1,7 +1,6 @@
 """A run's states: what each node changed, the pool where it waits, forks with another pool, and commands."""
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -20,8 +19,8 @@ from pollex.web.kept_commands import go_on, require_yes
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
 
-LONGEST = 4000
-"""Characters of a value that a page shows; the whole state is JSON at an address of its own."""
+MOST_ROWS = 60
+"""Rows of a table that a page shows; the whole state is JSON at an address of its own."""
 EDITED = ("deduplicate", "review_pool", "select")
 """Nodes at which a page has the pool to edit; a fork with one after any other does the same as at one of these."""
 NEW = 3
@@ -33,13 +32,13 @@ class NodeChange:
     """The last time that a node ran.
 
     Attributes:
-        changed: What it changed in the state, by key: JSON for people.
+        changed: What it changed in the state, by key.
         pool: The pool after it, where a run can be forked; empty elsewhere.
         state: The state after it.
     """
 
     node: str
-    changed: Mapping[str, str]
+    changed: Mapping[str, Any]
     pool: Sequence[Mapping[str, Any]]
     state: Mapping[str, Any]
 
@@ -95,7 +94,7 @@ def _changes(site: Site, run: Run) -> list[NodeChange]:
     found: dict[str, NodeChange] = {}
     before: Mapping[str, Any] = {}
     for nodes, state in asyncio.run(states_of(site.store, run)):
-        changed = {key: told(value) for key, value in state.items() if before.get(key) != value}
+        changed = {key: table_of(value) for key, value in state.items() if before.get(key) != value}
         for node in nodes:
             if not node.startswith("__"):
                 pool = state.get("kept", []) if run.command == "learn" and node in EDITED else []
@@ -105,15 +104,64 @@ def _changes(site: Site, run: Run) -> list[NodeChange]:
     return list(found.values())
 
 
-def told(value: Any) -> str:
-    """Return a value as JSON for people, a line for each row of a table, cut where it is long."""
-    if isinstance(value, dict):
-        text = "\n".join(f"{key}: {json.dumps(one, ensure_ascii=False)}" for key, one in value.items())
-    elif isinstance(value, list):
-        text = "\n".join(json.dumps(one, ensure_ascii=False) for one in value)
+@dataclass(frozen=True)
+class StateTable:
+    """A value of a state as a table; what is nested in it is a table again.
+
+    Attributes:
+        columns: Their headings; none where the table has two columns, names and values.
+        rows: Cells, the first a heading of its row: plain values or tables.
+        more: Rows that are left out.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    more: int = 0
+
+    def __str__(self) -> str:
+        return f"{len(self.rows) + self.more} rows"
+
+
+def table_of(value: Any) -> Any:
+    """Return a value of a state as people read it: lists and objects as tables, plain values as they are."""
+    if isinstance(value, dict) and value:
+        return _table_of_object(value)
+    if isinstance(value, list) and value:
+        return _table_of_list(value)
+    if value is None or value in ({}, []):
+        return "none"
+    return ("no", "yes")[value] if isinstance(value, bool) else value
+
+
+def _table_of_object(value: Mapping[str, Any]) -> StateTable:
+    items = list(value.items())[:MOST_ROWS]
+    more = len(value) - len(items)
+    columns = _shared_columns([one for _, one in items])
+    if columns:
+        rows = [(name, *(table_of(one.get(column)) for column in columns)) for name, one in items]
+        return StateTable(("", *columns), tuple(rows), more)
+    return StateTable((), tuple((name, table_of(one)) for name, one in items), more)
+
+
+def _table_of_list(value: Sequence[Any]) -> Any:
+    if not any(isinstance(one, dict | list) for one in value):
+        return ", ".join(map(str, value[:MOST_ROWS])) + (
+            f" and {len(value) - MOST_ROWS} more" * (len(value) > MOST_ROWS)
+        )
+    first = value[:MOST_ROWS]
+    columns = _shared_columns(first)
+    if columns:
+        rows = [tuple(table_of(one.get(column)) for column in columns) for one in first]
     else:
-        text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
+        rows = [(number, table_of(one)) for number, one in enumerate(first, 1)]
+    return StateTable(columns, tuple(rows), len(value) - len(first))
+
+
+def _shared_columns(rows: Sequence[Any]) -> tuple[str, ...]:
+    """Return the columns of rows that are all objects; none where one is none, or there is one row alone of many."""
+    if not rows or not all(isinstance(one, dict) and one for one in rows):
+        return ()
+    return tuple(dict.fromkeys(name for one in rows for name in one))
 
 
 def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any]]:

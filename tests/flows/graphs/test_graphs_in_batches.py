@@ -80,7 +80,11 @@ async def test_the_state_after_each_node_says_how_far_the_run_is_in_values_of_js
     last = history[-1][1]
     assert json.loads(json.dumps(last)) == last
     told = {"done": 10, "total": 10, "outcomes": {"point": 10}, "status": "done"}
+    results = {name: last.pop(name) for name in ("first", "worst", "so_far")}
     assert last == {"run": found[0], "batch": [], "asked": {"ask_questions": 1}} | told
+    assert [row["id"] for row in results["first"]] == ["c9"]
+    assert results["first"][0]["answers"] == {"q": "Agree"}
+    assert results["so_far"] == {"mean option of q": {"mean": 4.0, "n": 10}}
 
 
 async def test_what_failed_in_an_ended_run_is_asked_again_by_a_resume_and_counted_once(store: Store) -> None:
@@ -98,7 +102,7 @@ async def test_checkpoints_of_another_version_or_other_settings_are_refused_and_
         await asked(store, PlainJudge(except_for("c4", raises(ModelRefused("the key is wrong")))))
     with monkeypatch.context() as other:
         other.setattr(runs, "FORMAT", "later")
-        with pytest.raises(ResumeRefused, match="graph: 3 → later"):
+        with pytest.raises(ResumeRefused, match="graph: another version of pollex"):
             await asked(store, PlainJudge(), resume=True)
     settings = RunSettings.of(store, resume=True)
     with pytest.raises(ResumeRefused, match="data: dddddddddddd → eeeeeeeeeeee"):

@@ -329,7 +329,7 @@ async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goe
     assert last["figures"]["auc"]["value"] == rubrics.held_out.auc.value
     assert last["split"]["training"] == last["progress"]["extract"]["done"] == 24
     assert last["pooled"].keys() == {row["id"] for row in last["kept"]}
-    assert last["reasons"]["dsat"]["first"][0]["quote"]
+    assert last["reasons"]["dsat"]["first"][0]["quotes"]
     held_out = [one for one in whole.learned.scores if one.side == "held_out"]
     assert (len(held_out), len({one.block for one in held_out})) == (24, 12)
     record = rubrics.guaranteed

@@ -1,0 +1,63 @@
+"""The state of a graph says what was found: first results, the worst, means; and stays small."""
+
+import asyncio
+import json
+from pathlib import Path
+
+from small_runs import Learnt, Pollex
+
+from pollex.graphs.findings import FIRST, WORST, Findings
+from pollex.graphs.run import state_after
+from pollex.store.resume import find_run
+from pollex.store.store import Store
+
+LARGEST = 200_000
+"""Bytes of a checkpoint."""
+
+
+def test_a_state_of_learn_tells_who_answers_what_rubrics_weigh_and_the_threshold(learnt: Learnt) -> None:
+    with Store.open(learnt.store, read_only=True) as store:
+        state = asyncio.run(state_after(store, find_run(store, "learn"), "assess"))
+    ids = {row["id"] for row in state["kept"]}
+    assert state["judged_by"].keys() == ids
+    assert state["pooled"].keys() == ids
+    assert state["learned"].keys() <= ids
+    assert {"lower", "upper", "precision"} == state["window"].keys()
+    assert isinstance(state["theta"], float)
+    weights = {row["id"]: row["log_odds"] for row in state["model"]["weights"]}
+    assert weights.keys() == {row["id"] for row in state["chosen"]}
+    assert any(weights.values())
+    assert any(row["quotes"] for row in state["reasons"]["dsat"]["first"])
+    assert len(json.dumps(state)) < LARGEST
+
+
+def test_a_state_of_score_tells_the_first_results_the_worst_and_means(
+    learnt: Learnt, pollex: Pollex, tmp_path: Path
+) -> None:
+    out = tmp_path / "s.jsonl"
+    ended = pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--out", out, "--store", tmp_path / "store")
+    assert ended.code == 0, ended.err
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    with Store.open(tmp_path / "store", read_only=True) as store:
+        state = asyncio.run(state_after(store, find_run(store, "last"), "commit_batch"))
+    assert [row["id"] for row in state["first"]] == [row["id"] for row in rows[:FIRST]]
+    assert [row["netsat"] for row in state["first"]] == [row["netsat"] for row in rows[:FIRST]]
+    assert all(row["why"] for row in state["first"])
+    lowest = sorted(row["probability"] for row in rows)[:WORST]
+    assert [row["probability"] for row in state["worst"]] == lowest
+    assert state["so_far"]["probability"]["n"] == len(rows)
+    assert len(json.dumps(state)) < LARGEST
+
+
+def test_the_worst_are_of_all_batches_and_one_result_stands_there_once() -> None:
+    found = Findings()
+    for start in (0, 100):
+        ids = [str(number) for number in range(start, start + 100)]
+        found.begin(ids)
+        for id_ in ids:
+            found.take(id_, dict, rank=-float(id_), figures={"n": 1.0})
+    found.take("150", dict, rank=-1000.0)
+    told = found.as_state
+    assert [row["id"] for row in told["worst"]] == ["150", *map(str, range(199, 190, -1))]
+    assert [row["id"] for row in told["first"]] == [str(number) for number in range(100, 120)]
+    assert told["so_far"]["n"] == {"mean": 1.0, "n": 200}
