@@ -14,6 +14,9 @@ are the choices that fill them. Each is written again where the code makes it.
                     made with it, and others' rubrics were never asked there. α in 0.25 … 0.75.
     greedy          the paper's, and the default. All run until both budgets are used, also where the next rubric makes
                     the loss worse: the budget is the user's. Losses within 1e-9 are ties, and the smaller id wins.
+    prefix          of a model's rubrics beside built-in ones, all labels teaching: as many of an order as have the
+                    least log-loss on fifths of the conversations that it did not see; none of them where they neither
+                    gain two standard errors nor do better than built-in rubrics chosen alone.
     α               the one with the best mean held-out AUC over the folds; the smaller one of equals.
     bandit, brute   their reward, "the rubric's summed score", is taken literally: no label enters. With labels' signs
                     it would rank as LC does, and the paper's brute force is not its correctness-only.

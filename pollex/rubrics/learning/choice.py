@@ -226,7 +226,10 @@ def choose(material: Material) -> dict[str, Any]:
         entering = set(weighed.entering(every).tolist())
         outside = why_outside(pool.rubrics)
         why = {one: {"why": outside[pool.ids[one]]["why"]} for one in range(n) if one not in entering}
-        why |= {one: {"why": "no room was left for it"} for one in sorted(entering)}
+        full = len(order) >= settings.most
+        left = "no room was left for it" if full else "it adds nothing on conversations that the choice did not see"
+        why |= {one: {"why": left} for one in sorted(entering)}
+        notes += told_of_no_model(weighed, order)
         why |= {one: {"why": "went the other way on conversations that it did not see"} for one in turned.tolist()}
         shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
     else:
@@ -279,6 +282,17 @@ SEEN = (
     "The model read all {n} labeled conversations before it wrote the rubrics, since there are few: the choice of "
     "rubrics, θ, window and probability are measured on fifths that these did not see, but the words are not."
 )
+
+
+NO_MODEL = (
+    "None of the model's rubrics is in the set: on conversations that the choice did not see, they add nothing to what "
+    "built-in roles find, which choose as they do without a model."
+)
+
+
+def told_of_no_model(weighed: Mixed, order: Ints) -> list[str]:
+    """Say that a set has none of the model's rubrics, where the pool has some."""
+    return [NO_MODEL] if len(weighed.models) and not np.isin(order, weighed.models).any() else []
 
 
 def nothing_to_choose(pool: Candidates, settings: LearnSettings) -> str:

@@ -39,7 +39,9 @@ from pollex.selection.multi_split import (
     one_sided,
     with_hints,
 )
-from pollex.selection.policies import ALPHAS, select
+from pollex.selection.policies import ALPHAS, policy_named
+from pollex.selection.pool import Pool
+from pollex.selection.prefix import log_losses, worth_following
 
 if TYPE_CHECKING:
     from pollex.calibration.thumbs import Fold
@@ -179,6 +181,8 @@ class Mixed(Weighed):
     Built-in rubrics of moods and lengths never enter: they are one tone.
     """
 
+    _pools: dict[bytes, Pool] = field(default_factory=dict, repr=False)
+
     @cached_property
     def models(self) -> Ints:
         """Columns of the model's rubrics, and of people's."""
@@ -241,17 +245,51 @@ class Mixed(Weighed):
         return np.sort(np.concatenate([models, np.array(deeds, dtype=np.intp)]))
 
     def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
-        """Choose by the policy within the budget; where the model has no rubric that varies, as built-in ones are."""
+        """Choose by the policy within the budget, and the model's rubrics only as far as they lower the loss.
+
+        Where none of them does, built-in rubrics are chosen as they are alone.
+        """
         columns = self.entering(rows)
-        if not len(columns):
-            found = self.gate.order(rows, alpha, hints=hints) if len(self.built_in) else np.arange(1)
-            return np.asarray(self.built_in[found] if len(self.built_in) else found)
-        pool, rng = self.pool, np.random.default_rng(self.seed)
-        names = [pool.ids[column] for column in columns.tolist()]
-        values, up = pool.values[np.ix_(rows, columns)], pool.labels[rows]
-        return self.within_limits(
-            columns[select(values, up, self.sat[columns], names, self.limits, alpha, rng, self.policy).chosen]
-        )
+        if len(columns) and (most := self._how_many(rows, columns, alpha)):
+            return self.with_first(self._chosen(rows, columns, alpha), most)
+        if len(self.built_in):
+            return np.asarray(self.built_in[self.gate.order(rows, alpha, hints=hints)])
+        return self._chosen(rows, columns, alpha)[:1] if len(columns) else np.arange(1)
+
+    def with_first(self, order: Ints, most: int) -> Ints:
+        """Keep of an order the built-in rubrics and the first of the model's, so many at most."""
+        models = np.isin(order, self.models)
+        return np.asarray(order[~models | (np.cumsum(models) <= most)])
+
+    def _chosen(self, rows: Bools, columns: Ints, alpha: float) -> Ints:
+        """Choose some columns by some conversations, within the budget: columns in the order of choice."""
+        key = rows.tobytes() + columns.tobytes()
+        if key not in self._pools:  # shared: the first steps of several α are alike
+            names = [self.pool.ids[column] for column in columns.tolist()]
+            values, up = self.pool.values[np.ix_(rows, columns)], self.pool.labels[rows]
+            self._pools[key] = Pool.of(values, up, self.sat[columns], names, self.limits)
+        found = policy_named(self.policy)(self._pools[key], alpha, np.random.default_rng(self.seed))
+        return self.within_limits(columns[found])
+
+    def _how_many(self, rows: Bools, columns: Ints, alpha: float) -> int:
+        """Return how many of the model's rubrics lower the loss on fifths of these conversations; all where too few."""
+        inside = np.flatnonzero(rows)
+        try:
+            dealt = folds([self.pool.conversations[row] for row in inside.tolist()], FOLDS, self.seed)
+        except BadLabels:
+            return self.most
+        up, above = self.pool.labels[inside], np.zeros((self.most + 2, len(inside)))
+        for number in range(FOLDS):
+            out, seen = dealt == number, np.zeros(len(rows), dtype=bool)
+            seen[inside[~out]] = True
+            order = self._chosen(seen, columns, alpha)
+            orders = [self.with_first(order, most) for most in range(self.most + 1)]
+            orders.append(self._chosen(seen, self.built_in, alpha) if len(self.built_in) else order[:0])
+            for row, tried in enumerate(orders):
+                netsat = self.pool.values[np.ix_(inside, tried)].sum(axis=1)
+                above[row, out] = netsat[out] - theta_c(netsat[~out], up[~out])
+        *losses, alone = (log_losses(scores, up) for scores in above)
+        return worth_following(np.array(losses), alone)
 
 
 def found_by(rubric: Rubric) -> str:

@@ -1,0 +1,59 @@
+"""How far an order of rubrics is worth following, by the log-loss of conversations that did not see it.
+
+Greedy policies go on until their budget is used: with answers that mean nothing they take what suits these labels by
+chance.
+"""
+
+import numpy as np
+
+from pollex.measures.arrays import Bools, Floats
+from pollex.selection.threshold import logistic
+
+STEPS = 25
+SURE = 2.0
+"""Standard errors of the gain that stand for more than chance."""
+
+RIDGE = 1e-2
+"""Keeps the slope finite where scores part the classes."""
+
+
+def log_losses(scores: Floats, positive: Bools) -> Floats:
+    """Compute the log-loss of each conversation by a logistic curve over its score `[conversation]`.
+
+    The curve never falls: scores that point the wrong way say as much as none.
+
+    Args:
+        scores: Of rubrics that did not see the conversation, less their threshold `[conversation]`.
+    """
+    share = positive.mean()
+    alone = np.where(positive, -np.log(share), -np.log1p(-share))
+    if (spread := scores.std()) == 0:
+        return np.asarray(alone)
+    x = np.column_stack([(scores - scores.mean()) / spread, np.ones(len(scores))])
+    beta = np.array([0.0, np.log(share / (1 - share))])
+    for _ in range(STEPS):
+        p = logistic(x @ beta)
+        curvature = (x * (p * (1 - p))[:, None]).T @ x + np.diag([RIDGE, 1e-9])
+        step = np.linalg.solve(curvature, x.T @ (positive - p) - np.array([RIDGE, 0.0]) * beta)
+        beta += np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-8:
+            break
+    if beta[0] <= 0:
+        return np.asarray(alone)
+    return np.asarray(np.logaddexp(0, np.where(positive, -1, 1) * (x @ beta)))
+
+
+def worth_following(losses: Floats, instead: Floats) -> int:
+    """Return the length with the least mean loss; 0 where an order says nothing that labels bear out.
+
+    They bear it out where it gains more than two standard errors over none of it, or does better than what would be
+    there instead.
+
+    Args:
+        losses: Of each length from 0 on `[length, conversation]`.
+        instead: `[conversation]`.
+    """
+    best = int(np.argmin(losses.mean(axis=1)))
+    gain = losses[0] - losses[best]
+    sure = gain.mean() > SURE * gain.std(ddof=1) / len(gain) ** 0.5
+    return best if sure or losses[best].mean() < instead.mean() else 0

@@ -1,0 +1,81 @@
+"""A model's rubrics enter a set only as far as they lower the loss of conversations that they did not see."""
+
+import numpy as np
+import pytest
+
+from pollex.agents.embedded.clues import StudiedLog
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.signal import family_of
+from pollex.conversations.logs import positives
+from pollex.formats.read_logs import read_logs
+from pollex.measures.arrays import Bools, Ints
+from pollex.measures.classification import auc
+from pollex.rubrics.learning.choice import NO_MODEL, told_of_no_model
+from pollex.rubrics.learning.crossfit import Candidates, Mixed, Weighed, pool_of
+from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.rubric import BUILT_IN, Rubric
+from pollex.selection.losses import EVAL_RANGE
+from pollex.selection.prefix import log_losses
+
+MODELS, USEFUL = 30, 8
+
+
+@pytest.fixture(scope="module")
+def built_in() -> tuple[Candidates, Bools]:
+    """The built-in rubrics of the bicycle shop by one half of it, and which half that is."""
+    log = sorted(read_logs("examples/bikes.jsonl").learnable, key=lambda one: one.text_hash)
+    study, half = StudiedLog(log, Embedder()), np.random.default_rng(0).random(len(log)) < 0.5
+    pool = pool_of(study.made(positives(log), half), log, "expected")
+    rubrics = [rubric.model_copy(update={"answered_by": BUILT_IN}) for rubric in pool.rubrics]
+    return Candidates(log, rubrics, pool.values, pool.answered, {}), half
+
+
+def with_model(pool: Candidates, seed: int, strength: float) -> Candidates:
+    """Add a model's rubrics, of which the first few tell thumbs apart, and the others answer at random."""
+    rng = np.random.default_rng(seed)
+    rubrics = [
+        Rubric(id=f"model{n:02}", text=f"The model's {n}.", polarity="dsat", source="llm@1") for n in range(MODELS)
+    ]
+    odds = np.full((len(pool.labels), MODELS), 0.35)
+    odds[:, :USEFUL] += np.where(pool.labels, -strength, strength)[:, None]
+    values = np.where(rng.random(odds.shape) < odds, -EVAL_RANGE, 0.0)
+    both = np.concatenate([values, pool.values], axis=1)
+    return Candidates(pool.conversations, [*rubrics, *pool.rubrics], both, np.ones(both.shape, dtype=bool), {})
+
+
+def auc_elsewhere(weighed: Weighed, order: Ints, half: Bools) -> float:
+    """Return the AUC of NetSAT on the half that nothing was chosen by."""
+    return auc(weighed.pool.values[np.ix_(~half, order)].sum(axis=1), weighed.pool.labels[~half])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_beside_a_model_that_answers_at_random_a_set_is_as_good_as_built_in_rubrics_alone(
+    built_in: tuple[Candidates, Bools], seed: int
+) -> None:
+    pool, half = built_in
+    alone = Weighed.of(pool, LearnSettings(), family_of)
+    mixed = Mixed.of(with_model(pool, seed, 0.0), LearnSettings(), family_of)
+    order = mixed.order(half, 1.0, hints=True)
+    before = auc_elsewhere(alone, alone.order(half, 1.0, hints=True), half)
+    assert auc_elsewhere(mixed, order, half) > before - 0.02
+    assert told_of_no_model(mixed, order) == ([] if np.isin(order, mixed.models).any() else [NO_MODEL])
+
+
+def test_rubrics_of_a_model_that_tell_thumbs_apart_enter_and_few_of_the_others_do(
+    built_in: tuple[Candidates, Bools],
+) -> None:
+    pool, half = built_in
+    mixed = Mixed.of(with_model(pool, 0, 0.15), LearnSettings(), family_of)
+    order = mixed.order(half, 1.0, hints=True)
+    entered = order[np.isin(order, mixed.models)]
+    assert (entered < USEFUL).sum() > len(entered) / 2
+    assert told_of_no_model(mixed, order) == []
+    assert auc_elsewhere(mixed, order, half) > auc_elsewhere(mixed, order[:1], half) + 0.05
+
+
+def test_scores_that_point_the_wrong_way_lose_as_much_as_none() -> None:
+    up = np.arange(100) < 70
+    share = log_losses(np.zeros(100), up)
+    assert share.mean() == pytest.approx(-(0.7 * np.log(0.7) + 0.3 * np.log(0.3)))
+    assert np.array_equal(log_losses(np.where(up, -1.0, 1.0), up), share)
+    assert log_losses(np.where(up, 1.0, -1.0), up).mean() < 0.05
