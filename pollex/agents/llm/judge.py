@@ -111,26 +111,35 @@ def _opening_words(conversation: Conversation) -> list[str]:
     return [word for word in words if len(word) > 4] or words
 
 
-FEWEST = 5
+FEWEST, MANY = 2, 10
+"""Answers that can be alike at all, and rubrics from which on agreeing with all of them is a sign by itself."""
 _NEUTRAL = len(LIKERT) // 2
 
 
 def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Unanswered]) -> str:
     """Return the sign that answers ignore the questions; empty if there is none.
 
-    That no rubric's occasion came up is none: in a short conversation it often is so.
+    That answers are alike is no sign by itself: of a short reply a few rubrics are rightly all untrue, or all true. It
+    is one beside a canary of the same conversation that was answered wrong; its own call was thrown away already, and
+    now the others are. Whoever agrees with many rubrics, of satisfaction and dissatisfaction alike or all for one
+    reason, contradicts them, whatever the canaries say. That no rubric's occasion came up is never a sign.
     """
     pairs = [
-        (q, a)
-        for q, a in zip(questions, answers, strict=True)
-        if isinstance(a, Answer) and q.options == LIKERT and not a.never_came_up
+        (question, answer)
+        for question, answer in zip(questions, answers, strict=True)
+        if isinstance(answer, Answer) and question.options == LIKERT and not answer.never_came_up
     ]
     options = {answer.chosen for _, answer in pairs}
     if len(pairs) < FEWEST or len(options) > 1 or options == {_NEUTRAL}:
         return ""
-    option = LIKERT[options.pop()].text
+    chosen = options.pop()
+    option = LIKERT[chosen].text
+    if any(isinstance(answer, Unanswered) and answer.outcome == "suspect" for answer in answers):
+        return f"{option} to all {len(pairs)} other rubrics, beside a canary that was answered wrong"
+    if len(pairs) < MANY or chosen < _NEUTRAL:
+        return ""
     polarities = [question.rubric.polarity for question, _ in pairs if question.rubric]
-    if min(polarities.count("sat"), polarities.count("dsat")) >= 2:
+    if min(polarities.count("sat"), polarities.count("dsat")) >= FEWEST:
         return f"{option} to {len(pairs)} rubrics of satisfaction and dissatisfaction alike"
     reasons = {" ".join(answer.justification.split()) for _, answer in pairs}
     if len(reasons) == 1 and reasons != {""}:
@@ -478,5 +487,5 @@ class LlmJudge(Role, Judge):
         why = straight_lined(questions, answers) if self.asker.settings.straight_lining else ""
         if not why:
             return answers
-        self.tally["straight-lined"] += 1
+        self.tally["straight-lined"] += sum(isinstance(answer, Answer) for answer in answers)
         return distrust(answers, why)

@@ -72,23 +72,28 @@ NEVER = [
 ]
 
 
+CAUGHT = Unanswered(question_id="caught", outcome="suspect", detail="the canary was answered wrong")
+MANY_MIXED, MANY_BAD = [*questions(*"abcdef"), *BAD], questions(*"abcdefghij", polarity="dsat")
+
+
 @pytest.mark.parametrize(
     ("asked", "answers", "said"),
     [
-        *[(MIXED, answered(option), LIKERT[option].text) for option in (0, 1, 3, 4)],
-        (GOOD, answered(4, "Because."), "same reason"),
-        (BAD, answered(4, "Because."), "same reason"),
-        (BAD, answered(0), ""),
-        (GOOD, answered(4), ""),
-        (MIXED, answered(2, "Not applicable."), ""),
-        (MIXED[1:], answered(4, count=4), ""),
-        ([*questions("a", "b", "c", "d"), *questions("e", polarity="dsat")], answered(4), ""),
+        *[(MIXED, answered(option, "Nothing of it."), "") for option in range(5)],
+        *[(MANY_MIXED, answered(option, count=11), "") for option in (0, 1, 2)],
+        *[(MANY_MIXED, answered(option, count=11), LIKERT[option].text) for option in (3, 4)],
+        (MANY_BAD, answered(4, "Because.", count=10), "same reason"),
+        (MANY_BAD, answered(0, "Nothing of it.", count=10), ""),
+        (MANY_BAD, answered(4, count=10), ""),
+        (MANY_MIXED, [*answered(4, count=10), *answered(0, count=1)], ""),
+        *[(MIXED, [CAUGHT, *answered(option, count=4)], "canary") for option in (0, 1, 3, 4)],
+        (MIXED, [CAUGHT, *answered(2, count=4)], ""),
+        (MIXED, [CAUGHT, *answered(4, count=3), *answered(0, count=1)], ""),
         (MIXED, [*answered(4, count=4), Unanswered(question_id="4", outcome="unparsable")], ""),
-        (MIXED, [*answered(4, count=4), *answered(0, count=1)], ""),
         (MIXED, NEVER, ""),
     ],
 )
-def test_one_option_or_one_reason_for_all_is_straight_lining_but_where_a_conversation_can_explain_it(
+def test_answers_that_are_alike_are_straight_lining_beside_a_wrong_canary_or_where_many_agree(
     asked: list[Question], answers: Any, said: str
 ) -> None:
     found = straight_lined(asked, answers)

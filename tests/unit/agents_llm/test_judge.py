@@ -197,11 +197,22 @@ async def test_a_wrapped_answer_is_read_and_a_question_answered_twice_counts_onc
 BOTH = [*questions("a", "b", "c"), *questions("d", "e", "f", polarity="dsat")]
 
 
+def agree_to_all(call: Call) -> Completed:
+    """Answer without reading: canaries, too."""
+    return Completed(text=json.dumps({n: {"why": "so", "turns": [1], "answer": "Agree"} for n in items_of(call)}))
+
+
 @pytest.mark.parametrize(("on", "word"), [(True, "suspect"), (False, "Agree")])
-async def test_one_answer_to_good_and_bad_alike_is_straight_lining(on: bool, word: str) -> None:
-    door = Scripted(otherwise=honest({}, "Agree"))
-    answers = await LlmJudge(asker(door, straight_lining=on)).judge(TALK, BOTH)
-    assert outcomes(answers) == [word] * 6
+async def test_who_gives_one_answer_to_canaries_too_loses_the_calls_that_passed(on: bool, word: str) -> None:
+    judge = LlmJudge(asker(Scripted(otherwise=agree_to_all), straight_lining=on))
+    assert outcomes(await judge.judge(TALK, BOTH)) == ["suspect"] * 3 + [word] * 3
+    assert judge.tally["straight-lined"] == 3 * on
+
+
+@pytest.mark.parametrize("word", ["Strongly Disagree", "Agree"])
+async def test_truthful_answers_of_a_bare_reply_may_all_be_alike(word: str) -> None:
+    judge = LlmJudge(asker(Scripted(otherwise=honest({}, word))))
+    assert outcomes(await judge.judge(TALK, BOTH)) == [word] * 6
 
 
 async def test_up_to_ten_questions_go_in_a_call_and_good_and_bad_apart() -> None:
