@@ -52,7 +52,7 @@ def unknown_figures(n: int = 20) -> Assessment:
 def rubric(number: int, polarity: str, words: Words = plain, stability: float | None = 0.64) -> ChosenRubric:
     quote = Quote(conversation_id=words(f"conversation {number}"), turn=3, text=words("it works now, thanks"))
     return ChosenRubric(
-        id=words(f"rubric{number}"),
+        id=f"rubric{number}",
         text=words(f"The user says thanks {number}."),
         polarity=polarity,  # type: ignore[arg-type]
         reason_ids=(f"reason{number}",),
@@ -66,10 +66,10 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
     rubrics = changes.pop("rubrics", (rubric(1, "sat", words), rubric(2, "dsat", words)))
     profile = DomainProfile.neutral().model_copy(update={"assistant": words("a bicycle repair assistant")})
     whole: dict[str, Any] = {
-        "pollex": words("0.1.0"),
-        "created": words("2026-01-02T03:04:05+00:00"),
-        "run": words("learn-1"),
-        "roles": {words("extractor"): words("built-in (no LLM)"), "judge": words("built-in (no LLM)")},
+        "pollex": "0.1.0",
+        "created": "2026-01-02T03:04:05+00:00",
+        "run": "learn-1",
+        "roles": {"extractor": "built-in (no LLM)", "judge": "built-in (no LLM)"},
         "prompts": {words("extract_sat"): words("abc")},
         "domain": profile,
         "rubrics": rubrics,
@@ -81,7 +81,7 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
             AlphaScore(alpha=0.0, mean_auc=0.7, deviation=None, folds=1),
             AlphaScore(alpha=0.3, mean_auc=0.8, deviation=0.1, folds=5),
         ),
-        "judge": JudgeRecord(kind="embedded", name=words("built-in (no LLM)"), fingerprint=words("f00")),
+        "judge": JudgeRecord(kind="embedded", name="built-in (no LLM)", fingerprint=words("f00")),
         "data": DataRecord(
             fingerprint=words("d00"),
             conversations=41,
@@ -100,7 +100,7 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
         "notes": (words("a note"),),
         "dropped": (
             DroppedRubric(
-                id=words("lost1"),
+                id="lost1",
                 text=words("The user waits."),
                 polarity="dsat",
                 support=2,
@@ -109,7 +109,7 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
                 stability=0.2,
             ),
             DroppedRubric(
-                id=words("lost2"),
+                id="lost2",
                 text=words("The user sighs."),
                 polarity="dsat",
                 support=1,
