@@ -14,8 +14,9 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat
+from pollex.services.known_answers import judge_from_memory
 from pollex.services.workspace import run_to_end
-from pollex.store.resume import facts_of
+from pollex.store.resume import answers_of, conversations_of, facts_of
 from pollex.store.rows import AnswerCells, conversation_rows, fact, rubric_rows
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
@@ -114,10 +115,19 @@ def of_a_model(store: Store) -> None:
     """Give the set in the store to a model, whose answers those of the run are."""
     run = store.value("SELECT id FROM runs WHERE command = 'learn'")
     found = facts_of(store, run, "rubric_set")["set"]
-    found["judge"] |= {"kind": "llm", "name": "m", "fingerprint": "f", "options": {"scale": "likert", "value": "auto"}}
+    able = {"model": "m"}
+    options = {"scale": "likert", "value": "auto", "capabilities": able}
+    found["judge"] |= {"kind": "llm", "name": "m", "fingerprint": "f", "options": options}
     for rubric in found["rubrics"]:
         rubric["written"] = rubric["text"]
     store.put([FactRow(run, "rubric_set", "set", pack(found))])
+    judge = judge_from_memory(RubricSet.parse(found), store)
+    assert judge is not None
+    known = answers_of(store, run)
+    questions = [question for question in RubricSet.parse(found).questions if question.rubric]
+    for one in conversations_of(store, run):
+        answers = [known[one.id][question.id] for question in questions]
+        store.put(AnswerCells(run).of(one, questions, answers, judge.fingerprint))
     store.flush()
 
 

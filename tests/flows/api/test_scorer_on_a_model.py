@@ -15,7 +15,7 @@ import pollex
 from pollex.errors import ModelUnavailable, WrongUse
 from pollex.store.store import Store
 
-PROBE = 3
+PROBE = 1
 """Calls of a probe."""
 
 MESSAGES = small_log()[3]["messages"]

@@ -130,8 +130,7 @@ def test_why_shows_a_long_rubric_whole_with_its_id_behind_it_and_hostile_text_re
     hostile = "\x1b[2J[bold]\u202eowned[/bold]\x07"
     rubrics = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
     rubrics["rubrics"][0]["text"] = long = "The assistant " + "patiently " * 80 + "explains."
-    rubrics["rubrics"][1] |= {"text": hostile, "id": f"zz{hostile}"}
-    rubrics["roles"]["judge"] = hostile
+    rubrics["rubrics"][1]["text"] = hostile
     Path("rubrics.json").write_text(json.dumps(rubrics), encoding="utf-8")
     id_ = rubrics["rubrics"][0]["id"]
     ended = pollex("why", "rubrics.json", id_)
