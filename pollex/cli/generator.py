@@ -124,7 +124,10 @@ def type_of(one: VerbOption) -> click.ParamType[Any] | None:
     if one.kind is Path:
         return click.Path(path_type=Path, file_okay=one.name != "store", exists=one.exists)
     if one.least is not None:
-        return (click.IntRange if one.kind is int else click.FloatRange)(one.least, one.most)
+        if one.kind is int:
+            most = None if one.most is None else int(one.most)
+            return click.IntRange(int(one.least), most)
+        return click.FloatRange(one.least, one.most)
     return click.types.convert_type(one.kind)
 
 

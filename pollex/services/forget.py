@@ -56,8 +56,8 @@ class Forgotten(Result):
             yield f"Forgot {self.conversations} conversations ({rows})"
         for path in self.quoting:
             yield f"{'Rewritten' if path in self.rewritten else 'Still quotes them'}: {path}"
-        for path, why in self.left.items():
-            yield f"Not looked into: {path}: {why}"
+        for place, why in self.left.items():
+            yield f"Not looked into: {place}: {why}"
         if set(self.quoting) - set(self.rewritten):
             rest = "" if self.dry_run else ": make these files again, or edit them"
             yield Line(f"--rewrite would {'take' if self.dry_run else 'have taken'} the quotes out{rest}", "bold")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, Failed, Outcome, prompt_estimate
-from pollex.rubrics.answers import Answer, Question
+from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.resume import StoredAnswers, conversations_of
 from pollex.store.store import Store
@@ -77,7 +77,9 @@ def all_answers_known(judge: LlmJudge, conversations: Iterable[Conversation], qu
     return True
 
 
-def answers_by_rubric(rubric_set: RubricSet, store: Store, text_hashes: Sequence[str]) -> dict[str, dict[str, Answer]]:
+def answers_by_rubric(
+    rubric_set: RubricSet, store: Store, text_hashes: Sequence[str]
+) -> dict[str, dict[str, Answer | Unanswered]]:
     """Return what the set's model answered about texts in any run, by text and rubric."""
     judge = judge_from_memory(rubric_set, store)
     if judge is None or judge.memory is None:

@@ -29,7 +29,7 @@ from pollex.gateway.calls import Call, Capabilities, Failed, Outcome, prompt_est
 from pollex.gateway.endpoint import Endpoint
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load
-from pollex.rubrics.answers import Answer, Question
+from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.judge_settings import MOST_IN_A_CALL
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import Sides, sides_of
@@ -278,7 +278,7 @@ class PlannedMemory:
 
     folder: Path
 
-    def find(self, fingerprint: str, text_hashes: Collection[str]) -> Mapping[str, Mapping[str, Answer]]:
+    def find(self, fingerprint: str, text_hashes: Collection[str]) -> Mapping[str, Mapping[str, Answer | Unanswered]]:
         """See `agents.llm.judge.AnswerMemory`."""
         try:
             with Store.open(self.folder, read_only=True) as store:

@@ -272,7 +272,7 @@ async def hire(
     )
     if desk is not None:
         await desk.fetch()
-    memory = None if options.again else StoredAnswers(store)
+    memory = None if options.again else StoredAnswers(store, RETRYABLE | refused)
     made = llm_workers(options, profile, store.secret, embedder, gateway, capabilities, seed, memory)
     by_batch = desk is not None and bool(desk.to)
     return replace(made, by_batch=by_batch, retry_outcomes=RETRYABLE | refused, traced=ledger.trace)

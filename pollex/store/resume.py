@@ -165,31 +165,37 @@ def answers_of(
 
 
 class StoredAnswers:
-    """Answers of all runs of a store; see `agents.llm.judge.AnswerMemory`."""
+    """Answers of all runs of a store; see `agents.llm.judge.AnswerMemory`.
 
-    def __init__(self, store: Store) -> None:
+    Args:
+        asked_again: Outcomes without an answer that another call may mend: they aren't found.
+    """
+
+    def __init__(self, store: Store, asked_again: Collection[Outcome] = RETRYABLE) -> None:
         self._store = store
+        self._asked_again = sorted(asked_again)
 
-    def find(self, fingerprint: str, text_hashes: Collection[str]) -> dict[str, dict[str, Answer]]:
+    def find(self, fingerprint: str, text_hashes: Collection[str]) -> dict[str, dict[str, Answer | Unanswered]]:
         """Return what a judge answered about texts, by text and by the question's digest.
+
+        A refusal that was paid for is an outcome like any other.
 
         Args:
             fingerprint: Of who answered, which covers prompt, model and settings.
         """
         rows = self._store.ask(
             EVERY_RUN,
-            """SELECT * FROM answers WHERE fingerprint = $1 AND outcome = ''
-            AND text_hash IN (SELECT unnest($2)) ORDER BY run, seq""",
-            [fingerprint, list(text_hashes)],
+            """SELECT * FROM answers WHERE fingerprint = $1 AND NOT list_contains($3, outcome)
+            AND text_hash IN (SELECT unnest($2)) ORDER BY outcome <> '' DESC, run, seq""",
+            [fingerprint, list(text_hashes), self._asked_again],
         )
-        answers: dict[str, dict[str, Answer]] = defaultdict(dict)
+        known: dict[str, dict[str, Answer | Unanswered]] = defaultdict(dict)
         for row in rows:
             answer = read_answer(row)
             if isinstance(answer, Answer):
-                asked_in = answer.asked_in or row["run"]
-                known = answer.model_copy(update={"asked_in": asked_in})
-                answers[row["text_hash"]][row["question_hash"]] = known
-        return dict(answers)
+                answer = answer.model_copy(update={"asked_in": answer.asked_in or row["run"]})
+            known[row["text_hash"]][row["question_hash"]] = answer
+        return dict(known)
 
 
 def scores_of(

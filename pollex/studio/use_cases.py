@@ -55,7 +55,8 @@ def carry_out(kind: type[UseCase[Any]], given: dict[str, Any]) -> None:
         if option.default is NEEDED and option.name not in given:
             raise WrongUse(f"{option.name} is empty", remedy="fill it in", option=option.name)
     progress = NullProgress()
-    kind(**given, store=store).perform(Crew(progress=progress, run=RunOptions(store=store)))
+    fields: dict[str, Any] = {**given, "store": store}  # each use case of a graph has a store
+    kind(**fields).perform(Crew(progress=progress, run=RunOptions(store=store)))
 
 
 def learn(form: LearnChoice) -> None:

@@ -45,7 +45,7 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
     for n, cut in zip(results, shown[len(documents) :], strict=True):
         turns[n] = {**turns[n], **cut}
     for source, item in zip(conversation.sources, documents, strict=True):
-        about = {"name": source.name} if source.name else {}
+        about: dict[str, Any] = {"name": source.name} if source.name else {}
         about |= {} if source.turn is None else {"shown_for_turn": source.turn}
         turns.append({"source": item["source"], **about, **item})
     return Evidence(turns, frozenset())

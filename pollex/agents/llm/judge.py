@@ -403,7 +403,7 @@ ELICITATIONS: dict[str, type[Elicitation]] = {"batched": Batched, "independent":
 class AnswerMemory(Protocol):
     """Answers that were paid for in earlier runs."""
 
-    def find(self, fingerprint: str, text_hashes: Collection[str]) -> Mapping[str, Mapping[str, Answer]]:
+    def find(self, fingerprint: str, text_hashes: Collection[str]) -> Mapping[str, Mapping[str, Answer | Unanswered]]:
         """Return what a judge answered about texts, by text and by the question's digest.
 
         Args:
@@ -434,7 +434,7 @@ class LlmJudge(Role, Judge):
         self.elicitation = elicitation or ELICITATIONS[asker.settings.elicitation](asker)
         self.memory = memory
         self.known_answers = 0
-        self._remembered: dict[str, Mapping[str, Answer]] = {}
+        self._remembered: dict[str, Mapping[str, Answer | Unanswered]] = {}
         super().__init__(asker, [self.elicitation.prompt], **asker.settings.facts(JUDGMENTS))
         self.replicates = asker.replicates
 
@@ -468,15 +468,15 @@ class LlmJudge(Role, Judge):
             for question in questions
         ]
 
-    async def known_about(self, conversation: Conversation) -> Mapping[str, Answer]:
+    async def known_about(self, conversation: Conversation) -> Mapping[str, Answer | Unanswered]:
         """Return what is known of a conversation, by the question's digest."""
         text_hash = conversation.text_hash
         if text_hash not in self._remembered:  # nobody prepared for it
             self._remembered |= await self._recall([text_hash])
         return self._remembered[text_hash]
 
-    async def _recall(self, text_hashes: Sequence[str]) -> dict[str, Mapping[str, Answer]]:
-        nothing: dict[str, Mapping[str, Answer]] = {text_hash: {} for text_hash in text_hashes}
+    async def _recall(self, text_hashes: Sequence[str]) -> dict[str, Mapping[str, Answer | Unanswered]]:
+        nothing: dict[str, Mapping[str, Answer | Unanswered]] = {text_hash: {} for text_hash in text_hashes}
         if self.memory is None or not text_hashes:
             return nothing
         known = await asyncio.to_thread(self.memory.find, self.fingerprint, text_hashes)

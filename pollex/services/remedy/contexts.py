@@ -128,7 +128,8 @@ def _answers(rubric_set: RubricSet, conversations: Sequence[Conversation], store
             known = answers_by_rubric(rubric_set, opened, text_hashes)
         for conversation in conversations:
             for rubric_id, answer in known.get(conversation.text_hash, {}).items():
-                said[rubric_id].append((conversation, answer))
+                if isinstance(answer, Answer):
+                    said[rubric_id].append((conversation, answer))
     return said
 
 

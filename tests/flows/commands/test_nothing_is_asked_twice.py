@@ -12,7 +12,7 @@ from small_runs import Pollex
 
 from pollex.rubrics.rubric_set import RubricSet
 
-COUNT = 24
+COUNT = 48
 ATTENTIVE = {"do": "attentive"}
 
 
