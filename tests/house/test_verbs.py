@@ -6,7 +6,7 @@ from verbs import LOGS, counts, verbs
 from pollex.cli.main import pollex
 from pollex.cli.settings import SetOption
 
-MOST = {"learn": 30, "check": 22, "refit": 22, "remedy run": 22, "remedy plan": 22}
+MOST = {"learn": 31, "judge": 22, "check": 22, "refit": 23, "remedy run": 23, "remedy plan": 23}
 """Maximum numbers of options; 21 for any other verb."""
 
 
