@@ -39,8 +39,9 @@ thread is a run: `--resume` goes on from there. What was answered is in the stor
 ## In LangGraph Studio
 `langgraph.json` has `learn`, `spur`, `refit`, `score`, `judge`, `grade`, `answer`, `ask`, `simulate` and `remedy`
 as drawn below. Their context is a form:
-`logs`, `model`, `base_url`, `store` and what else the use case takes; the key stays in the environment. The state
-is shown after each node. With `review`, `learn` stops at `review_pool`: resume it with the pool's rows, edited, or
+`logs`, `model`, `base_url`, `store` and options of the command under their names in Python; the key stays in the
+environment. What is wrong with one is told with what to do. The state after each node says what was found: the first
+results of a batch, the worst so far, means; in `learn` reasons, who answers a rubric, θ, and what it weighs. With `review`, `learn` stops at `review_pool`: resume it with the pool's rows, edited, or
 change `kept` in the state. A pool with a duplicate, an empty or a contradictory rubric is refused: the run waits on.
 
     pip install "pollex[studio]"
@@ -50,7 +51,9 @@ change `kept` in the state. A pool with a duplicate, an empty or a contradictory
       "context": {"logs": "examples/bikes.jsonl"}}'
 
 Nodes of a run work in a thread and an event loop of their own, so the server stays free. A thread whose server was
-started again goes on with the run that its state names.
+started again goes on with the run that its state names. Who goes on from a state of a run that has ended forks it: a
+new run begins, with the other as `parent`, which stays as it is. A set that was learned is in the store, whole:
+`rubrics` takes the name of its run, its digest, or a file.
 Studio itself is a page of LangChain's, opened in the browser; the server and what it is told stay on the machine. Runs
 are kept in `.pollex`, or in the folder that `POLLEX_STORE` names.
 """

@@ -33,6 +33,7 @@ class BatchState(TypedDict, total=False):
 
     Attributes:
         run: Where all else is kept.
+        parent: The run that this one was forked from.
         batch: Ids of the items that are being worked on.
         asked: By node, how many items of the batch it worked on.
         done: Items that are settled, of `total`.
@@ -44,6 +45,7 @@ class BatchState(TypedDict, total=False):
     """
 
     run: str
+    parent: str
     batch: list[str]
     asked: Annotated[dict[str, int], operator.or_]
     done: int

@@ -20,7 +20,7 @@ from pollex.store.runs import FINISHED, Run
 from pollex.store.settings_told import differences, settings_row
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-from pollex.store.tables import unpack
+from pollex.store.tables import FactRow, unpack
 
 OFTEN = 0.25
 """Seconds between two notes at least."""
@@ -197,7 +197,12 @@ async def running(
     """
     store, fingerprint = setting.store, setting.whole(fingerprint)
     if named is None and GONE_ON.get():
-        named = same_settings(find_run(store, GONE_ON.get()), fingerprint, store, setting.behind)
+        before = find_run(store, GONE_ON.get())
+        if before.status in FINISHED:  # it stays as it is: who goes on from one of its states forks it
+            named = begin_after(before, command, fingerprint, setting)
+            await store.settle()  # answers that are taken over are read at once
+        else:
+            named = same_settings(before, fingerprint, store, setting.behind)
     if named is not None:
         run = named
     elif setting.resume:
@@ -219,6 +224,34 @@ async def running(
     except Exception as error:
         store.finish(run.id, "failed", roles=roles, result={"error": type(error).__name__})
         raise
+
+
+def begin_after(before: Run, command: str, fingerprint: Mapping[str, str], setting: RunSettings) -> Run:
+    """Begin a run that goes on from a state of an ended one; what was learned and answered there is taken over.
+
+    Raises:
+        ResumeRefused: It learns, and with other settings; the message says with what.
+    """
+    store = setting.store
+    if command in LEARNING:
+        same_settings(before, fingerprint, store, setting.behind)
+    arguments = {**setting.arguments, "parent": before.id}
+    run = store.begin(command, arguments=arguments, fingerprint=fingerprint, versions=versions())
+    if setting.behind:
+        store.keep([settings_row(run.id, setting.behind)])
+    if command in LEARNING:
+        rows = store.rows(LEARNED_BEFORE, [before.id])
+        store.keep([FactRow(run.id, row["kind"], row["id"], row["payload"]) for row in rows])
+        store.copy_answers(before.id, run.id, None)
+    return run
+
+
+LEARNING = ("learn", "refit")
+"""Commands whose later nodes work with what earlier ones kept."""
+
+LEARNED_BEFORE = """
+    SELECT kind, id, payload FROM facts WHERE run = ? AND kind IN ('rubric', 'extraction', 'step') ORDER BY rowid
+"""
 
 
 def same_settings(

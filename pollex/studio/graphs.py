@@ -45,6 +45,10 @@ def shown_to_callers(error: PollexError) -> PollexError:
     return found
 
 
+SIDE_BY_SIDE = ("judge_sat", "judge_dsat", "grade_by_rules", "grade_plainly", "update_sat", "update_dsat")
+"""Nodes that run beside others: only one of a step may say which run it is."""
+
+
 class StudioRun:
     """A use case that has begun a run, in a thread and an event loop of its own, for the nodes of a server's graph."""
 
@@ -53,6 +57,7 @@ class StudioRun:
         self._ready: Future[asyncio.AbstractEventLoop] = Future()
         self._ended: asyncio.Future[dict[str, Any]] | None = None
         self._failure: BaseException | None = None
+        self.run = ""
         work = contextvars.copy_context().run
         self._work = threading.Thread(target=work, args=(self._run, use_case), name=thread, daemon=True)
         self._work.start()
@@ -72,7 +77,7 @@ class StudioRun:
 
     async def _wait(self, live: Resources) -> dict[str, Any]:
         """Hold the run's resources until its graph has ended; return its last state."""
-        self._ended = asyncio.get_running_loop().create_future()
+        self._ended, self.run = asyncio.get_running_loop().create_future(), live.run
         with hold_resources(self._thread, live):
             self._ready.set_result(asyncio.get_running_loop())
             return await self._ended
@@ -121,6 +126,8 @@ def _in_session(step: str, node: Callable[..., Any], schema: Any, use_case: Call
             del _sessions[thread]  # the next try begins anew
         try:
             update = await session.carry_out(node, state, runtime)
+            if step not in SIDE_BY_SIDE and state.get("run", "") not in ("", session.run):
+                update = {**update, "run": session.run, "parent": state["run"]}
             if step in LAST:
                 await _sessions.pop(thread).end({**state, **update})
         except PollexError as error:

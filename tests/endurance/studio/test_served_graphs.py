@@ -24,6 +24,7 @@ from pollex.graphs.score import ScoreContext
 from pollex.graphs.simulate.graph import SimulateContext
 from pollex.store.folder import VARIABLE
 from pollex.store.resume import find_run
+from pollex.store.rubric_sets import kept_sets
 from pollex.store.store import Store
 from pollex.studio.graphs import judge, learn, refit, score, simulate
 from pollex.usecases.answer import AnswerQuestions
@@ -126,6 +127,28 @@ async def test_a_set_that_was_learned_here_is_refitted_and_scores_by_the_name_of
         chosen = ScoreContext(logs=str(learnt.log), rubrics=name)
         found = await score.ainvoke({}, thread_of(str(uuid4())), context=chosen)
         assert found["outcomes"] == {"scored": 48}
+
+
+async def test_who_goes_on_from_a_state_of_an_ended_run_forks_it_and_the_parent_stays(
+    learnt: Learnt, store: Path
+) -> None:
+    graph, thread = learn.copy(update={"checkpointer": InMemorySaver()}), thread_of(str(uuid4()))
+    form = LearnChoice(logs=str(learnt.log))
+    first = await graph.ainvoke({}, thread, context=form)
+    with Store.open(store, read_only=True) as opened:
+        before = find_run(opened, first["run"])
+        sets = [kept.digest for kept in kept_sets(opened)]
+    history = [state async for state in graph.aget_state_history(thread)]
+    (at,) = [state for state in history if state.next == ("fit_judge",)]
+    changed = await graph.aupdate_state(at.config, {"kept": at.values["kept"][1:]}, as_node="review_pool")
+    forked = await graph.ainvoke(None, changed, context=form)
+    assert forked["run"] != first["run"]
+    assert forked["parent"] == first["run"]
+    assert at.values["kept"][0]["id"] not in {row["id"] for row in forked["kept"]}
+    with Store.open(store, read_only=True) as opened:
+        assert find_run(opened, first["run"]) == before
+        assert find_run(opened, forked["run"]).arguments["parent"] == first["run"]
+        assert [kept.digest for kept in kept_sets(opened) if kept.run == first["run"]] == sets[:1]
 
 
 async def test_what_cannot_be_run_says_why(learnt: Learnt, tmp_path: Path) -> None:
