@@ -41,7 +41,8 @@ thread is a run: `--resume` goes on from there. What was answered is in the stor
 as drawn below. Their context is a form:
 `logs`, `model`, `base_url`, `store` and options of the command under their names in Python; the key stays in the
 environment. What is wrong with one is told with what to do. The state after each node says what was found: the first
-results of a batch, the worst so far, means; in `learn` reasons, who answers a rubric, θ, and what it weighs. With `review`, `learn` stops at `review_pool`: resume it with the pool's rows, edited, or
+results of a batch, the worst so far, means; in `learn` reasons, who answers a rubric, θ, and what it weighs.
+With `review`, `learn` stops at `review_pool`: resume it with the pool's rows, edited, or
 change `kept` in the state. A pool with a duplicate, an empty or a contradictory rubric is refused: the run waits on.
 
     pip install "pollex[studio]"
