@@ -184,7 +184,7 @@ def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> di
         "headroom": state["headroom"],
         "candidates": [
             {name: one[name] for name in ("name", "purpose", "diff", "refused")}
-            | {"proven": bool(state["looks"]) and one["name"] in state["edits"]}
+            | {"proven": bool(state["looks"]) and one["name"] in state["edits"], "left": reason_left(state, one)}
             for one in ([] if found.edits else state["candidates"])
         ],
         "flatterer": state["flatterer"],
@@ -194,6 +194,20 @@ def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> di
         "missing": {name: dict(sorted(trial.missing(n).items())) for n, name in arms.items() if trial},
         "per_reply": {name: sizes_of(trial, n) for n, name in arms.items() if trial},
     }
+
+
+def reason_left(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
+    """Say why a proposal wasn't proven; empty if it was."""
+    name = candidate["name"]
+    if candidate["refused"]:
+        return candidate["refused"]
+    if name in state["edits"]:
+        return "" if state["looks"] else "the run ended before a proof"
+    waves = [scores for scores in state.get("scores", ()) if name in scores]
+    if waves:
+        last, best = waves[-1][name], max(waves[-1].values())
+        return f"not selected: it came to {last:+.2f} (effect less twice what fell), the best to {best:+.2f}"
+    return "not accepted" if name not in state["tried"] else "not selected: the run ended before a selection"
 
 
 def sizes_of(trial: Trial, arm: int) -> dict[str, float]:

@@ -325,6 +325,7 @@ def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -
         notes.append(f"{said}: {told_of(kappa)}{'' if kappa.value is None else f', n {kappa.n}'}")
     if (times := state["proof"]) > 1:
         notes.append(f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}")
+    notes.append("proofs that another store or a copy of this one has are not counted: prove in one store")
     if cut := state["cut"]:
         notes.append(f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked")
     notes.append("how long replies take is not compared")

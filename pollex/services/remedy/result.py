@@ -185,7 +185,7 @@ class RemedyResult(Shown):
             most, hints = room["room_high"], room["ceiling"]["value"]
             yield f"Room {room['room']:+.3f} (at most {most:+.3f}); with hints {hints:+.3f}"
         for one in record["candidates"]:
-            became = "proven" if one["proven"] else one["refused"] or "not selected"
+            became = "proven" if one["proven"] else one.get("left") or one["refused"] or "not selected"
             yield f"  {became:32} {one['name']}: {one['purpose']}"
         if not self.edits:
             yield self.verdict

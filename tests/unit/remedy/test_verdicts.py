@@ -23,6 +23,7 @@ from pollex.measures.proofs import (
     verdict_of,
 )
 from pollex.reports.remedies import advice_of
+from pollex.services.remedy.conclude import reason_left
 from pollex.services.remedy.trials import keep_users
 
 SCALE = 0.1
@@ -163,3 +164,24 @@ def test_contexts_are_taken_so_that_users_are_kept() -> None:
     assert len(chosen) == 80
     assert len({one.user for one in chosen}) == 24
     assert chosen == sorted(chosen, key=contexts.index)
+
+
+def test_why_a_proposal_was_not_proven_is_said() -> None:
+    state = {
+        "edits": ["best"],
+        "looks": [{}],
+        "tried": ["best", "second", "late"],
+        "scores": [{"best": 0.3, "second": 0.1}],
+    }
+    reasons = {
+        name: reason_left(state, {"name": name, "refused": refused})
+        for name, refused in {"best": "", "second": "", "late": "", "unwanted": "", "bad": "it copies a name"}.items()
+    }
+    assert reasons == {
+        "best": "",
+        "second": "not selected: it came to +0.10 (effect less twice what fell), the best to +0.30",
+        "late": "not selected: the run ended before a selection",
+        "unwanted": "not accepted",
+        "bad": "it copies a name",
+    }
+    assert reason_left(state | {"looks": []}, {"name": "best", "refused": ""}) == "the run ended before a proof"
