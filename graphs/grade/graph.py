@@ -16,12 +16,6 @@ from pollex.graphs.findings import ANSWERS, first_reason
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
-
-def is_grade(id_: str, answer: Answer | Unanswered) -> bool:
-    """Tell whether an answer is a grade, and not the type of a task."""
-    return isinstance(answer, Answer) and id_ != TYPE and not answer.never_came_up
-
-
 Answers = Mapping[str, Answer | Unanswered]
 """By the ids of their questions."""
 
@@ -73,7 +67,10 @@ class GradeWork(BatchWork):
 
     def tell(self, case: Case, answers: Answers, outcome: str) -> None:
         """Tell of a case in the state: its grades, the lowest first among the worst."""
-        grades = {id_: one.chosen + self.profile.lowest for id_, one in answers.items() if is_grade(id_, one)}
+        known = {id_: one for id_, one in answers.items() if isinstance(one, Answer)}
+        grades = {
+            id_: one.chosen + self.profile.lowest for id_, one in known.items() if id_ != TYPE and not one.never_came_up
+        }
         row = {
             "grades": dict(list(grades.items())[:ANSWERS]),
             "outcome": outcome,

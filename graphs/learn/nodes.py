@@ -338,12 +338,11 @@ def model_in_figures(rubrics: RubricSet) -> dict[str, Any]:
     if rubrics.calibrator is None or (model := rubrics.thumb_model) is None:
         return {}
     texts = {rubric.id: rubric.text for rubric in rubrics.all_rubrics}
+    in_order = sorted(zip(model.rubrics, model.weights(), strict=True), key=lambda pair: -abs(pair[1]))
     weights = [
-        {"id": id_, "text": in_short(texts.get(id_, "")), "log_odds": round(weight, 3)}
-        for id_, weight in zip(model.rubrics, model.weights(), strict=True)
+        {"id": id_, "text": in_short(texts.get(id_, "")), "log_odds": round(weight, 3)} for id_, weight in in_order
     ]
-    in_order = sorted(weights, key=lambda row: -abs(float(row["log_odds"])))
-    return {"name": rubrics.calibrator.chosen, "weights": in_order}
+    return {"name": rubrics.calibrator.chosen, "weights": weights}
 
 
 def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:
