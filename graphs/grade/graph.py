@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
-from pollex.agents.llm.reference_judge import TYPE, plain_questions, type_question
+from pollex.agents.llm.reference_judge import plain_questions, type_question
 from pollex.agents.roles import Judge
 from pollex.conversations.references import Case
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_each
@@ -69,7 +69,9 @@ class GradeWork(BatchWork):
         """Tell of a case in the state: its grades, the lowest first among the worst."""
         known = {id_: one for id_, one in answers.items() if isinstance(one, Answer)}
         grades = {
-            id_: one.chosen + self.profile.lowest for id_, one in known.items() if id_ != TYPE and not one.never_came_up
+            id_: one.chosen + self.profile.lowest
+            for id_, one in known.items()
+            if len(one.probabilities) == len(self.profile.grades) and not one.never_came_up
         }
         row = {
             "grades": dict(list(grades.items())[:ANSWERS]),
