@@ -52,7 +52,7 @@ class SimulateWork(BatchWork):
         names = ("system", "topic", "ended", "outcome")
         row = {name: about[name] for name in names if name in about}
         row |= {"turns": len(dialogue.turns), "quality": dict(list(quality.items())[:ANSWERS])}
-        unproven = len(about.get("unproven_quotes") or ())
+        unproven = int(about.get("unproven_quotes") or 0)
         row |= {"unproven_quotes": unproven, "why": in_short(about.get("detail") or "")}
         figures = {"turns": float(len(dialogue.turns)), "unproven quotes": float(unproven)}
         rank = -100.0 if about["outcome"] != SIMULATED else float(-unproven)

@@ -2,6 +2,8 @@
 
 import io
 import json
+import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from small_runs import Learnt, Pollex
 from pollex.cli.agent_server import MendedLines, mended
 from pollex.errors import WrongUse
 from pollex.services.agent_tools import AgentTools
+from pollex.store.database import FILE
 from pollex.text import SURROGATES
 
 
@@ -28,8 +31,12 @@ def test_half_characters_of_a_line_become_whole_ones_and_everything_else_stays(t
     assert io.BufferedReader(MendedLines(source)).readlines() == [found] * 3 + [b"no \\ud800 json\n"]
 
 
-def test_a_comparison_that_needs_arrays_says_which_file_they_stand_in(learnt: Learnt) -> None:
-    tools = AgentTools(learnt.store)
+def test_a_comparison_that_needs_arrays_says_which_file_they_stand_in(learnt: Learnt, tmp_path: Path) -> None:
+    # A store of an earlier pollex has sets without their arrays.
+    earlier = shutil.copytree(learnt.store, tmp_path / "earlier")
+    with sqlite3.connect(earlier / FILE) as database:
+        database.execute("DELETE FROM facts WHERE kind = 'arrays'")
+    tools = AgentTools(earlier)
     with pytest.raises(WrongUse, match=r"they stand in .*rubrics-[0-9a-f]+\.safetensors"):
         tools.compare("learn-1", "learn-1")
     assert "learn-1" in AgentTools(learnt.store, [learnt.rubrics]).compare("learn-1", "learn-1")

@@ -409,7 +409,7 @@ async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(
         ("deduplicate", [("a", "sat"), ("a", "sat")], {}, "stands there twice"),
         ("deduplicate", [(" ", "sat")], {}, "without text"),
         ("deduplicate", [("a", "sat"), ("A", "dsat")], {}, "is both sat and dsat"),
-        ("deduplicate", [], {"settings": LearnSettings(stability=False, seed=1)}, "seed: 0 → 1"),
+        ("deduplicate", [], {"settings": LearnSettings(stability=False, seed=1)}, "seed: 0, and now 1"),
         ("assess", [], {}, "nothing comes after 'assess'"),
         ("nowhere", [], {}, "has no state after 'nowhere'"),
         ("summarize_sat", [("a", "sat")], {}, "there is no pool after"),
