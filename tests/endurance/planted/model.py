@@ -15,14 +15,16 @@ from typing import Any
 from sealed import unseal
 
 from planted.world import Signal, signal_of, signals
+from pollex.rubrics.answers import NEVER_CAME_UP
 
 Message = Mapping[str, Any]
 Items = list[dict[str, Any]]
 
 MOST_REASONS = 3
+_PART_OF = {"assistant": "act", "user": "effect"}
 _ITEM = re.compile(r'^(\d+)\. (".*")$', re.MULTILINE)
-_OPTIONS = re.compile(r"then `answer`, one of: (.*?)\. For a statement|`answer`: (.*?), Never came up\b", re.DOTALL)
-_GLOSS = re.compile(r" \([^)]*\)")
+_IN_A_LINE = re.compile(r"then `answer`, one of: (.*?)\. For a statement")
+_LISTED = re.compile(r"^  - ([^:\n]+)", re.MULTILINE)
 _CANARY = re.compile(r'The user uses the word "(\w+)" in their first message\.')
 _MOST = re.compile(r"at most (\d+)")
 
@@ -61,7 +63,7 @@ class Reader:
         ):
             if mark in task:
                 return json.dumps(answer(items, task, frozenset(told)))
-        return json.dumps(self._answers(items, task, "deal: " in rules)) if _ITEM.search(task) else None
+        return json.dumps(self._answers(items, task, "\nRoughly ideal: " in rules)) if _ITEM.search(task) else None
 
     def luck(self, *parts: object) -> float:
         """A number from 0 to 1 that depends on the parts and the seed alone."""
@@ -82,7 +84,7 @@ class Reader:
         polarity, said = "sat" if "thumbs up" in task else "dsat", json.dumps(items)
         mine = [signal for signal in signals() if signal.polarity == polarity]
         found: list[tuple[Signal, dict[str, Any]]] = [
-            (signal, {"turn": item["i"], "quote": line})
+            (signal, {"part": _PART_OF[item["role"]], "turn": item["i"], "quote": line})
             for signal in mine
             if self._notices(signal, told, said)
             for item in items
@@ -91,7 +93,8 @@ class Reader:
         ]
         if self.luck("imagine", said) > self.agreement:
             imagined = mine[int(self.luck("which", said) * len(mine))]
-            found.append((imagined, {"turn": items[-1]["i"], "quote": items[-1]["text"]}))
+            last = {"part": "effect", "turn": items[-1]["i"], "quote": items[-1]["text"]}
+            found.append((imagined, last))
         found.sort(key=lambda pair: self.luck("order", pair[0].key, said))
         first = {"part": "occasion", "turn": items[0]["i"], "quote": items[0]["text"][:40]}
         reasons = [{"quotes": [first, quote], "reason": self._wording(signal, said)} for signal, quote in found]
@@ -114,10 +117,11 @@ class Reader:
         known = {signal_of(item["rubric"]): item["known"] for item in items if "known" in item}
         covered, new = [], []
         most = _MOST.search(task)
+        fewest = 2 if "A single reason makes no rubric" in task else 1
         for signal, reasons in self._by_signal(items, told).items():
             if signal in known and self.luck("known", signal.key, json.dumps(items)) < self.agreement:
                 covered.append({"known": known[signal], "reasons": reasons})
-            else:
+            elif len(reasons) >= fewest:
                 new.append({"reasons": reasons, "text": self._wording(signal, items)})
         new.sort(key=lambda rubric: -len(rubric["reasons"]))
         return {"covered": covered, "rubrics": new[: int(most[1]) if most else None]}
@@ -127,7 +131,7 @@ class Reader:
         groups: defaultdict[Signal | None, list[int]] = defaultdict(list)
         for item in items:
             groups[signal_of(item["rubric"])].append(item["i"])
-        return {"same": [group for signal, group in groups.items() if signal and len(group) > 1]}
+        return {"same": [group for signal, group in groups.items() if signal and len(group) > 1], "mirrored": []}
 
     def _revision(self, items: Items, task: str, told: frozenset[str]) -> dict[str, Any]:
         """What this batch speaks of most, then what stood there before: it has seen no other batch."""
@@ -147,8 +151,7 @@ class Reader:
         }
 
     def _answers(self, items: Items, task: str, in_domain: bool) -> dict[str, Any]:
-        listing = _OPTIONS.search(task)
-        options = _GLOSS.sub("", listing[1] or listing[2]).split(", ") if listing else []
+        options = _options_of(task)
         said = [item["text"] for item in items]
         first = next((item["text"] for item in items if item["role"] == "user"), "")
         found = {}
@@ -172,6 +175,13 @@ class Reader:
         vague = signal.kind == "domain" and not in_domain
         agreement = min(self.agreement, self.unguided_agreement) if vague else self.agreement
         return self.level(text, "\n".join(said), signal.happens(said), agreement)
+
+
+def _options_of(task: str) -> list[str]:
+    """The options by degree, without the one that says there was no occasion."""
+    if in_a_line := _IN_A_LINE.search(task):
+        return in_a_line[1].split(", ")
+    return [option for option in _LISTED.findall(task) if option != NEVER_CAME_UP]
 
 
 def unsealed(message: str) -> Items:

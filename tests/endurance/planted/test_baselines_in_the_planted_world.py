@@ -122,8 +122,12 @@ def test_grades_from_1_to_10_are_kept_and_asked_again_by_score_and_refit(
     assert [row["netsat"] for row in rows] == pytest.approx(signed)
     assert all(0 < row["probability"] < 1 for row in rows)
     refitting = ["refit", log, "--rubrics", "rubrics.json", "--base-url", server.url, "--model", "planted", "--json"]
-    planned = pollex(*refitting, "--dry-run", "--store", tmp_path / "none").last["plan"]
-    ended = pollex(*refitting)
+    # The answers are there already, by rubric: where they were paid for, `refit` asks nothing.
+    paid_for = pollex(*refitting)
+    assert (paid_for.code, paid_for.last["usage"]["all"]["sent"]) == (0, 0), paid_for.err
+    elsewhere = [*refitting, "--store", tmp_path / "elsewhere"]
+    planned = pollex(*elsewhere, "--dry-run").last["plan"]
+    ended = pollex(*elsewhere)
     assert ended.code == 0, ended.err
     refitted = RubricSet.load(tmp_path / "rubrics.json")
     assert refitted.judge.scale == "numeric"
@@ -154,6 +158,6 @@ def test_an_ablation_reaches_extraction_and_summary_and_is_recorded(
         assert prompts
         assert {"\nThe domain\n" in prompt for prompt in prompts} == {ds}
         assert {"Both parties answer for the progress" in prompt for prompt in prompts} == {cdp}
-    judging = [prompt for prompt in chat.heard if "judging a finished conversation" in prompt]
-    assert all("Roughly ideal:" in prompt for prompt in judging)
+    judging = [prompt for prompt in chat.heard if "You judge a finished conversation" in prompt]
+    assert {"Roughly ideal:" in prompt for prompt in judging} == {True}
     assert found.judge.options.without == set(without)
