@@ -46,17 +46,22 @@ def paid_twice(server: ProtocolServer) -> int:
 def test_learn_and_score_come_to_what_they_come_to_at_once(pollex: Pollex, server: ProtocolServer) -> None:
     log = small_log(each=12)
     write_log(Path("log.jsonl"), log)
-    learning = ["learn", "log.jsonl", "--set", "without=built-in"]
+    learning = ["learn", "log.jsonl", "--set", "without=built-in", "--test-fraction", 0.5]
     number, ended = by_batch(pollex, *learning, "--out", "batch.json", "--store", "batch")
     assert ended.code in DONE, ended.err
     assert number >= 3  # extraction, the pool, held-out
     with_secret_of("batch", "once")
     assert pollex(*learning, "--out", "once.json", "--store", "once").code in DONE
     assert learned("batch.json") == learned("once.json")
-    scoring = ["score", "log.jsonl", "--rubrics", "batch.json", "--store", "batch"]
-    assert by_batch(pollex, *scoring, "--out", "batch.jsonl")[1].code in DONE
-    assert pollex(*scoring, "--out", "again.jsonl").code in DONE
-    assert [row["netsat"] for row in rows("batch.jsonl")] == [row["netsat"] for row in rows("again.jsonl")]
+
+    # Answers of the log that was learned from are in the store: only new conversations go into a batch.
+    write_log(Path("longer.jsonl"), small_log(each=16))
+    scoring = ["score", "longer.jsonl", "--rubrics", "batch.json"]
+    number, ended = by_batch(pollex, *scoring, "--store", "batch", "--out", "batch.jsonl")
+    assert ended.code in DONE, ended.err
+    assert number >= 1
+    assert pollex(*scoring, "--store", "once", "--out", "once.jsonl").code in DONE
+    assert [row["netsat"] for row in rows("batch.jsonl")] == [row["netsat"] for row in rows("once.jsonl")]
     assert paid_twice(server) == 0
 
 

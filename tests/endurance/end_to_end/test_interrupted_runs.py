@@ -118,8 +118,8 @@ def test_answers_whose_secret_is_lost_or_changed_are_not_paid_again(bench: Bench
             assert "the store's secret " in ended.err
             assert "paid answers → put back the file that belongs there" in ended.err
     secret.write_bytes(kept)
-    usage = bench.run(bench.scoring()).json["usage"]["judge"]
-    assert (usage["sent"], usage["known"]) == (0, 12)
+    again = bench.run(bench.scoring()).json
+    assert (again["usage"]["all"]["sent"], again["known_answers"]) == (0, 6 * 20)
 
 
 def in_a_window(arguments: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], int]:
