@@ -38,7 +38,7 @@ PLANTED = (
 )
 TARGET = "event:fail_no_way"
 RECORDED: dict[str, Any] = {
-    "target": "ac17d8ed",
+    "target": "c98624f2",
     "accept": "all",
     "candidates": 3,
     "replies": 1,
