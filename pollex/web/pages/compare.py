@@ -289,6 +289,13 @@ def beside(
     ]
 
 
+def _auc_beside(found: RubricSet, netsat: np.ndarray, up: np.ndarray) -> Figure | None:
+    """Return a set's AUC on what neither set was learned from; where all labels teach, its own by folds."""
+    if up.any() and not up.all():
+        return auc_of_scores(netsat, up, np.random.default_rng(0))
+    return found.held_out.auc if found.held_out and found.data.folds else None
+
+
 def _beside(site: Site, run: Run, found: RubricSet, netsat: np.ndarray, up: np.ndarray) -> Data:
     leading = [rubric for rubric in found.rubrics if rubric.headlined]
     calls = calls_of(site.store, run, "sent", down=False, at=0, n=-1)
@@ -298,7 +305,7 @@ def _beside(site: Site, run: Run, found: RubricSet, netsat: np.ndarray, up: np.n
         "name": found.judge.name if not found.judge.built_in else "built-in (no LLM)",
         "by_model": len(leading) - own,
         "built_in": own,
-        "auc": auc_of_scores(netsat, up, np.random.default_rng(0)) if up.any() and not up.all() else None,
+        "auc": _auc_beside(found, netsat, up),
         "calls": len(calls),
         "tokens": tokens,
         "costs": [(price, price.cost(*tokens)) for price in PRICES],

@@ -52,7 +52,7 @@ def test_the_replay_is_the_recorded_result(pollex: Pollex, tmp_path: Path) -> No
     beside = asyncio.run(pages_of(tmp_path / "with a model" / ".pollex"))
     assert "What the model adds, and what it costs" in beside
     assert f"{found.held_out.auc.value:.3f}" in beside
-    assert "771,303, 159,135" in beside  # tokens read and written
+    assert "1,850,582, 260,006" in beside  # tokens read and written
 
 
 async def pages_of(folder: Path) -> str:
