@@ -139,7 +139,7 @@ def learnt_over_http(pollex: Pollex, folder: Path, world: World, agreement: floa
 
 def test_pollex_gets_back_what_was_planted_over_http(pollex: Pollex, tmp_path: Path) -> None:
     recovered, told = learnt_over_http(pollex, tmp_path, World(0), agreement=0.85)
-    assert recovered >= 0.7  # .75 in each of three worlds, as many rubrics as signals
+    assert recovered >= 0.7  # 0.83 here, as many rubrics as signals
     assert told["held_out"]["auc"] > 0.75
 
 
