@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -110,6 +111,19 @@ def refusal(work: Callable[[], object]) -> str:
     except PollexError as error:
         return str(error)
     return ""
+
+
+@contextmanager
+def no_room() -> Iterator[None]:
+    """Let no file of this process grow meanwhile, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    heard = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, heard)
 
 
 def pollex(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -286,7 +300,10 @@ def refused(folder: Path) -> str:
     (folder / "s").mkdir()
     (folder / "s" / "store.sqlite").symlink_to("/dev/full")
     with serving() as server:
-        assert "disk full" in refusal(lambda: ask(folder / "s", server.url, 64))
+        assert "it is a link" in refusal(lambda: ask(folder / "s", server.url, 64))
+        with no_room():
+            told = refusal(lambda: ask(folder / "full", server.url, 64))
+        assert "disk full" in told, told or "nothing is said"
         assert not server.calls, f"{len(server.calls)} calls"
     for address in ("http://a\0b/v1", "http://\u24d0.example/v1", "http://-\u00fc-.example/v1"):
         assert "no" in refusal(lambda address=address: Endpoint("m", address))  # type: ignore[misc]

@@ -21,7 +21,7 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.store.store import Store
 
 UP = ["up", "👍", 1, "1", True, "thumbs_up"]
-DOWN = ["down", "👎", -1, "0", False]
+DOWN = ["down", "👎", -1, "no", False]  # beside 1 and -1 a 0 takes no side, and is told
 
 
 def pollex(folder: Path, *words: object, code: int = 0) -> tuple[dict[str, Any], str]:
