@@ -229,8 +229,8 @@ def test_a_running_run_is_shown_and_left_alone_beside_others_and_a_resume_needs_
     rows[0]["thumbs"], rows[1]["thumbs"] = "down", "up"
     relabelled = write_log(tmp_path / "relabelled.jsonl", rows)
     for arguments, changed in (
-        ([learnt.log, "--seed", 1], "seed: 0 → 1"),
-        ([learnt.log, "--budget", 3], "budget: null → [3, 3]"),
+        ([learnt.log, "--seed", 1], "seed: 0, and now 1"),
+        ([learnt.log, "--budget", 3], "budget: not set, and now 3, 3"),
         ([relabelled], "data: "),
     ):
         refused = pollex("learn", *arguments, "--store", store, "--resume")

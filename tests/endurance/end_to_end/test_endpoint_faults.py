@@ -119,9 +119,11 @@ def test_a_judge_that_fails_its_canaries_or_answers_all_alike_is_suspect_and_sco
     assert sum(outcomes.values()) == 20
     assert outcomes.keys() <= {"suspect", "incomplete", "scored"}
     assert outcomes.get("scored", 0) < 15
-    bench.rubrics(sat=6, dsat=6, canary=False)
+
+    # Without a canary, agreeing with as many rubrics as a call can hold is the sign.
+    bench.rubrics(sat=10, dsat=10, canary=False)
     entry = '{"why": "It is so.", "turns": [], "answer": "E. Strongly Agree"}'
-    same = "{" + ", ".join(f'"{number}": {entry}' for number in range(1, 7)) + "}"
+    same = "{" + ", ".join(f'"{number}": {entry}' for number in range(1, 11)) + "}"
     bench.log(10)
     bench.server.script(faulty(ONE, do="message", content=same))
     ended = bench.run(bench.scoring())
