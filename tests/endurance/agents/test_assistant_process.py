@@ -161,9 +161,10 @@ async def test_a_reply_that_hangs_is_given_up_and_others_come(folder: Path) -> N
 
 async def test_an_assistant_that_only_hangs_is_not_asked_for_ever(folder: Path) -> None:
     begun = time.monotonic()
-    found = await replies(ProcessAssistant("shop", "answer", folder, seconds=1.0), *["hang"] * 40)
+    # The time holds for the start of each new process, too: on a busy machine that takes over a second.
+    found = await replies(ProcessAssistant("shop", "answer", folder, seconds=3.0), *["hang"] * 40)
     assert sum("not asked" in str(one) for one in found) == 37
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 60
 
 
 async def test_async_replies_run_at_once_and_survive_one_that_ends_the_process(folder: Path) -> None:
