@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import math
 import operator
 import re
@@ -237,6 +238,7 @@ ANY_OTHER = "*"
 """Stands for every other word."""
 
 
+@functools.lru_cache(maxsize=256)  # an inference asks for the usual ones at every value
 def _spellings(words: str) -> Spellings:
     return Spellings(frozenset(_key(_folded(word)) for word in _split(words)))
 
