@@ -33,6 +33,9 @@ MADE = SCREENS / "made.json"
 
 LARGEST = 150_000
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FIGURES_TAKE = 300_000
+"""Milliseconds at most for figures that a page works out."""
+
 WIDE, HIGH = 1200, 620
 TALL = {"judge": 1340, "states": 1080}
 """Heights of the screens whose figures stand further down."""
@@ -148,7 +151,7 @@ def shoot(
     for name, path in wanted.items():
         page.set_viewport_size({"width": WIDE, "height": TALL.get(name, HIGH)})
         page.goto(base + path)
-        page.locator("[data-live]").first.wait_for(state="detached")  # figures that are worked out meanwhile
+        page.locator("[data-live]").first.wait_for(state="detached", timeout=FIGURES_TAKE)  # figures that are worked out meanwhile
         page.goto(base + path)
         for inside in OPENED.get(name, ()):
             page.locator(f"#{inside}").evaluate("one => one.parentElement.open = true")
