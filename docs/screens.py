@@ -151,7 +151,9 @@ def shoot(
     for name, path in wanted.items():
         page.set_viewport_size({"width": WIDE, "height": TALL.get(name, HIGH)})
         page.goto(base + path)
-        page.locator("[data-live]").first.wait_for(state="detached", timeout=FIGURES_TAKE)  # figures that are worked out meanwhile
+        page.locator("[data-live]").first.wait_for(
+            state="detached", timeout=FIGURES_TAKE
+        )  # figures that are worked out meanwhile
         page.goto(base + path)
         for inside in OPENED.get(name, ()):
             page.locator(f"#{inside}").evaluate("one => one.parentElement.open = true")
