@@ -10,7 +10,6 @@ from pollex.errors import BadLabels, WrongUse
 from pollex.selection.policies import ALPHAS, POLICIES, select, separation
 from pollex.selection.policies.ucb import play
 from pollex.selection.pool import Pool, Selection
-from pollex.services.recorded import Recording
 
 Problem = tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]
 every_policy = pytest.mark.parametrize("policy", sorted(POLICIES))
@@ -130,10 +129,6 @@ def test_the_bandit_looks_again_at_what_looks_good_and_finds_the_better_arms() -
     pool = Pool.of(values, np.arange(400) % 2 == 0, np.ones(30, bool), [f"{i:02}" for i in range(30)], (3, 0))
     found = [np.argsort(-play(pool, np.random.default_rng(seed)))[:3].tolist() for seed in range(20)]
     assert sum(arm in (4, 17, 23) for arms in found for arm in arms) >= 54  # of 60; one batch alone finds about half
-
-
-def test_separation_is_there_for_the_recorded_run_which_was_chosen_by_it() -> None:
-    assert Recording.bundled().policy == "separation"
 
 
 NOISE, OTHER = np.array([1.0, 1, -1, -1] * 2), np.array([1.0, -1, 1, -1] * 2)
