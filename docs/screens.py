@@ -89,19 +89,24 @@ def pages(page: Any, base: str) -> dict[str, str]:
 def recorded_pages(page: Any, base: str) -> dict[str, str]:
     """Return the pages of the recorded run: what the model adds, a conversation, a call, and runs beside each other.
 
-    Here half was held out; where all labels teach, a learning run has no conversation that a comparison could use.
+    Scores are compared: where all labels teach, a learning run has no conversation that a comparison could use.
     """
 
     def first(path: str, link: str) -> str:
         page.goto(base + path)
         return str(page.locator(link).first.get_attribute("href"))
 
+    def earliest(path: str, link: str) -> str:
+        page.goto(base + path)
+        return str(page.locator(link).last.get_attribute("href"))
+
     learned = first("/runs?command=learn", "table a").partition("?")[0]
     scored = first("/runs?command=score", "table a").partition("?")[0]
+    scored_before = earliest("/runs?command=score", "table a[href^='/runs/score']").partition("?")[0]
     run, other = learned.rpartition("/")[2], scored.rpartition("/")[2]
+    before = scored_before.rpartition("/")[2]
     return {
-        "compare": f"/compare?a={run}&b={other}",
-        "check": f"/check?run={other}&against={run}&what=mean(p)+drops+by&limit=0.03",
+        "compare": f"/compare?a={before}&b={other}",
         "recorded-compare": first("/", "#look ~ ul a[href^='/compare']"),
         "recorded-conversation": first(f"/conversations?run={run}&thumb=down&sort=netsat", "#rows a"),
         "recorded-call": first(f"{learned}/calls", "main a[href*='/call?key=']"),
