@@ -1,12 +1,13 @@
 """Whether what leads holds: proven and likely rubrics on conversations that took no part in finding them.
 
-    python benchmarks/evidence.py --data LOG [LOG …] [--halvings 10] [--shuffles 100] [--before FOLDER]
+    python benchmarks/evidence.py --data LOG [LOG …] [--halvings 10] [--shuffles 100] [--before FOLDER] [--worlds …]
 
 Chooses on one half of a log, all of it made anew, and looks at what leads on the other: how much holds up (thumbs
 differ as the side says, Fisher's p < .05), how much goes the other way, how many thumbs down it covers, and AUC of what
 is proven and likely alone, and of the set. Then whether another seed proves the same families; and the whole log with
 its labels shuffled: what is proven there is false, and the cross-fitted AUC should be that of guessing. Last, worlds
-with something planted, and with `--before`, a checkout of an earlier version, the time of `pollex learn` beside its.
+whose truth is known (`worlds/`, one module a kind), and with `--before`, a checkout of an earlier version, the time of
+`pollex learn` beside its.
 Shares have Wilson's interval; means that of Student's t over halvings, seeds or shuffles. Halvings share
 conversations, so theirs is too narrow.
 """
@@ -17,37 +18,26 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from choosing import chosen_on
 from rubicon import dealt_as_before
 from scipy.stats import fisher_exact
 from scipy.stats import t as student
 from small_form import DEBUGGING, Findings, arguments_of, run, table
+from worlds import WORLDS
 
 from pollex.agents.embedded.clues import StudiedLog
-from pollex.agents.embedded.comments import remarks_of
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import family_of
-from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import Logs, positives
+from pollex.conversations.logs import positives
 from pollex.conversations.splits import split
 from pollex.formats.read_logs import read_logs
-from pollex.graphs.context import NullProgress
-from pollex.measures.arrays import Bools
 from pollex.measures.classification import auc
-from pollex.rubrics.learning.crossfit import Candidates, CrossFit, Weighed, cross_fit, pool_of
-from pollex.rubrics.learning.material import GivenAnswers, Material
-from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import LIKELY, PROVEN
 from pollex.rubrics.worth import share_of
-from pollex.services.roles import embedded_record
-
-TESTS = Path(__file__).parents[1] / "tests" / "unit" / "agents_embedded"
-sys.path[:0] = [str(TESTS), str(TESTS / "events")]
 
 HOLDS_UP = 0.05
 SEEDS = 5
@@ -73,26 +63,11 @@ class Figures:
         return rows
 
 
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """What some conversations of a log chose: the pool with its values of all of them, and columns of the set."""
-
-    weighed: Weighed
-    leads: Bools
-    p: np.ndarray
-    order: np.ndarray
-    fit: CrossFit
-
-    @property
-    def leading(self) -> list[int]:
-        """Columns of what leads."""
-        return [one for one in self.order.tolist() if self.leads[one] and self.p[one] <= LIKELY]
-
-
 def main() -> int:
     """Print the table of every log."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--data", nargs="+", required=True, metavar="LOG")
+    parser.add_argument("--data", nargs="*", default=[], metavar="LOG")
+    parser.add_argument("--worlds", nargs="+", choices=list(WORLDS), help="these alone; all if not given")
     parser.add_argument("--halvings", type=int, default=10)
     parser.add_argument("--shuffles", type=int, default=100)
     parser.add_argument("--before", metavar="FOLDER", help="a checkout of an earlier version, for the time of learning")
@@ -113,48 +88,17 @@ def measure_all(given: argparse.Namespace) -> Findings:
         if given.before:
             timed(path, Path(given.before), figures)
         columns[Path(path).stem] = figures.rows()
-    worlds, all_named = planted()
-    texts = {"table": table_of(columns), "planted": table(["planted", "what leads"], worlds)}
-    return Findings(texts, columns, {"what was planted leads": all_named})
+    outcomes = {name: measure(given.quick) for name, measure in WORLDS.items() if name in (given.worlds or WORLDS)}
+    rows = [row for one in outcomes.values() for row in one.rows]
+    texts = {"table": table_of(columns), "planted": table(["planted", "what is found"], rows)}
+    figures = {"logs": columns, "worlds": {name: one.figures for name, one in outcomes.items()}}
+    return Findings(texts, figures, {bar: held for one in outcomes.values() for bar, held in one.bars.items()})
 
 
 def table_of(columns: dict[str, dict[str, str]]) -> str:
     """Return a column a log; a log too small for a row has a dash there."""
     names = dict.fromkeys(name for column in columns.values() for name in column)
     return table(["", *columns], [[name, *(column.get(name, "–") for column in columns.values())] for name in names])
-
-
-def chosen_on(study: StudiedLog, up: Bools, rows: Bools, seed: int) -> Chosen:
-    """Choose by some conversations of a log, as `learn` does, and answer for all of them."""
-    labels = (Label.POSITIVE if one else Label.NEGATIVE for one in up)
-    log = [c.model_copy(update={"label": label}) for c, label in zip(study.conversations, labels, strict=True)]
-    mine = [c for c, here in zip(log, rows, strict=True) if here]
-    place = np.flatnonzero(rows)
-
-    def make(_: Sequence[Conversation], some: Bools):  # type: ignore[no-untyped-def]
-        among = np.zeros(len(up), dtype=bool)
-        among[place[some]] = True
-        made = study.made(up, among)
-        return type(made)(made.rubrics, made.leads, made.answers[place])
-
-    settings = LearnSettings(seed=seed)
-    material = Material(
-        logs=Logs(mine),
-        training=tuple(mine),
-        held_out=(),
-        settings=settings,
-        judge_record=embedded_record(Embedder()),
-        table=GivenAnswers("expected"),
-        progress=NullProgress(),
-        family_of=family_of,
-        make=make,
-    )
-    nothing = np.zeros((len(mine), 0))
-    fit = cross_fit(material, Candidates(mine, [], nothing, nothing.astype(bool), {}))
-    made = study.made(up, rows)
-    weighed = Weighed.of(pool_of(made, log, "expected"), settings, family_of)
-    order = weighed.order(rows, fit.alpha, hints=fit.hints)
-    return Chosen(weighed, made.leads, weighed.weigh(rows)[0].p, order, fit)
 
 
 def halved(study: StudiedLog, seed: int, figures: Figures) -> None:
@@ -229,24 +173,6 @@ def seconds_of(path: str, root: Path) -> float:
         subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)  # noqa: S603 - our own
         end = os.times()
     return end.children_user + end.children_system - start.children_user - start.children_system
-
-
-def planted() -> tuple[list[list[str]], bool]:
-    """Look for what was planted in two worlds: a row each, and whether both lead."""
-    from planted_tools import tool_log
-    from test_comments import commented_log
-
-    tools = tool_log()
-    study = StudiedLog(sorted(tools, key=lambda c: c.id), Embedder())
-    up = positives(study.conversations)
-    found = chosen_on(study, up, np.ones(len(up), dtype=bool), 0)
-    leading = [found.weighed.pool.rubrics[one].source.partition(" ")[0] for one in found.leading]
-    named = [f"“{one.text}”, {one.share.value:.0%} of {one.share.n}" for one in remarks_of(commented_log())[:1]]
-    rows = [
-        ["calls made again, or with what nobody said", f"{', '.join(leading) or 'nothing'}, n = {len(up)}"],
-        ["an event that 30 % of the comments name", ", ".join(named) or "missed"],
-    ]
-    return rows, bool(leading and named)
 
 
 if __name__ == "__main__":
