@@ -34,9 +34,9 @@ def test_a_conversation_has_one_verdict_and_the_others_behind_it(visitor: Visito
     visitor.go("/conversation?run=learn-1&id=conversation+1")
     card = visitor.page.locator("section[aria-labelledby=score]")
     assert "sure" in card.locator(".figure").inner_text()
-    assert not card.get_by_text("uncertainty window").is_visible()
+    assert not card.get_by_text("Window", exact=True).is_visible()
     card.locator("summary").click()
-    assert card.get_by_text("uncertainty window").is_visible()
+    assert card.get_by_text("Window", exact=True).is_visible()
 
 
 def test_what_would_flip_says_that_it_is_being_worked_out(visitor: Visitor) -> None:
