@@ -11,7 +11,7 @@ from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict
 
-from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.conversation import Conversation, Source, Turn
 from pollex.conversations.logs import BadRow
 
 NO_REFERENCE = "no reference"
@@ -37,6 +37,7 @@ class Case(BaseModel):
         answered_by: Name of the system under test, if known.
         human: A person's grade of that answer.
         unanswered: Why there is no answer, if a system was asked.
+        sources: Documents that the system was shown for its answer, in their order: the third is cited as `[3]`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -51,21 +52,23 @@ class Case(BaseModel):
     answered_by: str = ""
     human: float | None = None
     unanswered: str = ""
+    sources: tuple[Source, ...] = ()
 
     @property  # not cached: `model_copy` would take what was cached along
     def conversation(self) -> Conversation:
         """The question and the answer as a conversation; all else is metadata."""
         turns = [Turn(role="user", content=self.question)]
         turns += [] if self.answer is None else [Turn(role="assistant", content=self.answer)]
-        about = self.model_dump(exclude={"id", "question", "answer"})
-        return Conversation(id=self.id, turns=tuple(turns), metadata=about)
+        about = self.model_dump(exclude={"id", "question", "answer", "sources"})
+        return Conversation(id=self.id, turns=tuple(turns), sources=self.sources, metadata=about)
 
     @classmethod
     def of(cls, conversation: Conversation) -> Case:
         """Return the case that a conversation was made of."""
         said = {turn.role: turn.content for turn in conversation.turns}
         known = {name: value for name, value in conversation.metadata.items() if name in cls.model_fields}
-        return cls(**known | {"id": conversation.id, "question": said.get("user", ""), "answer": said.get("assistant")})
+        told = {"question": said.get("user", ""), "answer": said.get("assistant"), "sources": conversation.sources}
+        return cls(**known | {"id": conversation.id} | told)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -103,7 +106,9 @@ class Cases:
         """Fingerprint of all cases, in their order."""
         digest = hashlib.sha256()
         for case in self.cases:
-            digest.update(case.model_dump_json().encode("utf-8", "replace") + b"\n")
+            # Where nothing was shown, the fingerprint is that of a case of before, so a run of before is resumed.
+            without = None if case.sources else {"sources"}
+            digest.update(case.model_dump_json(exclude=without).encode("utf-8", "replace") + b"\n")
         return digest.hexdigest()
 
 

@@ -411,6 +411,7 @@ class ReadOptions:
         negative: Likewise.
         unrated: Spellings that are no rating, beside the usual ones.
         category_field: Of questions: the category of the task, or its type's own name; no path.
+        sources_field: Of questions or answers: the documents that the answer was written with; no path.
         max_bad: How many bad rows are put up with.
         encoding: Of text files.
         on_duplicate: What to do with different conversations under one id: stop, or keep the first or the last.
@@ -440,6 +441,7 @@ class ReadOptions:
     negative: str | None = None
     unrated: str | None = None
     category_field: str | None = None
+    sources_field: str | None = None
     max_bad: int = 0
     encoding: str = "utf-8-sig"
     on_duplicate: OnDuplicate = "error"

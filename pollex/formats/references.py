@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from pollex.conversations.conversation import Source
 from pollex.conversations.logs import BadRow
 from pollex.conversations.redaction import Finder, Placeholders, finders_of
 from pollex.conversations.references import Case, Cases, Evidence
@@ -15,6 +16,7 @@ from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import LogRow
+from pollex.formats.shown_sources import take_sources
 from pollex.text import count, parse_json, writable
 
 IDS = ("question_id", "id")
@@ -179,6 +181,7 @@ def _case(row: LogRow, options: ReadOptions, human_field: str | None) -> Case | 
         answered_by=_text(row.fields, SYSTEMS),
         human=human,
         unanswered=_why_unanswered(row),
+        sources=_sources(row.fields, options),
     )
 
 
@@ -200,6 +203,7 @@ def _answered(
         "answered_by": _text(row.fields, SYSTEMS),
         "human": case.human if human is None else human,
         "unanswered": _why_unanswered(row),
+        "sources": _sources(row.fields, options) or case.sources,
     }
     return case.model_copy(update=changes)
 
@@ -233,6 +237,13 @@ def _evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
     if not isinstance(value, list) or not all(isinstance(item, dict) and item.get("quote") for item in value):
         return None
     return tuple(Evidence(url=_text(item, ["url"]), quote=_text(item, ["quote"])) for item in value)
+
+
+def _sources(fields: Mapping[str, Any], options: ReadOptions) -> tuple[Source, ...]:
+    """Return the documents that a row's answer was written with."""
+    named = options.sources_field
+    found, _ = take_sources({"sources": fields.get(named)} if named else fields)
+    return found
 
 
 def _number(row: LogRow, names: Sequence[str]) -> float | BadRow | None:

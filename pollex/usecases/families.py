@@ -219,6 +219,9 @@ class Questions:
     )
     max_bad: int = opt("Maximum number of malformed rows.", default=0, group="Data", place="rare", metavar="N")
     category_field: str | None = reading_option("Field of the task's category; `category` if not set.", place="setting")
+    sources_field: str | None = reading_option(
+        "Field of the documents that the answer was written with; `sources` if not set.", place="setting"
+    )
     encoding: str | None = reading_option("Text encoding of the files; utf-8 if not set.", place="setting")
     redact: Literal["yes", "names"] | None = reading_option(
         "Put placeholders in place of mail addresses, links, numbers and keys; names: of names and places, too.",

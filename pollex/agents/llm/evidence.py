@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pollex.conversations.conversation import Conversation
+from pollex.conversations.conversation import Conversation, Source
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.data_boundary import conversation as items_of
+
+SOURCES = frozenset({"sources"})
+"""The block of a prompt that tells of documents."""
 
 
 def turns_as_items(conversation: Conversation) -> list[Item]:
@@ -37,7 +40,7 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
     """
     turns = turns_as_items(conversation)
     if not conversation.has_sources:
-        return Evidence(turns, frozenset({"sources"}))
+        return Evidence(turns, SOURCES)
     results = [n for n, turn in enumerate(turns) if turn["role"] == "tool" and turn["text"].strip()]
     texts = [*(source.text for source in conversation.sources), *(turns[n]["text"] for n in results)]
     shown: list[Item] = [{"source": number, **cut} for number, cut in enumerate(cut_to(texts, most), 1)]
@@ -65,6 +68,19 @@ def cut_to(texts: Sequence[str], most: int) -> list[dict[str, Any]]:
         if len(text) <= longest
         else {"text": text[:longest], "cut": f"the first {longest:,} of {len(text):,} characters"}
         for text in texts
+    ]
+
+
+def documents_as_items(sources: Sequence[Source], most: int) -> list[Item]:
+    """Return documents as data, numbered as replies cite them.
+
+    Args:
+        most: Characters of all of them together; what is cut says so.
+    """
+    cuts = cut_to([source.text for source in sources], most)
+    return [
+        {"source": number, **({"name": source.name} if source.name else {}), **cut}
+        for number, (source, cut) in enumerate(zip(sources, cuts, strict=True), 1)
     ]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pollex.agents.llm.asker import Asker, Role, failure, judge_id
+from pollex.agents.llm.evidence import SOURCES, documents_as_items
 from pollex.agents.llm.sampling import Sheet, ask_samples
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
@@ -129,6 +130,7 @@ class Mixed:
             data,
             {**self.values, "items": list_questions(texts, spellings)},
             schema=schema_of(spellings, [question.id for question in questions if is_text(question)]),
+            without=frozenset() if any("source" in one for one in data) else SOURCES,
             item=item,
             top_logprobs=self.asker.capabilities.logprobs or None,
             **self.asker.sampling(replicate),
@@ -232,11 +234,12 @@ class ReferenceJudge(_Grader):
         if why := unanswered(case) or ("" if case.reference else "no reference"):
             return no_answers(questions, "not_scorable", why, self.asked.judge)
         *known, answer = material(case)
+        shown = documents_as_items(case.sources, self.asker.settings.sources)
         checks = [question for question in questions if question.id == EVIDENCE]
         grades = [question for question in questions if question.id != EVIDENCE]
         found = await asyncio.gather(
             self.check.answers(conversation.id, known, checks),
-            self.asked.answers(conversation.id, [*known, answer], grades),
+            self.asked.answers(conversation.id, [*known, *shown, answer], grades),
         )
         by_id = {answer.question_id: answer for answers in found for answer in answers}
         return mark_suspect(questions, [by_id[question.id] for question in questions])
@@ -254,7 +257,9 @@ class PlainJudge(_Grader):
         case = Case.of(conversation)
         if why := unanswered(case):
             return no_answers(questions, "not_scorable", why, self.asked.judge)
-        data: list[Item] = [{"part": "question", "text": case.question}, {"part": "answer", "text": case.answer}]
+        shown = documents_as_items(case.sources, self.asker.settings.sources)
+        question, answer = {"part": "question", "text": case.question}, {"part": "answer", "text": case.answer}
+        data: list[Item] = [question, *shown, answer]
         return await self.asked.answers(conversation.id, data, questions)
 
 

@@ -25,6 +25,7 @@ from pollex.agents.llm.reference_judge import (
     schema_of,
     type_question,
 )
+from pollex.conversations.conversation import Source
 from pollex.conversations.references import Case, Evidence
 from pollex.errors import ModelRefused
 from pollex.gateway.calls import Call, Capabilities, Completed, Failed, MemoryLedger, Refused, Truncated
@@ -170,6 +171,30 @@ async def test_what_is_graded_is_sealed_data_and_ids_and_peoples_grades_are_not_
     assert "\n6. " not in data
     assert "secret-id" not in system + data + closing
     assert "7–8: good on every dimension" in system
+
+
+async def test_documents_that_were_shown_stand_before_the_answer_numbered_and_cut_to_the_budget() -> None:
+    shown = (Source(text="Elected in 1941.", name="minutes"), Source(text="x" * 5_000))
+    case = CASE.model_copy(update={"sources": shown})
+    _, door = await judged(good(), case=case, sources=1_000)
+    check, grading = door.history
+    assert not any("source" in item for item in unseal(check.messages[1]["content"]))
+    *_, minutes, long, answer = unseal(grading.messages[1]["content"])
+    assert minutes == {"source": 1, "name": "minutes", "text": "Elected in 1941."}
+    assert long == {"source": 2, "text": "x" * 984, "cut": "the first 984 of 5,000 characters"}
+    assert answer["part"] == "answer"
+    assert "cite the third as [3]" in grading.messages[0]["content"]
+
+
+async def test_the_plain_judge_sees_documents_too_and_no_prompt_speaks_of_any_where_there_are_none() -> None:
+    explained = json.dumps({"explanation": "so", "1": {"why": "so", "answer": 7}})
+    for sources, numbers in (((Source(text="Elected in 1941."),), [1]), ((), [])):
+        door = Scripted(queue=[explained])
+        case = CASE.model_copy(update={"sources": sources})
+        await PlainJudge(asker(door), PROFILE).judge(case.conversation, plain_questions(PROFILE))
+        (call,) = door.history
+        assert [item["source"] for item in unseal(call.messages[1]["content"]) if "source" in item] == numbers
+        assert ("source" in call.messages[0]["content"]) is bool(sources)
 
 
 async def test_dimensions_are_asked_in_the_profiles_order_and_the_whole_comes_last() -> None:

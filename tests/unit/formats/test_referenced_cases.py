@@ -112,6 +112,24 @@ def test_the_category_may_stand_in_a_column_of_another_name(tmp_path: Path) -> N
     assert [case.category for case in read_cases([path], ReadOptions(category_field="kind"))] == ["logical", ""]
 
 
+def test_documents_come_with_the_question_or_with_the_answer_and_leave_the_fingerprint_of_others_alone(
+    tmp_path: Path,
+) -> None:
+    shown = [{"text": "He was elected in 1941.", "title": "minutes"}, "A second page."]
+    (case,) = read_cases([written(tmp_path / "q.jsonl", ROW | {"retrieved_contexts": shown})])
+    assert [(source.name, source.text) for source in case.sources] == [
+        ("minutes", "He was elected in 1941."),
+        ("", "A second page."),
+    ]
+    answer = {"id": "7", "answer": "In 1941.", "passages": ["Another page."]}
+    plain = read_cases([written(tmp_path / "q.jsonl", ROW)])
+    named = ReadOptions(sources_field="passages")
+    (answered,) = with_answers(plain, [written(tmp_path / "a.jsonl", answer)], named)
+    assert [source.text for source in answered.sources] == ["Another page."]
+    assert Case.of(answered.conversation) == answered
+    assert "sources" not in plain.cases[0].conversation.metadata
+
+
 def test_grades_of_people_come_from_a_file_by_id_and_second_ones_and_those_of_others_are_told(tmp_path: Path) -> None:
     cases = read_cases([written(tmp_path / "q.jsonl", ROW, ROW | {"question_id": 8})])
     (tmp_path / "h.csv").write_text("id,score\n8,6.5\n7,\n")
