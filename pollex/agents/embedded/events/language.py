@@ -161,12 +161,14 @@ class Language:
     Attributes:
         common: The words by which it is known.
         stop: Words that say nothing alone.
+        negated: Its negations, and its words for failures.
     """
 
     name: str
     common: frozenset[str]
     stop: frozenset[str]
     acts: Acts
+    negated: re.Pattern[str]
 
 
 @cache
@@ -184,6 +186,7 @@ def _language(path: Path) -> Language:
         name=table["name"],
         common=word_set(table["common"]),
         stop=word_set(table["stop"]) | word_set(table["common"]),
+        negated=re.compile(rf"(?<!\w)(?:{negations}|{'|'.join(map(re.escape, table['failures']))})(?!\w)"),
         acts=Acts(
             Act(one.name, one.party, tuple(_rule_of(phrase, negations) for phrase in phrases[one.name])) for one in acts
         ),
@@ -212,6 +215,16 @@ def acts_for(moves: Sequence[Move]) -> Acts:
         return ACTS
     found = _nearest(list(chain.from_iterable(bags)), english)
     return found.acts if found else ACTS
+
+
+def negated_in(low: str) -> bool:
+    """Return whether a text in one of the other languages denies something, or tells of a failure."""
+    words = _WORD.findall(low)
+    english = share_of_common(words, _COMMON)
+    if not words or english >= CLEAR:
+        return False
+    found = _nearest(words, english)
+    return bool(found and found.negated.search(low))
 
 
 def language_of(conversations: Sequence[Conversation]) -> str:

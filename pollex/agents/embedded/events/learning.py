@@ -9,7 +9,7 @@ doi:10.1111/j.2517-6161.1995.tb02031.x); a difference of one sign on both halves
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,17 +91,20 @@ def candidates(
     broader = {
         event.pattern: column for column, event in enumerate(events) if event.topic == ANYWHERE and not event.detail
     }
+    covered = said_more_closely(events, held, broader)
     least = support(len(up))
     found = []
     for column, event in enumerate(events):
         h = held[:, column]
-        if min(h.sum(), (~h).sum()) < least or not usable(event):
+        if min(h.sum(), (~h).sum()) < least or column in covered or not usable(event):
             continue
         gap = up[h].mean() - up[~h].mean()
         wider = broader.get(PATTERNS[event.pattern].within)
         if gap == 0 or (event.topic != ANYWHERE and not tells_more(h, on_topic[:, event.topic], up, gap)):
             continue
         if wider is not None and not tells_more(h, held[:, wider], up, gap):
+            continue
+        if event.detail and not stands_out(h, held[:, broader[event.pattern]], up, gap):
             continue
         side = 1 if gap > 0 else -1
         table = [[int((rows & label).sum()) for label in (up, ~up)] for rows in (h, ~h)]
@@ -118,6 +121,23 @@ def tells_more(h: Bools, broader: Bools, up: Bools, gap: float) -> bool:
     """Return whether an event distinguishes the classes beyond its broader case; each [conversation]."""
     rest = broader & ~h
     return int(rest.sum()) < REST or (up[h].mean() - up[rest].mean()) * gap > 0
+
+
+def stands_out(h: Bools, broader: Bools, up: Bools, gap: float) -> bool:
+    """Return whether an event of one object tells more than the same event of any; each [conversation]."""
+    return int((broader & ~h).sum()) >= REST and tells_more(h, broader, up, gap)
+
+
+def said_more_closely(events: Sequence[Event], held: Bools, broader: Mapping[str, int]) -> set[int]:
+    """Return the columns of events that hardly ever happen but as a narrower one, which says more of them."""
+    columns = set[int]()
+    for event in events:
+        wider = broader.get(PATTERNS[event.pattern].within)
+        if wider is None or PATTERNS[events[wider].pattern].rate or event.pattern not in broader:
+            continue
+        if int((held[:, wider] & ~held[:, broader[event.pattern]]).sum()) < REST:
+            columns.add(wider)
+    return columns
 
 
 def stratified_half(up: Bools, rng: np.random.Generator) -> Bools:

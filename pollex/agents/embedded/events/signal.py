@@ -213,7 +213,11 @@ def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Seq
     """
     pattern, named = PATTERNS[event.pattern], named_topics(event, topics, happened)
     named = named if event.topic != ANYWHERE or has_topics(named, happened) else []
-    text = pattern.text if named else _ABOUT.sub("", pattern.anywhere or pattern.text)
+    objects = list(dict.fromkeys(filter(None, details))) if of_any_detail(event) else [event.detail]
+    if len(objects) != 1:
+        text = named_behind(pattern.anywhere, details)
+    else:
+        text = pattern.text if named or objects[0] else pattern.anywhere or pattern.text
     words = dict(PLAIN)
     if named:
         found = [topics.topics[i] for i in named]
@@ -222,9 +226,29 @@ def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Seq
         words["trouble"] = words["thing"]
         words["things"] = join_or([plural(topic.name) for topic in found])
         words["bare"] = join_or([topic.name for topic in found])
-    common = Counter(details).most_common(1)
-    words["detail"] = event.detail or (common[0][0] if common and common[0][0] else PLAIN["detail"])
+    else:
+        text = _ABOUT.sub("", text)
+    words["detail"] = objects[0] if objects else PLAIN["detail"]
     return text.format_map(words)
+
+
+def of_any_detail(event: Event) -> bool:
+    """Return whether an event is the same of several objects, whose sentences would name one."""
+    return not event.detail and "{detail}" in PATTERNS[event.pattern].text
+
+
+MOST_DETAILS = 3
+
+
+def named_behind(text: str, details: Sequence[str]) -> str:
+    """Name the commonest objects of an event behind its sentence."""
+    counts = Counter(filter(None, details))
+    if not counts:
+        return text
+    first = [detail for detail, _ in counts.most_common(MOST_DETAILS)]
+    others = ["others"] if len(counts) > MOST_DETAILS else []
+    listed = ", ".join([*first, *others]).replace("{", "{{").replace("}", "}}")
+    return f"{text.removesuffix('.')} ({listed})."
 
 
 @cache
@@ -279,7 +303,7 @@ def can_be_said(event: Event, topics: Topics) -> bool:
     """Return whether the log has the words that the sentence needs."""
     text = PATTERNS[event.pattern].text
     if event.topic == ANYWHERE:
-        return "{detail}" not in text or bool(event.detail)
+        return True
     if "{deed}" in text and not topics.topics[event.topic].deed:
         return False
     return any(place in text for place in ("{deed}", "{thing", "{bare}", "{trouble}"))

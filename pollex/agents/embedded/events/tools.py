@@ -2,24 +2,25 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from pollex.agents.embedded.events.language import negated_in
 from pollex.agents.embedded.events.patterns import Chars, Exchange, Firing
-from pollex.agents.embedded.events.sentences import Called, lower_case, stem
+from pollex.agents.embedded.events.sentences import Called, Sentence, ToolAnswer, lower_case, stem
+from pollex.agents.embedded.events.tool_results import BLANK, EMPTY, failure_of
 
-ERROR = re.compile(
-    r"\b(?:error|exception|failed|failure|timed? ?out|traceback|not found|forbidden|unauthorized|bad "
-    r"request|service unavailable)\b|\b(?:status|code)\W{1,4}[45]\d\d\b"
+TOLD = ("fails", "none_found", "doesnt_know", "unavailable", "refuses", "says_no", "takes_back")
+TELLS = re.compile(
+    r"\b(?:errors?|fail(?:ed|s|ure)?|timed? ?out|timeouts?|unable|can(?:not|'t)|unfortunately|went wrong|unavailable"
+    r"|(?:could|did|does|was|were|is|are|has|have|will|would) ?(?:not|n't)|couldn't|didn't|doesn't|wasn't|won't|isn't"
+    r"|no(?:ne|thing)|no (?:luck|results?|answer|response|access|connection|such|other|matching|fitting)"
+    r"|not (?:able|possible|available|respond\w*|reach\w*|work\w*)"
+    r"|reject\w*|den(?:y|ied)|declin\w*|invalid|expired"
+    r"|try (?:it |this |that )?again|(?:a|an|some|the|technical) (?:problem|issue|trouble|difficult\w+|outage))\b"
 )
-FINE = re.compile(r"\b(?:no errors?|0 errors|errors?\W{1,4}(?:null|none|0|\[\]|false)|without errors?)\b")
-TOLD = ("fails", "apologizes", "none_found", "doesnt_know", "unavailable", "refuses", "says_no")
+"""Words by which a reply tells that something didn't work."""
 VALUE = re.compile(r"[A-Za-z]{4,}|\d[\d.,:]*\d|\d")
 REPEATED = 3
-
-
-def failing(result: str) -> bool:
-    low = result[:2000].lower()
-    return bool(ERROR.search(low)) and not FINE.search(low)
 
 
 def tools(x: Exchange) -> Iterator[Firing]:
@@ -31,8 +32,8 @@ def tools(x: Exchange) -> Iterator[Firing]:
     for name in dict.fromkeys(names):
         if names.count(name) >= REPEATED and x.here.sentences:
             yield x.fire_at("tool_repeated", x.here, x.here.sentences[-1:], 0.95, detail=f"`{name}`")
-    if x.here.tools and x.here.sentences and names:
-        yield from _results(x, names[-1])
+    if x.here.tools and x.here.sentences:
+        yield from _results(x, names[-1] if names else "")
 
 
 def _calls(x: Exchange) -> Iterator[Firing]:
@@ -52,14 +53,16 @@ def _calls(x: Exchange) -> Iterator[Firing]:
 
 def _results(x: Exchange, last: str) -> Iterator[Firing]:
     """Yield results that failed, that the reply passes over, or that lack a number of the reply."""
-    result = next((one for one in reversed(x.here.tools) if one.failed or failing(one.text)), x.here.tools[-1])
-    detail = f"`{result.call or last}`"
-    mark = (Chars(result.turn, 0, min(len(result.text), 120)),)
-    if result.failed or failing(result.text):
-        if result is x.here.tools[-1]:
-            name = "tool_fails_told" if x.here.has(*TOLD) or ERROR.search(x.here.low) else "tool_fails_hidden"
-            yield x.fire_at(name, x.here, x.here.sentences[-2:], 0.85, mark, detail)
+    failed = failed_for_good(x)
+    if failed:
+        yield from _failed(x, *failed, last)
         return
+    result = x.here.tools[-1]
+    named = result.call or last
+    if not named or failure_of(result):
+        return
+    detail = f"`{named}`"
+    mark = (Chars(result.turn, 0, min(len(result.text), 120)),)
     if x.here.turns[-1] > result.turn and ignored(result.text, x.here.text):
         yield x.fire_at("tool_ignored", x.here, x.here.sentences[-2:], 0.8, mark, detail)
         return
@@ -70,6 +73,63 @@ def _results(x: Exchange, last: str) -> Iterator[Firing]:
             if any(not numbers_in([number]) & given for number in numbers):
                 yield x.fire_at("tool_invented", x.here, [sentence], 0.8, detail=detail)
                 return
+
+
+def failed_for_good(x: Exchange) -> tuple[ToolAnswer, float] | None:
+    """Return the surest failure that no later call made up for, and how sure it is; None where there is none.
+
+    Calls that were made together don't make up for each other.
+    """
+    found: tuple[ToolAnswer, float] | None = None
+    for place, result in enumerate(x.here.tools):
+        sure = failure_of(result)
+        if not sure or (found and found[1] >= sure):
+            continue
+        later = x.here.tools[place + 1 :]
+        anew = [one for one in later if any(result.turn < call.turn < one.turn for call in x.here.calls)]
+        if not any(failure_of(one) == 0 for one in anew):
+            found = result, sure
+    return found
+
+
+def _failed(x: Exchange, result: ToolAnswer, sure: float, last: str) -> Iterator[Firing]:
+    """Yield a call that failed, and whether the reply says so."""
+    reply = [one for one in x.here.sentences if one.turn > result.turn]
+    told = tells_of_failure(reply)
+    if sure <= EMPTY and (told or all(sentence.asking for sentence in reply)):
+        return  # nothing was there to be found, and nothing else is said
+    if sure <= BLANK and not claims_something(x, reply):
+        return
+    named = result.call or last
+    detail = f"`{named}`" if named else ""
+    mark = (Chars(result.turn, 0, min(len(result.text), 120)),)
+    shown = reply[-2:] or x.here.sentences[-1:]
+    yield x.fire_at("tool_fails", x.here, shown, max(sure, LEAST), mark, detail)
+    if reply:
+        name = "tool_fails_told" if told else "tool_fails_hidden"
+        yield x.fire_at(name, x.here, shown, max(sure, LEAST), mark, detail)
+
+
+LEAST = 0.85
+"""A reply that says something else makes a failure so sure."""
+
+
+def tells_of_failure(reply: Sequence[Sentence]) -> bool:
+    """Return whether a reply says that something failed; an apology beside a report of success doesn't."""
+    hits = {act for sentence in reply for act in sentence.hits}
+    if not hits.isdisjoint(TOLD) or ("apologizes" in hits and "done" not in hits):
+        return True
+    low = " ".join(sentence.low for sentence in reply)
+    return bool(TELLS.search(low)) or bool(negated_in(low))
+
+
+def claims_something(x: Exchange, reply: Sequence[Sentence]) -> bool:
+    """Return whether a reply reports a deed, an offer or a number, which an empty result can't have given."""
+    if any(act in sentence.hits for sentence in reply for act in ("done", "offers")):
+        return True
+    known = numbers_in(_before(x, reply[0].turn)) if reply else set()
+    numbers = [number for sentence in reply for number in TOLD_NUMBER.findall(sentence.low)]
+    return any(not numbers_in([number]) & known for number in numbers)
 
 
 TOLD_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?<=\d\d)(?![\d.]*\))")

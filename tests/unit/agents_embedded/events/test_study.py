@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from planted_bookings import booking_log
+from planted_failures import failing_log
 from planted_german import german_log
 from planted_tools import tool_log
 
@@ -46,6 +47,16 @@ def test_a_failure_that_is_recovered_speaks_for_a_conversation_and_any_other_aga
     assert bad & {"fail_else", "fail_left", "fail_no_way"}
     assert learned(log) == model, "the same seed learns the same"
     assert {topic.name for topic in StudiedLog(log, Embedder()).topics.topics} >= {"kayak", "cabin", "tandem"}
+
+
+def test_failures_of_several_tools_are_one_rubric_that_names_them_behind() -> None:
+    found = {rubric.event.pattern: rubric for rubric in learned(failing_log())}
+    assert not {"tool_fails", "tool_fails_told"} & found.keys(), "all of these failures are hidden, which says more"
+    (rubric,) = [one for name, one in found.items() if name == "tool_fails_hidden"]
+    assert rubric.text.startswith("A call of a tool fails, and the assistant's reply doesn't say so (`")
+    assert rubric.text.endswith(", others).")
+    assert rubric.polarity == "dsat"
+    assert rubric.headline
 
 
 def test_calls_made_twice_and_calls_with_what_nobody_said_are_found_and_quoted_with_their_arguments() -> None:

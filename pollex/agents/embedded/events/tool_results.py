@@ -1,0 +1,216 @@
+"""Whether a tool's result says that the call failed: a fact of the log, by its fields and codes before its words."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pollex.agents.embedded.events.sentences import ToolAnswer
+
+READ = 4_000
+"""Characters of a result that are read."""
+SHORT = 300
+"""A result of so many characters is a message; in a longer one, only its lines' beginnings are."""
+FEW_VALUES = 4
+"""An object of so many values is a message, too, whatever its fields are called."""
+DEPTH = 3
+
+SAID, CODED, WORDED, EMPTY, BLANK = 0.95, 0.95, 0.85, 0.7, 0.65
+"""How sure a failure is: told by the log, by a field or code, by words alone, by fields without a
+value (null), or by no word at all, with which many tools say that all is well."""
+
+_ERROR_KEY = re.compile(
+    r"(?:.*[._-])?(?:errors?|err|exceptions?|traceback|fault|failures?|error_?(?:message|msg|code|type|detail)s?"
+    r"|fehler(?:meldung|code)?|erreurs?|errore|errori|erros?|fout(?:melding|code)?)"
+)
+_STATE_KEY = re.compile(
+    r"(?:.*[._-])?(?:status|state|outcome|result|response|type|kind|level|severity|resultado|statut|stato)"
+)
+_CODE_KEY = re.compile(r"(?:.*[._-])?(?:http_?)?(?:status_?)?(?:code|status)|(?:http|status)_?(?:code|status)?")
+_EXIT_KEY = re.compile(r"(?:.*[._-])?(?:exit_?(?:code|status)|return_?code|rc)")
+_GOOD_KEY = re.compile(
+    r"(?:.*[._-])?(?:is_?)?(?:success(?:ful)?|ok|succeeded|erfolg|succes|éxito|exito|sucesso|successo)"
+)
+_BAD_KEY = re.compile(r"(?:.*[._-])?(?:is_?|has_?)?(?:error(?:ed)?|failed|failure|timed_?out|timeout)")
+_MESSAGE_KEY = re.compile(
+    r"(?:.*[._-])?(?:message|msg|detail|details|reason|meldung|nachricht|mensaje|mensagem|messaggio|melding|bericht)"
+)
+_NOTHING = frozenset({"", "null", "none", "nil", "undefined", "nan", "n/a", "[]", "{}", "()", '""', "''", "no output"})
+_FINE_VALUE = frozenset({*_NOTHING, "0", "false", "no", "ok", "success", "successful", "none found", "keine", "aucune"})
+_FINE_STATES = frozenset({"ok", "success", "successful", "completed", "succeeded", "done"})
+_FAILED_STATE = re.compile(
+    r"\W*(?:error(?:ed)?|fail(?:ed|ure|ing)?|fatal|exception|time(?:d)?[ _-]?out"
+    r"|rejected|denied|refused|aborted|crashed"
+    r"|unavailable|unauthori[sz]ed|forbidden|nok|ko|not[ _-]ok|not[ _-]found|[45]\d\d)\b",
+    re.IGNORECASE,
+)
+_FAILING_CODES = range(400, 600)
+
+_NAMES = (
+    r"(?:[a-z]\w*(?:error|exception|fault)|timeout(?:error|exception)?|e(?:conn(?:refused|reset|aborted)|timedout|notfound"
+    r"|ai_again|pipe|acces|noent))"
+)
+"""Names of exceptions and of a system's errors, as they are spelled in any language."""
+_PHRASES = (
+    r"errors?|exception|fail(?:ed|ure|s)?|fatal|panic|time[sd]?[ -]?out|timeout|traceback|(?:was |were |is )?not found"
+    r"|forbidden|unauthori[sz]ed|(?:access|permission) denied|bad (?:request|gateway)|service unavailable"
+    r"|(?:temporarily )?unavailable|not (?:available|reachable|responding|supported)|unreachable|no response|no such"
+    r"|connection (?:refused|reset|closed|lost|aborted)|(?:could|did|can) ?(?:not|n't|n’t)"
+    r"|cannot|unable to|denied|rejected|rate limit(?:ed)?|quota exceeded|too many requests"
+    r"|internal server|deadline exceeded|invalid|aborted|crashed|offline"
+)
+_CODED = re.compile(
+    r"\bhttp(?:/\d(?:\.\d)?)?\W{0,9}(?:status\W{0,4}|code\W{0,4}|error\W{0,4})*[45]\d\d\b"
+    r"|\b(?:status|code|error|fehler|erreur|errore|erro|fout|statut|stato|estado)(?:[ _-]?code)?\W{1,4}[45]\d\d\b"
+    r"|\b[45]\d\d\b\W{1,3}(?:bad|unauthori|payment|forbidden|not found|method|not accept|request|conflict|gone|too many"
+    r"|internal|not impl|service|gateway|error|timeout|client|server|unprocess|locked)"
+    r"|\b(?:exit|return)(?:ed)? (?:code|status)\W{1,3}[1-9]\d*\b|\bexited with (?:code )?[1-9]\d*\b"
+    r"|<(?:\w+:)?(?:error|fault|exception)\b"
+)
+_FINE = re.compile(
+    r"\b(?:no|0|zero|without(?: any)?) (?:errors?|failures?|exceptions?|failed|problems?)\b"
+    r"|\b(?:errors?|failures?|failed|exceptions?|status|code)\W{1,4}(?:null|none|nil|0|\[\]|false|ok|200)(?!\w)"
+    r"|\b(?:keine|ohne|aucune|sans|nessun|senza|sin|ningún|nenhum|sem|geen|zonder) (?:fehler|erreurs?|errore|error"
+    r"|errores|erros?|fouten)\b"
+)
+
+
+@cache
+def _worded() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Make the words of failures in all languages: anywhere, at a line's beginning, and at that of a text."""
+    folder = Path(__file__).parent / "languages"
+    tables = (tomllib.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.toml")))
+    others = [re.escape(phrase) for table in tables for phrase in table["failures"]]
+    words = "|".join([_NAMES, _PHRASES, *others])
+    anywhere = re.compile(rf"(?<![\w-])(?:{words})(?!\w)")
+    leading = re.compile(rf"^\W{{0,6}}(?:\w+\W+){{0,3}}?(?:{words})(?!\w)", re.MULTILINE)
+    return anywhere, leading, re.compile(rf"\W{{0,6}}(?:\w+\W+)?(?:{words})(?!\w)")
+
+
+def failure_of(answer: ToolAnswer) -> float:
+    """Return how sure it is that a call failed, by its result: from 0 to 1."""
+    return SAID if answer.failed else failing(answer.text)
+
+
+def failing(result: str) -> float:
+    """Return how sure it is that a result is that of a call that failed."""
+    text = result[:READ].strip()
+    if not text:
+        return BLANK
+    if text.lower() in _NOTHING:
+        return EMPTY
+    if text[:1] in '{["':
+        try:
+            value = json.loads(result)
+        except (ValueError, RecursionError):
+            return _by_words(text)
+        return _by_fields(value)
+    return _by_words(text)
+
+
+def _by_words(text: str) -> float:
+    """Tell by a message's codes and words; in a long text, by its lines' beginnings."""
+    low = text.lower()
+    if _CODED.search(low):
+        return CODED
+    anywhere, leading, _ = _worded()
+    pattern = anywhere if len(low) <= SHORT else leading
+    return WORDED if pattern.search(_FINE.sub(" ", low)) else 0.0
+
+
+def _by_fields(value: object) -> float:
+    """Tell by the fields of an object, which say it before any word does."""
+    if isinstance(value, str):
+        return _by_words(value)
+    fields = list(_fields(value))
+    verdicts = {verdict for name, inner in fields if (verdict := _verdict(name, inner))}
+    if verdicts:
+        failed = "failed" in verdicts or "fine" not in verdicts
+        return CODED if failed else 0.0
+    texts = [inner for _, inner in fields if isinstance(inner, str) and len(inner) <= SHORT]
+    messages = [inner for name, inner in fields if isinstance(inner, str) and _MESSAGE_KEY.fullmatch(name)]
+    first = _worded()[2]
+    if any(map(_by_words, messages)) or (
+        len(fields) <= FEW_VALUES and any(first.match(text.lower()) for text in texts)
+    ):
+        return WORDED
+    return 0.0 if any(map(_is_something, (inner for _, inner in fields))) else EMPTY
+
+
+def _fields(value: object, depth: int = DEPTH) -> Iterator[tuple[str, object]]:
+    """Yield the names and values of an object, the inner ones' behind their owner's; lists by their first items."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            low = str(name).lower()
+            yield low, inner
+            if isinstance(inner, Mapping) and depth > 1:
+                yield from _fields(inner, depth - 1)
+    elif isinstance(value, list):
+        for inner in value[:5]:
+            if isinstance(inner, Mapping | list) and depth > 1:
+                yield from _fields(inner, depth - 1)
+            else:
+                yield "", inner
+
+
+def _is_something(value: object) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() not in _NOTHING
+    return bool(value) or value is False or (value == 0 and not isinstance(value, Mapping | list) and value is not None)
+
+
+Verdict = Literal["failed", "maybe", "fine", ""]
+"""What a field says: "maybe" holds where no other field says that all is well."""
+
+
+def _verdict(name: str, value: object) -> Verdict:
+    """Tell what a field says of whether a call failed; nothing for most."""
+    if isinstance(value, bool):
+        return _by_flag(name, flag=value)
+    number = _number(value)
+    if _EXIT_KEY.fullmatch(name) and number is not None:
+        return "failed" if number else "fine"
+    if _CODE_KEY.fullmatch(name) and number is not None:
+        return _by_code(name, number)
+    if _ERROR_KEY.fullmatch(name):
+        return "failed" if _has_error(value) else ""
+    if _STATE_KEY.fullmatch(name) and isinstance(value, str) and len(value) <= SHORT // 5:
+        return _by_state(value.strip())
+    return ""
+
+
+def _by_code(name: str, number: int) -> Verdict:
+    if number in range(200, 300):
+        return "fine"
+    if number not in _FAILING_CODES:
+        return ""
+    return "maybe" if name == "code" else "failed"
+
+
+def _by_state(value: str) -> Verdict:
+    if _FAILED_STATE.match(value) or (len(value.split()) <= 2 and _by_words(value)):
+        return "failed"
+    return "fine" if value.lower() in _FINE_STATES else ""
+
+
+def _by_flag(name: str, *, flag: bool) -> Verdict:
+    if _BAD_KEY.fullmatch(name):
+        return "failed" if flag else "fine"
+    if _GOOD_KEY.fullmatch(name):
+        return "fine" if flag else "failed"
+    return ""
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, int):
+        return value
+    return int(value) if isinstance(value, str) and value.strip().isdecimal() and len(value) < SHORT else None
+
+
+def _has_error(value: object) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() not in _FINE_VALUE
+    return bool(value)
