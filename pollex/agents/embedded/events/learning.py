@@ -104,7 +104,8 @@ def candidates(
             continue
         if wider is not None and not tells_more(h, held[:, wider], up, gap):
             continue
-        if event.detail and not stands_out(h, held[:, broader[event.pattern]], up, gap):
+        general = broader[event.pattern] if event.detail else None
+        if general is not None and (general in covered or not stands_out(h, held[:, general], up, gap)):
             continue
         side = 1 if gap > 0 else -1
         table = [[int((rows & label).sum()) for label in (up, ~up)] for rows in (h, ~h)]
