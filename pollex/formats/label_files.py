@@ -1,6 +1,6 @@
 """Labels in a separate file: conversation id, label, how it was drawn, and annotator."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,14 +28,22 @@ SHEET = {"text_id": "VARCHAR", "question": "VARCHAR", "judge": "VARCHAR", "answe
 FORMATS = (".jsonl", ".csv")
 
 
-def write_requests(out: Path, rows: Sequence[Request], questions: Sequence[SheetQuestion] = ()) -> None:
+def write_requests(
+    out: Path,
+    rows: Sequence[Request],
+    questions: Sequence[SheetQuestion] = (),
+    conversations: Mapping[str, Conversation] | None = None,
+) -> None:
     """Write what to label next.
 
     JSON lines hold conversations whole and with an empty thumb: filled in, the file can be learned from. CSV leaves
     the conversations out. With questions, a row asks one about one text: filled in, it is a judgment for a calibrator.
+
+    Args:
+        conversations: By id, where they are known: a question that doesn't apply to one has no row.
     """
     if questions:
-        write_rows(out, (one for row in rows for one in _sheet(row, questions)), SHEET)
+        write_rows(out, (one for row in rows for one in _sheet(row, questions, conversations or {})), SHEET)
         return
     if out.suffix == ".jsonl":
         write_lines(out, (row.get(LOGGED, row) for row in rows))
@@ -59,8 +67,13 @@ def sheet_for(questionnaire: str | None, out: Path | None) -> list[SheetQuestion
     return questionnaire_at(questionnaire) if questionnaire is not None else []
 
 
-def _sheet(row: Request, questions: Sequence[SheetQuestion]) -> Iterator[Request]:
+def _sheet(
+    row: Request, questions: Sequence[SheetQuestion], conversations: Mapping[str, Conversation]
+) -> Iterator[Request]:
+    conversation = conversations.get(row.get("id", ""))
     for one in questions:
+        if conversation is not None and not one.applies_to(conversation):
+            continue
         options = [f"{value:g}: {words}" for value, words in one.options] + ([f"empty: {one.skip}"] if one.skip else [])
         about = {"text_id": row.get("text_id", row.get("id")), "question": one.id, "judge": row.get("judge")}
         yield about | {"answer": None, "asks": f"{one.text} ({'; '.join(options)})"}

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from pollex.conversations.conversation import Conversation
 from pollex.errors import UNREADABLE, BadInput, WrongUse
 from pollex.prompts import questionnaires
 from pollex.rubrics.answers import Option, Question
@@ -49,6 +50,10 @@ class SheetQuestion(BaseModel):
         if self.needs and not self.skip:
             raise ValueError("a question that needs sources has words for where there are none: give skip")
         return self
+
+    def applies_to(self, conversation: Conversation) -> bool:
+        """Tell whether a conversation has what the question is about."""
+        return not self.needs or conversation.has_sources
 
     @property
     def for_model(self) -> Question:

@@ -126,7 +126,7 @@ def next_conversations(
     if out is not None:
         known = {one.id: one for one in read}
         logged = [row | {LOGGED: as_logged(known[row["id"]], row, read.label_field, reading)} for row in rows]
-        write_requests(out, logged, questions)
+        write_requests(out, logged, questions, known)
     return NextConversations(
         run=scored.run,
         rubrics=rubric_set,
@@ -267,7 +267,7 @@ def draw_for_share(
         row: Request = {"id": one.id, "drawn": RANDOM, "begins": " ".join(one.opening.split())[:80]}
         rows.append(row | {LOGGED: as_logged(one, row, read.label_field, reading)})
     if out is not None:
-        write_requests(out, rows, questions)
+        write_requests(out, rows, questions, {one.id: one for one in open_})
     return DrawnConversations(
         rows=tuple(rows),
         population=len(open_),

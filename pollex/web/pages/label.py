@@ -8,6 +8,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from pollex.conversations.conversation import Conversation
 from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
 from pollex.reports.transcript import marked_turns
 from pollex.store.resume import conversations_of
@@ -97,12 +98,14 @@ def sheet(site: Site, queue: QueueRow, request: Request, lease: str = "") -> Dat
         raise Clash("this lease is of another queue", remedy="ask for the next conversation")
     shown = next(conversations_of(site.store, run.id, ids=[found.conversation]), None) if found else None
     turns = marked_turns(shown.turns, {}) if shown else []
+    asked = [question for question in questions_of(queue.sheet) if shown is None or question.applies_to(shown)]
     return {
         "words": KINDS[queue.kind][0],
         "left": left,
         "lease": found,
-        "questions": questions_of(queue.sheet),
+        "questions": asked,
         "turns": turns,
+        "sources": shown.sources if shown else (),
         "answered": found is not None and site.store.value("SELECT label FROM sheets WHERE lease = ?", [found.id]),
         "before": _before(site, queue, found),
         "guest": guest_of(request),
@@ -162,7 +165,8 @@ def keep(
         drawn = RANDOM if RANDOM in {row["drawn"] for row in given} else lease.drawn
         took = shown_ms or None, 1000 * seconds_since(lease.time)
         said: list[tuple[LabelRow, SheetRow]] = []
-        for question, answer, why in _answers(questions_of(queue.sheet), answers, value, skip):
+        conversation = next(conversations_of(site.store, queue.run, ids=[lease.conversation]))
+        for question, answer, why in _answers(questions_of(queue.sheet), conversation, answers, value, skip):
             about = who, lease.text_hash, lease.conversation, queue.run, question, pack(answer)
             label = LabelRow(*about, drawn=drawn)
             sheet = SheetRow(label.id, lease.id, queue.id, why, comment, before.get(question, ""), *took)
@@ -217,13 +221,17 @@ BEFORE = """
 
 
 def _answers(
-    questions: Sequence[SheetQuestion], answers: Fields, value: str | None, skip: str
+    questions: Sequence[SheetQuestion], conversation: Conversation, answers: Fields, value: str | None, skip: str
 ) -> list[tuple[str, str | float | None, str]]:
-    """Return question, value, and why there is none, for each question of a sheet; all are wanted."""
+    """Return question, value, and why there is none, for each question of a sheet; all that apply are wanted."""
     if skip and value is None:
         return [(one.id, None, skip) for one in questions] or [(QUESTION, None, skip)]
     if not questions:
         if value is None or skip:
             raise Fault("give a value, or why you skip it", remedy="value: up or down; skip: a reason")
         return [(QUESTION, value, "")]
-    return answers_on(questions, answers)
+    applying = [one for one in questions if one.applies_to(conversation)]
+    by_rule: list[tuple[str, str | float | None, str]] = [
+        (one.id, None, one.skip) for one in questions if one not in applying
+    ]
+    return [*by_rule, *answers_on(applying, answers)]  # the main question stays last

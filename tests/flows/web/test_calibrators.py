@@ -96,6 +96,22 @@ async def test_a_set_that_only_the_store_has_is_whole_there_and_shows_its_own_fi
     assert "the store has no arrays of it" not in shown
 
 
+async def test_the_file_of_a_set_that_only_the_store_has_is_whole_with_its_arrays(
+    learnt: Learnt, tmp_path: Path
+) -> None:
+    with Store.open(learnt.store, read_only=True) as store:
+        async with client_of(made_app(store, read_only=True)) as client:
+            (digest,) = set(re.findall(r"/sets/([0-9a-f]{12})", (await client.get("/sets")).text))
+            whole = await client.get(f"/sets/{digest}/file")
+    with zipfile.ZipFile(io.BytesIO(whole.content)) as archive:
+        archive.extractall(tmp_path)
+    found, learned = RubricSet.load(tmp_path / "rubrics.json"), RubricSet.load(learnt.rubrics)
+    assert found.rubrics == learned.rubrics
+    assert found.thumb_model is not None
+    assert found.thumb_model.weights() == learned.thumb_model.weights()  # type: ignore[union-attr]  # it has one
+    assert (tmp_path / "rubrics.rubrics.toml").exists()
+
+
 def test_two_files_of_one_name_are_two_sets(learnt: Learnt, tmp_path: Path) -> None:
     paths = tuple(tmp_path / folder / learnt.rubrics.name for folder in ("a", "b"))
     for path in paths:

@@ -8,13 +8,15 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from httpx2 import AsyncClient
-from web_site import client_of, judged_run, made_app
+from web_site import client_of, conversation, judged_run, made_app
 
+from pollex.conversations.conversation import Source
 from pollex.formats.read_logs import read_logs
 from pollex.services.verdicts import agreement
 from pollex.store.labels import Opinion, opinions, settle_answers
+from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
-from pollex.store.tables import unpack
+from pollex.store.tables import ScoreRow, unpack
 from pollex.web.pages.agreement import disputed, with_oneself
 
 
@@ -272,6 +274,37 @@ async def test_a_questionnaire_is_asked_whole_and_exported_by_question(
     assert rows == {"Q1": "null", "Q0": "2.0"}
     (row,) = (await web.get("/api/export", params={"shape": "long"})).text.splitlines()[1:]
     assert ",Q0,ann,2.0,person,random" in row
+
+
+ABOUT_SOURCES = f"""{QUESTIONNAIRE}
+[[question]]
+id = "Q2"
+text = "Is it in the sources?"
+options = [[1, "no"], [2, "yes"]]
+skip = "No sources were shown"
+needs = "sources"
+"""
+
+
+async def test_people_are_asked_about_sources_only_where_there_are_some_and_see_them_there(
+    own: Store, web: AsyncClient
+) -> None:
+    run = own.value("SELECT id FROM runs WHERE command = 'learn'")
+    sources = (Source(text="Parcels go to Lima.", name="manual"),)
+    own.put(conversation_rows(run, [conversation(99).model_copy(update={"sources": sources})]))
+    own.put([ScoreRow(run, "conversation 99", 0.0, "up", True, 0.5)])
+    own.flush()
+    of = await queue(web, kind="random", ask="questionnaire", questionnaire=ABOUT_SOURCES)
+    seen = set()
+    while mine := await lease(web, of, "ann"):
+        page = (await web.get(f"/label/{of}", params={"lease": mine})).text
+        asked = "Is it in the sources?" in page
+        seen.add((asked, "Parcels go to Lima." in page))
+        whole = {"lease": mine, "who": "ann", "q-Q1": "0", "q-Q0": "1"} | ({"q-Q2": "1"} if asked else {})
+        assert (await web.post("/api/labels", json=whole)).status_code == 200
+    assert seen == {(True, True), (False, False)}
+    values = Counter(row["value"] for row in own.rows("SELECT value FROM labels WHERE question = 'Q2'"))
+    assert values == {"null": 12, "2.0": 1}
 
 
 async def test_a_questionnaire_that_is_wrong_makes_no_queue(own: Store, web: AsyncClient) -> None:
