@@ -107,12 +107,13 @@ ReadAll = Callable[[ReadOptions], Logs]
 
 
 def unmapped(
-    rows: Rows, given: ReadOptions, strange: Strange, where: str, read: Read, read_all: ReadAll
+    rows: Rows, given: ReadOptions, strange: Strange, where: str, refused: BadInput, read: Read, read_all: ReadAll
 ) -> Unmapped | None:
     """Return the error that proposes how to read a log, or says what is missing; None where columns aren't the matter.
 
     Args:
         rows: The first ones of the log.
+        refused: Why it can't be read as it is.
         read: Reads rows.
         read_all: Reads the whole log.
     """
@@ -120,23 +121,33 @@ def unmapped(
         return None
     found = verified(rows, given, strange, read, read_all)
     columns = columns_in(rows)
+    if found is None and strange.roles and not strange.exports:
+        error = Unmapped(refused.what, where=refused.where, remedy=refused.remedy, option=refused.options)
+        error.columns = columns
+        return error
     if found is None:
         return _without_reading(rows, columns, strange, where)
-    options = typed_options(found.candidate)
-    unknown = ", ".join(f"{printable(said, SHOWN)!r} ({n} rows)" for said, n in strange.roles.most_common())
-    begins = (
-        f"roles that nobody knows: {unknown}"
-        if strange.roles
-        else f"no known shape; its columns are\n{table(columns, found)}"
-    )
-    talk = "\n".join(talk_lines(found.first_talks[0]))
+    if strange.roles:
+        spellings = strange.roles.most_common()
+        unknown = ", ".join(f"{printable(said, SHOWN)!r} ({n} rows)" for said, n in spellings)
+        return proposing(found, columns, f"roles that nobody knows: {unknown}", where)
+    return proposing(found, columns, f"no known shape; its columns are\n{table(columns, found)}", where)
+
+
+def proposing(reading: Reading, columns: Sequence[Column], begins: str, where: str) -> Unmapped:
+    """Return the error that proposes a reading that holds, with its first conversation.
+
+    Args:
+        begins: What is said of the log first.
+    """
+    talk = "\n".join(talk_lines(reading.first_talks[0]))
     error = Unmapped(
         f"{begins}\nIt can be read, and begins so:\n{talk}\n",
         where=where,
         remedy="Is this what was said? If so",
-        option=options,
+        option=typed_options(reading.candidate),
     )
-    error.reading, error.columns = found, columns
+    error.reading, error.columns = reading, columns
     return error
 
 
@@ -145,21 +156,25 @@ def verified(rows: Rows, given: ReadOptions, strange: Strange, read: Read, read_
     roles_alone = sorted(_of_roles_alone(rows, given, strange, read), key=_labels_and_score, reverse=True)
     found = [*roles_alone, *readings(rows, given, read)]
     for reading in [one for one in found if one.holds][:MOST_TRIED]:
-        for thumbs in dict.fromkeys((given.thumbs, given.thumbs or "last")):
-            wanted = replace(reading.candidate.options(given), thumbs=thumbs)
-            try:
-                logs = read_all(wanted)
-            except PollexError:
-                continue
-            candidate = reading.candidate
-            if thumbs != given.thumbs:
-                candidate = replace(candidate, labels={**candidate.labels, "thumbs": thumbs or ""})
-            whole = judged(
-                candidate, logs, max(sum(map(sum, (rows.values() for rows in logs.account.rows.values()))), 1)
-            )
+        for whole in readings_of_all(reading.candidate, given, read_all):
             if whole.holds:
                 return whole
     return None
+
+
+def readings_of_all(candidate: Candidate, given: ReadOptions, read_all: ReadAll) -> Iterator[Reading]:
+    """Yield what comes out when a whole log is read with a candidate, and with the last of thumbs that differ."""
+    for thumbs in dict.fromkeys((given.thumbs, given.thumbs or "last")):
+        try:
+            logs = read_all(replace(candidate.options(given), thumbs=thumbs))
+        except PollexError:
+            continue
+        rows = sum(sum(became.values()) for became in logs.account.rows.values())
+        if thumbs != given.thumbs:
+            labels = {**candidate.labels, "thumbs": thumbs or ""}
+            yield judged(replace(candidate, labels=labels), logs, max(rows, 1))
+        else:
+            yield judged(candidate, logs, max(rows, 1))
 
 
 def _labels_and_score(reading: Reading) -> tuple[bool, float]:

@@ -748,7 +748,7 @@ def _logs(
     except BadInput as error:
         if not again or not strange.is_unknown:
             raise
-        better = _better_error(opened, options, strange, where)
+        better = _better_error(opened, options, strange, where, error)
         if better is None or (better.reading is None and "columns" in error.options):
             raise
         raise better from error
@@ -769,8 +769,14 @@ def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions
     return replace(options, columns=(), roles=())
 
 
-def _better_error(opened: Callable[[], Sources], options: ReadOptions, strange: Strange, where: str) -> Unmapped | None:
-    """Return the error that proposes how to read the sources; None where they can't be read at all."""
+def _better_error(
+    opened: Callable[[], Sources], options: ReadOptions, strange: Strange, where: str, error: BadInput
+) -> Unmapped | None:
+    """Return the error that proposes how to read the sources; None where they can't be read at all.
+
+    Args:
+        error: Why they can't be read as they are.
+    """
 
     def read_all(asked: ReadOptions) -> Logs:
         return _read(opened(), asked, where, Strange())
@@ -779,7 +785,7 @@ def _better_error(opened: Callable[[], Sources], options: ReadOptions, strange: 
         rows = first_rows(opened())
     except PollexError:
         return None
-    return unmapped(rows, options, strange, where, read_sample, read_all)
+    return unmapped(rows, options, strange, where, error, read_sample, read_all)
 
 
 def read_sample(rows: Sequence[Mapping[str, Any]], options: ReadOptions) -> Logs:

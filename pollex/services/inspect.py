@@ -17,8 +17,10 @@ from pollex.formats.conservation import BAD, BESIDE, LABELS, LEFT_OUT, OVERRULED
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import NEITHER
 from pollex.formats.log_shapes.readers import times_of
+from pollex.formats.proposal import Unmapped
 from pollex.graphs.context import Progress
 from pollex.services.logs import Sources, logs_from
+from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown
 from pollex.text import Command, Told, count, encode
 
@@ -150,14 +152,34 @@ class Inspection(Shown):
         return {said: n for (said, meant), n in self.account.spellings.most_common() if meant == meaning}
 
 
-def inspect_logs(sources: Sources | Logs, *, reading: ReadOptions, progress: Progress) -> Inspection:
+def inspect_logs(
+    sources: Sources | Logs,
+    *,
+    reading: ReadOptions,
+    progress: Progress,
+    run: RunOptions | None = None,
+    model: ModelOptions | None = None,
+) -> Inspection:
     """Read files, and describe what they hold.
+
+    Args:
+        run: Where a model's call is kept.
+        model: Proposes which column is what, where nobody knows the log and nothing was found to read it.
 
     Raises:
         BadInput: A file or row can't be read.
+        Planned: The model's call is to be counted alone.
         WrongUse: The options contradict each other or the log.
     """
-    logs = logs_from(sources, reading, progress)
+    try:
+        logs = logs_from(sources, reading, progress)
+    except Unmapped as unread:
+        if unread.reading is not None or run is None or model is None or not model.name:
+            raise
+        from pollex.services.propose_by_model import ask_for_mapping  # a model's client takes a second to import
+
+        assert not isinstance(sources, Logs), "logs were read before"
+        raise ask_for_mapping(sources, unread, reading=reading, run=run, model=model, progress=progress) from unread
     hashes = Counter(one.text_hash for one in logs)
     firsts = (next((one for one in logs if one.label is label), None) for label in (Label.POSITIVE, Label.NEGATIVE))
     rated = [one for one in firsts if one is not None]

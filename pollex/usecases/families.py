@@ -417,6 +417,13 @@ class Grader(CallsByBatch):
 
 
 @options
+class ColumnReader(Calls):
+    """Calls of a model that reads the columns of a log."""
+
+    model: str | BaseChatModel | None = model_option("LLM to ask where no way to read the log is found.")
+
+
+@options
 class Player(Calls):
     """Calls of a model that plays a user or an assistant."""
 

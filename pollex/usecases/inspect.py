@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import Commented, Grouped, Judged, Reading
+from pollex.usecases.families import ColumnReader, Commented, Grouped, Judged, Reading
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 
 @use_case("inspect")
-class InspectLogs(Commented, Judged, Grouped, Reading, UseCase["Inspection"]):
+class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["Inspection"]):
     """Tell what files hold before anything is learned from them.
 
     A sentence each for shapes, roles, the thumb with all its values, what is left out, comments, tools, languages,
     times, groups and other fields; two conversations as they were read; and the command to learn from them.
+    Where nobody knows the columns, a way to read them is tried and proposed. Where none is found, a model that you
+    name is asked once for one, by names of columns and disguised values.
 
     \b
     Examples
@@ -30,9 +32,10 @@ class InspectLogs(Commented, Judged, Grouped, Reading, UseCase["Inspection"]):
       pollex inspect spans.jsonl annotations.jsonl --json
       pollex inspect tickets.csv --columns conversation=chat_nr,role=absender,text=nachricht --roles user=Kunde
       pollex inspect 'sqlite:support.db?SELECT * FROM messages'
+      pollex inspect odd.jsonl --model MODEL --dry-run
     """
 
-    does = "inspect.inspect_logs"
+    does, plans = "inspect.inspect_logs", True
     shown_with = ("sources", "given_options")
     sources: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
 
@@ -50,7 +53,8 @@ class InspectLogs(Commented, Judged, Grouped, Reading, UseCase["Inspection"]):
         """The options of reading that differ from the usual, as they are typed."""
         from pollex.formats.mapping import pairs_as_typed  # what reads is not needed for --help
 
-        names = (one for one in fields(self) if one.name != "sources")
+        of_model = {one.name for one in fields(ColumnReader)} | {"sources"}
+        names = (one for one in fields(self) if one.name not in of_model)
         given = {one.name: value for one in names if (value := getattr(self, one.name)) not in (one.default, None, ())}
         return given | {name: pairs_as_typed(given[name]) for name in ("columns", "roles") if name in given}
 

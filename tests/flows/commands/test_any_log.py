@@ -5,8 +5,11 @@ import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
+from protocol_server import ProtocolServer
 from small_runs import run_here
 
+from pollex.formats.columns import columns_in
+from pollex.formats.disguise import disguise, shape_of
 from pollex.usecases.families import read_options
 
 PROFILE = """
@@ -53,3 +56,81 @@ def test_a_domain_profile_and_a_set_learned_with_it_say_how_the_log_is_read(tmp_
         assert read_options(SimpleNamespace(rubrics=tmp_path / name)).roles == roles
     profile.write_text(PROFILE.replace("columns", "colums"), encoding="utf-8")
     assert "unknown" in run_here("inspect", log(tmp_path), "--domain", profile).err
+
+
+SAID = (("Where is my tent?", "It is late."), ("Can I return the boots?", "Within two weeks, yes."))
+NOTED = "kept for the records of the shop"
+
+
+def odd_log(folder: Path) -> Path:
+    """Write a log of which no way to read it is found: three speakers, one of them no speaker."""
+    rows = [
+        {"mn": f"k-{n}", "op": speaker, "zu": words, "qq": "mm" if n % 2 else "nn"}
+        for n in range(6)
+        for question, answer in SAID
+        for speaker, words in (("x7", question), ("y3", answer), ("z1", NOTED))
+    ]
+    path = folder / "odd.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def mapping_told(speakers: dict[str, str]) -> str:
+    """Return a model's answer that names the columns of the odd log."""
+    columns = {"conversation": "mn", "role": "op", "text": "zu", "label": "qq"}
+    return json.dumps(
+        {
+            "columns": [{"part": part, "column": column} for part, column in columns.items()],
+            "speakers": [{"name": name, "role": role} for name, role in speakers.items()],
+            "up": ["mm"],
+            "down": ["nn"],
+        }
+    )
+
+
+def test_a_model_proposes_the_columns_of_a_log_that_nothing_reads_and_is_checked(tmp_path: Path) -> None:
+    path = odd_log(tmp_path)
+    assert "no way to read it was found" in run_here("inspect", path).err
+    speakers = {"x7": "user", "y3": "assistant", "z1": "none"}
+    with ProtocolServer() as server:
+        asked = ("inspect", path, "--model", "m", "--base-url", server.url, "--store", tmp_path / "store")
+        # The plan counts one call, and makes none.
+        planned = run_here(*asked, "--dry-run")
+        assert (planned.code, server.counts()["received"]) == (0, 0)
+        assert "map_columns" in planned.out
+        assert "1 planned" in planned.out
+        # What the model says is read, and only then proposed.
+        server.script([{"do": "message", "content": mapping_told(speakers), "match": "column of roles"}])
+        ended = run_here(*asked)
+        assert "m read them" in ended.err
+        assert "user: Where is my tent?" in ended.err
+        whole = next(line for line in ended.err.splitlines() if line.startswith("The whole command: "))
+        paid = server.counts()["paid"]
+        read = run_here(*shlex.split(whole.partition(": ")[2])[1:])
+        assert "6 conversations: 3 up, 3 down" in read.out
+        assert "Roles: user (12), assistant (12)" in read.out
+        assert server.counts()["paid"] == paid
+        assert "--model" not in read.out.splitlines()[-1]
+        # The same question isn't paid for twice.
+        assert "1 more were known already" in run_here(*asked).out
+
+
+def test_what_a_model_proposes_is_refused_where_it_is_no_talk(tmp_path: Path) -> None:
+    path = odd_log(tmp_path)
+    with ProtocolServer() as server:
+        asked = ("inspect", path, "--model", "m", "--base-url", server.url, "--store", tmp_path / "store")
+        speakers = {"x7": "user", "y3": "user", "z1": "user"}
+        server.script([{"do": "message", "content": mapping_told(speakers), "match": "column of roles"}])
+        ended = run_here(*asked)
+        assert (ended.code, "The whole command" in ended.err) == (1, False)
+        assert "m's mapping was tried, and what comes out is no talk: most conversations have one side" in ended.err
+
+
+def test_a_model_is_shown_no_words_of_people_in_the_columns(tmp_path: Path) -> None:
+    shown = disguise(columns_in([json.loads(line) for line in odd_log(tmp_path).read_text("utf-8").splitlines()]))
+    told = json.dumps(shown.items)
+    assert {"column": "op", "different": 3, "values": ["x7", "y3", "z1"]} in shown.items
+    assert not [word for word in ("tent", "boots", "weeks", "records") if word in told]
+    assert "a text of 4 words that ends with ?" in told
+    assert shape_of("K-17 2024-05-01") == "a-99 9999-99-99"
+    assert shape_of("hana@example.com") == "aaaa@aaaaaaa.aaa"

@@ -1,0 +1,50 @@
+"""The reader of columns: says which column of an unknown log holds what."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ValidationError
+
+from pollex.agents.llm.asker import Asker
+from pollex.prompts.data_boundary import Item
+from pollex.prompts.prompt import load
+from pollex.rubrics.answers import Unanswered
+
+
+class NamedColumn(BaseModel):
+    """A column, and the part of conversations that it holds."""
+
+    part: str
+    column: str
+
+
+class NamedSpeaker(BaseModel):
+    """A value of the column of roles, and whose turns it means."""
+
+    name: str
+    role: Literal["user", "assistant", "system", "tool", "none"]
+
+
+class ColumnsRead(BaseModel):
+    """What a model says of the columns of a log.
+
+    Attributes:
+        up: Values of the label, or a rule, that mean a good conversation.
+        down: Those that mean a bad one.
+    """
+
+    columns: list[NamedColumn]
+    speakers: list[NamedSpeaker] = []
+    up: list[str] = []
+    down: list[str] = []
+
+
+async def read_columns(asker: Asker, columns: Sequence[Item]) -> ColumnsRead | str:
+    """Return what a model says of some columns, or why it says nothing."""
+    value = await asker.value(load("map_columns"), columns, {}, {"columns": list}, item="")
+    if isinstance(value, Unanswered):
+        return f"{value.outcome}: {value.detail}"
+    try:
+        return ColumnsRead.model_validate(value)
+    except ValidationError:
+        return "it isn't in the form that was asked for"

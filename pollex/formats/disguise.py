@@ -1,0 +1,85 @@
+"""Columns of a log as a model is shown them: names, and values without what people said."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pollex.conversations.redaction import Placeholders
+from pollex.formats.columns import Column
+
+SHOWN = 3
+"""Values that are shown of a column."""
+MOST_REPEATED = 12
+"""Different values that a column has at most whose values are shown as they are."""
+MOST_COLUMNS = 80
+"""Columns that are shown."""
+LONGEST_WORD = 40
+"""Characters of a value that is shown as it is, or letter by letter."""
+MOST_WORDS = 3
+"""Words of a value that is shown as it is, or letter by letter."""
+
+
+@dataclass(frozen=True)
+class DisguisedColumns:
+    """Columns as they are shown.
+
+    Attributes:
+        items: What is shown, a column an item.
+        originals: What stands behind a shown value that is repeated in the log.
+    """
+
+    items: Sequence[dict[str, Any]]
+    originals: dict[str, str]
+
+
+def disguise(columns: Sequence[Column]) -> DisguisedColumns:
+    """Return columns with three disguised values each; empty ones are left out."""
+    originals: dict[str, str] = {}
+    items = []
+    # One memory of placeholders for all columns: a name has the same one wherever it stands.
+    placeholders = Placeholders()
+    for column in [one for one in columns if one.filled][:MOST_COLUMNS]:
+        values = Counter(map(_as_text, _values(column)))
+        repeated = _are_repeated(values)
+        shown: dict[str, None] = {}
+        for value, _ in values.most_common():
+            said = placeholders.redacted(value) if repeated else shape_of(value)
+            shown.setdefault(said)
+            if repeated:
+                originals[said] = value
+        items.append({"column": column.path, "different": len(values), "values": [*shown][:SHOWN]})
+    return DisguisedColumns(items, originals)
+
+
+def shape_of(value: str) -> str:
+    """Return what a value looks like, with none of its letters and digits."""
+    words = value.split()
+    if len(words) > MOST_WORDS or len(value) > LONGEST_WORD:
+        end = next((sign for sign in reversed(value.strip()) if sign in "?!.…"), "")
+        return f"a text of {len(words)} words" + (f" that ends with {end}" if end else "")
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", value))
+
+
+def _are_repeated(values: Counter[str]) -> bool:
+    """Return whether values come again and again, as names of roles and labels do, and are no sentences."""
+    few = len(values) <= MOST_REPEATED and len(values) <= values.total() / 2
+    return few and all(len(value) <= LONGEST_WORD and len(value.split()) <= MOST_WORDS for value in values)
+
+
+def _values(column: Column) -> list[Any]:
+    """Return the values of a column one by one, those of lists, too."""
+    found = []
+    for value in column.values:
+        found += value if isinstance(value, list) else [value]
+    return [value for value in found if value not in (None, "", [], {})]
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,128 @@
+"""A mapping that a model proposes, where nothing else read an unknown log: it is read and checked all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.columns import ColumnsRead, read_columns
+from pollex.formats.columns import Column
+from pollex.formats.disguise import disguise
+from pollex.formats.fields import ReadOptions
+from pollex.formats.inference import Candidate
+from pollex.formats.mapping import OF_TURNS, PARTS
+from pollex.formats.proposal import Unmapped, proposing, readings_of_all, table
+from pollex.formats.read_logs import read_logs
+from pollex.graphs.context import Progress
+from pollex.prompts.data_boundary import Item
+from pollex.services.grade import by_model
+from pollex.services.logs import Sources, names_of
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import Plan, rehearse
+from pollex.services.runs import RunSettings, digest, running
+from pollex.services.workspace import workspace
+from pollex.text import count
+
+SEED = 0
+INSIDE = (*OF_TURNS, "user", "assistant")
+"""Parts that may stand in the items of a list of turns."""
+
+
+def ask_for_mapping(
+    sources: Sources,
+    unread: Unmapped,
+    *,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> Unmapped:
+    """Return the error that proposes what a model said of the columns, if it holds; else why it doesn't.
+
+    Args:
+        unread: Why the log couldn't be read.
+
+    Raises:
+        ModelRefused: The endpoint refuses every call.
+        ModelUnavailable: It can't be reached.
+        Planned: Calls are to be counted alone.
+    """
+    shown = disguise(unread.columns)
+    if run.dry_run:
+        raise rehearse(model, run, SEED, lambda plan: _rehearse(plan, shown.items))
+    named = count(len(shown.items), "column")
+    progress.note(f"Asking {model.name} for a mapping: one call with names and disguised values of {named}")
+    arguments = {"logs": names_of(sources)}
+    with workspace(run, progress) as opened:
+        told, usage = by_model(opened, model, SEED, arguments, lambda asker, setting: _ask(asker, setting, shown.items))
+    if usage is not None:
+        progress.note(usage.summary)
+    if isinstance(told, str):
+        return _without_mapping(unread, f"{model.name} said nothing of use ({told})")
+    candidate = candidate_of(told, unread.columns, shown.originals, reading)
+    found = list(readings_of_all(candidate, reading, lambda asked: read_logs(sources, options=asked)))
+    for one in found:
+        if one.holds:
+            begins = f"no known shape; its columns are\n{table(unread.columns, one)}\n{model.name} read them"
+            return proposing(one, unread.columns, begins, unread.where)
+    faults = ", ".join(found[0].faults) if found else ""
+    why = f"what comes out is no talk: {faults}" if faults else "the log can't be read so"
+    return _without_mapping(unread, f"{model.name}'s mapping was tried, and {why}")
+
+
+def candidate_of(
+    told: ColumnsRead, columns: Sequence[Column], originals: dict[str, str], given: ReadOptions
+) -> Candidate:
+    """Return what a model said as a way to read the log; what the user said goes before it.
+
+    Args:
+        originals: What stands behind the values that the model was shown.
+    """
+    known = {column.path for column in columns} | {column.path.rpartition("[].")[0] for column in columns}
+    said = {one.part: one.column.removesuffix("[]") for one in told.columns}
+    parts = {part: name for part, name in said.items() if part in PARTS and name in known}
+    parts = _inside_list(parts) | dict(given.columns)
+    speakers = ((one.role, originals.get(one.name, one.name)) for one in told.speakers)
+    roles = tuple(dict.fromkeys((*given.roles, *speakers)))
+    labels: dict[str, str] = {}
+    if "label" in parts and told.up and told.down:
+        labels = {"positive": _as_rule(told.up, originals), "negative": _as_rule(told.down, originals)}
+    return Candidate(parts, roles, labels)
+
+
+def _inside_list(parts: dict[str, str]) -> dict[str, str]:
+    """Return parts whose turns stand in a list with the list as `messages`, and names inside it."""
+    lists = {parts[part].rpartition("[].")[0] for part in INSIDE if part in parts}
+    path = parts.get("messages") or (lists.pop() if len(lists) == 1 else "")
+    if not path:
+        return parts
+    inside = {part: parts[part].removeprefix(f"{path}[].") for part in INSIDE if part in parts}
+    return {**parts, "messages": path, **inside}
+
+
+def _as_rule(values: Sequence[str], originals: dict[str, str]) -> str:
+    """Return values of a label as an option has them."""
+    spelled = [originals.get(value, value) for value in values]
+    return ",".join(f'"{value}"' if "," in value else value for value in spelled)
+
+
+def _without_mapping(unread: Unmapped, why: str) -> Unmapped:
+    error = Unmapped(
+        f"{unread.what.rstrip()}\n{why}\n", where=unread.where, remedy=unread.remedy, option=unread.options
+    )
+    error.columns = unread.columns
+    return error
+
+
+async def _rehearse(plan: Plan, items: Sequence[Item]) -> None:
+    await read_columns(plan.asker, items)
+
+
+async def _ask(asker: Asker, setting: RunSettings, items: Sequence[Item]) -> ColumnsRead | str:
+    """Ask in a run of its own, which keeps the call in its ledger."""
+    fingerprint = {"columns": digest(list(items)), "prompt": asker.fingerprint()}
+    async with running("inspect", fingerprint, setting, [asker.name]) as run:
+        setting.tracer(run.id)
+        told = await read_columns(asker, items)
+        setting.store.finish(run.id, "done", roles=[asker.name])
+        return told
