@@ -39,6 +39,8 @@ FEWEST, MOST_NEEDED, SHARE = 3, 6, 0.03
 MOST_ALIKE = 0.6
 REST = 6
 """Conversations with the broader event alone that a comparison with it takes."""
+STANDS_OUT = 0.05
+"""Highest p of an event of one object against the same of others with which it is a rubric of its own."""
 PER_PATTERN = 2
 NARROW, EXPECTED, ACTING = 0.75, 1.0, 0.4
 
@@ -125,8 +127,17 @@ def tells_more(h: Bools, broader: Bools, up: Bools, gap: float) -> bool:
 
 
 def stands_out(h: Bools, broader: Bools, up: Bools, gap: float) -> bool:
-    """Return whether an event of one object tells more than the same event of any; each [conversation]."""
-    return int((broader & ~h).sum()) >= REST and tells_more(h, broader, up, gap)
+    """Return whether an event of one object differs from the same event of others; each [conversation].
+
+    Else it is the same event, and one rubric of all objects has more conversations to be proven by.
+    """
+    from scipy.stats import fisher_exact  # half a second; only learning needs it
+
+    rest = broader & ~h
+    if int(rest.sum()) < REST or not tells_more(h, broader, up, gap):
+        return False
+    table = [[int((rows & label).sum()) for label in (up, ~up)] for rows in (h, rest)]
+    return float(fisher_exact(table)[1]) < STANDS_OUT
 
 
 def said_more_closely(events: Sequence[Event], held: Bools, broader: Mapping[str, int]) -> set[int]:
