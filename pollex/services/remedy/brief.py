@@ -4,9 +4,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pollex.agents.embedded.view import likeness, rarity, terms_of
+from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow, Logs
 from pollex.conversations.reply_context import ReplyContext, in_order
 from pollex.formats.fields import ReadOptions
@@ -19,6 +20,7 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of
 from pollex.services.options import RunOptions
+from pollex.services.remedy.advice import Advice, advice_on
 from pollex.services.remedy.contexts import (
     SIDES,
     failures_of,
@@ -27,7 +29,7 @@ from pollex.services.remedy.contexts import (
     share_that_survives,
     why_no_target,
 )
-from pollex.services.remedy.prompt_text import PromptText, naive_sentence
+from pollex.services.remedy.prompt_text import PromptText
 from pollex.services.results import Shown
 from pollex.text import Line, Told, count, printable
 
@@ -38,13 +40,6 @@ RARE = 0.4
 PARTIES = re.compile(r"\bthe (?:assistant|user)\b", re.IGNORECASE)
 """Words that every rubric has, and that say nothing of what it is about."""
 
-Matter = Literal["words", "knowledge", "tools"]
-MATTERS: dict[Matter, str] = {
-    "words": "a matter of words: a sentence of the prompt may mend it",
-    "knowledge": "a matter of knowledge: no prompt tells what the assistant doesn't know; add the facts first",
-    "tools": "a matter of tools: a call fails; mend the tool first",
-}
-KNOWLEDGE, TOOLS = "event:answer_unknown", "event:tool_"
 NOTHING = "pollex has proposed nothing: no model was named."
 
 
@@ -80,18 +75,17 @@ class BriefedTarget:
         return [(word, seen[word]) for word in ranked if seen[word] >= enough][:TOPICS]
 
     @property
-    def matter(self) -> Matter:
-        """What it is a matter of, by the family of its event."""
-        if self.rubric.source.startswith(KNOWLEDGE):
-            return "knowledge"
-        return "tools" if self.rubric.source.startswith(TOOLS) else "words"
+    def advice(self) -> Advice:
+        """What may be said in the prompt, or why nothing is."""
+        return advice_on(self.rubric)
 
     @property
     def row(self) -> dict[str, Any]:
         """The figures as JSON values."""
         share = self.share
         told = {"target": self.rubric.id, "text": self.rubric.text, "failing": len(self.contexts), "share": share.value}
-        told |= {"low": share.low, "high": share.high, "matter": self.matter}
+        told |= {"low": share.low, "high": share.high, "kind": self.advice.kind}
+        told |= {"sentence": self.advice.sentence, "no_sentence": self.advice.why}
         return told | {"lines": [number for number, _ in self.lines]}
 
 
@@ -111,6 +105,8 @@ class BriefResult(Shown):
 
     Attributes:
         untestable: Rubrics of the headlines, and outcomes, that no reply shows, or of two parts, with the reason.
+        down: Conversations with a thumb down.
+        unexplained: Of these, the ones in which no target fails.
     """
 
     targets: tuple[BriefedTarget, ...]
@@ -118,7 +114,17 @@ class BriefResult(Shown):
     out: Path | None
     judge: str
     n: int
+    down: int = 0
+    unexplained: int = 0
     bad_rows: tuple[BadRow, ...] = ()
+
+    @property
+    def left(self) -> str:
+        """How many thumbs down none of the targets reaches; empty where a target was named or nobody gave thumbs."""
+        if not self.down:
+            return ""
+        thumbs = f"{self.unexplained} of {count(self.down, 'conversation')} with a thumb down"
+        return f"In {thumbs} none of these fails: what went wrong there is not in this brief"
 
     @property
     def headline(self) -> str:
@@ -132,12 +138,14 @@ class BriefResult(Shown):
         for one in self.targets:
             share = f"{one.share.value:.1%} of {one.share.n}"
             yield f"{one.rubric.id}  {share:>14}  {one.rubric.text}"
-            yield f"{'':12}  {'':>14}  {MATTERS[one.matter]}"
+            yield f"{'':12}  {'':>14}  {sentence_told(one.advice)}"
             for number, line in one.lines[:1]:
                 yield f"{'':12}  {'':>14}  line {number} of the prompt: {line}"
         if self.untestable:
             note = f"Note: {len(self.untestable)} headlines can't be tested at a reply; the brief says why"
             yield Line(note, "yellow")
+        if self.left:
+            yield f"{self.left}."
         yield NOTHING
         if self.out is not None:
             yield f"Wrote {self.out}"
@@ -145,6 +153,8 @@ class BriefResult(Shown):
     def as_json(self) -> dict[str, Any]:
         return self.of("out", "judge", "n", "bad_rows") | {
             "proposed": 0,
+            "thumbs_down": self.down,
+            "thumbs_down_without": self.unexplained,
             "targets": self.records(),
             "untestable": {rubric.id: why for rubric, why in self.untestable},
         }
@@ -186,12 +196,16 @@ def brief(
     outcomes = [rubric for side in SIDES for rubric in outcomes_of(rubric_set.rubrics, side)]
     listed = [] if target else [*headline_rubrics(rubric_set), *outcomes]
     seen = [held[rubric.id] for rubric in listed if held[rubric.id].holds]
+    down = {one.id for one in read.conversations if one.label is Label.NEGATIVE}
+    reached = {context.conversation.id for one in found for context in one.contexts}
     result = BriefResult(
         targets=tuple(found),
         untestable=tuple((one.rubric, why) for one in seen if (why := why_no_target(rubric_set, one))),
         out=out,
         judge=rubric_set.judge.name,
         n=len(read),
+        down=0 if target else len(down),
+        unexplained=0 if target else len(down - reached),
         bad_rows=read.bad_rows,
     )
     if out is not None:
@@ -211,6 +225,8 @@ def markdown(result: BriefResult, *, prompted: bool) -> str:
     lines = ["# What to change where", "", f"{NOTHING} {result.n} conversations, judged by {result.judge}.", ""]
     for one in result.targets:
         lines += [*_about(one, prompted=prompted), ""]
+    if result.left:
+        lines += [f"{result.left}.", ""]
     if result.untestable:
         lines += ["## What can't be tested at a reply", ""]
         lines += [f"- {_plain(rubric.text)} ({rubric.id}): {why}" for rubric, why in result.untestable]
@@ -227,19 +243,26 @@ def _about(one: BriefedTarget, *, prompted: bool) -> list[str]:
     if one.survives is not None:
         kept = f"- Without what follows the reply, the judge still finds it in {one.survives:.0%}"
         lines.append(f"{kept}: it can be tested at a reply.")
-    lines.append(f"- It looks like {MATTERS[one.matter]}.")
     if prompted and not one.lines:
         lines.append("- The prompt says nothing of it.")
     elif prompted:
         near = (f"      {n}: {_plain(line)}" for n, line in one.lines)
         lines += ["- Nearest lines of the prompt:", "", *near, ""]
-    lines += ["- A sentence to try:", "", f"      {_plain(naive_sentence(one.rubric))}", ""]
+    if one.advice.sentence:
+        lines += ["- A sentence to try:", "", f"      {_plain(one.advice.sentence)}", ""]
+    else:
+        lines.append(f"- {_plain(sentence_told(one.advice))}.")
     lines += ["- Cases for your tests: `pollex remedy cases LOGS --rubrics RUBRICS --to TOOL`", ""]
     for context in in_order(one.contexts, 0)[:EXAMPLES]:
         said = {"user": _asked(context), "assistant": context.reply.content}
         shown = (f"    {role}: {printable(words, 600)}" for role, words in said.items())
         lines += [f"`{_plain(context.id)}`", "", *shown, ""]
     return lines
+
+
+def sentence_told(advice: Advice) -> str:
+    """Say what sentence may be tried, or why none is given."""
+    return f"to try: {advice.sentence}" if advice.sentence else f"no sentence to try: {advice.why}"
 
 
 def _plain(text: str) -> str:

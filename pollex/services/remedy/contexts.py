@@ -1,11 +1,13 @@
 """Where the assistant's replies failed, went well, or are any others: what is asked for again."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pollex.agents.roles import answer_each
+from pollex.agents.embedded.embedder import DEFAULT_MODEL
+from pollex.agents.roles import Judge, answer_each
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext, may_answer
@@ -16,15 +18,16 @@ from pollex.rubrics.answers import NEUTRAL, Answer, Question
 from pollex.rubrics.headlines import headlines
 from pollex.rubrics.lint import marks_on_words
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric import Polarity
+from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.known_answers import answers_by_rubric
 from pollex.services.logs import Sources, logs_from
 from pollex.services.named_sets import read_set
 from pollex.services.options import RunOptions
-from pollex.services.roles import embedded_judge
+from pollex.services.roles import embedded_judge, embedder_for, embeds_with
 from pollex.services.workspace import run_to_end
 from pollex.store.store import Store
+from pollex.text import count
 
 SIDES: tuple[Polarity, ...] = ("dsat", "sat")
 SURVIVES = 0.6
@@ -95,34 +98,45 @@ def held_in(rubric_set: RubricSet, conversations: Sequence[Conversation], store:
         places: dict[bool, list[ReplyContext]] = {True: [], False: []}
         later = 0
         for one, answer, holds in known:
-            turn = next((n for n in sorted(answer.turns) if may_answer(one, n)), None)
+            turn = reply_at(one, answer.turns)
             if turn is not None:  # the first reply that the evidence names
                 places[holds].append(ReplyContext(one, turn))
                 later += holds and any(one.turns[n].role == "user" for n in answer.turns if n > turn)
         holding = sum(holds for *_, holds in known)
         replies, without = map(tuple, (places[True], places[False]))
         found[rubric.id] = Held(rubric, len(said[rubric.id]), holding, replies, without, later)
-    return _with_occasions(found) if rubric_set.judge.built_in else found
+    return _with_occasions(rubric_set, found)
+
+
+def reply_at(conversation: Conversation, evidence: Sequence[int]) -> int | None:
+    """Return the first reply that evidence names, or that follows a call or result that it names; None for none."""
+    for turn in sorted(evidence):
+        # From a call or its result on, up to the next turn of the user's.
+        for place in range(turn, len(conversation.turns)):
+            if conversation.turns[place].role == "user":
+                break
+            if may_answer(conversation, place):
+                return place
+    return None
 
 
 Said = list[tuple[Conversation, Answer]]
 
 
 def _answers(rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path) -> dict[str, Said]:
-    """Return the answers about each rubric: of a built-in judge anew, of a model as the learning run kept them."""
+    """Return the answers about each rubric: without a model anew, of a model as the learning run kept them."""
     said: dict[str, Said] = defaultdict(list)
+    local = [question for question in rubric_set.questions if is_local(rubric_set, question.rubric)]
 
     async def judged() -> None:
-        judge = embedded_judge(rubric_set, None)
+        judge = local_judge(rubric_set)
         await judge.prepare(conversations)
-        for one in conversations:
-            for answer in await answer_each(judge, one, rubric_set.questions):
+        for conversation in conversations:
+            for answer in await answer_each(judge, conversation, local):
                 if isinstance(answer, Answer):
-                    said[answer.question_id].append((one, answer))
+                    said[answer.question_id].append((conversation, answer))
 
-    if rubric_set.judge.built_in:
-        run_to_end(judged())
-    elif store.is_dir():
+    if not rubric_set.judge.built_in and store.is_dir():
         text_hashes = [conversation.text_hash for conversation in conversations]
         with Store.open(store) as opened:
             known = answers_by_rubric(rubric_set, opened, text_hashes)
@@ -130,17 +144,38 @@ def _answers(rubric_set: RubricSet, conversations: Sequence[Conversation], store
             for rubric_id, answer in known.get(conversation.text_hash, {}).items():
                 if isinstance(answer, Answer):
                     said[rubric_id].append((conversation, answer))
+    # Where a model judged and nothing of it is here, what the set quotes tells of all its rubrics alike.
+    if local and (said or rubric_set.judge.built_in):
+        run_to_end(judged())
     return said
 
 
-def _with_occasions(found: Mapping[str, Held]) -> dict[str, Held]:
-    """Add where it went well: the built-in judge knows no occasions, but what it holds for the other side is one."""
-    changed = {}
-    for id_, one in found.items():
-        failed = {context.conversation.id for context in one.replies}
-        other = [each for each in found.values() if each.rubric.polarity != one.rubric.polarity and each.rubric.leads]
+def is_local(rubric_set: RubricSet, rubric: Rubric | None) -> bool:
+    """Tell whether a rubric is answered without a model."""
+    return rubric_set.judge.built_in or bool(rubric and rubric.answered_by)
+
+
+def local_judge(rubric_set: RubricSet) -> Judge:
+    """Return who answers a set's rubrics without a model: all of them, or those that its model leaves."""
+    if rubric_set.judge.built_in:
+        return embedded_judge(rubric_set, None)
+    from pollex.agents.distilled.judge import LocalJudge  # NumPy and the tables of the built-in roles come with it
+
+    own = {rubric.id for rubric in rubric_set.rubrics if rubric.answered_by}
+    learned = {id_: what for id_, what in rubric_set.judge.learned.items() if id_ in own}
+    return LocalJudge(embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_MODEL)), learned)
+
+
+def _with_occasions(rubric_set: RubricSet, found: Mapping[str, Held]) -> dict[str, Held]:
+    """Add where it went well: without a model no occasions are known, but what holds for the other side is one."""
+    changed = dict(found)
+    for id_, held in found.items():
+        if not is_local(rubric_set, held.rubric):
+            continue
+        failed = {context.conversation.id for context in held.replies}
+        other = [each for each in found.values() if each.rubric.polarity != held.rubric.polarity and each.rubric.leads]
         without = {c.conversation.id: c for each in other for c in each.replies if c.conversation.id not in failed}
-        changed[id_] = replace(one, without=tuple(without.values()), later=0)
+        changed[id_] = replace(held, without=tuple(without.values()), later=0)
     return changed
 
 
@@ -158,7 +193,7 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
     if not any(one.holds for one in found.values()):
         what = f"{rubric_set.judge.name} judged, and its answers (run {rubric_set.run}) are not in the store"
         raise BadRubrics(what, remedy="give the store of that run, or the log that it was learned from", option="store")
-    return _with_occasions(found)
+    return _with_occasions(rubric_set, found)
 
 
 def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
@@ -180,16 +215,24 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
     for mark in marks_on_words(held.rubric):
         if mark.why.startswith(TWO_PARTS):
             return f"{mark.why}{'; better: ' + ' · '.join(mark.better) if mark.better else ''}"
-    if not held.replies:
+    if not held.holds:
+        return "it holds in no conversation of this log"
+    if not held.replies and TELLS_OF_USER.match(held.rubric.text):
         return "it tells of the user's turns, which no reply shows: only whole dialogues or thumbs can"
+    if not held.replies:
+        return "it tells of the whole conversation, which no single reply shows: only whole dialogues or thumbs can"
     if held.later > (1 - SURVIVES) * len(held.replies):
-        return "it tells of what the user says after the reply, which no reply shows"
-    if rubric_set.judge.built_in and (share := share_that_survives(rubric_set, held)) < SURVIVES:
-        return f"without what follows the reply the judge finds it in {share:.0%} only"
+        return "what it is told by goes on with what the user says after the reply, which no reply shows"
+    if is_local(rubric_set, held.rubric) and (share := share_that_survives(rubric_set, held)) < SURVIVES:
+        seen = f"{round(share * len(held.replies))} of {count(len(held.replies), 'reply', 'replies')}"
+        return f"it takes what comes after the reply to see it: by the reply alone the judge finds it in {seen}"
     return ""
 
 
 TWO_PARTS = "two parts"
+TELLS_OF_USER = re.compile(
+    r"(?:the|a) user\b|.*\bthe user (?:gives|takes|has to|turns|drops|asks|repeats)\b", re.IGNORECASE
+)
 
 
 def failures_of(held: Held) -> tuple[ReplyContext, ...]:
@@ -222,7 +265,7 @@ def target_of(rubric_set: RubricSet, held: Mapping[str, Held], named: str) -> He
 
 def share_that_survives(rubric_set: RubricSet, held: Held) -> float:
     """Return in which share of its replies the built-in judge finds a rubric without what follows the reply."""
-    question, judge = Question.about(held.rubric, rubric_set.judge.scale), embedded_judge(rubric_set, None)
+    question, judge = Question.about(held.rubric, rubric_set.judge.scale), local_judge(rubric_set)
 
     async def count() -> int:
         found = 0

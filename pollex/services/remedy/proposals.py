@@ -16,6 +16,7 @@ from pollex.conversations.reply_context import ReplyContext
 from pollex.graphs.remedy.trial import Trial
 from pollex.measures.proofs import FAILING, OLD
 from pollex.services.inspect import language_of_text
+from pollex.services.remedy.advice import NEVER_PLAIN, advice_on
 from pollex.services.remedy.prompt_text import PromptEdit, PromptText, naive_sentence, with_line
 from pollex.services.remedy.trials import Gathered
 from pollex.text import printable
@@ -98,7 +99,8 @@ async def propose_and_vet(
     """
     prompt, most, hunks = found.prompt, found.most, list[list[Hunk]]()
     plain = with_line(prompt, naive_sentence(found.target))
-    edits = [PromptEdit("naive", prompt, plain, "the plain opposite")] if most > 1 else []
+    safe = advice_on(found.target).kind not in NEVER_PLAIN
+    edits = [PromptEdit("naive", prompt, plain, "the plain opposite")] if most > 1 and safe else []
     for number, contexts in enumerate(clusters(found, asked_for(most), embedder)):
         asked, name = await propose_hunks(asker, items(found, contexts, trial), number), f"proposal {number + 1}"
         if isinstance(asked, str):

@@ -16,10 +16,19 @@ from pollex.services.life import outcome_of_proof
 from pollex.services.logs import Sources, files_of, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned
+from pollex.services.remedy.advice import advice_on
 from pollex.services.remedy.assistants import AssistantOptions
 from pollex.services.remedy.contexts import failures_of, read_held, targets
 from pollex.services.remedy.plan import count_calls
-from pollex.services.remedy.prompt_text import PromptText, named_file, read_edit, rendered_for
+from pollex.services.remedy.prompt_text import (
+    PromptEdit,
+    PromptText,
+    naive_sentence,
+    named_file,
+    read_edit,
+    rendered_for,
+    with_line,
+)
 from pollex.services.remedy.result import COMMAND, RemedyResult
 from pollex.services.remedy.sample import CASES, RemedyOptions
 from pollex.services.remedy.trials import Gathered, require_enough, sample_contexts
@@ -78,9 +87,10 @@ def prove(
         require_places(out)
     require_names(options)
     prompts = [PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)]
-    found = gather(logs, rubrics, options, prompts, reading, run, progress)
-    if not options.edit and "proposer" not in assistant.models:
+    alone = not options.edit and "proposer" not in assistant.models
+    if alone and not run.dry_run:
         raise WrongUse("nobody proposes", remedy="give [proposer] in the profiles, or a change", option="edit")
+    found = gather(logs, rubrics, options, prompts, reading, run, progress, planned=alone)
     require_no_harm(found, assistant.given)
     if run.dry_run:
         raise Planned(count_calls(found, assistant, run, model))
@@ -126,8 +136,14 @@ def gather(
     reading: ReadOptions,
     run: RunOptions,
     progress: Progress,
+    *,
+    planned: bool = False,
 ) -> Gathered:
-    """Read everything but the prompts, and choose the contexts."""
+    """Read everything but the prompts, and choose the contexts.
+
+    Args:
+        planned: Whether to count for a change of the user's that isn't written yet: a line more stands for it.
+    """
     edited = [named_file(one) for one in options.edits]
     mine = [one for one in prompts if len(prompts) == 1 or {name for name, _ in edited} <= {one.name}]
     if not mine:
@@ -143,9 +159,15 @@ def gather(
     prompt = max(mine, key=lambda one: sum(rendered_for(context, one) is not None for context in failures_of(target)))
     others = [one for one in prompts if one is not prompt]
     tuned = tuned_on(run)
+    if planned:
+        line = advice_on(target.rubric).sentence or naive_sentence(target.rubric)
+        edits = [PromptEdit(YOURS, prompt, with_line(prompt, line))]
     found = sample_contexts(rubric_set, read, prompt, edits, options, target, guards, others, tuned)
     require_enough(found)
     return found
+
+
+YOURS = "a change of yours"
 
 
 def tuned_on(run: RunOptions) -> frozenset[str]:

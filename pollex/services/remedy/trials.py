@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -80,6 +80,7 @@ class Gathered:
         parts: Of each conversation by id; of none where the user gave the changes, for all of them prove then.
         shares: Of conversations, by stratum.
         unmatched: Conversations that are left out, since the prompt doesn't make their system turn.
+        lacking: Names of places of the prompt that have no value in conversations without a system turn.
         under: Of these, how many are under each of the other prompts that were given.
         tuned: Beginnings of the text hashes of conversations in cases, on which somebody may have tuned.
         without: Contexts that are left out, since the judge says that the target's occasion never came up there.
@@ -99,6 +100,7 @@ class Gathered:
     under: Mapping[str, int]
     tuned: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
+    lacking: tuple[str, ...] = ()
 
     def taken(self, parts: Collection[str], *most: int) -> list[tuple[ReplyContext, int]]:
         """Return contexts of some parts with their strata; new conversations first.
@@ -146,8 +148,7 @@ class Gathered:
         """What a reader must know of them."""
         found = []
         if self.unmatched:
-            told = "the prompt doesn't make their system turn, or a value is missing"
-            found.append(f"{count(self.unmatched, 'conversation')} left out: {told} (--any-prompt takes them)")
+            found.append(self.why_unmatched)
         found += [f"{number} of them are under the prompt {name}" for name, number in self.under.items()]
         if "select" in self.parts.values() and (few := len(self.strata[FAILING])) < FEW_DATA:
             found.append(f"{few} failing contexts are too few to choose by: under {FEW_DATA} one change is proposed")
@@ -158,6 +159,15 @@ class Gathered:
         if known := self.proving(self.tuned):
             found.append(f"{count(known, 'context')} of conversations in cases, on which the change may be tuned")
         return found
+
+    @property
+    def why_unmatched(self) -> str:
+        """How many conversations are left out since the prompt can't be written for them, and what to do."""
+        left = f"{count(self.unmatched, 'conversation')} left out"
+        if self.lacking:
+            places = ", ".join(f"{{{{{name}}}}}" for name in self.lacking)
+            return f"{left}: the log has no value for {places} (as metadata, in the system turn, or by render=)"
+        return f"{left}: the prompt doesn't make their system turn (--any-prompt takes them)"
 
     def proving(self, hashes: Collection[str]) -> int:
         """Count the contexts that prove whose conversations have text hashes with these beginnings."""
@@ -306,7 +316,15 @@ def sample_contexts(
             other.name for one in unmatched.values() for other in others if rendered_for(one, other) is not None
         ),
         tuned=tuned,
+        lacking=places_without_value(prompt, unmatched.values()),
     )
+
+
+def places_without_value(prompt: PromptText, contexts: Iterable[ReplyContext]) -> tuple[str, ...]:
+    """Return names of a prompt's places that a conversation without a system turn gives no value for."""
+    names = dict.fromkeys(match[1] or match[2] for match in PLACE.finditer(prompt.text))
+    plain = [one.conversation for one in contexts if all(turn.role != "system" for turn in one.conversation.turns)]
+    return tuple(name for name in names if any(name not in one.metadata for one in plain))
 
 
 def keep_users(contexts: Sequence[ReplyContext], most: int) -> list[ReplyContext]:
@@ -327,10 +345,16 @@ def replies_in(conversation: Conversation, end: int) -> list[int]:
 def require_enough(found: Gathered) -> None:
     """Raise BadLabels where too few failing contexts or users are there to prove anything."""
     failures = sum(stratum == FAILING for _, stratum in found.proof)
-    if failures < FEWEST_FAILURES or found.users < FEWEST_USERS:
-        more = max(FEWEST_FAILURES - failures, FEWEST_USERS - found.users, 1)
-        what = f"{failures} failing contexts of {found.users} users are too few for a proof"
-        told = [f"{found.unmatched} more are under another prompt (--any-prompt)"] if found.unmatched else []
-        least = f"{FEWEST_FAILURES} of {FEWEST_USERS} users are needed: {more} more"
-        remedy_ = "; ".join([*told, least, "until then: `pollex remedy brief` and `pollex remedy cases`"])
-        raise BadLabels(what, where=found.target.id, remedy=remedy_)
+    if failures >= FEWEST_FAILURES and found.users >= FEWEST_USERS:
+        return
+    what = (
+        f"{count(failures, 'failing reply', 'failing replies')} of {count(found.users, 'user')} are too few for a "
+        f"proof, which takes {FEWEST_FAILURES} of at least {FEWEST_USERS} users"
+    )
+    more_failures, more_users = FEWEST_FAILURES - failures, FEWEST_USERS - found.users
+    lacks = (
+        count(more_users, "user") if more_failures <= 0 else count(more_failures, "failing reply", "failing replies")
+    )
+    steps = [*([found.why_unmatched] if found.unmatched else []), f"give a log with {lacks} more"]
+    steps.append("until then: `pollex remedy brief` and `pollex remedy cases`")
+    raise BadLabels(what, where=found.target.id, remedy="; ".join(steps))

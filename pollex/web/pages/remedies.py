@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,10 +12,13 @@ from zlib import crc32
 
 import numpy as np
 
+from pollex.conversations.reply_context import ReplyContext, in_order
+from pollex.errors import PollexError
 from pollex.graphs.context import Progress
 from pollex.reports.remedies import sections
 from pollex.rubrics.records import ChosenRubric
 from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.remedy.advice import advice_on
 from pollex.services.remedy.result import COMMAND, COMPARED, SHEET, chosen_of, people_for
 from pollex.store.resume import conversations_of, facts_of, step
 from pollex.store.runs import Run
@@ -129,20 +133,21 @@ def compare(
     return links.address(f"{links.REMEDIES}/{run.id}/compare", who=who), {"label": kept}
 
 
-CHANGE, MOST, PATIENCE = f"{links.SETS}/{{set}}/change/{{rubric}}", 5_000, 0.3
-"""Conversations that a plan is made of, and seconds that the page waits for it."""
+CHANGE, MOST, PATIENCE, EXAMPLES = f"{links.SETS}/{{set}}/change/{{rubric}}", 5_000, 0.3, 3
+"""Conversations that a plan is made of, seconds that the page waits for it, and failing replies that it shows."""
 
 
 @page(CHANGE, "change.html", here="Rubric sets")
 def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
-    """Show what a proof would ask and cost that a change of the prompt mends a rubric, and the command for it."""
+    """Show where a rubric fails, what may be tried in the prompt, and what a proof of that would ask and cost."""
     rubric, soon, run = _foreseen(site, named, rubric_id)
     soon.wait(PATIENCE)
     logs = run.arguments.get("logs") or ["logs.jsonl"]
     words = ["remedy", "run", *([logs] if isinstance(logs, str) else logs), "--rubrics"]
     words += [named.name if named.name in site.files else "rubrics.json", "--prompt", "system.md", "--target"]
-    command = shlex.join(["pollex", *map(str, words), rubric.id, "--profiles", "profiles.toml"])
-    return {"rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command}
+    command = shlex.join(["pollex", *map(str, words), rubric.id, "--edit", "new.md", "--profiles", "profiles.toml"])
+    more = {"advice": advice_on(rubric), "profiled": "assistant" in site.profiles}
+    return {"rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command} | more
 
 
 @page(f"{CHANGE}/live", "soon.html")
@@ -157,14 +162,30 @@ def _foreseen(site: Site, named: NamedSet, rubric_id: str) -> tuple[ChosenRubric
     if (run := run_that_asked(site, named)) is None:
         raise NothingYet("no run of this store asked these rubrics", remedy="`pollex score` does")
     key = ("change", named.id, rubric.id, run.finished or "")
-    return rubric, site.kept(key, lambda: Soon(partial(plan_of, site, named, run, rubric.id))), run
+    return rubric, site.kept(key, lambda: Soon(partial(foresee, site, named, run, rubric.id))), run
 
 
-def plan_of(site: Site, named: NamedSet, run: Run, target: str, progress: Progress) -> CallPlan:
+@dataclass(frozen=True)
+class Foreseen:
+    """What can be told before anything is asked of a change that mends a rubric.
+
+    Attributes:
+        failing: The first replies in which it fails, and how many there are.
+        plan: Calls of a proof; None where none can be had, and `why` says why.
+    """
+
+    failing: tuple[ReplyContext, ...]
+    of: int
+    plan: CallPlan | None = None
+    why: str = ""
+
+
+def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progress) -> Foreseen:
     """Plan a proof at its usual settings, with the logged system turn as the prompt; nothing is asked."""
     from pollex.formats.fields import ReadOptions  # readers, SciPy and the roles of a model come with these
     from pollex.formats.read_logs import logs_of
     from pollex.services.remedy.assistants import AssistantOptions
+    from pollex.services.remedy.contexts import failures_of, held_in
     from pollex.services.remedy.plan import count_calls
     from pollex.services.remedy.prompt_text import PromptText
     from pollex.services.remedy.run import gather
@@ -174,12 +195,23 @@ def plan_of(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     logs = logs_of([*islice(conversations_of(site.store, run.id), MOST)])
     said = (turn.content for one in logs.conversations for turn in one.turns if turn.role == "system")
     known, record = site.profiles.get("assistant"), named.rubric_set.judge
-    model = ModelOptions(base_url=record.options.place or None)
+    place = record.options.place
+    # A recorded answer or a model of Python has no address, and none is needed to count.
+    model = ModelOptions(base_url=place if place.startswith(("http://", "https://")) else None)
     prompt = PromptText(next(said, "Help.").replace("{", "("))
     options, kept = RemedyOptions(prompt="", target=target, any_prompt=True), RunOptions(site.store.folder)
-    found = gather(logs, named.rubric_set, options, [prompt], ReadOptions(), kept, progress)
-    asked = AssistantOptions(models={"assistant": known or ModelOptions(model="assistant")})
-    return count_calls(found, asked, kept, model)
+    try:
+        held = held_in(named.rubric_set, logs.conversations, site.store.folder)[target]
+        failing = failures_of(held)
+        shown = tuple(in_order(failing, 0)[:EXAMPLES])
+    except PollexError as error:
+        return Foreseen((), 0, why=error.what)
+    try:
+        found = gather(logs, named.rubric_set, options, [prompt], ReadOptions(), kept, progress, planned=True)
+        asked = AssistantOptions(models={"assistant": known or ModelOptions(model="assistant")})
+        return Foreseen(shown, len(failing), count_calls(found, asked, kept, model))
+    except PollexError as error:
+        return Foreseen(shown, len(failing), why=error.what)
 
 
 def _sheet(site: Site, run: Run) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from remedy_log import REACTION, TARGET, read_table_log, table_log, table_rubrics
+from remedy_log import REACTION, TARGET, WELL, read_table_log, table_log, table_rubrics
 from small_log import read_rows, write_log
 from small_runs import Pollex
 
@@ -88,3 +88,29 @@ def test_a_prompt_that_does_not_make_the_logged_system_turn_leaves_the_conversat
     assert cases
     for case in cases:
         assert case["messages"][0] == {"role": "system", "content": f"You help {case['conversation']}."}
+
+
+def test_a_brief_names_no_sentence_for_figures_and_says_how_many_thumbs_down_it_does_not_reach(
+    pollex: Pollex, given: tuple[object, ...], prompt: Path
+) -> None:
+    ended = pollex("remedy", "brief", *given, "--prompt", prompt, "--json")
+    target = next(one for one in ended.last["targets"] if one["target"] == TARGET)
+    assert "offer the nearest thing" in target["sentence"]
+    assert (ended.last["thumbs_down"], ended.last["thumbs_down_without"]) == (40, 0)
+    ended = pollex("remedy", "brief", *given, "--target", WELL, "--json")
+    (well,) = ended.last["targets"]
+    assert (well["sentence"], well["kind"]) == ("", "figures")
+    assert "so that this is true" not in Path("brief.md").read_text()
+
+
+def test_a_plan_needs_no_change_and_says_which_value_of_the_prompt_the_log_lacks(
+    pollex: Pollex, given: tuple[object, ...], prompt: Path
+) -> None:
+    asked = (*given, "--prompt", prompt, "--target", TARGET, "--assistant", "asked")
+    ended = pollex("remedy", "plan", *asked)
+    assert ended.code == 0, ended.err
+    assert "The smallest effect" in ended.out
+    prompt.write_text(f"{PROMPT}Free times: {{{{calendar}}}}\n")
+    ended = pollex("remedy", "plan", *asked)
+    assert ended.code == 1
+    assert "the log has no value for {{calendar}}" in " ".join(ended.err.split())

@@ -166,8 +166,11 @@ async def test_where_too_few_failed_the_page_says_how_many_more_are_needed(
         store.finish(run, "done")
         async with client_of(made_app(store, files={"r.json": found})) as client:
             page = await settled(client, f"/sets/{set_digest(found)}/change/{TARGET}")
-    assert re.search(r"failing contexts of \d+ users are too few for a proof", page)
-    assert "users are needed" in page
+    assert re.search(r"\d+ failing replies of \d+ users are too few for a proof, which takes 30", page)
+    assert 'class="error"' not in page
+    assert "<pre" not in page  # no command that can't work
+    assert "offer the nearest thing" in page
+    assert page.count('href="/conversation?') == 3
 
 
 async def settled(client: AsyncClient, path: str) -> str:

@@ -106,8 +106,8 @@ def test_conversations_in_cases_prove_only_where_there_are_too_few_others_and_th
 
 def test_a_rubric_whose_evidence_goes_on_after_the_reply_is_no_target_of_a_model_either() -> None:
     replies = tuple(ReplyContext(table(n), 1) for n in range(10))
-    assert "after the reply" in why_no_target(SET, Held(RUBRIC, 10, 10, replies, later=9))
-    assert "after the reply" not in why_no_target(SET, Held(RUBRIC, 10, 10, replies, later=4))
+    assert "goes on with" in why_no_target(SET, Held(RUBRIC, 10, 10, replies, later=9))
+    assert "goes on with" not in why_no_target(SET, Held(RUBRIC, 10, 10, replies, later=4))
 
 
 def under(number: int, system: str | None, **metadata: str) -> Conversation:
