@@ -117,9 +117,11 @@ class _Bench:
 
     def __init__(self, endpoint: Endpoint | ChatModel, max_wait: float, backoff: float) -> None:
         self.endpoint = endpoint
-        self._limits = Limits(concurrency=1, deadline=_SECONDS, max_attempts=2, max_wait=max_wait, backoff=backoff)
+        self._limits = Limits(concurrency=1, deadline=_SECONDS, max_attempts=2, max_wait=0.0, backoff=backoff)
+        self._max_wait = max_wait
         self._ledger = MemoryLedger()
         self._room = _ROOM
+        self._served = False
         self.calls = 0
         self.refusal: PollexError | None = None
 
@@ -138,8 +140,37 @@ class _Bench:
         return outcome
 
     async def _send(self, call: Call) -> Outcome:
+        """Send a call; where the endpoint seems away, find out whether it is, or only away for such calls.
+
+        Some answer with a gateway's error what they can't do. They are up where the same words are answered that ask
+        for nothing else.
+        """
+        # What was answered before has shown that the endpoint is up: one more failure is enough.
+        try:
+            return await self._exchange(call, replace(self._limits, max_attempts=1) if self._served else self._limits)
+        except ModelUnavailable as error:
+            if self._served:
+                return Failed(fault="unavailable", detail=error.what)
+            plain = _plain(call)
+            self._served = plain != call and await self._answers(plain)
+            if not self._served and not self._max_wait:
+                raise
+
+        # It may have been away for a moment, or still be.
+        if self._served:
+            return await self._send(call)
+        return await self._exchange(call, replace(self._limits, max_wait=self._max_wait))
+
+    async def _answers(self, call: Call) -> bool:
+        try:
+            await self._exchange(call, replace(self._limits, max_attempts=1))
+        except ModelUnavailable:
+            return False
+        return True
+
+    async def _exchange(self, call: Call, limits: Limits) -> Outcome:
         self.refusal = None
-        async with Gateway(self.endpoint, self._ledger, self._limits) as gateway:
+        async with Gateway(self.endpoint, self._ledger, limits) as gateway:
             try:
                 return await gateway.ask(call)
             except ModelRefused as error:
@@ -242,7 +273,7 @@ async def _narrowed(bench: _Bench, everything: Call) -> Call:
 
 async def _plainest(bench: _Bench, everything: Call) -> Call:
     """Return the call without any parameter that the endpoint may not know, as it accepts it: whole or streamed."""
-    none = replace(everything, form="text", temperature=None, seed=None, top_logprobs=None)
+    none = _plain(everything)
     ways: list[dict[str, Any]] = [{}, {"limit_field": "max_tokens"}, {"stream": "counted"}, {"stream": "bare"}]
     first: PollexError | None = None
     for way in ways:
@@ -255,6 +286,11 @@ async def _plainest(bench: _Bench, everything: Call) -> Call:
             break  # a key, a name or an address, which no other way mends
     assert first is not None
     raise first
+
+
+def _plain(call: Call) -> Call:
+    """Return the call without any parameter that an endpoint may not know."""
+    return replace(call, form="text", temperature=None, seed=None, top_logprobs=None)
 
 
 async def _window(endpoint: Endpoint | ChatModel) -> int | None:

@@ -72,6 +72,24 @@ async def test_what_an_endpoint_refuses_is_found_and_left_out() -> None:
             assert isinstance(await ask_once(server.url, call), Completed), "the fitted call was refused"
 
 
+@pytest.mark.parametrize(("match", "lost"), [("json_schema", {"json_schema"}), ("logprobs", {"logprobs"})])
+async def test_a_gateways_error_for_what_it_cant_do_is_a_lack_where_plain_requests_are_answered(
+    match: str, lost: set[str]
+) -> None:
+    for code in (502, 503):
+        capabilities, received = await probed({"do": "status", "code": code, "match": f'"{match}"'})
+        assert cannot(capabilities) == lost
+        assert capabilities.calls == received <= 8
+
+
+async def test_an_endpoint_that_was_away_for_a_moment_lacks_nothing() -> None:
+    capabilities, received = await probed({"do": "status", "code": 502, "count": 2})
+    assert (cannot(capabilities), received) == (set(), 4)
+    with ProtocolServer(script=[{"do": "status", "code": 502, "count": 5}]) as server:
+        waited = await probe(Endpoint("any-model", server.url, KEY), backoff=0.01, max_wait=10.0)
+    assert cannot(waited) == set()
+
+
 async def test_what_is_no_endpoint_for_chat_is_refused_with_where_to_look() -> None:
     for text in ("<html>Log in</html>", "", "[1, 2]", '{"data": []}'):
         with pytest.raises(ModelRefused, match=r"http://127\.0\.0\.1.*not a chat completion.*check the base URL"):
