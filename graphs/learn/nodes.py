@@ -23,6 +23,7 @@ from pollex.rubrics.learning.choice import choose
 from pollex.rubrics.learning.crossfit import FOLDS
 from pollex.rubrics.learning.results import LabelledScore, Learned, figures_of, mean_answers
 from pollex.rubrics.learning.thumbs import FittedThumbs, compare
+from pollex.rubrics.merging import merge_equal
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, is_built_in, with_reasons
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
@@ -135,13 +136,15 @@ async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     live = await resources(runtime, LearnContext)
     written = live.material_at(state).pool
     pool = [*written["sat"], *written["dsat"]]
+    distinct, equal = merge_equal(pool)  # nobody has to be asked about these
     with live.tracer.span("deduplicate", kind="role", inputs=[rubric.id for rubric in pool]) as span:
-        found = await live.roles.deduplicator.deduplicate(pool)
+        found = await live.roles.deduplicator.deduplicate(distinct)
         span.outputs(rubric.id for rubric in found.kept)
     live.store.put(rubric_rows(live.run, [*pool, *found.kept]))
-    payload = {"kept": [rubric.model_dump(mode="json") for rubric in found.kept], "merged": found.merged}
+    merged = {id_: found.merged.get(into, into) for id_, into in equal.items()} | found.merged
+    payload = {"kept": [rubric.model_dump(mode="json") for rubric in found.kept], "merged": merged}
     await live.store.write_step(live.run, "deduplicate", payload)
-    return {"kept": live.rows(found.kept), "merged": found.merged, "mirrors": [list(pair) for pair in found.mirrors]}
+    return {"kept": live.rows(found.kept), "merged": merged, "mirrors": [list(pair) for pair in found.mirrors]}
 
 
 async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:

@@ -17,6 +17,7 @@ from pollex.graphs.learn.graph import LearnGraph, extraction_graph, fit_after
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
 from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.merging import merge_equal
 from pollex.rubrics.rubric import Polarity, Reason
 
 
@@ -44,10 +45,11 @@ async def _update(polarity: Polarity, runtime: Runtime[Any]) -> LearnState:
 
 
 async def gather_sets(state: LearnState, runtime: Runtime[Any]) -> LearnState:
-    """Use both sets as the pool: all of it fits the budget and stays."""
+    """Use both sets as the pool: all of it fits the budget and stays, one of each text."""
     live = await resources(runtime, LearnContext)
     pool = live.material_at(state).pool
-    return {"kept": live.rows([*pool["sat"], *pool["dsat"]])}
+    kept, _ = merge_equal([*pool["sat"], *pool["dsat"]])
+    return {"kept": live.rows(kept)}
 
 
 def build() -> LearnGraph:

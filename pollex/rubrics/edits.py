@@ -191,25 +191,28 @@ def edited_pool(rows: object, known: Sequence[Rubric]) -> tuple[Rubric, ...]:
     """Return the rubrics of edited rows: those that stayed with their reasons, others as a person's own words.
 
     Args:
-        known: The rubrics that the rows may name; of those with one id the last counts.
+        known: The rubrics that the rows may name; of those with one id the last counts. What is on both sides of
+            them may stay so: only people's own words may not be the reverse of others.
 
     Raises:
         BadRubrics: One is a duplicate, empty, or the reverse of another; or none is left.
     """
     if not isinstance(rows, list) or not rows:
         raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
-    by_id, seen = {rubric.id: rubric for rubric in known}, dict[str, str]()
+    by_id, seen = {rubric.id: rubric for rubric in known}, dict[str, tuple[str, bool]]()
     by_words = {(words_of(rubric.text), rubric.polarity): rubric for rubric in known}
     if len(stayed := {row["id"]: by_id[row["id"]] for row in rows if _stays(row, by_id)}) == len(rows):
         return tuple(stayed.values())
     kept = []
     for number, row in enumerate(rows, start=1):
         text, side = _words_and_side(row, f"rubric {number}")
-        if (other := seen.setdefault(text.casefold(), side)) != side:
+        was_there = (text, side) in by_words
+        other, other_was_there = seen.setdefault(text.casefold(), (side, was_there))
+        if other != side and not (was_there and other_was_there):
             raise BadRubrics(f"{text!r} is both {other} and {side}", where=f"rubric {number}", remedy=POOL_REMEDY)
         made = Rubric(id=content_id("rubric", side, text), text=text, polarity=side)
         kept.append(by_words.get((text, side), made))
-    words = [one.text.casefold() for one in kept]
+    words = [(one.polarity, one.text.casefold()) for one in kept]
     if twice := [one.text for number, one in enumerate(kept) if words[number] in words[:number]]:
         raise BadRubrics(f"{twice[0]!r} stands there twice", remedy=POOL_REMEDY)
     return tuple(kept)

@@ -19,6 +19,7 @@ from pollex.agents.roles import Extraction, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
+from pollex.graphs.context import Progress
 from pollex.graphs.learn.state import LearnChoice, LearnContext
 from pollex.graphs.run import carry_out
 from pollex.measures.arrays import Bools
@@ -29,6 +30,7 @@ from pollex.rubrics.learning.material import GivenAnswers, Made, Material, Start
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import Sides, sides_of
+from pollex.rubrics.merging import merge_equal
 from pollex.rubrics.records import ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet, digest_of
@@ -87,9 +89,19 @@ async def learn(asked: Learning, staff: Workers, setting: RunSettings) -> Learne
     if settings.method == "spur":
         graph = spur_graph.build()
     if asked.rubrics:
-        graph, settings = refit_graph.build(), keeping_all(settings, asked.rubrics)
-        asked = replace(asked, settings=settings, rubrics=[*map(roles.judge.understood, asked.rubrics)])
+        given = distinct_of(asked.rubrics, setting.progress)
+        graph, settings = refit_graph.build(), keeping_all(settings, given)
+        asked = replace(asked, settings=settings, rubrics=[*map(roles.judge.understood, given)])
     return await _learn("learn", graph, asked, roles, setting, staff.prompts, judge_record=staff.record)
+
+
+def distinct_of(rubrics: Sequence[Rubric], progress: Progress) -> tuple[Rubric, ...]:
+    """Return rubrics, one of each text on a side, and tell which are left out."""
+    kept, merged = merge_equal(rubrics)
+    texts = {rubric.id: rubric.text for rubric in rubrics}
+    for id_, into in merged.items():
+        progress.note(f"“{texts[id_]}” stands there twice: it is asked once, as {into}")
+    return kept
 
 
 def keeping_all(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSettings:
@@ -111,7 +123,8 @@ async def refit(
     """Judge the rubrics of a set again and refit θ, window and probability; keep α."""
     from pollex.graphs.learn import refit as refit_graph
 
-    rubrics = tuple(roles.judge.understood(rubric.plain) for rubric in rubric_set.rubrics)
+    distinct = distinct_of([rubric.plain for rubric in rubric_set.rubrics], setting.progress)
+    rubrics = tuple(map(roles.judge.understood, distinct))
     rating = rubric_set.calibrator and rubric_set.calibrator.rating
     kept_settings = LearnSettings(
         also=",".join(list(rating.scales)[1:]) if rating else "",

@@ -92,7 +92,7 @@ def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
     Raises:
         BadRubrics: One is a duplicate, empty, or the reverse of another; or none is left.
     """
-    edited_pool(list(rows), [])
+    edited_pool(list(rows), [Rubric(id=row["id"], text=row["text"], polarity=row["polarity"]) for row in before])
     known = {(row["text"], row["polarity"]): row for row in before}
     return [known.get((row["text"], row["polarity"]), {**row, "id": ""}) for row in rows]
 

@@ -18,6 +18,7 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import auc_difference
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.merging import merge_equal
 from pollex.rubrics.records import ChosenRubric, JudgedBy
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -204,6 +205,7 @@ async def preview(
     Raises:
         WrongUse: The set's judge is a model, words are changed, and `model` is None.
     """
+    rubrics, _ = merge_equal(rubrics)  # as a refit does: of equal texts one is asked
     conversations = _drawn(store, run, rng, FEW if model else MOST)
     answers = answers_of(store, run, ids=[one.id for one in conversations])
     asked, again = changed_in(rubric_set, rubrics), dict[str, Answers]()
@@ -242,7 +244,8 @@ def planned_preview(
     store: Store, run: str, rubric_set: RubricSet, rubrics: Sequence[ChosenRubric], rng: np.random.Generator
 ) -> dict[str, int]:
     """Return about how many calls and tokens a preview by a model takes."""
-    asked, conversations = changed_in(rubric_set, rubrics), _drawn(store, run, rng, FEW)
+    distinct, _ = merge_equal(rubrics)
+    asked, conversations = changed_in(rubric_set, distinct), _drawn(store, run, rng, FEW)
     each = [estimate_calls(asked, one) for one in conversations] if asked else []
     names = ("calls", "prompt_tokens", "completion_tokens")
     return {name: sum(one[name] for one in each) for name in names} | {"conversations": len(conversations)}

@@ -22,7 +22,8 @@ from pollex.agents.roles import Deduplication, Extraction, Pair, Summary
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Reason, Rubric, content_id, with_reasons
+from pollex.rubrics.merging import by_support, merge
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_reasons
 
 if TYPE_CHECKING:
     from pollex.agents.embedded.clues import Clue, StudiedLog
@@ -224,7 +225,7 @@ class EmbeddedDeduplicator:
         kept: dict[str, Rubric] = {}
         merged: dict[str, str] = {}
         for group in self.groups(rubrics):
-            ranked = sorted(group, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
+            ranked = by_support(group)
             kept[ranked[0].id] = merge(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
         return Deduplication(kept=tuple(kept[r.id] for r in rubrics if r.id in kept), merged=merged)
@@ -260,10 +261,3 @@ def components_of(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
 
     count, labels = connected_components(linked, directed=False)
     return [np.flatnonzero(labels == label).tolist() for label in range(count)]
-
-
-def merge(ranked: Sequence[Rubric]) -> Rubric:
-    """Give the first rubric the reasons of all, and quotes up to the maximum."""
-    reasons = dict.fromkeys(id_ for rubric in ranked for id_ in rubric.reason_ids)
-    quotes = dict.fromkeys(quote for rubric in ranked for quote in rubric.quotes)
-    return ranked[0].model_copy(update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]})

@@ -2,19 +2,20 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.roles import components_of, merge
+from pollex.agents.embedded.roles import components_of
 from pollex.agents.llm.asker import Asker, Role
 from pollex.agents.llm.parsing import numbers
 from pollex.agents.roles import Deduplication
 from pollex.prompts.prompt import load
 from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.merging import by_support, merge
 from pollex.rubrics.rubric import BUILT_IN, Rubric
 
 MOST_IN_A_GROUP = 30
@@ -83,11 +84,6 @@ class LlmDeduplicator(Role):
         sides = np.array([rubric.polarity for rubric in group])
         near = find_near(vectors, group, np.inf, self.asker.settings.alike) & (sides[:, None] == sides[None, :])
         return [[group[i] for i in found] for found in components_of(near) if len(found) > 1]
-
-
-def by_support(rubrics: Iterable[Rubric]) -> list[Rubric]:
-    """Sort rubrics by number of reasons, most first."""
-    return sorted(rubrics, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
 
 
 def find_near(

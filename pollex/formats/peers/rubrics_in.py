@@ -1,10 +1,10 @@
-"""Rubrics that stand in other tools' files: autorubric's criteria, promptfoo's assertions, LLM-Rubric's questions."""
+"""Rubrics in a run's state, and in files of autorubric, promptfoo and LLM-Rubric."""
 
 import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 
@@ -42,7 +42,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     except (yaml.YAMLError, RecursionError) as error:
         what = f"not valid YAML: {' '.join(str(error).split())[:200]}"
         raise BadRubrics(what, where=str(source), remedy="correct it") from error
-    found = [pair for read in (_criteria, _assertions, _questions) for pair in read(stored)]
+    found = [pair for read in (_rows_of_a_pool, _criteria, _assertions, _questions) for pair in read(stored)]
     unique = dict.fromkeys((text.strip(), polarity) for text, polarity in found if text.strip())
     if not unique:
         remedy = "give autorubric's criteria, promptfoo's assertions, or questions Q1, Q2, ..."
@@ -67,6 +67,14 @@ def _written_out(node: yaml.Node, known: dict[int, float]) -> float:
         parts = [part for one in inner for part in (one if isinstance(one, tuple) else (one,))]
         known[id(node)] = 1 + sum(_written_out(part, known) for part in parts) + (0 if parts else len(node.value))
     return known[id(node)]
+
+
+def _rows_of_a_pool(stored: Any) -> Found:
+    """Yield the pool of a run's state, as `pollex trace RUN --state NODE --json` hands it out, or its rows alone."""
+    rows = stored.get("kept") if isinstance(stored, Mapping) else stored
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, Mapping) and isinstance(row.get("text"), str) and row.get("polarity") in get_args(Polarity):
+            yield row["text"], row["polarity"]
 
 
 def _criteria(stored: Any) -> Found:

@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,13 +16,23 @@ from small_log import small_log, with_embeddings
 from small_runs import Learnt
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.roles import Extraction, Extractor, Judge, Roles
+from pollex.agents.roles import (
+    Deduplication,
+    Deduplicator,
+    Extraction,
+    Extractor,
+    Judge,
+    Roles,
+    Summarizer,
+    Summary,
+)
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split
 from pollex.errors import BadRubrics, Interrupted, ModelRefused, PollexError, WrongUse
+from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.formats.read_logs import logs_of, read_logs
-from pollex.graphs.context import GONE_ON, Resources, hold_resources
+from pollex.graphs.context import GONE_ON, NullProgress, Resources, hold_resources
 from pollex.graphs.learn.graph import build
 from pollex.graphs.run import OUTSIDE, compile_on, state_after, thread_of
 from pollex.graphs.score import ScoreContext
@@ -362,7 +373,7 @@ async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_co
 
 
 async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summarizes_again(
-    logs: Logs, whole: Whole, embedder: Embedder
+    logs: Logs, whole: Whole, embedder: Embedder, tmp_path: Path
 ) -> None:
     record, kept = embedded_record(embedder), whole.kept
     state = await state_after(kept, find_run(kept, whole.run), "deduplicate")
@@ -375,8 +386,57 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
     assert [row["text"] for row in after["kept"]] == [*(one.text for one in pool[1:]), own.text]
     assert forked.run != whole.run
     assert not forked.unextracted
+    both = [*state["kept"], {"id": "", "text": own.text, "polarity": "sat"}]
+    handed_out = tmp_path / "state.json"
+    handed_out.write_text(json.dumps({**state, "kept": both}))
+    assert [(one.text, one.polarity) for one in rubrics_of(handed_out)] == [
+        (row["text"], row["polarity"]) for row in both
+    ]
     unedited = await learn(logs, nobody, kept, record, fork=Fork(whole.run, "deduplicate"))
     assert same(unedited) == same(whole.learned)
+
+
+class Telling:
+    """The built-in deduplicator, which tells what it was shown."""
+
+    name, fingerprint = "telling", "telling-1"
+
+    def __init__(self, inner: Deduplicator) -> None:
+        self.inner, self.shown = inner, list[Rubric]()
+
+    async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
+        self.shown += rubrics
+        return await self.inner.deduplicate(rubrics)
+
+
+class Repeating:
+    """The built-in summarizer, which writes each rubric in capitals, too."""
+
+    name, fingerprint = "repeating", "repeating-1"
+
+    def __init__(self, inner: Summarizer) -> None:
+        self.inner = inner
+
+    async def summarize(self, *given: Any, **more: Any) -> Summary | Unanswered:
+        found = await self.inner.summarize(*given, **more)
+        assert isinstance(found, Summary)
+        loud = [one.model_copy(update={"id": f"{one.id}!", "text": one.text.upper()}) for one in found.rubrics]
+        return found.model_copy(update={"rubrics": (*found.rubrics, *loud)})
+
+
+async def test_rubrics_of_equal_text_are_one_before_anybody_is_asked(
+    logs: Logs, whole: Whole, embedder: Embedder
+) -> None:
+    kept, record, roles = whole.kept, embedded_record(embedder), staff(embedder)
+    telling = Telling(roles.deduplicator)
+    repeating = replace(roles, summarizer=Repeating(roles.summarizer), deduplicator=telling)
+    learned = await learn(logs, repeating, kept, record)
+    texts = [(one.polarity, one.text.casefold()) for one in telling.shown]
+    assert len(texts) == len(set(texts))
+    state = await state_after(kept, find_run(kept, learned.run), "deduplicate")
+    assert sum(id_.endswith("!") for id_ in state["merged"]) + sum(row["id"].endswith("!") for row in state["kept"])
+    given = [Rubric(id=str(n), text=text, polarity="sat") for n, text in enumerate(("The user pays.", "the user pays"))]
+    assert [one.id for one in runs.distinct_of(given, NullProgress())] == ["0"]
 
 
 NIGHTLY = [pytest.param(node, marks=pytest.mark.nightly) for node in ("judge_pool", "select", "calibrate")]

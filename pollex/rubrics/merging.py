@@ -1,0 +1,43 @@
+"""Rubrics that say the same, made one: those of equal text before anybody is asked, others as a deduplicator finds."""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Rubric
+
+R = TypeVar("R", bound=Rubric)
+
+
+def same_words(rubric: Rubric) -> tuple[Polarity, str]:
+    """Return what two rubrics share whose texts are equal, on one side: case, spaces and a last stop don't count."""
+    return rubric.polarity, " ".join(rubric.text.split()).rstrip(".").casefold()
+
+
+def by_support(rubrics: Iterable[R]) -> list[R]:
+    """Sort rubrics by number of reasons, most first."""
+    return sorted(rubrics, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
+
+
+def merge(ranked: Sequence[R]) -> R:
+    """Give the first rubric the reasons of all, and quotes up to the maximum."""
+    reasons = dict.fromkeys(id_ for rubric in ranked for id_ in rubric.reason_ids)
+    quotes = dict.fromkeys(quote for rubric in ranked for quote in rubric.quotes)
+    return ranked[0].model_copy(update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]})
+
+
+def merge_equal(rubrics: Sequence[R]) -> tuple[tuple[R, ...], dict[str, str]]:
+    """Merge rubrics of equal text on one side, whoever wrote them; the best supported one stays.
+
+    Returns:
+        Those that stay, in their order, and by id of each that went the id of the one that it went into.
+    """
+    groups: dict[tuple[Polarity, str], list[R]] = {}
+    for rubric in rubrics:
+        groups.setdefault(same_words(rubric), []).append(rubric)
+    stays: dict[str, R] = {}
+    merged: dict[str, str] = {}
+    for equal in groups.values():
+        first, *others = by_support(equal)
+        stays[first.id] = merge([first, *others]) if others else first
+        merged |= {rubric.id: first.id for rubric in others}
+    return tuple(stays[rubric.id] for rubric in rubrics if rubric.id in stays), merged
