@@ -54,10 +54,19 @@ from pollex.rubrics.learning.results import (
     refusals,
 )
 from pollex.rubrics.learning.thumbs import FittedThumbs
-from pollex.rubrics.records import Choice, ChosenRubric, Family, JudgeRecord, StandingRecord
+from pollex.rubrics.records import (
+    LIKELY,
+    PROVEN,
+    Choice,
+    ChosenRubric,
+    Family,
+    JudgeRecord,
+    StandingRecord,
+    Worth,
+)
 from pollex.rubrics.rubric import BUILT_IN, Reason, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.rubrics.worth import share_of
+from pollex.rubrics.worth import doubt, given_chosen, share_of
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import fit_calibration
 from pollex.text import count
@@ -157,6 +166,7 @@ def chosen_rubrics(
     merged = {} if material.by_evidence else merged_families(material, training, reasons)
     families, asked_when = selection.get("families") or merged, material.judge_record.scale == "occasion"
     twin_of = {} if material.by_evidence else twins(chosen, table.matrix(training, chosen)[0])  # families join them
+    standings, worths = in_one_voice(chosen, standings, worths)
     return tuple(
         ChosenRubric(
             **r.model_dump(),
@@ -174,6 +184,22 @@ def chosen_rubrics(
         )
         for r in chosen
     )
+
+
+def in_one_voice(
+    chosen: Sequence[Rubric], standings: Mapping[str, StandingRecord], worths: Mapping[str, Worth]
+) -> tuple[dict[str, StandingRecord], dict[str, Worth]]:
+    """Let standing and figures say the same: unclear figures lower a standing, clear ones are shrunk for the choice."""
+    told, shrunk = dict(standings), dict(worths)
+    for rubric in chosen:
+        standing, worth = standings.get(rubric.id), worths.get(rubric.id)
+        if standing is None or worth is None:
+            continue
+        told[rubric.id] = standing.model_copy(update={"clear": not doubt(worth, rubric.polarity)})
+        if told[rubric.id].word != "hint" and standing.by == "halvings" and told[rubric.id].clear:
+            passed = PROVEN if standing.p <= PROVEN else LIKELY
+            shrunk[rubric.id] = given_chosen(worth, rubric.polarity, standing.p, passed)
+    return told, shrunk
 
 
 def proven(standing: StandingRecord | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -224,6 +225,11 @@ class Source(BaseModel):
         return self.model_copy(update={"text": change(self.text), "name": change(self.name)})
 
 
+FEWEST_ASKED, FEWEST_WORDS = 2, 12
+"""Turns and words of a user from which on the same ones in two conversations are one user's, and no coincidence."""
+_WORDS = re.compile(r"\w+")
+
+
 class Conversation(BaseModel):
     """A conversation as it was logged.
 
@@ -261,6 +267,18 @@ class Conversation(BaseModel):
         given += [["source", source.name, source.text] for source in self.sources]
         has_more = self.sources or any(call.arguments for turn in self.turns for call in turn.calls)
         return _hash(given) if has_more else self.words_hash
+
+    @cached_property
+    def asked_hash(self) -> str:
+        """Hash of the words of the user's turns: equal where somebody asked the same again; empty for few words.
+
+        Two conversations with one short question are no sign of one user; the same course of several turns is.
+        """
+        turns = [_WORDS.findall(turn.content.casefold()) for turn in self.turns if turn.role == "user"]
+        said = [words for words in turns if words]
+        if len(said) < FEWEST_ASKED or sum(map(len, said)) < FEWEST_WORDS:
+            return ""
+        return _hash(said)
 
     @cached_property
     def has_sources(self) -> bool:

@@ -117,9 +117,10 @@ class Logs:
         flags: Ids of the conversations with odd text, by what is odd.
         notes: What a reader of the report should know of how the log was understood.
         label_field: The field of the labels; empty where no row has one.
+        group_field: The field that names users, where conversations are grouped by it without being told.
         account: The formats of other tools' files, how conversations were put together, and which scores there are.
         originals: What placeholders stand for, by id and text hash, where the log was redacted.
-        fingerprint: SHA-256 (hex) over ids, turns, labels, judges and groups; the rows' order doesn't matter.
+        fingerprint: SHA-256 (hex) over ids, turns, labels, judges and named groups; the rows' order doesn't matter.
     """
 
     conversations: Sequence[Conversation] = field(repr=False)  # a notebook would show them all
@@ -131,6 +132,7 @@ class Logs:
     flags: dict[Flag, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     label_field: str = ""
+    group_field: str = ""
     fingerprint: str = ""
     account: Account = field(default_factory=Account, repr=False)
     originals: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict, repr=False)

@@ -26,6 +26,7 @@ from pollex.formats.labels import (
 from pollex.formats.opposites import Opposites, label_of_both, opposites_in, words_with
 from pollex.formats.paths import look_up, opened
 from pollex.formats.query_process import SECONDS
+from pollex.formats.users import NONE
 from pollex.text import count
 
 OWNER_NAMES = (
@@ -98,7 +99,7 @@ class Picker:
         id_name = self._options.id_field or _first(fields, id_names)
         label_name, number, label = self._label(fields)
         judge_name = options.judge_field or _first(fields, JUDGE_NAMES)
-        group_name = options.group_field or _first(fields, GROUP_NAMES)
+        group_name = options.named_group or (None if options.alone else _first(fields, GROUP_NAMES))
         comment_name = options.comment_field or _first(fields, COMMENT_NAMES)
         tags_name = _first(fields, TAG_NAMES)
         pair = self._opposites(fields) if self._pairs else None
@@ -222,9 +223,14 @@ class Picker:
     def never_found(self, options: ReadOptions) -> list[str]:
         """List the options that name a field which no row has."""
         fields = ("id_field", "label_field", "judge_field", "group_field", "comment_field")
-        asked = {name: getattr(options, name) for name in fields}
+        asked = {name: getattr(options, name) for name in fields} | {"group_field": options.named_group}
         signals = [("label_field", signal_named(signal)[0]) for signal in options.signals]
         return [spell(**{key: name}) for key, name in (*asked.items(), *signals) if name and name not in self._found]
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether a usual name holds groups."""
+        return not self._found.isdisjoint(GROUP_NAMES)
 
     @property
     def label_field(self) -> str:
@@ -398,7 +404,8 @@ class ReadOptions:
         label_field: The thumb, or a rating.
         signals: Further fields beside the label, as `retried:down` where a yes is a bad sign, or ratings as they are.
         judge_field: Who gave the label.
-        group_field: What must stay on one side of a split.
+        group_field: What must stay on one side of a split; `none`: nothing; None: the field that names users, if one
+            does, see `users`.
         comment_field: What people wrote with the thumb.
         comments: Whether what people wrote is taken up at all.
         messages_field: The list of turns.
@@ -470,6 +477,16 @@ class ReadOptions:
         """Return options for what needs no labels; what the user said of labels still holds."""
         said = (self.label_field, self.positive, self.negative, self.thumbs, self.pairs or None)
         return replace(self, labels_needed=any(one is not None for one in said))
+
+    @property
+    def alone(self) -> bool:
+        """Whether each conversation stands alone, since the user said so."""
+        return self.group_field == NONE
+
+    @property
+    def named_group(self) -> str | None:
+        """The field of the group that the user named."""
+        return None if self.alone else self.group_field
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 
 from pollex.conversations.conversation import Conversation, Feedback, Flag, Label, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
-from pollex.conversations.redaction import finders_of, mask
+from pollex.conversations.redaction import finders_of, mask, pseudonym
 from pollex.errors import BadInput, NotText, PollexError, WrongUse
 from pollex.formats.assembly.beside import likely_feedback
 from pollex.formats.assembly.joiner import Joiner
@@ -58,6 +58,7 @@ from pollex.formats.proposal import Strange, Unmapped, first_rows, unmapped
 from pollex.formats.shown_sources import take_sources
 from pollex.formats.structure import Structure
 from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
+from pollex.formats.users import Users, note_on_users
 from pollex.text import SURROGATES, count, writable
 
 T = TypeVar("T")
@@ -803,9 +804,11 @@ def _read(
     picker, tally = Picker(options), LogTally(options, conservation=conservation)
     originals = dict[tuple[str, str], dict[str, str]]()
     finders = finders_of(options.redact) if options.redact else None
-    joiner = Joiner(options, tally.owner_of)
+    joiner, users = Joiner(options, tally.owner_of), Users()
     counted = (mapper.rows(conservation.count_in(rows)) for rows in sources)
     for item in _items(counted, picker, options, joiner, strange, conservation):
+        if isinstance(item, Placed):
+            users.look_at(item.conversation)
         if finders and isinstance(item, Placed):
             one, found = mask(item.conversation, finders)
             item = item._replace(conversation=one)
@@ -816,11 +819,18 @@ def _read(
     joiner.account.rows = conservation.check()
     joiner.account.spellings.update(picker.spellings)
     tally.settle(picker.numbers, picker.settle_raters)
+    group_field, *of_users = _group_by_users(users, tally, options, picker, redacted=bool(finders))
     taken = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
     unused = describe_unused(joiner.unused) if options.labels_needed and not taken else []
-    told = [*of_files, *picker.notes, *mapper.notes, *unused, *joiner.notes, *joiner.odd.notes, *structure.notes]
-    logs = tally.logs(told)
-    logs = replace(logs, label_field=picker.label_field, account=joiner.account, originals=originals)
+    of_reading = [*of_files, *picker.notes, *mapper.notes, *unused, *joiner.notes, *joiner.odd.notes]
+    logs = tally.logs([*of_reading, *of_users, *structure.notes])
+    logs = replace(
+        logs,
+        label_field=picker.label_field,
+        group_field=group_field,
+        account=joiner.account,
+        originals=originals,
+    )
     strange.read, strange.all_rows = len(logs), sum(sum(one.values()) for one in logs.account.rows.values())
     mapper.check(where, needed=options.labels_needed)
     logs.check_max_bad(options.max_bad)
@@ -831,6 +841,18 @@ def _read(
     if missing := picker.never_found(asked):
         raise BadInput(f"no row has the field of {missing[0]}", where=where, remedy="check its spelling")
     return logs
+
+
+def _group_by_users(
+    users: Users, tally: LogTally, options: ReadOptions, picker: Picker, *, redacted: bool
+) -> tuple[str, ...]:
+    """Group conversations by the field that names users, unless somebody named another; return it, and a note."""
+    named = options.group_field or picker.has_groups
+    if named or (chosen := users.chosen(tally.ids)) is None:
+        return ("",)
+    path, by_id = chosen
+    tally.group({id_: pseudonym(user) for id_, user in by_id.items()} if redacted else by_id)
+    return path, note_on_users(path, by_id, len(tally.ids))
 
 
 def logs_of(conversations: Iterable[Conversation]) -> Logs:

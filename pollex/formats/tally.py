@@ -5,7 +5,7 @@ import json
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, overload
 
@@ -35,6 +35,16 @@ class SpilledList(Sequence[Conversation]):
         self._file: IO[bytes] | None = None
         self._places: list[tuple[int, int]] = []
         self._lock = threading.Lock()
+        self._groups: Mapping[str, str] = {}
+
+    def group(self, groups: Mapping[str, str]) -> None:
+        """Put conversations into groups, by id, where they aren't in one that somebody named."""
+        self._groups = groups
+        self._kept = [self._grouped(one) for one in self._kept]
+
+    def _grouped(self, conversation: Conversation) -> Conversation:
+        own = self._groups.get(conversation.id)
+        return conversation if own is None else conversation.model_copy(update={"group": own})
 
     def append(self, conversation: Conversation) -> None:
         """Put one more at the end."""
@@ -89,7 +99,7 @@ class SpilledList(Sequence[Conversation]):
         with self._lock:
             file.seek(place)
             content = file.read(length)
-        return Conversation.model_validate(json.loads(content))
+        return self._grouped(Conversation.model_validate(json.loads(content)))
 
 
 CONTENT_ID = "sha256-"
@@ -225,6 +235,15 @@ class LogTally:
         for id_, entry in self._entries.items():
             if entry.number not in numbers | {""} and entry.label is not Label.NONE:
                 self._replace(id_, entry, self._shelf[entry.index].model_copy(update={"label": Label.NONE}))
+
+    @property
+    def ids(self) -> Set[str]:
+        """Ids of the conversations that were taken in."""
+        return self._entries.keys()
+
+    def group(self, groups: Mapping[str, str]) -> None:
+        """Put conversations into groups, by id."""
+        self._shelf.group(groups)
 
     def check_clashes(self) -> None:
         """Raise an error if different conversations share an id and no option decides.

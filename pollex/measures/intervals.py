@@ -84,9 +84,14 @@ class Measure:
 
 @dataclass(frozen=True)
 class Support:
-    """The number of labels, and whether probabilities may be called calibrated."""
+    """The number of labels, and whether probabilities may be called calibrated.
+
+    Attributes:
+        doubt: Why they may not, however many labels there are; empty where nothing speaks against it.
+    """
 
     labels: int
+    doubt: str = ""
 
     @property
     def missing(self) -> int:
@@ -96,9 +101,11 @@ class Support:
     @property
     def enough(self) -> bool:
         """Whether probabilities may be called calibrated."""
-        return self.missing == 0
+        return self.missing == 0 and not self.doubt
 
     def __str__(self) -> str:
+        if self.doubt:
+            return f"{self.doubt} ({self.labels} labels)"
         if self.enough:
             return f"calibrated on {self.labels} labels"
         verb = "is" if self.missing == 1 else "are"

@@ -205,6 +205,29 @@ def expected_half_width(n: int, share: float) -> float:
     return float(norm.ppf(0.975)) * float(np.sqrt(share * (1 - share) / n))
 
 
+def expected_share(total: float, squares: float, n: int, error: float) -> Figure:
+    """Estimate the share of good conversations from probabilities alone: their mean.
+
+    Its interval has the sampling of these conversations and the calibration's own error, whatever their number.
+
+    Args:
+        total: Sum of the probabilities of `n` conversations.
+        squares: Sum of their squares.
+        error: Standard error of the probabilities' mean, by the labels that they were calibrated on.
+    """
+    if not n:
+        return Figure(None, undefined="no conversation has a probability")
+    mean = total / n
+    sampling = max(squares / n - mean**2, 0.0) / n
+    half = float(norm.ppf((1 + LEVEL) / 2)) * float(np.sqrt(sampling + error**2))
+    return Figure(mean, max(0.0, mean - half), min(1.0, mean + half), n)
+
+
+def share_of_probabilities(probability: Floats, error: float) -> Figure:
+    """Estimate the share of good conversations from all of their probabilities; see `expected_share`."""
+    return expected_share(float(probability.sum()), float(probability @ probability), len(probability), error)
+
+
 def labels_for_difference(difference: float, share: float, correlation: float = 0.0, *, reserve: float = 1.05) -> int:
     """Compute the labels for each side that detect a difference of shares with a power of .8.
 

@@ -35,6 +35,7 @@ from pollex.store.folder import STORE, store_option
 FIRST = 5
 """Rubrics of a side before anything is unfolded."""
 
+SIDES: tuple[Polarity, ...] = ("dsat", "sat")
 EXAMPLES = 3
 SEGMENTS = 6
 WRONG = 6
@@ -479,6 +480,12 @@ def trust(rubrics: RubricSet) -> str:
         return (
             f"Take these rubrics as hints: of a good and a bad conversation they tell which is which {share} "
             f"({tested}), and that may be luck, as guessing has {percent(CHANCE)}."
+        )
+    leading = [one.rubric for side in SIDES for one in headlines(rubrics.rubrics, side)]
+    if not any(one.stands in ("proven", "likely", "unknown") for one in leading):
+        return (
+            f"Take these rubrics as hints: together they tell a good from a bad conversation {share} ({tested}; "
+            f"guessing has {percent(CHANCE)}), and none of them is borne out by itself."
         )
     return (
         f"These rubrics hold for new conversations: of a good and a bad one, they tell which is which {share} "

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pollex.conversations.conversation import Conversation
 from pollex.measures.intervals import Figure
+from pollex.measures.share import expected_share
 from pollex.reports.numbers import count, percent, percent_interval
 from pollex.reports.page import render
 from pollex.reports.transcript import MarkedTurn, cut_turns, marked_turns
@@ -57,6 +58,8 @@ class ScoreTally:
         self.rubrics = {rubric.id: rubric for rubric in rubrics.rubrics}
         self.value = rubrics.judge.options.value
         self.scored: Counter[str] = Counter()
+        self.error, self.doubt = rubrics.calibration_error, rubrics.at_chance
+        self.probabilities, self.total, self.squares = 0, 0.0, 0.0
         self.points: defaultdict[tuple[str, str], float] = defaultdict(float)
         self.held: Counter[tuple[str, str]] = Counter()
         self.unscored = 0
@@ -69,6 +72,10 @@ class ScoreTally:
         values = np.array([*value, MIDDLE])[index]  # unanswered lowers nothing, nor does the set that a cascade asks
         signs = [self.rubrics[id_].sign if id_ in self.rubrics else 0 for id_ in ids]
         points, held = (values - MIDDLE) * signs, values > MIDDLE
+        known = np.array([one for one in scores.column("probability") if one is not None], dtype=np.float64)
+        self.probabilities += len(known)
+        self.total += float(known.sum())
+        self.squares += float(known @ known)
         decisions = scores.column("decision")
         for decision in ("positive", "negative"):
             rows = np.array([one == decision for one in decisions], bool)
@@ -101,8 +108,24 @@ class ScoreTally:
 
     @property
     def good(self) -> Figure:
-        """Share of scored conversations that are decided to be good."""
-        return share_of(self.scored["positive"], self.scored.total())
+        """Share of good conversations: the mean of their probabilities."""
+        return expected_share(self.total, self.squares, self.probabilities, self.error)
+
+    @property
+    def decided(self) -> float | None:
+        """Share that is decided to be good: more than are good, where most are more likely good than not."""
+        return self.scored["positive"] / self.scored.total() if self.scored.total() else None
+
+    @property
+    def told(self) -> str:
+        """The share of good conversations in one sentence."""
+        good = self.good
+        if good.value is None:
+            return "No conversation could be scored."
+        return (
+            f"About {percent(good.value)} of {count(good.n, 'conversation')} are good "
+            f"({percent_interval(good)}): the mean of their probabilities."
+        )
 
     def lowering(self) -> list[dict[str, Any]]:
         """Rank the rubrics that set bad conversations apart most.
@@ -139,7 +162,9 @@ def scores_page(tally: ScoreTally, conversations: Sequence[Conversation], file: 
         "scores.html",
         file=file,
         titles={"lowering": "What lowers scores", "worst": "The worst ten", "list": "All conversations"},
-        verdict=verdict(tally),
+        verdict=tally.told,
+        decided=tally.decided,
+        doubt=tally.doubt,
         unscored=tally.unscored,
         lowering=lowering,
         numbers={one["rubric"].id: number for number, one in enumerate(lowering, 1)},
@@ -149,17 +174,6 @@ def scores_page(tally: ScoreTally, conversations: Sequence[Conversation], file: 
         openings={id_: c.opening for id_, c in texts.items()},
         total=tally.scored.total(),
         facts={"rubric set": rubrics_file, "all rows": file},
-    )
-
-
-def verdict(tally: ScoreTally) -> str:
-    """Say in one sentence how many conversations are good."""
-    good = tally.good
-    if good.value is None:
-        return "No conversation could be scored."
-    return (
-        f"The rubrics hold {percent(good.value)} of {count(good.n, 'conversation')} to be good "
-        f"({percent_interval(good)}, if these are a sample)."
     )
 
 

@@ -50,11 +50,14 @@ class Worth(Record):
         holds: Share of conversations in which it holds: the answer is beyond the middle of the scale.
         down_with: Share of thumbs down where it holds.
         down_without: Share of thumbs down where it doesn't.
+        gap: How much the shares differ, in the way that the rubric's side says, where all three are shrunk for the
+            rubric having been chosen by such shares; None where they are those of the sample.
     """
 
     holds: Figure
     down_with: Figure
     down_without: Figure
+    gap: Figure | None = None
 
 
 PROVEN, LIKELY = 0.05, 0.30
@@ -69,16 +72,20 @@ class StandingRecord(Record):
         n: Conversations with a thumb behind it.
         by: Which these are: `halvings` of those that it was learned from, the choice made anew on one half and tested
             on the other; the `held-out` ones; or `all`, where the rubrics were given and nothing was chosen.
+        clear: Whether its thumbs differ beyond chance on conversations that a choice of it did not see, too.
     """
 
     p: float
     n: int
     by: Literal["halvings", "held-out", "all"]
+    clear: bool = True
 
     @property
     def word(self) -> Literal["proven", "likely", "hint"]:
-        """The standing in one word."""
-        return "proven" if self.p <= PROVEN else "likely" if self.p <= LIKELY else "hint"
+        """The standing in one word: a step lower where the difference isn't clear."""
+        words: list[Literal["proven", "likely", "hint"]] = ["proven", "likely", "hint"]
+        step = (self.p > PROVEN) + (self.p > LIKELY) + (not self.clear)
+        return words[min(step, 2)]
 
 
 class Member(Record):

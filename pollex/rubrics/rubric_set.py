@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,6 +27,7 @@ from pollex.rubrics.records import (
     DataRecord,
     DroppedRubric,
     JudgeRecord,
+    ProbabilityFigures,
     Record,
     Remark,
     Segment,
@@ -39,6 +41,9 @@ from pollex.rubrics.worth import Reach
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import Calibration, GuaranteedWindow, Window
 from pollex.text import NAMED, html_table, is_name, object_of, read_content, read_lines, writable
+
+CHANCE = 0.5
+"""AUC of guessing."""
 
 DIGITS = 8
 """Of the hash, in the file's name."""
@@ -319,7 +324,42 @@ class RubricSet(Record):
     @property
     def support(self) -> Support:
         """Number of labels behind the probabilities, and whether they may be called calibrated."""
-        return Support(self.calibrator.labels if self.calibrator else self.data.training)
+        return Support(self.calibrator.labels if self.calibrator else self.data.training, self._no_gain)
+
+    @property
+    def _measured_probability(self) -> ProbabilityFigures | None:
+        """Figures of probabilities of conversations that took no part in them."""
+        return (self.calibrator.held_out or self.calibrator.training) if self.calibrator else None
+
+    @property
+    def _no_gain(self) -> str:
+        """Say that probabilities tell no more than the share of thumbs up; empty where they do, or nobody knows."""
+        found = self._measured_probability
+        if found is None or found.gain.value is None or found.gain.value > 0:
+            return ""
+        losses = f"log-loss {found.log_loss.value:.3f}, with the share {found.share_log_loss.value:.3f}"
+        return f"no better than the share of thumbs up, {1 - self.data.down:.0%}, for every conversation: {losses}"
+
+    @property
+    def calibration_error(self) -> float:
+        """Standard error of the mean of its probabilities, by the labels that measured them; a user counts once."""
+        found, share = self._measured_probability, self.data.down
+        if found is None or found.brier.value is None:
+            return sqrt(share * (1 - share) / max(self.data.thumbs, 1))
+        return sqrt(found.brier.value / (found.brier.units or found.n))
+
+    @property
+    def at_chance(self) -> str:
+        """Say that it is not known to be better than chance; empty where it is, or where nobody measured it."""
+        auc = self.held_out.auc if self.held_out else None
+        if auc is None or auc.value is None or (auc.low is not None and auc.low > CHANCE):
+            return ""
+        bounds = f", 95 % interval {auc.low:.2f} to {auc.high:.2f}" if auc.low is not None else ""
+        return (
+            "This set is not known to be better than chance: of a good and a bad conversation it ranks the good one "
+            f"higher {auc.value:.0%} of the time{bounds}, n = {auc.n}. Its scores tell next to nothing of one "
+            "conversation"
+        )
 
     @property
     def questions(self) -> list[Question]:

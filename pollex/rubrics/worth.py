@@ -6,13 +6,14 @@ doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, hypot
+from math import ceil, hypot, sqrt
 
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import log_losses, smece, wilson
 from pollex.measures.intervals import Figure, Measure, estimate, mean_of
+from pollex.measures.selected import given_selected, threshold_of
 from pollex.rubrics.records import (
     Alone,
     ChosenRubric,
@@ -100,6 +101,7 @@ class Reach(Record):
     more: Figure
 
 
+Z = 1.96
 FEW = 20
 """Conversations of one kind below which a difference that may be chance is put down to their number."""
 
@@ -137,6 +139,45 @@ def worth_of(held: Bools, up: Bools, together: Ints | None = None) -> Worth:
     )
 
 
+def given_chosen(worth: Worth, side: Polarity, p: float, passed: float) -> Worth:
+    """Shrink a rubric's shares for its having been chosen because they differ: what is to be expected elsewhere.
+
+    The share of thumbs down over all conversations stays, and the difference around it shrinks.
+
+    Args:
+        p: Adjusted p-value of the rubric, and `passed` the largest one of its standing.
+    """
+    there, elsewhere = worth.down_with, worth.down_without
+    if there.value is None or elsewhere.value is None:
+        return worth
+    sign, held = (1.0 if side == "dsat" else -1.0), worth.holds.value or 0.0
+    overall = held * there.value + (1 - held) * elsewhere.value
+    units = [one.units or one.n for one in (there, elsewhere)]
+    # Of shares that are alike, as the test has it: a share of 0 or 1 in a few has no error of its own.
+    error = sqrt(overall * (1 - overall) * sum(1 / n for n in units))
+    if not error:
+        return worth
+    z = sign * (there.value - elsewhere.value) / error
+    found = given_selected(z, threshold_of(z, p, passed))
+    gap = Figure(found.value * error, found.low * error, found.high * error, worth.holds.n)
+
+    def share(part: float, old: Figure, own: int) -> Figure:
+        """Move a share of all by its part of the gap."""
+        ends = [overall + sign * part * end for end in (gap.low or 0.0, gap.value or 0.0, gap.high or 0.0)]
+        half = Z * sqrt(overall * (1 - overall) / own)
+        low, high = (hypot(ends[1] - end, half) for end in (min(ends), max(ends)))
+        value = min(max(ends[1], 0.0), 1.0)
+        return Figure(value, max(0.0, ends[1] - low), min(1.0, ends[1] + high), old.n, units=old.units)
+
+    return worth.model_copy(
+        update={
+            "down_with": share(1 - held, there, sum(units)),
+            "down_without": share(-held, elsewhere, sum(units)),
+            "gap": gap,
+        }
+    )
+
+
 def signal_share(signal: str, held: Bools, happened: Bools, together: Ints) -> SignalShare:
     """Compute how often a signal happened where a rubric held, and elsewhere, each [conversation]."""
     there, elsewhere = (share_among(rows, happened, together) for rows in (held, ~held))
@@ -170,7 +211,8 @@ def in_words(worth: Worth) -> str:
 def bounds_in_words(worth: Worth) -> str:
     """Say what stands behind these shares: conversations and 95 % intervals."""
     parts = [f"{ends(share)} of {share.n}" for share in (worth.down_with, worth.down_without) if share.n]
-    return f"{worth.holds.n} conversations that it did not see; 95 % intervals {', '.join(parts)}"
+    shrunk = ", shrunk for its having been chosen" if worth.gap else ""
+    return f"{worth.holds.n} conversations that it did not see; 95 % intervals {', '.join(parts)}{shrunk}"
 
 
 def speaks_against(worth: Worth, side: Polarity) -> bool:
@@ -184,7 +226,7 @@ def speaks_against(worth: Worth, side: Polarity) -> bool:
 def doubt(worth: Worth, side: Polarity) -> str:
     """Say why a rubric's difference can't be relied on; empty where it can, and where it held nowhere."""
     low, high = difference(worth)
-    if low is None or high is None:
+    if low is None or high is None or worth.gap is not None:  # shrunk figures are of what was clear before
         return ""
     held = worth.down_with.n
     few = min(one.units or one.n for one in (worth.down_with, worth.down_without)) < FEW
@@ -204,6 +246,8 @@ def difference(worth: Worth) -> tuple[float, float] | tuple[None, None]:
     there, elsewhere = worth.down_with, worth.down_without
     if there.value is None or elsewhere.value is None:
         return None, None
+    if worth.gap is not None:
+        return worth.gap.low or 0.0, worth.gap.high or 0.0
     gap = there.value - elsewhere.value
     low = hypot(there.value - (there.low or 0), (elsewhere.high or 0) - elsewhere.value)
     high = hypot((there.high or 0) - there.value, elsewhere.value - (elsewhere.low or 0))

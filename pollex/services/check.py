@@ -27,7 +27,7 @@ from pollex.services.compare import Arm, Comparison, arm_of_run, arms_of, compar
 from pollex.services.life import RubricState, mark_back, mended_in
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import Result
+from pollex.services.results import Result, interval_of
 from pollex.services.score import read_unedited
 from pollex.store.store import Store
 from pollex.text import DATA, Line, Rows, Told, count, notes_told, one_line
@@ -147,6 +147,8 @@ class CheckResult(Result):
             yield f"Looked at: {count(self.mended, 'mended rubric')}."
         if self.again:
             yield "Intervals hold at every look, however often this is run."
+        for name, good in zip(("before", "now"), self.comparison.good, strict=True):
+            yield f"Good {name}: about {good.value:.0%}, by the mean of their probabilities ({interval_of(good)})"
         yield from notes_told(self.comparison.notes)
         if self.unscored:
             yield f"{self.unscored} conversations without a score were left out."

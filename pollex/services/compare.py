@@ -37,6 +37,7 @@ from pollex.measures.share import (
     labels_for_difference,
     mean_differences,
     names_that_moved,
+    share_of_probabilities,
 )
 from pollex.outputs import write_text
 from pollex.reports.share import compare_page
@@ -45,7 +46,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.services.logs import files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import Shown
+from pollex.services.results import Shown, interval_of
 from pollex.services.score import read_unedited, score
 from pollex.services.share import conversations_by_group, labeled_at_random, sampled
 from pollex.store.resume import conversations_of, find_run, scores_of
@@ -314,6 +315,7 @@ class Comparison:
     Attributes:
         sizes: Conversations of each.
         paired: Conversations with the same id in both.
+        good: Share of good conversations of each, by the mean of their probabilities.
         share: Difference of the share of good conversations, from labels at random; None where a side has too few.
         labels: Labels at random of each.
         drift: How unlike NetSAT is spread.
@@ -325,6 +327,7 @@ class Comparison:
     sizes: tuple[int, int]
     paired: int
     means: tuple[float, float]
+    good: tuple[Figure, Figure]
     probability: Figure
     netsat: Figure
     rubrics: tuple[RubricDifference, ...]
@@ -371,6 +374,9 @@ class CompareResult(Shown):
                 ends = f"[{share.low:+.3f}, {share.high:+.3f}]"
                 rows.append(("share of good ones", f"{share.value:+.3f}  {ends}", labels))
             yield Rows(("", "difference  [95 % interval]", "n"), rows)
+            for name, good in zip((one.first, one.second), one.good, strict=True):
+                said = f"about {good.value:.0%} are good, by the mean of their probabilities"
+                yield f"{name}: {said} ({interval_of(good)})"
             moved = [each for each in one.rubrics if each.moved]
             yield f"{len(moved)} of {len(one.rubrics)} rubrics moved by more than chance{':' if moved else '.'}"
             for each in moved[:LISTED]:
@@ -472,6 +478,7 @@ def compare_two(
         sizes=(len(a.conversations), len(b.conversations)),
         paired=len({c.id for c in a.conversations} & {c.id for c in b.conversations}),
         means=(float(a.probability.mean()), float(b.probability.mean())),
+        good=(good_of(a, rubric_set), good_of(b, rubric_set)),
         probability=found["p"],
         netsat=found["netsat"],
         rubrics=tuple(sorted(rubrics, key=lambda one: (not one.moved, -abs(one.difference.value or 0.0)))),
@@ -480,8 +487,13 @@ def compare_two(
         plan=_plan(see, a, share),
         drift=drift,
         watch=watched,
-        notes=(*left_out, *_notes(n, m, share, drift, b)),
+        notes=(*left_out, *filter(None, [rubric_set.at_chance]), *_notes(n, m, share, drift, b)),
     )
+
+
+def good_of(arm: Arm, rubric_set: RubricSet) -> Figure:
+    """Estimate the share of good conversations of a sample by its probabilities."""
+    return share_of_probabilities(arm.probability, rubric_set.calibration_error)
 
 
 def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:

@@ -27,9 +27,6 @@ from pollex.text import Command, Told, count, encode
 MOST_READ = 2_000
 """Conversations whose language is told."""
 
-USER_NAMES = ("user_id", "userId", "customer_id", "customerId", "account_id", "kunden_nr", "tenant")
-"""Fields that say whose a conversation is."""
-
 SURE = 0.8
 """Probability from which a language is named."""
 
@@ -124,8 +121,7 @@ class Inspection(Shown):
                 "pollex serve."
             )
         elif isinstance(sources, tuple):
-            group = {"group_field": self.group[0]} if self.group else {}
-            yield Command("Learn from it: ", "learn", sources, {**group, **given_options})
+            yield Command("Learn from it: ", "learn", sources, {**given_options})
 
     def as_json(self) -> dict[str, Any]:
         account = self.account
@@ -196,7 +192,7 @@ def inspect_logs(
         comments=sum(bool(one.feedback) for one in logs),
         tools=_ordered(call.name for one in logs for turn in one.turns for call in turn.calls),
         times=_times(logs),
-        group=_group(logs, reading.group_field),
+        group=_group(logs, reading.named_group),
         same_text=sum(n - 1 for n in hashes.values()),
         examples=tuple(rated) if len(rated) == 2 else tuple(islice(logs, 2)),
     )
@@ -228,17 +224,10 @@ def _times(logs: Logs) -> tuple[str, ...]:
 
 
 def _group(logs: Logs, asked: str | None) -> tuple[str, int] | None:
-    named = {asked or "group": Counter(one.group for one in logs)}
-    named |= {name: Counter(_scalar(one.metadata.get(name)) for one in logs) for name in (() if asked else USER_NAMES)}
-    for name, values in named.items():
-        del values[None]
-        if 1 < len(values) < values.total():
-            return name, len(values)
-    return None
-
-
-def _scalar(value: object) -> str | None:
-    return str(value) if isinstance(value, str | int) and value != "" else None
+    """Return the field of the groups, and how many values it has; None where each conversation stands alone."""
+    values = Counter(one.group for one in logs)
+    del values[None]
+    return (asked or logs.group_field or "group", len(values)) if 1 < len(values) < values.total() else None
 
 
 def _ordered(found: Iterable[str]) -> dict[str, int]:
@@ -266,7 +255,7 @@ def _sentences(found: Inspection) -> Iterator[str]:
     yield f"Said between {found.times[0]} and {found.times[1]}." if found.times else "No time is known of any turn."
     if found.group:
         name, different = found.group
-        yield f"Groups: {name!r} has {different} values; what shares one stays on one side of a split with it as group."
+        yield f"Groups: {name!r} has {different} values; what shares one counts together."
     if found.fields:
         yield f"Other fields, kept with the conversations: {_listed(found.fields)}."
 

@@ -178,7 +178,7 @@ def as_logged(one: Conversation, row: Request, label_field: str, reading: ReadOp
     said = {name: row[name] for name in ("probability", "entropy", DRAWN) if name in row}
     found = one.metadata | {reading.id_field or "id": one.id} | said
     if one.group is not None:
-        found[reading.group_field or "group"] = one.group
+        found[reading.named_group or "group"] = one.group
     if "judge" in row:
         found[reading.judge_field or "judge"] = row["judge"]
     return found | {reading.messages_field or "messages": messages_of(one), label_field or "thumbs": None}

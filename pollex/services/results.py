@@ -322,6 +322,23 @@ def calibrator_json(rubrics: RubricSet) -> dict[str, Any] | None:
     }
 
 
+def share_told(good: Figure | None, decided: float | None, rubrics: RubricSet) -> Told:
+    """Yield the share of good conversations by their probabilities, and what a set at chance is worth."""
+    if good is not None and good.value is not None:
+        of_decisions = "" if decided is None else f"; {decided:.0%} are decided to be good"
+        yield (
+            f"About {good.value:.0%} of {count(good.n, 'conversation')} are good, by the mean of their probabilities "
+            f"({interval_of(good)}){of_decisions}"
+        )
+    if rubrics.at_chance:
+        yield Line(rubrics.at_chance, "yellow")
+
+
+def interval_of(share: Figure) -> str:
+    """Return the 95 % interval of a share in words."""
+    return f"95 % interval {share.low or 0:.0%} to {share.high or 0:.0%}"
+
+
 def support_json(rubrics: RubricSet) -> dict[str, Any]:
     """Return whether the probabilities may be called calibrated."""
     support = rubrics.support

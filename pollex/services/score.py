@@ -24,6 +24,7 @@ from pollex.formats.write import require_format, require_writable
 from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out
 from pollex.measures.drift import Stability, is_unlike, stability_of_counts
+from pollex.measures.intervals import Figure
 from pollex.outputs import write_text
 from pollex.reports.page import file_of
 from pollex.reports.scores import ScoreTally, scores_page
@@ -37,6 +38,7 @@ from pollex.services.results import (
     ModelUsage,
     Shown,
     line_of_outcomes,
+    share_told,
     support_json,
     unread_told,
     usage_by_stage,
@@ -60,6 +62,8 @@ class ScoreResult(Shown):
     Attributes:
         scores: In the conversations' order; None if they were written to `out`.
         outcomes: Number of conversations by outcome.
+        good: Share of good conversations: the mean of their probabilities.
+        decided_good: Share that is decided to be good.
         unread: Answers that could not be read, and why one of them.
         drift: How unlike NetSAT is spread, beside the conversations that the set was learned on; None if unknown.
         asked: Conversations that a model was asked about because their label was in doubt; None without a cascade.
@@ -79,6 +83,8 @@ class ScoreResult(Shown):
     asked: int | None = None
     page: Path | None = None
     drift: Stability | None = None
+    good: Figure | None = None
+    decided_good: float | None = None
     unread: tuple[int, str] = (0, "")
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -100,6 +106,7 @@ class ScoreResult(Shown):
         yield from usage_by_stage(self.usage)
         if self.asked is not None:
             yield f"The model was asked about {self.asked} of {self.n}, whose label was in doubt"
+        yield from share_told(self.good, self.decided_good, self.rubrics)
         yield f"Probabilities: {self.support_text}"
         page = f" and {self.page}" if self.page else ""
         yield f"Wrote {self.out}{page} ({self.rubrics.judge.name}; run {self.run})"
@@ -109,6 +116,7 @@ class ScoreResult(Shown):
             self.of("run", "out", "judge=rubrics.judge.name", "outcomes", "n", "bad_rows")
             | ({} if self.asked is None else self.of("asked"))
             | support_json(self.rubrics)
+            | self.of("good", "decided_good", "at_chance=rubrics.at_chance")
             | ({"calibrated": False} if self.unlike else {})
             | ({} if self.drift is None else self.of("drift", "unlike"))
             | self.of("usage")
@@ -210,6 +218,8 @@ def score(
         page=None if file is None else write_page(scores.tally, read, file, names_of(rubrics)[0]),
         scores=tuple(scores.each()) if out is None else None,
         drift=scores.drift(),
+        good=scores.tally.good,
+        decided_good=scores.tally.decided,
         outcomes=dict(scored.counts),
         n=len(read),
         bad_rows=read.bad_rows,

@@ -28,6 +28,7 @@ from pollex.formats.paths import look_up
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats, Ints, numbers_of
+from pollex.measures.intervals import Figure
 from pollex.measures.share import (
     FEWEST,
     Bounds,
@@ -38,6 +39,7 @@ from pollex.measures.share import (
     bounds_of_share,
     dependence_of_votes,
     share_at_random,
+    share_of_probabilities,
     wilson_share,
 )
 from pollex.outputs import write_text
@@ -46,7 +48,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.evaluate import seen_before
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import Shown
+from pollex.services.results import Shown, interval_of
 from pollex.services.score import read_unedited, score
 from pollex.text import Rows, Told, count, notes_told
 
@@ -364,16 +366,18 @@ class ShareResult(Shown):
 
     Attributes:
         by: The field of the groups; empty where none was asked for.
+        by_scores: Of all, by the mean of the set's probabilities alone; None without a set.
         notes: What the reader has to know.
     """
 
     columns = ("group", "of", "value", "low", "high", "n", "method")
-    json_fields = ("all=total", "groups", "by", "notes", "page")
+    json_fields = ("all=total", "groups", "by", "by_scores", "notes", "page")
 
     total: Estimates
     groups: tuple[Estimates, ...]
     by: str
     notes: tuple[str, ...]
+    by_scores: Figure | None = None
     page: Path | None = None
     bad_rows: tuple[BadRow, ...] = ()
 
@@ -412,6 +416,9 @@ class ShareResult(Shown):
             rows.append((name, "", f"[{bound.low:.3f}, {bound.high:.3f}]", ""))
         if rows:
             yield Rows(("", "share", "95 % interval", "labels"), rows)
+        if (scores := self.by_scores) is not None:
+            share = f"about {scores.value:.0%} are good, the mean of their probabilities"
+            yield f"By scores alone {share} ({interval_of(scores)})."
         yield from total.explained()
         groups = []
         for one, found in self.group_lines:
@@ -478,11 +485,16 @@ def share_of(
     """Estimate the share from labels and scores that are at hand."""
     sample, notes = sampled(conversations, given, rubric_set, probability)
     masks = {} if by is None else conversations_by_group(conversations, by)
+    by_scores, doubts = None, list[str]()
+    if rubric_set is not None and probability is not None:
+        by_scores = share_of_probabilities(probability, rubric_set.calibration_error)
+        doubts = [rubric_set.at_chance] if rubric_set.at_chance else []
     return ShareResult(
         total=estimates("", sample),
         groups=tuple(estimates(name, sample.of(mask)) for name, mask in masks.items()),
         by=by or "",
-        notes=tuple(notes),
+        by_scores=by_scores,
+        notes=(*notes, *doubts),
     )
 
 

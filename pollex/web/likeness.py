@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pollex.measures.arrays import Floats
+from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
 from pollex.web.listing import SCORING
@@ -32,6 +33,28 @@ def unlike_of(site: Site, run: Run) -> Stability | None:
         return drift if is_unlike(drift) else None
 
     return site.kept(("unlike", run.id, run.finished, named.id), compared)
+
+
+PROBABILITIES = """
+    SELECT arg_max(probability, seq) AS probability FROM scores
+    GROUP BY conversation HAVING arg_max(probability, seq) IS NOT NULL
+"""
+
+
+def good_of(site: Site, run: Run) -> Figure | None:
+    """Return the share of good conversations of a finished run, by their probabilities; None where it has none."""
+    named = site.set_of(run)
+    if named is None or run.command not in SCORING or run.finished is None:
+        return None
+
+    def estimated() -> Figure | None:
+        from pollex.measures.share import share_of_probabilities  # as above
+
+        known = [row["probability"] for row in site.store.ask(run.id, PROBABILITIES)]
+        error = named.rubric_set.calibration_error
+        return share_of_probabilities(np.array(known, dtype=np.float64), error) if known else None
+
+    return site.kept(("good", run.id, run.finished, named.id), estimated)
 
 
 def drift_of(netsat: Floats, found: RubricSet) -> Stability | None:

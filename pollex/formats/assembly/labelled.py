@@ -136,7 +136,7 @@ class Labeller:
         judge = ", ".join(people) or (user if thumbs and isinstance(user, str) else None)
         if options.judge_field:
             judge = _text(self._named(metadata, options.judge_field))
-        named = _text(self._named(metadata, options.group_field)) if options.group_field else None
+        named = _text(self._named(metadata, options.named_group)) if options.named_group else None
         alike = next((text for name in ALIKE if (text := _text(facts.get(name)))), None)
         if options.id_field and (own := _text(self._named(metadata, options.id_field))):
             id_ = own + id_.removeprefix(joined.id)

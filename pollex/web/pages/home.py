@@ -7,6 +7,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import nothing_leads
 from pollex.services.life import RubricLife
 from pollex.web import links
+from pollex.web.likeness import good_of
 from pollex.web.listing import SCORING
 from pollex.web.pages.compare import built_in_beside
 from pollex.web.pages.runs import pulse_of
@@ -33,6 +34,7 @@ def home(site: Site) -> Data:
         "total": len(every),
         "live": [(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
         "with_scores": next((run for run, _ in every if run.command in SCORING), None),
+        "scored": next(((run, good) for run, _ in every if (good := good_of(site, run))), None),
         "started": [one for one in site.children.by_id.values() if one.back == links.HOME and one.state != "done"],
         "waiting": [(run, len(found.waiting)) for run, _ in every if (found := waiting_in(site, run))],
         "left": site.store.rows(LEFT),

@@ -127,8 +127,8 @@ def test_users_whose_conversations_go_together_are_so_many_and_no_more(
 ) -> None:
     rows = [one | {"user": f"u{number % 8}"} for number, one in enumerate(small_log())]
     log = write_log(Path("users.jsonl"), rows)
-    by_user = ("--group-field", "user")
-    told = pollex("learn", log, *by_user, "--store", store, "--json", "--test-fraction", "0.5").last
+    alone = ("--group-field", "none")
+    told = pollex("learn", log, "--store", store, "--json", "--test-fraction", "0.5").last
     # Of 8 users 4 are held out: too few for an interval, however many conversations they have.
     assert (told["held_out"]["n"], told["training"]["n"]) == (24, 24)
     assert "delta_netsat" not in told["held_out"]["intervals"]
@@ -137,7 +137,7 @@ def test_users_whose_conversations_go_together_are_so_many_and_no_more(
         assert any(said in note for note in told["notes"])
     assert not any("count as" in note for note in learnt.ended.last["notes"])
     evaluating = ("evaluate", log, "--rubrics", "rubrics.json", "--store", store, "--json")
-    alone, grouped = pollex(*evaluating), pollex(*evaluating, *by_user)
+    alone, grouped = pollex(*evaluating, *alone), pollex(*evaluating)
     # 48 conversations are not too few: those of a user count as one, and that is said.
     assert "(n = 48, no interval)" in grouped.said
     assert "those of one group or with one text count as one" in " ".join(grouped.said.split())

@@ -13,7 +13,7 @@ from pollex.measures.intervals import Figure
 from pollex.reports.learning import LONGEST_QUOTE, findings_of, learning_page, named_in, trim
 from pollex.reports.transcript import MarkedText, marked_parts
 from pollex.rubrics.lint import Mark
-from pollex.rubrics.records import Baseline, ChosenRubric, Segment
+from pollex.rubrics.records import Baseline, ChosenRubric, Segment, StandingRecord
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of, worth_of
@@ -150,6 +150,16 @@ def test_long_quotes_are_cut_around_the_words_that_decided() -> None:
     assert marked_parts("it", ()) == (MarkedText("it"),)
 
 
+def test_rubrics_hold_only_where_something_that_happens_is_borne_out() -> None:
+    side = figures(Figure(value=0.8, low=0.7, high=0.9, n=60), n=60)
+    hint = event(1, standing=StandingRecord(p=0.9, n=60, by="halvings"))
+
+    page = whole_page(rubric_set(rubrics=(hint, rubric(2, "sat")), held_out=side))
+
+    assert "Nothing that happens in these conversations" in page
+    assert "These rubrics hold" not in page
+
+
 def test_the_first_sentence_says_how_far_to_trust_it() -> None:
     for held_out, ahead, said in (
         (Figure(value=0.8, low=0.7, high=0.9, n=60), 0.1, "These rubrics hold for new conversations"),
@@ -160,4 +170,5 @@ def test_the_first_sentence_says_how_far_to_trust_it() -> None:
     ):
         baseline = Baseline(name="TF-IDF", advantage=figure(ahead, 0.05))
         side = None if held_out is None else figures(held_out, n=60)
-        assert said in whole_page(rubric_set(held_out=side, baselines=(baseline,)))
+        rubrics = (event(1), rubric(2, "sat"))
+        assert said in whole_page(rubric_set(rubrics=rubrics, held_out=side, baselines=(baseline,)))

@@ -60,7 +60,9 @@ def test_what_sets_bad_conversations_apart_most_comes_first() -> None:
 def test_the_share_of_good_ones_the_worst_first_and_filters_are_told() -> None:
     text = page()
     words = Reader(text).words.replace("\N{NO-BREAK SPACE}", " ")
-    assert "The rubrics hold 60 % of 5 conversations to be good (95 % interval 23–88 %" in words
+    assert "About 50 % of 5 conversations are good (95 % interval " in words, "the mean probability"
+    assert "60 % are decided to be good" in words
+    assert "no evidence of what people like" in words
     assert [row.id for row in tallied().worst] == ["talk 4", "talk 5", "talk 3", "talk 2", "talk 1"]
     assert '<mark class="dsat">b</mark>' in text, "the turns that the lowest answer rests on"
     assert text.count('<tr class="bad by-') == 2

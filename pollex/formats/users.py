@@ -1,0 +1,121 @@
+"""The field that names whose a conversation is, found by its name and verified by its values.
+
+Conversations of one user depend on each other: their thumbs are the user's habit as well as the answer's doing. Whoever
+takes them for independent finds causes that are none.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from pollex.conversations.conversation import Conversation
+from pollex.errors import spell
+from pollex.text import count
+
+NONE = "none"
+"""Given as the group's field: conversations stand alone, whatever the rows name."""
+
+PERSONS = (
+    *("user", "uid", "username", "customer", "enduser", "patient", "student", "learner", "employee"),
+    *("caller", "subscriber", "member", "visitor", "contact", "kunde", "kunden", "nutzer", "benutzer"),
+    *("anwender", "utilisateur", "usuario", "cliente", "utente", "gebruiker", "klant"),
+)
+"""Words that name a person by themselves, as the last of a field's name."""
+PARTIES = (
+    *("account", "client", "tenant", "sender", "author", "person", "profile", "phone", "device"),
+    *("anonymous", "distinct", "external"),
+)
+"""Words that do so only before an id: by themselves they are channels, plans or roles as often."""
+IDS = (
+    *("id", "key", "uuid", "guid", "hash", "number", "nr", "no", "nummer", "email", "name", "ref"),
+    *("token", "identifier", "sub"),
+)
+NOBODY = (
+    *("anonymous", "anon", "guest", "unknown", "none", "null", "nan", "n/a", "na", "-"),
+    *("default", "undefined", "unbekannt", "gast"),
+)
+"""Values that name nobody, so that these conversations stand alone."""
+
+DEEPEST = 3
+FEWEST = 4
+"""Different users: three are plans or roles as likely as people."""
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+@dataclass(slots=True)
+class Users:
+    """Values of the fields that may name users, of each conversation.
+
+    Attributes:
+        known: By path to a field, the user of each conversation by its id.
+        ranks: By path, how surely its name says that it is a user's; the lowest goes first.
+    """
+
+    known: dict[str, dict[str, str]] = field(default_factory=dict)
+    ranks: dict[str, int | None] = field(default_factory=dict)
+    _same: dict[str, str] = field(default_factory=dict)
+
+    def look_at(self, conversation: Conversation) -> None:
+        """Take down what the fields of a conversation say."""
+        for path, value in self._fields(conversation.metadata, ""):
+            user = self._same.setdefault(value, value)  # one text for all of a user's conversations
+            self.known.setdefault(path, {})[conversation.id] = user
+
+    def _fields(self, values: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
+        """Yield the path and the value of each field that may name a user."""
+        for name, value in values.items():
+            path = f"{before}{name}"
+            if isinstance(value, Mapping):
+                if path.count(".") < DEEPEST:
+                    yield from self._fields(value, f"{path}.")
+            elif isinstance(value, str | int) and not isinstance(value, bool) and self._rank(path) is not None:
+                text = str(value).strip()
+                if text.casefold() not in NOBODY and text:
+                    yield path, text
+
+    def _rank(self, path: str) -> int | None:
+        if path not in self.ranks:
+            self.ranks[path] = rank_of(path)
+        return self.ranks[path]
+
+    def chosen(self, ids: Set[str]) -> tuple[str, dict[str, str]] | None:
+        """Return the field that names the users of conversations with these ids, with each one's; None if none does."""
+        order = sorted(self.known, key=lambda path: (self.ranks[path], path.count("."), path))
+        found = ((path, {id_: user for id_, user in self.known[path].items() if id_ in ids}) for path in order)
+        return next(((path, users) for path, users in found if _names_users(users)), None)
+
+
+def rank_of(path: str) -> int | None:
+    """Rank a field by how surely it names a user, 0 the surest; None where it doesn't.
+
+    The last word decides, or the one before an id: `user_id`, `metadata.user`, `session.user`, `customerId`.
+    """
+    words = [word.lower() for word in _WORD.findall(path)]
+    named = words[:-1] if words and words[-1] in IDS else words
+    if not named:
+        return None
+    has_id = len(named) < len(words)
+    last = named[-1]
+    if last in PERSONS:
+        return 0 if has_id else 1
+    if any(last == f"{person}{id_}" for person in PERSONS for id_ in IDS):  # in one word: userid, Kundennummer
+        return 0
+    return 2 if has_id and last in PARTIES else None
+
+
+def _names_users(users: Mapping[str, str]) -> bool:
+    """Tell whether values are users: some come again, they aren't one a row, and not three in all."""
+    return FEWEST <= len(set(users.values())) < len(users)
+
+
+def note_on_users(path: str, users: Mapping[str, str], conversations: int) -> str:
+    """Say by which field conversations are grouped, and how not to."""
+    different, most = len(set(users.values())), Counter(users.values()).most_common(1)[0][1]
+    alone = conversations - len(users)
+    rest = f"; {count(alone, 'conversation names', 'conversations name')} none" if alone else ""
+    return (
+        f"the field {path!r} names {different:,} users, up to {most:,} conversations each{rest}: "
+        f"a user's conversations count together ({spell(group_field=NONE)}: each alone)"
+    )
