@@ -11,7 +11,6 @@ score = pollex.Scorer.load("rubrics.json").score(conversation)
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -96,7 +95,9 @@ def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that `import pollex` is quick."""
     if name in __all__:
         return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api.verbs')}"), name)
-    if find_spec(f"{__name__}.usecases.{name}") is None:
+    from pollex.rooms import module_named  # `import pollex` is quick
+
+    if module_named("usecases", name) is None:
         raise AttributeError(f"module 'pollex' has no attribute {name!r}")
     return import_module(f"{__name__}.api.verbs").function_named(name)
 

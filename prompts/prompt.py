@@ -26,6 +26,7 @@ from typing import Any
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item, escape_line, seal
 from pollex.prompts.domain import Closing
+from pollex.rooms import file_named, folders_of
 
 HOME = Path(__file__).parent
 _FILE = re.compile(r"\+\+\+\n(?P<head>.*?)\+\+\+\n(?P<body>.*)", re.DOTALL)
@@ -86,12 +87,13 @@ class Prompt:
 
 def load(name: str) -> Prompt:
     """Return the prompt of that name."""
-    return parse(name, (HOME / f"{name}.md").read_text(encoding="utf-8"))
+    file = file_named("prompts", f"{name}.md") or HOME / f"{name}.md"
+    return parse(name, file.read_text(encoding="utf-8"))
 
 
 def names() -> list[str]:
     """Return all prompts there are."""
-    return sorted(file.stem for file in HOME.glob("*.md"))
+    return sorted(file.stem for folder in folders_of("prompts") for file in folder.glob("*.md"))
 
 
 def parse(name: str, text: str) -> Prompt:

@@ -15,6 +15,7 @@ from typing_extensions import get_original_bases
 
 from pollex.api.rubrics import RubricSet
 from pollex.graphs.context import NullProgress, Progress
+from pollex.rooms import module_named
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.text import printable
@@ -124,10 +125,12 @@ def function(kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda 
 
 def function_named(name: str) -> Callable[..., Any]:
     """Make the function of a use case by its verb, whether or not it has a line below."""
-    import_module(home := f"pollex.usecases.{name}")
-    for kind in VERBS[home]:
-        if kind.verb == name and not issubclass(kind, AtTerminal):
-            return function(kind)
+    home = module_named("usecases", name)
+    if home is not None:
+        import_module(home)
+        for kind in VERBS[home]:
+            if kind.verb in (name, f"{name} run") and not issubclass(kind, AtTerminal):
+                return function(kind)
     raise AttributeError(f"pollex has no function {name!r}: the verb is for the terminal alone")
 
 

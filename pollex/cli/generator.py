@@ -15,6 +15,8 @@ import click
 from pollex.cli.help import Group, Verb
 from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json, show
 from pollex.cli.settings import VALUES, SetOption, preset, preset_told, spell
+from pollex.errors import WrongUse
+from pollex.rooms import module_named
 from pollex.services.options import RunOptions
 from pollex.text import Command
 from pollex.usecases.families import Calls
@@ -65,7 +67,6 @@ def secrets_given() -> list[str]:
     return sorted(secrets, key=len, reverse=True)
 
 
-HOME = "pollex.usecases"
 JSON = partial(click.Option, ["--json", "as_json"], is_flag=True, help="Print one JSON object as the last line.")
 DRY_RUN = partial(
     click.Option, ["--dry-run"], is_flag=True, help="Show calls, tokens and, with prices, cost; make no call."
@@ -74,13 +75,21 @@ DRY_RUN = partial(
 
 def command_in(name: str) -> click.Command:
     """Make the verb of a module of use cases; a group, where it has several."""
-    module = import_module(f"{HOME}.{name}")
-    made = {kind.verb: command_of(kind) for kind in VERBS[module.__name__]}
-    if name in made:
-        return made[name]
-    inner = {verb.partition(" ")[2]: each for verb, each in made.items()}
-    every = {"help_option_names": ["-h", "--help", "--help-all"]}
-    return Group(name, commands=inner, help=inspect.getdoc(module), context_settings=every)
+    home = module_named("usecases", name)
+    if home is None:
+        raise WrongUse(f"there is no verb {name!r}", remedy=f"install its room: pip install 'pollex[{name}]'")
+    module = import_module(home)
+    use_cases = VERBS[module.__name__]
+    commands = {use_case.verb: command_of(use_case) for use_case in use_cases}
+    if name in commands:
+        command = commands[name]
+    else:
+        inner = {verb.partition(" ")[2]: command for verb, command in commands.items()}
+        settings = {"help_option_names": ["-h", "--help", "--help-all"]}
+        command = Group(name, commands=inner, help=inspect.getdoc(module), context_settings=settings)
+    titles = [use_case.help_title for use_case in use_cases if use_case.help_title]
+    command.help_title = titles[0] if titles else ""  # type: ignore[attr-defined]
+    return command
 
 
 def command_of(kind: type[UseCase[Any]]) -> click.Command:

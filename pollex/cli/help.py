@@ -17,21 +17,27 @@ TITLES = ("Data", "Rubrics", "Question", "Model", "Limits", "Output")
 
 
 class Group(click.Group):
-    """A group whose commands are described in whole sentences, under titles where it has any."""
+    """A group whose commands are described in whole sentences, under titles where it has any.
+
+    A command of a room names its title itself, as `help_title`.
+    """
 
     titles: ClassVar[Mapping[str, Collection[str]]] = {}
     """Names of commands by the title that they stand under, in their order; others stand under the last one."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write all commands, each with its first sentence."""
-        rest = dict.fromkeys(self.list_commands(ctx))
+        known = self.list_commands(ctx)
+        rest = dict.fromkeys(known)
         for names in self.titles.values():
             for name in names:
-                del rest[name]
+                rest.pop(name, None)  # of a room that was taken away
         titles = dict(self.titles) or {"Commands": ()}
         last = list(titles)[-1]
+        own_titles = {name: getattr(self.get_command(ctx, name), "help_title", "") or last for name in rest}
         for title, names in titles.items():
-            shown = [*names, *rest] if title == last else names
+            others = [name for name in rest if own_titles[name] == title]
+            shown = [name for name in (*names, *others) if name in known]
             with formatter.section(title):
                 formatter.write_dl([(name, self.said_of(ctx, name)) for name in shown])
 

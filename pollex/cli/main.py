@@ -10,18 +10,17 @@ import sys
 import time
 from collections.abc import Sequence
 from difflib import get_close_matches
-from pkgutil import iter_modules
 from typing import ClassVar
 
 import click
 
-from pollex import usecases
 from pollex.children import SAFE_PATH
 from pollex.cli.generator import command_in, command_with, resume_command, secrets_given
 from pollex.cli.help import Group
 from pollex.cli.settings import spell
 from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError, WrongUse
 from pollex.gateway.langsmith import switch_tracing
+from pollex.rooms import module_named, modules_in
 
 GONE = {errno.EPIPE, errno.EIO}
 """Of a pipe without a reader, and of a terminal whose window was closed."""
@@ -80,10 +79,11 @@ class Verbs(Group):
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's contract
-        return sorted({module.name for module in iter_modules(usecases.__path__)} - PARTS)
+        return sorted(modules_in("usecases").keys() - PARTS)
 
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        return command_in(name) if name in self.list_commands(ctx) else None
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click's contract
+        known = name not in PARTS and module_named("usecases", name) is not None
+        return command_in(name) if known else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -10,10 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 
 from pollex.reports import numbers
 from pollex.reports.svg import escape
+from pollex.rooms import folders_of
 from pollex.text import printable
 
 STYLES = ("tokens.css", "parts.css", "report.css")
@@ -35,7 +36,9 @@ def render(template: str, **data: Any) -> str:
 def environment() -> Environment:
     """Make the template environment: text is escaped, and a missing name is an error."""
     made = Environment(
-        loader=PackageLoader("pollex.reports", "templates"),
+        loader=ChoiceLoader(
+            [PackageLoader("pollex.reports", "templates"), FileSystemLoader([*folders_of("templates")])]
+        ),
         autoescape=True,
         finalize=lambda value: escape(value) if isinstance(value, str) else value,
         undefined=StrictUndefined,

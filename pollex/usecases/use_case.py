@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, dataclass_transform
 
 from pollex.errors import WrongUse
+from pollex.rooms import room_of
 from pollex.services.options import RunOptions
 from pollex.store.folder import STORE, VARIABLE
 
@@ -146,6 +147,7 @@ class UseCase(Generic[R_co]):
         bundle: Class of the service's argument `options`, which is made of several options.
         apart: Whether notes go to standard error: the output is data, or a view that is to stay the same.
         shown_with: Options that the printer needs.
+        help_title: Of a room's verb: the title that it stands under in `pollex --help`.
     """
 
     verb: ClassVar[str]
@@ -154,6 +156,7 @@ class UseCase(Generic[R_co]):
     bundle: ClassVar[str] = ""
     apart: ClassVar[bool] = False
     shown_with: ClassVar[tuple[str, ...]] = ()
+    help_title: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         """Refuse numbers that are none, and those beyond what an option takes, at every door.
@@ -198,7 +201,7 @@ class UseCase(Generic[R_co]):
 
     def call(self, name: str, crew: Crew) -> Any:
         """Call a service with what its arguments name."""
-        service = found_at(f"pollex.services.{name}")
+        service = found_at(f"{room_of(type(self))}.services.{name}")
         wanted = inspect.signature(service).parameters
         given = {each: self.argument(each, crew) for each in wanted}
         usual = {each for each, one in wanted.items() if one.default is not one.empty}
@@ -212,7 +215,7 @@ class UseCase(Generic[R_co]):
         if made := getattr(self, f"as_{name}", None):
             return made(crew)
         if name == "options" and self.bundle:
-            kind = found_at(f"pollex.{self.bundle}")
+            kind = found_at(f"{room_of(type(self))}.{self.bundle}")
             return kind(**self.given(*(one.name for one in fields(kind))))
         return self.taken(name)
 
@@ -270,7 +273,7 @@ class AtTerminal(UseCase[Any]):
 
     def work(self) -> Any:
         """Do it, and return the exit code."""
-        return found_at(f"pollex.{self.at}")(self)
+        return found_at(f"{room_of(type(self))}.{self.at}")(self)
 
 
 def found_at(name: str) -> Any:

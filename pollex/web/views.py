@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
 from pydantic import create_model
@@ -24,10 +23,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pollex.formats.csv_rows import escape_formula
+from pollex.rooms import modules_in
 from pollex.store.runs import Run
 from pollex.store.tables import QueueRow
 from pollex.text import encode
-from pollex.web import frame, pages
+from pollex.web import frame
 from pollex.web.children import Child
 from pollex.web.forms import Fields, Form, OpenForm, answered, body, query, site_of
 from pollex.web.queues import queue_of
@@ -48,8 +48,8 @@ ROUTES: list[Route] = []
 
 def every_route() -> list[Route]:
     """Import the modules of all pages, and return their routes, those with a part that varies last."""
-    for module in iter_modules(pages.__path__):
-        import_module(f"{pages.__name__}.{module.name}")
+    for module in modules_in("web.pages").values():
+        import_module(module)
     return sorted(ROUTES, key=lambda one: "{" in one.path)
 
 

@@ -23,6 +23,11 @@ ERRORS = "errors"
 TEXT = "text"
 OUTPUTS = "outputs"
 CHILDREN = "children"
+SEAM = "the list of rooms"
+EVERYBODYS = {ERRORS, TEXT, OUTPUTS, CHILDREN, SEAM}
+"""What every folder may import."""
+ROOMS = sorted(folder.name for folder in (HOUSE / "rooms").iterdir() if (folder / "__init__.py").is_file())
+"""Capabilities beside the core, each a folder of `pollex/rooms`."""
 
 
 @dataclass(frozen=True)
@@ -72,5 +77,8 @@ def room_of(module: str) -> str | None:
     ours, _, inner = module.partition(".")
     if ours != "pollex":
         return None
-    first = inner.partition(".")[0]
+    first, _, deeper = inner.partition(".")
+    if first == "rooms":
+        name = deeper.partition(".")[0]
+        return f"rooms.{name}" if name in ROOMS else SEAM
     return first if f"pollex.{first}" in FOLDERS or first in (ERRORS, TEXT, OUTPUTS, CHILDREN) else FRONT_DOOR

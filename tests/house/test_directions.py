@@ -1,9 +1,10 @@
 """Imports go one way through the house."""
 
 import ast
+import re
 
 import pytest
-from rooms import CHILDREN, ERRORS, FOLDERS, FRONT_DOOR, OUTPUTS, TEXT, imports, imports_of, room_of, sources
+from rooms import ERRORS, EVERYBODYS, FOLDERS, FRONT_DOOR, HOUSE, ROOMS, SEAM, imports, imports_of, room_of, sources
 
 BASE = {"conversations", "gateway", "measures", "prompts"}
 MAY_KNOW: dict[str, set[str]] = {
@@ -28,13 +29,27 @@ Only `pollex.api`, `cli` and `web` know services.
 """
 
 
-@pytest.mark.parametrize("package", [package for package in FOLDERS if package != "pollex"])
-def test_a_room_imports_only_what_the_design_lets_it_know(package: str) -> None:
+@pytest.mark.parametrize("package", [package for package in FOLDERS if package not in ("pollex", "pollex.rooms")])
+def test_a_folder_imports_only_what_the_design_lets_it_know(package: str) -> None:
     room = package.removeprefix("pollex.")
-    known = MAY_KNOW[room] | {room, ERRORS, TEXT, OUTPUTS, CHILDREN, None}
+    known = MAY_KNOW[room] | {room, None} | EVERYBODYS
     wrong = [f"{found.at} {found.module}" for path in sources(package) for found in imports(path)
              if room_of(found.module) not in known]  # fmt: skip
     assert wrong == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_the_core_and_no_other_room(room: str) -> None:
+    paths = sorted((HOUSE / "rooms" / room).rglob("*.py"))
+    other = {f"rooms.{name}" for name in ROOMS if name != room}
+    assert [found.at for path in paths for found in imports(path) if room_of(found.module) in other] == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_core_names_no_room_not_even_in_a_text(room: str) -> None:
+    named = re.compile(rf"pollex[./]rooms[./]{room}\b")
+    core = [path for package in FOLDERS if package != "pollex.rooms" for path in sources(package)]
+    assert [str(path) for path in core if named.search(path.read_text("utf-8"))] == []
 
 
 def test_the_errors_know_nobody() -> None:
@@ -57,6 +72,7 @@ def test_a_wrong_import_is_found_wherever_it_stands() -> None:
         ("pollex.selection.policies.greedy", "selection"),
         ("pollex.api.rubrics.learn", "api"),
         ("pollex.learn", FRONT_DOOR),
+        ("pollex.rooms.modules_in", SEAM),
         ("pollexy.web", None),
         ("numpy.typing", None),
     ],

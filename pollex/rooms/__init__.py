@@ -1,0 +1,107 @@
+"""Rooms: capabilities beside the core, each one folder with the floor plan of this package.
+
+A room is a package that has, as far as it needs them, `usecases/ services/ graphs/ agents/ prompts/ formats/ measures/
+web/pages/ templates/`. Ours are the folders beside this file. A stranger's room is a package of its own, which names
+itself by an entry point of the group `pollex.rooms`. Every registry of the core (verbs, Python functions, pages,
+templates, prompts) asks all rooms by the functions below, so that a room can be added, or taken away, as a folder.
+
+The core is the first room, `pollex` itself. It imports no other room; a room imports the core, and no other room.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+CORE = "pollex"
+GROUP = "pollex.rooms"
+"""Of entry points: the name of each is the room's, its value the package."""
+
+
+@cache
+def own_rooms() -> Mapping[str, Path]:
+    """Return the folders of the core and of our rooms, by the names of their packages; the core comes first."""
+    here = Path(__file__).parent
+    folders = sorted(folder for folder in here.iterdir() if (folder / "__init__.py").is_file())
+    return {CORE: here.parent} | {f"{__name__}.{folder.name}": folder for folder in folders}
+
+
+@cache
+def foreign_rooms() -> Mapping[str, Path]:
+    """Return the folders of the rooms in other packages, by the names of their packages.
+
+    Only what our rooms don't have is looked for there: to read all entry points takes some hundredths of a second.
+    """
+    from importlib.metadata import entry_points  # slow to import, and seldom needed
+
+    rooms: dict[str, Path] = {}
+    for entry_point in sorted(entry_points(group=GROUP), key=lambda point: point.value):
+        spec = find_spec(entry_point.value)
+        if spec is not None and spec.submodule_search_locations:
+            rooms[entry_point.value] = Path(spec.submodule_search_locations[0])
+    return rooms
+
+
+def all_rooms() -> Mapping[str, Path]:
+    """Return the folders of all rooms by the names of their packages, the core first and strangers' last."""
+    return {**own_rooms(), **foreign_rooms()}
+
+
+def room_of(kind: type) -> str:
+    """Return the package of the room that declares a class."""
+    module = kind.__module__
+    inside = module.removeprefix(f"{__name__}.")
+    if inside != module:
+        return f"{__name__}.{inside.partition('.')[0]}"
+    return module.partition(".")[0]
+
+
+def modules_in(part: str) -> Mapping[str, str]:
+    """Return the modules that all rooms have in a part such as `web.pages`: full names by their own names.
+
+    Where two rooms have one of the same name, the first room's counts.
+    """
+    modules: dict[str, str] = {}
+    for room, folder in all_rooms().items():
+        for module in iter_modules([str(folder / part.replace(".", "/"))]):
+            modules.setdefault(module.name, f"{room}.{part}.{module.name}")
+    return modules
+
+
+def module_named(part: str, name: str) -> str | None:
+    """Return the full name of a module in a part of the first room that has it; None where none has."""
+    inside = Path(*part.split("."))
+    for rooms in (own_rooms, foreign_rooms):
+        for room, folder in rooms().items():
+            if (folder / inside / f"{name}.py").is_file() or (folder / inside / name / "__init__.py").is_file():
+                return f"{room}.{part}.{name}"
+    return None
+
+
+def import_part(name: str) -> Iterator[Any]:
+    """Import and yield a module that rooms have under the same name, such as `studio`, of each room that has it."""
+    inside = Path(*name.split("."))
+    for room, folder in all_rooms().items():
+        if room != CORE and (folder / inside.with_suffix(".py")).is_file():
+            yield import_module(f"{room}.{name}")
+
+
+def folders_of(part: str) -> Iterator[Path]:
+    """Yield the folders that rooms have of a part such as `prompts`; the core's comes first."""
+    for folder in all_rooms().values():
+        inside = folder / part
+        if inside.is_dir():
+            yield inside
+
+
+def file_named(part: str, name: str) -> Path | None:
+    """Return a file in a part of the first room that has it; None where none has."""
+    for rooms in (own_rooms, foreign_rooms):
+        for folder in rooms().values():
+            file = folder / part / name
+            if file.is_file():
+                return file
+    return None
