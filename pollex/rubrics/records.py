@@ -25,6 +25,26 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class AdaptedRubric(Record):
+    """What became of a general rubric when a model adapted it to a domain.
+
+    Attributes:
+        before: Its words before.
+        text: Its words now, where it was reworded.
+        why: The model's reason, in a few words.
+    """
+
+    before: str
+    polarity: Polarity
+    does: Literal["kept", "reworded", "left out"]
+    text: str = ""
+    why: str = ""
+
+    def __str__(self) -> str:
+        words = f"“{self.before}” → “{self.text}”" if self.text else f"“{self.before}”"
+        return f"{self.does}: {words}" + (f" ({self.why})" if self.why else "")
+
+
 class Choice(Record):
     """The choice of a rubric, with the losses at that step.
 

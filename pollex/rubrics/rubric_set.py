@@ -21,6 +21,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
 from pollex.rubrics.edits import apply_edits, edits_beside, entries_of, read_edits, toml_of
 from pollex.rubrics.records import (
+    AdaptedRubric,
     Baseline,
     CalibratorRecord,
     ChosenRubric,
@@ -135,6 +136,7 @@ class RubricSet(Record):
         turns: Probabilities of conversations that go on, by turns of the user; empty where nobody measured them.
         off: Rubrics that a person switched off: nobody is asked about them.
         by_hand: Whether a person had changed the rubrics before θ was fitted.
+        adapted: What became of each rubric of a general set that a model adapted to the domain; else empty.
     """
 
     format: int = FORMAT
@@ -172,6 +174,7 @@ class RubricSet(Record):
     turns: tuple[TurnRecord, ...] = ()
     off: tuple[ChosenRubric, ...] = ()
     by_hand: bool = False
+    adapted: tuple[AdaptedRubric, ...] = ()
 
     _arrays: bytes = PrivateAttr(default=b"")
     """The calibrator's, as they lie in the file beside."""

@@ -1,15 +1,18 @@
 """Learn a rubric set from labeled conversations, or fit an edited one again."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pollex.agents.embedded.evidence import judged_by
+from pollex.agents.llm.adapting import adapt_rubrics
+from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
-from pollex.errors import WrongUse
+from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.graphs.context import Progress
@@ -18,6 +21,7 @@ from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import HALF, LearnSettings, held_out_share
 from pollex.rubrics.learning.thumbs import grades_told, require_grades
+from pollex.rubrics.records import AdaptedRubric
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import BY
@@ -34,6 +38,8 @@ from pollex.services.results import ModelUsage
 from pollex.services.roles import Workers, embedded_roles, hire, hire_judge
 from pollex.services.starter import FEWEST, consult_starter, starter_of, with_starter
 from pollex.services.workspace import Workspace, workspace
+from pollex.store.rubric_sets import rubric_set_rows
+from pollex.text import count
 
 
 def learn(
@@ -45,6 +51,7 @@ def learn(
     settings: LearnSettings,
     starter: Path | RubricSet | None = None,
     start: str | None = None,
+    adapt: bool = False,
     review: bool = False,
     people: People | None = None,
     reading: ReadOptions,
@@ -59,6 +66,7 @@ def learn(
         rubrics_from: A file of rubrics written by hand, or the name of a bundled set: all are fitted, none learned.
         start: A run and one of its nodes, `learn-3:deduplicate`, to go on from: nothing before is done again, and
             `rubrics_from` is the pool as it is to be. A run alone is the one that a resume goes on with.
+        adapt: Whether a model puts the rubrics of `rubrics_from` into the terms of the domain before they are fitted.
         review: Whether the run waits for people at the pool: `people` where there are any, else an edited file, which
             is beside `out` or `rubrics_from` when it is resumed.
         starter: A set that was learned elsewhere; both give the probability. Two labels of each class are enough then.
@@ -74,6 +82,8 @@ def learn(
         raise WrongUse(f"{start!r} names no node", remedy="give a run and a node, learn-3:deduplicate", option="from")
     pool = _pool_file(rubrics_from, out, run, review=review and not node)
     given = () if pool else given_rubrics(rubrics_from, settings, model)
+    if adapt:
+        require_adaptable(given, model)
     fork = Fork(named, node, rows_of(given) if node else ()) if named else None
     if node:
         given = ()
@@ -89,11 +99,13 @@ def learn(
     settings = replace(settings, test_fraction=share_of(settings, read))
     if settings.others_rated:
         require_grades(read, settings.others_rated)
+    if adapt and domain is None:
+        progress.note("Note: no domain profile is given: rubrics are adapted to any assistant; --domain names yours")
     if told := grades_told(read):
         progress.note(f"Note: {told}")
     say_repeats(read, progress)
     if run.dry_run:
-        raise Planned(plan_learning(read, settings, profile, run, model, given))
+        raise Planned(plan_learning(read, settings, profile, run, model, given, adapt=adapt))
     helper = elsewhere and consult_starter(*elsewhere, read, run=run, model=model, progress=progress)
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
@@ -101,7 +113,7 @@ def learn(
         more: dict[str, Any] = {"fork": fork, "review": review, "people": (lambda _pool: edited) if edited else people}
         asked = Learning(logs=read, profile=profile, settings=settings, rubrics=given, starter=helper, **more)
         try:
-            learned, usage = opened.run(_learn(opened, asked, model, arguments))
+            learned, usage = opened.run(_learn(opened, asked, model, arguments, adapt=adapt))
         except PoolWaits as waits:
             if pool:
                 written_pool(pool, waits.run, waits.pool)
@@ -138,7 +150,7 @@ def _pool_file(rubrics_from: str | Path | None, out: Path | None, run: RunOption
 
 
 async def _learn(
-    opened: Workspace, asked: Learning, model: ModelOptions, arguments: dict[str, Any]
+    opened: Workspace, asked: Learning, model: ModelOptions, arguments: dict[str, Any], *, adapt: bool = False
 ) -> tuple[Learned, ModelUsage | None]:
     profile, seed = asked.profile, asked.settings.seed
     async with await hire(model, profile, opened.store, seed) as staff:
@@ -146,9 +158,45 @@ async def _learn(
             own = embedded_roles(profile, staff.embedder, seed, model.settings.alike)
             staff = staff.beside_built_in(own, model.settings.without)
         opened.announce(staff)
+        changes: Sequence[AdaptedRubric] = ()
+        if adapt:
+            asked, changes = await _adapted(opened, asked, staff, model)
         for line in ways_of_judging(asked.rubrics, staff):
             opened.progress.note(line)
-        return await run_learning(asked, staff, opened.setting(arguments, staff)), ModelUsage.of(staff)
+        learned = await run_learning(asked, staff, opened.setting(arguments, staff))
+        return _with_changes(learned, changes, opened), ModelUsage.of(staff)
+
+
+async def _adapted(
+    opened: Workspace, asked: Learning, staff: Workers, model: ModelOptions
+) -> tuple[Learning, list[AdaptedRubric]]:
+    """Return what is learned with its rubrics in the terms of the domain, and what became of each.
+
+    Raises:
+        BadRubrics: The model left out all of them.
+    """
+    assert staff.gateway is not None
+    assert staff.capabilities is not None
+    settings = model.settings.but(seed=asked.settings.seed)
+    asker = Asker(staff.gateway, staff.capabilities, asked.profile, settings, opened.store.secret)
+    adapted, changes = await adapt_rubrics(asker, asked.rubrics)
+    if not adapted:
+        what = "the model left out all rubrics as not applicable to the domain"
+        raise BadRubrics(what, remedy="say in the domain profile what its conversations are about")
+    return replace(asked, rubrics=adapted), changes
+
+
+def _with_changes(learned: Learned, changes: Sequence[AdaptedRubric], opened: Workspace) -> Learned:
+    """Return a learned set that tells what became of the rubrics that it was adapted from."""
+    if not changes:
+        return learned
+    counts = Counter(change.does for change in changes)
+    told = ", ".join(f"{counts[does]} {does}" for does in ("kept", "reworded", "left out"))
+    note = f"A model adapted {count(len(changes), 'rubric')} to the domain: {told}."
+    notes = (*learned.rubric_set.notes, note)
+    rubric_set = learned.rubric_set.model_copy(update={"adapted": tuple(changes), "notes": notes})
+    opened.store.keep(list(rubric_set_rows(learned.run, rubric_set)))
+    return replace(learned, rubric_set=rubric_set)
 
 
 def refit(
@@ -257,6 +305,20 @@ def given_rubrics(source: str | Path | None, settings: LearnSettings, model: Mod
     if settings.method == "spur" and model.name is None:
         raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
     return rubrics_of(source) if source else ()
+
+
+def require_adaptable(given: Sequence[Rubric], model: ModelOptions) -> None:
+    """Refuse to adapt rubrics that aren't there, or without a model.
+
+    Raises:
+        WrongUse: Says which.
+    """
+    if not given:
+        remedy = "name a file, or a bundled set"
+        raise WrongUse("there are no rubrics to adapt", remedy=remedy, option={"rubrics_from": "generic"})
+    if model.name is None:
+        what = "rubrics are adapted to a domain by a model, and none is named"
+        raise WrongUse(what, remedy="name one", option="model")
 
 
 def ways_of_judging(given: Sequence[Rubric], staff: Workers) -> Iterator[str]:

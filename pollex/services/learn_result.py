@@ -34,7 +34,7 @@ from pollex.services.results import (
     usage_json,
 )
 from pollex.services.sets import lint_rubrics, rubrics_told
-from pollex.text import Line, Told, count, notes_told
+from pollex.text import Line, Told, count, notes_told, some_told
 
 REPORT = "report.html"
 
@@ -137,7 +137,9 @@ class LearnResult(Shown):
         for caveat in caveats(rubrics):
             yield Line(caveat, "bold")
         yield from rubrics_told(rubrics, verbose)
+        adapted = [str(change) for change in rubrics.adapted if verbose or change.does != "kept"]
         sides = {"held out": rubrics.held_out, "training": rubrics.training}
+        yield from some_told("rubric was adapted", "rubrics were adapted", adapted)
         if verbose:
             yield from figures_told(sides)
             known = [one.netsat for one in self.scores if one.side == "held_out" and one.netsat is not None]
@@ -185,6 +187,7 @@ class LearnResult(Shown):
                 "never_came_up": {r.id: asdict(r.never_came_up) for r in rubrics.rubrics if r.never_came_up},
                 "marks": [asdict(mark) for mark in self.marks],
                 "notes": list(rubrics.notes),
+                "adapted": [change.model_dump() for change in rubrics.adapted],
                 "skipped": [{"where": s.where, "reason": s.reason} for s in self.skipped],
             }
             | usage_json(self.usage)

@@ -178,6 +178,7 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
         "by_hand": before.by_hand or before.edited,
         "reasons": before.reasons,
         "dropped": before.dropped,
+        "adapted": before.adapted,
         "roles": before.roles | {"judge": fitted.roles["judge"]},
         "data": fitted.data.model_copy(update=hashes),
         "notes": (*fitted.notes, *notes, *anew_told(before.rubrics, fitted.rubrics)),

@@ -2,7 +2,8 @@
 
 The systems that RUBICON's paper compares, as settings of `learn`: what is given beside them wins.
 
-Source: Biyani et al. 2024, tables 1 and 3. The paper's set for Bing is not ours to ship; `generic` is in its place.
+Source: Biyani et al. 2024, tables 1 and 3. The paper's set for Bing is not ours to ship; `generic` is in its place,
+and a model adapts it to the domain as the paper's authors did by hand.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ SYSTEMS: Mapping[str, Mapping[str, str | int]] = {
     "rubicon": {**PAPER, "method": "rubicon", "without": "built-in", "prompts": "paper", "reasons": 3},
     "spur": {**PAPER, "method": "spur", "without": "ds,cdp", "prompts": "paper", "scale": "numeric"},
     "generic": {**PAPER, "rubrics_from": "generic"},
-    "adapted": {**PAPER, "rubrics_from": "generic_debugging"},
+    "adapted": {**PAPER, "rubrics_from": "generic", "adapt": "yes"},
 }
 """Settings by name, as a user of `pollex learn` gives them."""
 
-NEED_A_MODEL = frozenset(name for name, sets in SYSTEMS.items() if "prompts" in sets)
+NEED_A_MODEL = frozenset(name for name, sets in SYSTEMS.items() if sets.keys() & {"prompts", "adapt"})
 
 
 def require_model(system: str, model: str | None) -> None:
@@ -47,7 +48,8 @@ def require_model(system: str, model: str | None) -> None:
         WrongUse: Says so.
     """
     if system in NEED_A_MODEL and model is None:
-        raise WrongUse(f"{system} as in the paper takes a model", remedy="name one", option="model")
+        why = "adapts rubrics to your domain, and that" if "adapt" in SYSTEMS[system] else "as in the paper"
+        raise WrongUse(f"{system} {why} takes a model", remedy="name one", option="model")
 
 
 @dataclass(frozen=True, kw_only=True)

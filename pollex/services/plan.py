@@ -15,6 +15,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pollex.agents.llm.adapting import adapt_rubrics
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.extractor import LlmExtractor
 from pollex.agents.llm.judge import AnswerMemory, LlmJudge
@@ -184,6 +185,15 @@ class Plan:
             for conversation in batch:
                 await ask_sides(judge, conversation, questions)
         self.planner.known_answers += judge.known_answers
+        return self.planner.table
+
+    async def adapting(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> UsageTable:
+        """Plan to adapt rubrics to the domain, then to judge every conversation on what may be left of them."""
+        await adapt_rubrics(self.asker, rubrics)
+        for side in KINDS:
+            calls = ceil(sum(rubric.polarity == side for rubric in rubrics) / MOST_IN_A_CALL)
+            if calls:
+                await self._judging(conversations, Size(calls, calls))
         return self.planner.table
 
     async def learning(self, logs: Logs, settings: LearnSettings) -> UsageTable:
@@ -394,16 +404,22 @@ def plan_learning(
     run: RunOptions,
     model: ModelOptions,
     given: Sequence[Rubric] = (),
+    *,
+    adapt: bool = False,
 ) -> CallPlan:
     """Plan the calls of `learn`.
 
     Args:
         given: Rubrics that are fitted and not learnt.
+        adapt: Whether these are put into the terms of the domain first.
     """
     if model.name is None:
         return NO_CALLS
     plan = Plan.of(model, profile, run, settings.seed)
-    work = plan.fitting(logs.learnable, given) if given else plan.learning(logs, settings)
+    if adapt:
+        work = plan.adapting(logs.learnable, given)
+    else:
+        work = plan.fitting(logs.learnable, given) if given else plan.learning(logs, settings)
     table = asyncio.run(work)
     planned = call_plan(model, table, probed=False, known_answers=plan.planner.known_answers)
     likely = None if given else ModelUsage(plan.planner.likely, model.limits.price)

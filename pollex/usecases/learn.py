@@ -38,6 +38,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
       pollex learn logs.jsonl --group-field user_id --test-fraction 0.3
       pollex learn logs.jsonl --rubrics-from generic       rubrics written by hand, for comparison
       pollex learn logs.jsonl --as rubicon --model NAME --dry-run
+      pollex learn logs.jsonl --as adapted --model NAME --domain support.toml    a general set in your domain's words
       pollex learn logs.jsonl --starter other.json         few labels, and a set from another product
       pollex learn logs.jsonl --from learn-3:deduplicate --rubrics-from pool.toml
       pollex learn logs.jsonl --review pool                edit the rubrics before they are judged
@@ -122,11 +123,20 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
     mini_batch: int | None = opt(
         "Reasons that the summarizer sees at once; 20 if not set.", default=None, place="setting"
     )
+    adapt: Literal["yes", "no"] = opt(
+        "Have a model adapt the rubrics of --rubrics-from to the domain: keep, reword or leave out each.",
+        default="no",
+        place="setting",
+    )
     verbose: bool = opt("Show all figures, notes and calls.", default=False, group="Output", door="terminal")
 
     def as_rubrics_from(self, crew: Crew) -> str | Path | None:
         """Return rubrics that are fitted and not learned."""
         return self.rubrics if self.rubrics_from is None else self.rubrics_from
+
+    def as_adapt(self, crew: Crew) -> bool:
+        """Return whether rubrics that are given are adapted to the domain first."""
+        return self.adapt == "yes"
 
     def as_review(self, crew: Crew) -> bool:
         """Return whether the run waits for people at the pool."""

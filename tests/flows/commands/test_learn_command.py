@@ -239,7 +239,7 @@ TOLD = {
     "rubicon": "--method rubicon --set without=built-in --set prompts=paper --set reasons=3",
     "spur": "--method spur --set without=ds,cdp --set prompts=paper",
     "generic": "--rubrics-from generic",
-    "adapted": "--rubrics-from generic_debugging",
+    "adapted": "--rubrics-from generic --set adapt=yes",
 }
 
 

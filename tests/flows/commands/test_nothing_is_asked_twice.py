@@ -116,3 +116,25 @@ def test_a_plan_says_what_is_likely_beside_what_is_possible_at_most(pollex: Poll
     sent = pollex(*learn).last["usage"]["all"]["sent"]
     assert plan["plan"]["all"]["sent"] > sent
     assert 1 / 1.5 <= plan["likely"]["all"]["sent"] / sent <= 1.5
+
+
+def test_a_general_set_is_adapted_to_the_domain_once_and_what_changed_is_told(bench: Bench) -> None:
+    asked = ("learn", "log.jsonl", "--as", "adapted", "--model", "m", "--out")
+    planned, received, _ = bench.calls_of(*asked, "adapted.json")
+    probes = 4
+    assert COUNT < received <= planned + probes
+    before = bench.server.counts()["paid"]
+    again = bench.run(*asked, "again.json", "--base-url", bench.server.url)
+    assert bench.server.counts()["paid"] - before <= probes, "all was paid for"
+
+    changes = again["adapted"]
+    assert len(changes) == 20
+    assert {change["does"] for change in changes} == {"kept", "reworded", "left out"}
+    rubric_set = RubricSet.load("adapted.json")
+    assert [change.model_dump() for change in rubric_set.adapted] == changes
+    texts = {rubric.text for rubric in rubric_set.rubrics}
+    for change in changes:
+        assert ((change["text"] or change["before"]) in texts) is (change["does"] != "left out")
+    told = bench.pollex(*asked, "told.json", "--base-url", bench.server.url, "--store", "store").out
+    assert "reworded: “The " in told
+    assert "left out: “The " in told

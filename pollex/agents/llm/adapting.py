@@ -1,0 +1,69 @@
+"""General rubrics in the terms of a domain, by a model: each is kept, reworded, or left out as not applicable.
+
+Source: Biyani et al. 2024, "RUBICON", whose baseline was adapted to its domain by hand.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pollex.agents.checks import normalized, refusal
+from pollex.agents.llm.asker import Asker, source_of
+from pollex.prompts.prompt import Prompt, load
+from pollex.rubrics.answers import Unanswered
+from pollex.rubrics.records import AdaptedRubric
+from pollex.rubrics.rubric import Polarity, Rubric, content_id
+
+MOST = 20
+"""Rubrics that one call adapts."""
+
+SIDES: Mapping[Polarity, str] = {"sat": "satisfied", "dsat": "dissatisfied"}
+
+
+async def adapt_rubrics(asker: Asker, rubrics: Sequence[Rubric]) -> tuple[list[Rubric], list[AdaptedRubric]]:
+    """Return rubrics in the terms of the asker's domain, and what became of each; what is unclear stays as it is."""
+    adapted: list[Rubric] = []
+    changes: list[AdaptedRubric] = []
+    for start in range(0, len(rubrics), MOST):
+        asked = rubrics[start : start + MOST]
+        prompt = load("adapt")
+        value = await _answer(asker, prompt, asked)
+        for number, rubric in enumerate(asked, 1):
+            change = _change_of(rubric, value if isinstance(value, Unanswered) else value[str(number)])
+            changes.append(change)
+            if change.does != "left out":
+                adapted.append(_in_words_of(change, rubric, source_of(prompt)))
+    return adapted, changes
+
+
+async def _answer(asker: Asker, prompt: Prompt, rubrics: Sequence[Rubric]) -> dict[str, Any] | Unanswered:
+    """Ask about a batch; an answer is a property of its number, so none can be left out."""
+    numbers = [str(number) for number in range(1, len(rubrics) + 1)]
+    schema = {**prompt.schema, "properties": {one: {"$ref": "#/$defs/a"} for one in numbers}, "required": numbers}
+    items = [
+        {"i": number, "rubric": rubric.text, "side": SIDES[rubric.polarity]} for number, rubric in enumerate(rubrics, 1)
+    ]
+    fields = dict.fromkeys(numbers, dict)
+    return await asker.value(prompt, items, {}, fields, schema=schema, item=rubrics[0].id)
+
+
+def _change_of(rubric: Rubric, answer: Mapping[str, Any] | Unanswered) -> AdaptedRubric:
+    """Return what became of a rubric; what may not become a rubric is not taken, see `agents.checks`."""
+    about: dict[str, Any] = {"before": rubric.text, "polarity": rubric.polarity}
+    if isinstance(answer, Unanswered):
+        return AdaptedRubric(**about, does="kept", why=f"the model gave no answer: {answer.outcome} {answer.detail}")
+    does, why = answer.get("does"), normalized(str(answer.get("why") or ""))
+    if does == "leave out":
+        return AdaptedRubric(**about, does="left out", why=why)
+    text = normalized(str(answer.get("text") or ""))
+    if does != "reword" or text in ("", rubric.text):
+        return AdaptedRubric(**about, does="kept", why=why)
+    if refused := refusal(text):
+        return AdaptedRubric(**about, does="kept", why=f"the model's words can't be a rubric: {refused}")
+    return AdaptedRubric(**about, does="reworded", text=text, why=why)
+
+
+def _in_words_of(change: AdaptedRubric, rubric: Rubric, source: str) -> Rubric:
+    if change.does != "reworded":
+        return rubric
+    id_ = content_id(rubric.polarity, change.text)
+    return rubric.model_copy(update={"id": id_, "text": change.text, "source": source})
