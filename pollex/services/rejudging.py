@@ -131,9 +131,15 @@ def scores_by(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric], answers: M
 
     Its model of the probability takes a removed rubric for unanswered, and knows no new one.
     """
-    as_edited = {"rubrics": tuple(rubrics)} | ({} if rubric_set.has_arrays else {"calibrator": None})
+    kept = tuple(rubrics)
+    as_edited = {"rubrics": kept} | ({} if rubric_set.has_arrays else {"calibrator": None})
     scorer = rubric_set.model_copy(update=as_edited).scorer_of()
-    return list(scorer.score_all({id_: tuple(given.values()) for id_, given in answers.items()}))
+    # What was answered about a rubric that is off now counts for nothing: the model knows it still.
+    off = {rubric.id for rubric in (*rubric_set.rubrics, *rubric_set.off)} - {rubric.id for rubric in kept}
+    counted = {
+        id_: tuple(answer for name, answer in given.items() if name not in off) for id_, given in answers.items()
+    }
+    return list(scorer.score_all(counted))
 
 
 def _figures(score: Score) -> Floats:
