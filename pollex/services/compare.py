@@ -66,6 +66,7 @@ class Arm:
     Attributes:
         values: Mean answers `[conversation, rubric]`.
         folded: Hashes of the texts that a run learned from: answered without their own fold, unlike all others.
+        by_folds: Whether its rubrics were chosen without that fold, too: these scores are as those of new texts.
         unscored: Hashes of the texts that have no score here.
     """
 
@@ -76,6 +77,7 @@ class Arm:
     values: Floats
     folded: frozenset[str] = frozenset()
     unscored: frozenset[str] = frozenset()
+    by_folds: bool = False
 
     def without(self, texts: frozenset[str]) -> Arm:
         """Return the sample without these texts."""
@@ -88,6 +90,18 @@ class Arm:
             netsat=self.netsat[rows],
             values=self.values[rows],
         )
+
+    def with_figures_of(self, other: Arm, texts: frozenset[str]) -> Arm:
+        """Return the sample with the other's scores and answers of these texts, of those that both have."""
+        theirs = {one.text_hash: row for row, one in enumerate(other.conversations) if one.text_hash in texts}
+        mine = [row for row, one in enumerate(self.conversations) if one.text_hash in theirs]
+        if not mine:
+            return self
+        taken = [theirs[self.conversations[row].text_hash] for row in mine]
+        columns = {name: getattr(self, name).copy() for name in ("probability", "netsat", "values")}
+        for name, column in columns.items():
+            column[mine] = getattr(other, name)[taken]
+        return replace(self, **columns)
 
 
 def arms_of(
@@ -167,6 +181,7 @@ def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
         np.array(values, dtype=np.float64).reshape(len(both), width),
         sample[2],
         frozenset(c.text_hash for c in sample[0]) - {c.text_hash for c, _ in both},
+        rubric_set.data.folds > 0,
     )
 
 
@@ -263,7 +278,8 @@ UNDERSTATED = (
 )
 LISTED = 10
 """Rubrics that moved which a terminal shows."""
-BY_FOLDS = "a run that learns answers them without themselves, which is not to be compared with other answers"
+TAUGHT = "a run that learns answers them without themselves, which is not to be compared with other answers"
+BY_FOLDS = "by scores of rubrics that did not see them"
 
 
 @dataclass(frozen=True)
@@ -497,13 +513,21 @@ def good_of(arm: Arm, rubric_set: RubricSet) -> Figure:
 
 
 def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
-    """Return two samples without what only one of them scored, or answered by folds, and notes that say so.
+    """Return two samples without what only one of them scored, by folds where one of them has that, and notes.
 
-    An answer to a training conversation comes from a scale that was learned without it; any other from the whole one.
+    Where all labels taught, the run that learned scored each conversation by rubrics and scales that did not see it.
+    What the other sample scored by the whole set is flattered there: it takes the same figures. Where some were held
+    out, those that taught are left out.
     """
-    notes = []
+    notes, mixed = [], a.folded ^ b.folded
+    if a.by_folds and mixed:
+        a, b = a.with_figures_of(b, b.folded - a.folded), b.with_figures_of(a, a.folded - b.folded)
+        taught = [sum(one.text_hash in mixed for one in arm.conversations) for arm in (a, b)]
+        own = f"{taught[0]} of {a.name} and {taught[1]} of {b.name}"
+        notes.append(f"conversations that the set was learned from, {own}, are compared {BY_FOLDS}")
+        mixed = frozenset()
     for texts, what, why in (
-        (a.folded ^ b.folded, "that the set was learned from", BY_FOLDS),
+        (mixed, "that the set was learned from", TAUGHT),
         (a.unscored | b.unscored, "without a score in the other", "a difference is one of answers to the same texts"),
     ):
         first, second = a.without(texts), b.without(texts)

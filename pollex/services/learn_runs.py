@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.agents.embedded.events.signal import family_of
+from pollex.agents.embedded.evidence import judged_by
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.roles import EmbeddedExtractor
 from pollex.agents.roles import Extraction, Roles
@@ -32,7 +33,7 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import Sides, sides_of
 from pollex.rubrics.merging import merge_equal
 from pollex.rubrics.records import ChosenRubric, JudgeRecord
-from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric import BUILT_IN, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.worth import anew_told
 from pollex.selection.policies import DEFAULT, POLICIES
@@ -187,14 +188,20 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
 
 
 def _as_known(fitted: ChosenRubric, before: ChosenRubric, *, told: bool) -> ChosenRubric:
-    """Return a fitted rubric with its note; where labels told more of it before, and its words stayed, with that."""
+    """Return a fitted rubric with its note; where labels told more of it before, and its judge stayed, with that."""
     kept: dict[str, Any] = {"note": before.note}
-    if told and before.written == before.text:
+    if told and (before.written == before.text or judged_as_before(before)):
         kept["worth"] = fitted.worth or before.worth
         now, then = fitted.standing, before.standing
         if then and not went_the_other_way(before) and (now is None or now.n < then.n):
             kept["standing"] = then
     return fitted.model_copy(update=kept)
+
+
+def judged_as_before(rubric: ChosenRubric) -> bool:
+    """Tell whether new words leave the judge of a rubric as it was: a detector decides it, and not its sentence."""
+    detected = is_built_in(rubric.source) and judged_by(rubric) in ("event", "signal", "words")
+    return bool(rubric.written) and detected and rubric.answered_by in ("", BUILT_IN)
 
 
 async def _learn(

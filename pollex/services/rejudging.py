@@ -172,7 +172,7 @@ async def ask_again(
         model: Another judge; None for the set's own.
 
     Raises:
-        WrongUse: Nothing is changed, or the set's judge is a model and none is named.
+        WrongUse: Nothing is changed, the set's judge is a model and none is named, or it is built-in and can't tell.
     """
     (conversation,) = conversations_of(store, run, ids=[conversation_id])
     before = answers_of(store, run, ids=[conversation_id]).get(conversation_id, {})
@@ -182,6 +182,7 @@ async def ask_again(
     used, able = dict[str, Any](), None
     if model is None:
         judge = await _own_judge(store, run, rubric_set, asked)
+        require_signs(judge, asked)
         answers = await _asked(judge, conversation, rubric_set, asked)
     else:
         async with await hire(_as_before(model, rubric_set), rubric_set.domain, store) as staff:
@@ -193,6 +194,17 @@ async def ask_again(
     (new,) = scores_by(rubric_set, rubrics, {conversation_id: after})
     by_id = {rubric.id: rubric for rubric in asked}
     return AskedAgain(conversation_id, by_id, before, after, judge.name, used, (old, new), rubric_set.theta, able)
+
+
+def require_signs(judge: Judge, rubrics: Iterable[ChosenRubric]) -> None:
+    """Raise WrongUse where the built-in judge has no event, signal or words for a rubric.
+
+    How alike turns are to a sentence doesn't answer what it says.
+    """
+    for rubric in rubrics:
+        if judged_by(_understood(judge, rubric)) == "likeness":
+            what = f"the built-in judge can't tell this: it knows no event, sign or words for “{rubric.text[:120]}”"
+            raise WrongUse(what, remedy="put the words that show it between “ and ”, or choose a model as the judge")
 
 
 async def preview(

@@ -89,10 +89,9 @@ def with_labels(lens: Lens, store: Store, source: Source, *, by_chance: bool = T
 
 
 def find_usable(lens: Lens) -> Bools:
-    """Tell which conversations have a probability and a thumb that nothing was learned from `[row]`."""
+    """Tell which conversations have a thumb, and a probability by what was learned without it `[row]`."""
     told = (lens.label >= 0) & ~np.isnan(lens.probability)
-    fresh = np.fromiter((side != "train" for side in lens.sides), bool, len(lens))
-    return np.asarray(told & fresh)
+    return np.asarray(told & lens.unseen)
 
 
 def reliability_of(lens: Lens) -> Reliability | None:

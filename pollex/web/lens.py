@@ -6,7 +6,7 @@ Rows are in the order in which the run first used each conversation; that of equ
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Thread
 from typing import Any, TypeVar
@@ -55,6 +55,7 @@ class Lens:
         failed: Number of questions without an answer.
         flags: What is odd about each text, joined by spaces; none where a run of an older version kept no flags.
         folded: Hashes of the texts that the run itself learned from: answered without their own fold, unlike others.
+        measured: Hashes of texts that the rubrics were learned from, scored by rubrics that did not see them.
         guarantee: The window whose precision is guaranteed; None where the rubric set has none.
         guaranteed: 1 outside that window, 0 inside, −1 without a score or window.
     """
@@ -74,10 +75,31 @@ class Lens:
     failed: Ints
     flags: list[str] = field(default_factory=list)
     folded: frozenset[str] = frozenset()
+    measured: frozenset[str] = frozenset()
     guarantee: Window | None = None
     _orders: dict[str, Ints] = field(default_factory=dict)
     _kept: dict[str, tuple[str, Any]] = field(default_factory=dict)
     _making: set[str] = field(default_factory=set)
+
+    @cached_property
+    def unseen(self) -> Bools:
+        """Whether the figures are of rubrics that were learned without the conversation `[row]`."""
+        rows = zip(self.sides, self.hashes, strict=True)
+        return np.fromiter((side != "train" or text in self.measured for side, text in rows), bool, len(self))
+
+    def scored_by(self, other: "Lens", texts: frozenset[str]) -> "Lens":
+        """Return the columns with another run's scores of these texts, of those that both have."""
+        theirs = {text: row for row, text in enumerate(other.hashes) if text in texts}
+        mine = [row for row, text in enumerate(self.hashes) if text in theirs]
+        taken = [theirs[self.hashes[row]] for row in mine]
+        columns = {name: getattr(self, name).copy() for name in SCORES}
+        for name, column in columns.items():
+            column[mine] = getattr(other, name)[taken]
+        more = {
+            "measured": self.measured | (other.measured & theirs.keys()),
+            "version": f"{self.version}+{other.version}",
+        }
+        return replace(self, **columns, **more, _orders={}, _kept={})
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -196,10 +218,18 @@ def _coded(values: Sequence[str | None]) -> tuple[list[str], Ints]:
     return names, np.array([place.get(value or "", -1) for value in values], dtype=np.int64)
 
 
-def lens_of(store: Store, run: Run, learned: frozenset[str] = frozenset(), guarantee: Window | None = None) -> Lens:
+def lens_of(
+    store: Store,
+    run: Run,
+    learned: frozenset[str] = frozenset(),
+    guarantee: Window | None = None,
+    *,
+    by_folds: bool = False,
+) -> Lens:
     """Read a run's columns.
 
     Args:
+        by_folds: Whether the run learned from all labels, and scored each conversation by a set that did not see it.
         learned: Text hashes of the conversations that its rubrics were learned from, by another run.
         guarantee: The window of its rubric set whose precision is guaranteed.
     """
@@ -212,9 +242,16 @@ def lens_of(store: Store, run: Run, learned: frozenset[str] = frozenset(), guara
     columns |= {name: np.array([row[name] for row in rows], dtype=np.int64) for name in CODES}
     columns |= {name: np.array([row[name] for row in rows], dtype=np.float64) for name in FIGURES}
     scores = sum(row["netsat"] is not None for row in rows)
-    return Lens(f"{run.id}.{len(rows)}.{scores}", **columns, folded=folded, guarantee=guarantee)
+    return Lens(
+        f"{run.id}.{len(rows)}.{scores}",
+        **columns,
+        folded=folded,
+        measured=folded if by_folds else frozenset(),
+        guarantee=guarantee,
+    )
 
 
+SCORES = "netsat", "probability", "predicted", "certain"
 LISTS = "ids", "hashes", "openings", "sides", "groups", "flags"
 CODES = "turns", "label", "predicted", "certain", "failed"
 FIGURES = "netsat", "probability"

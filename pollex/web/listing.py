@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 from urllib.parse import parse_qsl
 
@@ -245,9 +245,22 @@ def lens_for(site: Site, run: Run) -> Lens:
     named = site.set_of(run)
     learned = named.rubric_set.learned_from if named and run.command != "learn" else frozenset()
     guarantee = named.rubric_set.guaranteed if named else None
-    return site.kept(
-        ("lens", run.id, ended), lambda: lens_of(site.store, run, learned, guarantee.window if guarantee else None)
-    )
+    window = guarantee.window if guarantee else None
+    by_folds = run.command == "learn" and named is not None and named.rubric_set.data.folds > 0
+    make = partial(lens_of, site.store, run, learned, window, by_folds=by_folds)
+    return site.kept(("lens", run.id, ended), make)
+
+
+def measured_lens(site: Site, run: Run) -> Lens:
+    """Return a run's columns; what its set was learned from by the scores of the folds, where these are."""
+    lens, named = lens_for(site, run), site.set_of(run)
+    if named is None or run.command == "learn" or not named.rubric_set.data.folds:
+        return lens
+    made_by = next((one for one in site.runs() if one.id == named.rubric_set.run and one.finished), None)
+    if made_by is None:
+        return lens
+    learned = lens_for(site, made_by)
+    return site.kept(("measured", lens.version, learned.version), lambda: lens.scored_by(learned, learned.measured))
 
 
 def labeled(site: Site, lens: Lens, source: Source) -> Lens:

@@ -39,7 +39,7 @@ from pollex.web.calibrated import (
 )
 from pollex.web.lens import Lens
 from pollex.web.likeness import drift_of
-from pollex.web.listing import SCORING, lens_for, scoring_run
+from pollex.web.listing import SCORING, lens_for, measured_lens, scoring_run
 from pollex.web.site import NamedSet, Site
 from pollex.web.soon import Soon
 from pollex.web.views import Data, page
@@ -57,7 +57,7 @@ def calibration(site: Site, run: str = "", source: Source = "log", by: str = "",
     if calibrators and not run and not any(one.command in SCORING for one in site.runs()):
         return {"run": None, "calibrators": calibrators}
     chosen = scoring_run(site, run)
-    lens = with_labels(lens_for(site, chosen), site.store, source)
+    lens = with_labels(measured_lens(site, chosen), site.store, source)
     every = [one for one in site.runs() if one.command in SCORING]
     others = (
         []
@@ -77,6 +77,7 @@ def calibration(site: Site, run: str = "", source: Source = "log", by: str = "",
         "named": named,
         "calibrators": calibrators,
         "labels": labels,
+        "by_folds": bool(lens.measured),
         "fewest": FEWEST,
         "enough": enough,
         "bands": bands(lens) if enough else [],

@@ -97,9 +97,7 @@ def checked(site: Site, run: Run, against: Run, conditions: Sequence[str], *, ag
     except WrongUse as error:
         raise Fault(error.what, remedy=error.advice) from error
     scored = [~np.isnan(one.probability) for one in lenses]
-    apart = lenses[0].folded ^ lenses[1].folded if rubric_set.judge.learned else frozenset()
-    rows = zip(lenses[0].hashes, lenses[0].sides, scored[0], strict=True)
-    seen = sum(side == "train" and known and text not in apart for text, side, known in rows)
+    seen = int((~lenses[0].unseen & scored[0]).sum())
     unscored = sum(int((~one).sum()) for one in scored)
     return {"result": result, "seen": seen if rubric_set.reasons else 0, "unscored": unscored}
 

@@ -90,8 +90,9 @@ def _of_ticked(site: Site, names: list[str]) -> Response:
 
 def _compared(site: Site, a: Lens, b: Lens, sets: Sequence[NamedSet | None]) -> tuple[Pairs, dict[str, object]]:
     def make() -> tuple[Pairs, dict[str, object]]:
-        pairs = pairs_of(a, b)
-        return pairs, dict(differences(pairs, a, b, one_scale=_alike(sets) or a.version == b.version))
+        first, second = a.scored_by(b, b.measured - a.folded), b.scored_by(a, a.measured - b.folded)
+        pairs = pairs_of(first, second)
+        return pairs, dict(differences(pairs, first, second, one_scale=_alike(sets) or a.version == b.version))
 
     return site.kept(("compared", a.version, b.version), make)
 
@@ -129,7 +130,7 @@ def _told(pairs: Pairs, figures: dict[str, object]) -> Data:
         {"a": pairs.ids[i][0], "b": pairs.ids[i][1], "netsat": [float(side[i]) for side in pairs.netsat]}
         for i in pairs.flips.tolist()
     ]
-    about = {"n": len(pairs.ids), "only": pairs.only, "left_out": pairs.left_out}
+    about = {"n": len(pairs.ids), "only": pairs.only, "by_folds": pairs.by_folds, "left_out": pairs.left_out}
     return about | {"differences": {name: vars(figure) for name, figure in figures.items()}, "flips": flips}
 
 
@@ -148,7 +149,8 @@ class Pairs:
         rows: Of each run's lens `[pair]`.
         netsat: Of each run; NaN without a score.
         flips: Pairs whose label differs, the largest change first.
-        left_out: Shared texts that one run was learned from, and answered without their own fold, and the other wasn't.
+        by_folds: Shared texts that the set was learned from: both sides have the scores of the folds.
+        left_out: Shared texts that one run was learned from, answered without their own fold, and the other wasn't.
     """
 
     ids: list[tuple[str, str]]
@@ -157,6 +159,7 @@ class Pairs:
     label: Ints
     flips: Ints
     only: tuple[int, int]
+    by_folds: int
     left_out: int
 
     @property
@@ -166,11 +169,12 @@ class Pairs:
 
 
 def pairs_of(a: Lens, b: Lens) -> Pairs:
-    """Pair two runs' conversations by their text; duplicates count once, and cross-fitted answers meet only others."""
+    """Pair two runs' conversations by their text, each once; answers by folds alone meet only others."""
     first = {text: row for row, text in reversed(list(enumerate(a.hashes)))}
     second = {text: row for row, text in reversed(list(enumerate(b.hashes)))}
     shared = [text for text in first if text in second]
-    unlike = a.folded ^ b.folded
+    measured = a.measured | b.measured
+    unlike = (a.folded ^ b.folded) - measured
     both = [(first[text], second[text]) for text in shared if text not in unlike]
     rows = np.array(both, dtype=np.int64).reshape(len(both), 2)
     mine, other = rows[:, 0], rows[:, 1]
@@ -185,6 +189,7 @@ def pairs_of(a: Lens, b: Lens) -> Pairs:
         label=a.label[mine],
         flips=flips[order],
         only=(len(first) - len(shared), len(second) - len(shared)),
+        by_folds=len(measured & {*shared}),
         left_out=len(shared) - len(both),
     )
 
@@ -218,7 +223,7 @@ def differences(pairs: Pairs, a: Lens, b: Lens, *, one_scale: bool = True) -> di
 
 def labeled_unseen(pairs: Pairs, a: Lens, b: Lens) -> Ints:
     """Return the pairs with a thumb and two scores that neither rubric set was learned from `[pair]`."""
-    seen = np.array([a.sides[i] == "train" or b.sides[j] == "train" for i, j in zip(*pairs.rows, strict=True)], bool)
+    seen = ~(a.unseen[pairs.rows[0]] & b.unseen[pairs.rows[1]])
     scored = ~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1])
     return np.flatnonzero(scored & (pairs.label >= 0) & ~seen)
 

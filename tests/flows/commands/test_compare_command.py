@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -16,6 +17,7 @@ from web_site import client_of, made_app
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.compare import Arm, keep_comparable, watch
+from pollex.store.resume import runs
 from pollex.store.store import Store
 
 
@@ -98,6 +100,35 @@ def test_a_set_beside_itself_shows_nothing_whichever_run_answered(pollex: Pollex
     assert (told["n"], told["flips"]) == (held_out, [])
     assert told["differences"]["NetSAT"]["value"] == pytest.approx(0)
     assert "that one of them was learned from are left out" in unescape(page)
+
+
+def test_a_run_of_which_all_labels_teach_is_compared_and_checked_by_what_its_folds_say(
+    learnt: Learnt, tmp_path: Path, pollex: Pollex
+) -> None:
+    store = shutil.copytree(learnt.store, tmp_path / "own")
+    there = ("--rubrics", learnt.rubrics, "--store", store)
+    assert pollex("score", learnt.log, *there, "--out", "s.jsonl").code == 0
+    found = RubricSet.load(learnt.rubrics)
+    (told,) = pollex("compare", found.run, "last", *there, "--json").last["comparisons"]
+    assert min(told["sizes"]) > 0
+    assert told["probability"]["value"] == pytest.approx(0)
+    with Store.open(store) as opened:
+        run = runs(opened)[-1].id
+        page = asyncio.run(browsed(opened, {"r.json": found}, found.run, run))
+        assert "both sides show the scores of rubrics that did not see them" in unescape(page)
+
+        async def read(place: str, **asked: str) -> str:
+            async with client_of(made_app(opened, files={"r.json": found})) as client:
+                answer = await client.get(place, params=asked)
+                assert answer.status_code == 200, answer.text
+                return answer.text
+
+        checked = asyncio.run(read("/check", run=run, against=found.run, what="mean(p) drops by", limit="0.03"))
+        assert "passes" in checked
+        for name in (found.run, run):
+            page = asyncio.run(read("/calibration", run=name))
+            assert "each scored by rubrics that did not see it" in page
+            assert "0\xa0conversations" not in page
 
 
 def test_what_only_one_of_two_runs_scored_is_in_neither_sample() -> None:

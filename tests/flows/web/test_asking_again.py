@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,14 @@ async def test_other_words_are_answered_beside_the_old_and_kept(own: Store, web:
     assert "The user says thanks 1." in page
     same = await web.post("/api/replays", json=ABOUT | {"rubric": "rubric1", "text": " The user says thanks 1."})
     assert same.status_code == 400
-    words = "The user asks where a <b>parcel</b> is."
+    free = {"rubric": "rubric1", "text": "The user asks where a parcel is."}
+    begun = await web.post("/api/replays", json=ABOUT | free)
+    assert "can't tell this" in unescape(await came(web, begun.json()["replay"])), "likeness answers no question"
+    assert own.value("SELECT count(*) FROM replays") == 0
+    words = "The user says “<b>parcel</b>”."
     begun = await web.post("/api/replays", json=ABOUT | {"rubric": "rubric1", "text": words})
     shown = await came(web, begun.json()["replay"])
-    assert "<ins>asks where a &lt;b&gt;parcel" in shown
+    assert "&lt;b&gt;parcel&lt;/b&gt;”.</ins>" in shown
     assert "The decision" in shown
     again = (await web.get("/replay", params=ABOUT)).text
     assert "Asked before" in again

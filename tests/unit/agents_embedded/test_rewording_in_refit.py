@@ -17,7 +17,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.reports.learning import learning_page
 from pollex.rubrics.edits import judged_anew
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.records import JudgeRecord
+from pollex.rubrics.records import JudgeRecord, StandingRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services import learn_runs as runs
 from pollex.services import runs as running
@@ -77,10 +77,16 @@ def test_a_learned_set_has_what_people_wrote_and_a_rewording_keeps_its_detector_
 
         first, second, *others = rubrics.rubrics
         words = {"text": "The user mentions the weather in Lisbon."}
-        edited = (first.model_copy(update=words), judged_anew(second.model_copy(update=words)), *others)
+        proven = StandingRecord(p=0.001, n=len(logs.learnable) + 1, by="halvings")
+        edited = (
+            first.model_copy(update=words | {"standing": proven}),
+            judged_anew(second.model_copy(update=words)),
+            *others,
+        )
         fitted = refitted(logs, rubrics.model_copy(update={"rubrics": edited}), embedder, store)
         found = {rubric.id: rubric for rubric in fitted.rubrics}
     kept, anew = found[first.id], found[second.id]
+    assert kept.standing == proven, "its judge is the same, whatever its words are"
     assert (kept.source, kept.quotes, kept.written) == (first.source, first.quotes, words["text"])
     assert fitted.judge.learned[first.id] == rubrics.judge.learned[first.id]
     assert (anew.source, anew.quotes, anew.reason_ids, anew.written) == ("person", (), second.reason_ids, words["text"])
