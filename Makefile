@@ -29,14 +29,20 @@ as_locked := --quiet --require-hashes --no-deps --no-compile
 
 # A stamp's name says what was installed, so a changed lock installs again and a touched or checked-out one doesn't.
 # Entry points and the editable install hold absolute paths: a moved folder counts as a change.
+# The demo needs half of what is locked; the stamps of the whole come with those of the half.
 checksum = $(shell { pwd -P; cat $(1); } | cksum | tr -s ' \t' -)
-locked := $(venv)/locked-$(call checksum,requirements.lock)
-installed := $(venv)/installed-$(call checksum,requirements.lock pyproject.toml)
+of_lock := $(call checksum,requirements.lock)
+of_both := $(call checksum,requirements.lock pyproject.toml)
+half_locked := $(venv)/half-locked-$(of_lock)
+locked := $(venv)/locked-$(of_lock)
+half_installed := $(venv)/half-installed-$(of_both)
+installed := $(venv)/installed-$(of_both)
+FOR_TESTS := \# What tests and tools need besides.
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
-demo: $(installed)
+demo: $(half_installed)
 	$(venv)/bin/pollex demo
 
 pytest = $(python) -m pytest --numprocesses auto --dist worksteal
@@ -81,10 +87,13 @@ record: $(installed)
 
 # Writes requirements.lock anew from what pyproject.toml asks for, in an environment of its own, with the hashes of all files
 # of each version; beside those of the registry that of the PyTorch at hand, which may be the build without CUDA.
+# What pollex itself needs stands first, and what tests and tools need besides under a line that says so.
 # An installation from this folder leaves its copy in build/, and a later one would take files from it that are gone here:
 # it is removed.
 lock:
 	@rm -rf build && $(PYTHON) -m venv build/lock && $(PYTHON) -m venv build/tools
+	build/lock/bin/python -m pip install --quiet .
+	@build/lock/bin/python -m pip freeze --all --exclude pip --exclude pollex | sed 's/==.*//' > build/own.txt
 	build/lock/bin/python -m pip install --quiet '.[dev]'
 	@build/tools/bin/python -m pip install --quiet uv
 	@build/lock/bin/python -m pip freeze --all --exclude pip --exclude pollex | sed 's/+.*//' > build/pins.txt
@@ -92,26 +101,48 @@ lock:
 	@build/tools/bin/uv pip compile --quiet --no-deps --universal --generate-hashes --no-header --no-annotate \
 		--output-file build/hashed.txt build/pins.txt
 	@hash=$$(build/lock/bin/python -m pip hash build/torch/* | tail -1) && { sed '/^[^#]/,$$d' requirements.lock; \
-		awk -v hash="$$hash" '{ print } /^torch==/ { print "    " hash " \\" }' build/hashed.txt; } > build/requirements.lock
+		awk -v hash="$$hash" '{ print } /^torch==/ { print "    " hash " \\" }' build/hashed.txt > build/whole.txt; \
+		$(parted) own=1 build/own.txt build/whole.txt; printf '\n%s\n\n' '$(FOR_TESTS)'; \
+		$(parted) own=0 build/own.txt build/whole.txt; } > build/requirements.lock
 	@mv build/requirements.lock requirements.lock && rm -rf build
+
+# Of a lock, the distributions that a list of names has (own=1), or all others (own=0).
+parted = awk 'function name(text) { sub(/==.*/, "", text); gsub(/[_.]/, "-", text); return tolower(text) } \
+	NR == FNR { of[name($$1)] = 1; next } /^[^ ]/ { shown = (name($$1) in of) == own } shown'
 
 clean:
 	rm -rf $(venv) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
 
+editable = $(pip) install --quiet --no-index --no-deps --no-build-isolation --editable .
+
+$(half_installed): $(half_locked)
+	@$(editable)
+	@rm -f $(venv)/half-installed-* && touch $@
+
 $(installed): $(locked)
-	@$(pip) install --quiet --no-index --no-deps --no-build-isolation --editable .
-	@rm -f $(venv)/installed-* && touch $@
+	@$(editable)
+	@rm -f $(venv)/installed-* $(venv)/half-installed-* && touch $(half_installed) $@
+
+$(half_locked):
+	@$(environment)
+	@sed '/^$(FOR_TESTS)/,$$d' requirements.lock > $(venv)/half.txt
+	@$(call install,$(venv)/half.txt)
+	@rm -f $(venv)/half-locked-* && touch $@
 
 $(locked):
-	@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null || { \
+	@$(environment)
+	@$(call install,requirements.lock)
+	@rm -f $(venv)/locked-* $(venv)/half-locked-* && touch $(half_locked) $@
+
+environment = $(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null || { \
 		echo "pollex needs Python 3.11 or newer; $(or $(PYTHON),every python on the PATH) is older or missing." \
-		"Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; } >&2
-	@echo "Installing into $(venv); this happens once and takes some minutes."
-	@$(PYTHON) -m venv $(venv)
-	@sed -n '/^torch==/,/[^\\]$$/p' requirements.lock > $(venv)/torch.txt
-	@$(pip) install $(as_locked) --no-index --requirement $(venv)/torch.txt 2> /dev/null || true  # one at hand
-	@$(pip) install $(as_locked) --requirement requirements.lock
-	@sed -n 's/ \\$$//; /^[^# ].*==/p' requirements.lock > $(venv)/pins.txt
-	@# What they need elsewhere: of PyTorch for CUDA.
-	@$(pip) check > /dev/null 2>&1 || $(pip) install --quiet --no-compile --requirement $(venv)/pins.txt
-	@rm -f $(venv)/locked-* && touch $@
+		"Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; } >&2; \
+	echo "Installing into $(venv); this happens once and takes some minutes."; \
+	$(PYTHON) -m venv $(venv)
+
+# PyTorch comes from a folder at hand where there is one. What `pip check` misses, PyTorch's build for CUDA needs besides.
+install = sed -n '/^torch==/,/[^\\]$$/p' requirements.lock > $(venv)/torch.txt; \
+	$(pip) install $(as_locked) --no-index --requirement $(venv)/torch.txt 2> /dev/null || true; \
+	$(pip) install $(as_locked) --requirement $(1) && \
+	sed -n 's/ \\$$//; /^[^\# ].*==/p' $(1) > $(venv)/pins.txt && \
+	{ $(pip) check > /dev/null 2>&1 || $(pip) install --quiet --no-compile --requirement $(venv)/pins.txt; }

@@ -27,7 +27,7 @@ import numpy as np
 from rubicon import learned, resampled_interval
 from scipy.stats import t as student
 from sklearn.metrics import roc_auc_score
-from small_form import DEBUGGING, FEW, Findings, arguments_of, run
+from small_form import FEW, OTHERS, Findings, arguments_of, run
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
@@ -91,7 +91,9 @@ def main() -> int:
     parser.add_argument("--step", type=int, default=10, help="labels bought at a time")
     parser.add_argument("--end", type=int, default=100, help="well below the size of the pool, where all rules meet")
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    return run(parser, measure_all, ["--data", DEBUGGING, FEW, "--repeats", "2", "--draws", "1", "--end", "40"])
+    parser.add_argument("--one-way", action="store_true", help="the first log alone, by the rubrics of the other")
+    sizes = ["--start", "10", "--end", "20", "--repeats", "1", "--draws", "1"]
+    return run(parser, measure_all, ["--data", FEW, OTHERS, "--one-way", *sizes])
 
 
 def measure_all(arguments: argparse.Namespace) -> Findings:
@@ -99,7 +101,7 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
     sizes = list(range(arguments.start, arguments.end + 1, arguments.step))
     seeds = range(arguments.seed, arguments.seed + arguments.repeats)
     with tempfile.TemporaryDirectory() as scratch:
-        data = read(arguments.data, Path(arguments.embeddings or scratch))
+        data = read(arguments.data, Path(arguments.embeddings or scratch), one_way=arguments.one_way)
     reports = {
         name: report_of(found, sizes, [repeat(found, sizes, seed, arguments.draws) for seed in seeds])
         for name, found in data.items()
@@ -113,14 +115,16 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
     return Findings(figures=reports, bars={"AUC of every rule is above chance": min(last) > 0.5})
 
 
-def read(paths: Sequence[str], embeddings: Path) -> dict[str, Data]:
-    """Both logs, each judged by the rubrics of the other."""
+def read(paths: Sequence[str], embeddings: Path, *, one_way: bool = False) -> dict[str, Data]:
+    """Both logs, or the first alone, each judged by the rubrics of the other."""
     profile, settings = DomainProfile.neutral(), LearnSettings(stability=False, test_fraction=0.2)
-    logs = [read_logs(path) for path in paths]
-    rubrics = [learned(one, profile, settings, embeddings)[0].rubric_set for one in logs]
     embedder = Embedder(cache=embeddings)
-    pairs = zip(paths, logs, reversed(rubrics), strict=True)
-    return {Path(path).name: judged(one, rubric_set, embedder) for path, one, rubric_set in pairs}
+    pairs = [tuple(paths), tuple(reversed(paths))][: 1 if one_way else 2]
+    data = {}
+    for here, there in pairs:
+        found, _ = learned(read_logs(there), profile, settings, embeddings, embedder=embedder)
+        data[Path(here).name] = judged(read_logs(here), found.rubric_set, embedder)
+    return data
 
 
 def judged(logs: Logs, rubric_set: RubricSet, embedder: Embedder) -> Data:

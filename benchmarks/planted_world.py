@@ -63,16 +63,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first world; the others follow")
     parser.add_argument("--conversations", type=int, default=200, help="of a world, half of them held out")
     parser.add_argument("--agreement", type=float, nargs="+", help="of the simulated model with the truth")
+    parser.add_argument("--budgets", type=int, nargs="+", default=[6, 10], help="rubrics a side, for `recovery`")
     parser.add_argument("--model", help="a real model in place of the simulated one, for `tables`")
     parser.add_argument("--base-url")
-    return run(parser, measure_all, ["recovery", "--worlds", "1", "--agreement", "0.95", "--conversations", "40"])
+    quick = ["recovery", "--worlds", "1", "--agreement", "0.95", "--conversations", "40", "--budgets", "6"]
+    return run(parser, measure_all, quick)
 
 
 def measure_all(asked: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
     worlds = [World(asked.seed + i) for i in range(asked.worlds or (200 if asked.part == "policies" else 5))]
     if asked.part == "recovery":
-        shares = recovery(worlds, asked.conversations, asked.agreement or [0.75, 0.85, 0.95])
+        shares = recovery(worlds, asked.conversations, asked.agreement or [0.75, 0.85, 0.95], asked.budgets)
         return Findings(figures=shares, bars={"all that was planted is in the pool": min(shares["in the pool"]) == 1})
     if asked.part == "policies":
         for agreement in asked.agreement or [0.85]:
@@ -83,13 +85,15 @@ def measure_all(asked: argparse.Namespace) -> Findings:
     return Findings()
 
 
-def recovery(worlds: Sequence[World], count: int, agreements: Sequence[float]) -> dict[str, list[float]]:
+def recovery(
+    worlds: Sequence[World], count: int, agreements: Sequence[float], budgets: Sequence[int]
+) -> dict[str, list[float]]:
     """Print how much of what was planted is in the pool and among the rubrics chosen, and return it."""
     shares: dict[str, list[float]] = {"in the pool": [], "chosen": []}
     print(f"SIMULATED model, {len(worlds)} worlds, {count} conversations each, half held out; policy {DEFAULT}\n")
     print("agreement | budget | planted, in the pool | planted, chosen | chosen, planted | held-out AUC")
     for agreement in agreements:
-        for budget in (6, 10):
+        for budget in budgets:
             rows = []
             for world in worlds:
                 found = in_world(world, count, Technique(RUBICON), Reader(agreement, seed=world.seed), budget)

@@ -21,18 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from plain_learning import learn_from
 from scipy.stats import t as student
 from sklearn.metrics import f1_score
 from small_form import BIKES, Findings, arguments_of, run, table
 
 import pollex
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import logs_of, read_logs
-from pollex.graphs.context import NullProgress
-from pollex.rubrics.learning.settings import LearnSettings
-from pollex.services.learn import learn
-from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.options import RunOptions
 
 NEUTRAL = 3
 LOGS = {"turns-mwoz": "MultiWOZ", "turns-sgd": "SGD"}
@@ -41,6 +38,8 @@ PUBLISHED = {
     "SGD": {"SPUR (GPT-4)": 72.6, "GPT-4 zero-shot": 71.9, "ASAP": 66.3},
 }
 LEARN, TEST = 0.05, 0.8
+MADE_OF = 2
+"""A log that is made has one of so many conversations of the shop."""
 
 
 def main() -> int:
@@ -48,7 +47,8 @@ def main() -> int:
     parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="made from the bundled shop if left out")
     parser.add_argument("--splits", type=int, default=5)
-    return run(parser, measure_all, ["--splits", "2"])
+    parser.add_argument("--logs", nargs="+", choices=list(LOGS.values()), default=list(LOGS.values()))
+    return run(parser, measure_all, ["--splits", "2", "--logs", "SGD"])
 
 
 def measure_all(given: argparse.Namespace) -> Findings:
@@ -58,6 +58,7 @@ def measure_all(given: argparse.Namespace) -> Findings:
         report = {
             title: measured(data / f"{name}.jsonl", given.splits, RunOptions(Path(folder)))
             for name, title in LOGS.items()
+            if title in given.logs
         }
     least = min(min(row["f1_weighted"]) for row in report.values())
     return Findings({"table": table_of(report)}, report, {"F1 of every split is above 30": least > 30})
@@ -85,17 +86,7 @@ def split_figures(
     first, last = int(LEARN * len(order)), len(order) - int(TEST * len(order))
     train = [one for one in (dialogues[i] for i in order[:first]) if one.label is not Label.NONE]
     test = [one for one in (dialogues[i] for i in order[last:]) if one.label is not Label.NONE]
-    rubrics = learn(
-        logs_of(train),
-        out=None,
-        domain=None,
-        rubrics_from=None,
-        settings=LearnSettings(test_fraction=0.0, minimum=2, stability=False),
-        reading=ReadOptions(),
-        run=run,
-        model=ModelOptions(),
-        progress=NullProgress(),
-    ).rubrics
+    rubrics = learn_from(train, run)
     scores = pollex.score(logs_of(test), rubrics, store=run.store).scores or ()
     truth = [one.label is Label.POSITIVE for one in test]
     said = [score.decision == "positive" for score in scores]
@@ -131,9 +122,9 @@ def table_of(report: dict[str, Any]) -> str:
 
 def made(folder: Path) -> Path:
     """Write logs of this shape from the bundled shop: a thumb up rates each of the user's turns 5, a thumb down 1."""
-    for name in LOGS:
+    for place, name in enumerate(LOGS):
         lines = []
-        for conversation in read_logs(BIKES):
+        for conversation in list(read_logs(BIKES))[place::MADE_OF]:
             rating = 5 if conversation.label is Label.POSITIVE else 1
             turns = [
                 {"role": turn.role, "content": turn.content} | ({"ratings": [rating]} if turn.role == "user" else {})

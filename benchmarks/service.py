@@ -23,13 +23,14 @@ from typing import Any
 
 import httpx2
 import numpy as np
+from plain_learning import learn_from
 from small_form import FEW, Findings, arguments_of, run
 
 import pollex
-from pollex.formats.read_logs import logs_of
+from pollex.services.options import RunOptions
 
 TURNS = 20
-WAYS = 3
+WAYS, WARM = 3, 50
 TOKEN = "of the benchmark"  # noqa: S105 - of a server on loopback that ends with this program
 Sending = Callable[[httpx2.AsyncClient, list[dict[str, Any]]], Awaitable[list[float]]]
 
@@ -41,7 +42,7 @@ def main() -> int:
     parser.add_argument("--rubrics", type=Path, help="a rubric set; else one is learned")
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--at-once", type=int, default=16)
-    return run(parser, measure_all, ["--data", FEW, "--n", "40", "--at-once", "4"])
+    return run(parser, measure_all, ["--data", FEW, "--n", "20", "--at-once", "4"])
 
 
 def measure_all(given: argparse.Namespace) -> Findings:
@@ -56,7 +57,7 @@ def measure_all(given: argparse.Namespace) -> Findings:
 
 def learned(conversations: Sequence[pollex.Conversation], folder: Path) -> Path:
     """A set learned from these."""
-    rubrics = pollex.learn(logs_of(conversations), store=folder / "store")
+    rubrics = learn_from(conversations, RunOptions(folder / "store"))
     rubrics.save(folder / "rubrics.json")
     return folder / "rubrics.json"
 
@@ -100,7 +101,7 @@ async def measured(
         url = json.loads(server.stdout.readline())["url"]
         headers = {"Authorization": f"Bearer {TOKEN}"}
         async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=300) as client:
-            await several(client, list(islice(source, 50)))
+            await several(client, list(islice(source, min(n, WARM))))
             found = {}
             for name, send in ways.items():
                 rows = list(islice(source, n))

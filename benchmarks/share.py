@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from small_form import DEBUGGING, Findings, arguments_of, run, table
+from plain_learning import learn_from
+from small_form import FEW, Findings, arguments_of, run, table
 
 import pollex
 from pollex.agents.embedded.signals import word_features
@@ -38,6 +39,7 @@ from pollex.measures.share import (
     share_at_random,
     wilson_share,
 )
+from pollex.services.options import RunOptions
 from pollex.services.share import crossfit_answers
 
 REST = 4_000
@@ -73,7 +75,7 @@ def main() -> int:
     parser.add_argument("--labels", type=int, default=100, help="labels at random (default: 100)")
     parser.add_argument("--runs", type=int, default=1000, help="samples a row; a fifth for votes (default: 1000)")
     parser.add_argument("--seed", type=int, default=0)
-    return run(parser, measure_all, ["--data", DEBUGGING, "--runs", "20"])
+    return run(parser, measure_all, ["--data", FEW, "--runs", "10"])
 
 
 def measure_all(given: argparse.Namespace) -> Findings:
@@ -121,7 +123,7 @@ def population(path: Path, seed: int) -> tuple[Population, int]:
     logs = pollex.read_logs(path)
     sides = split([c for c in logs if c.label is not Label.NONE], 0.5, seed)
     with tempfile.TemporaryDirectory() as folder:
-        rubrics = pollex.learn(logs_of(sides.train), test_fraction=0.0, store=folder)
+        rubrics = learn_from(sides.train, RunOptions(Path(folder)))
         scores = pollex.score(logs_of(sides.test), rubrics, store=folder).scores or ()
     score = np.array([0.5 if one.probability is None else one.probability for one in scores])
     good = np.array([c.label is Label.POSITIVE for c in sides.test])

@@ -11,6 +11,7 @@ It ends with 1 where a bar is missed.
 
 import argparse
 import json
+import random
 import shlex
 import subprocess
 import sys
@@ -25,8 +26,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-FEW = "sixty conversations of the bundled log of debugging"
-"""In the arguments of a small form: the log that `run` puts in its place."""
+FEW, OTHERS = "a made log of few conversations", "another one"
+"""In the arguments of a small form: logs that `run` puts in their place, see `made_log`."""
+HOW_FEW = 48
+THINGS = ("bell", "saddle", "pump", "helmet", "lamp", "lock", "chain", "basket", "mirror", "stand")
+TURNED = 0.1
 BIKES, DEBUGGING = (str(ROOT / "examples" / f"{name}.jsonl") for name in ("bikes", "debugging"))
 
 
@@ -83,11 +87,29 @@ def run(
     """
     words = sys.argv[1:]
     with TemporaryDirectory() as folder:
-        few = Path(folder) / "few.jsonl"
         if "--quick" in words:
-            few.write_text("\n".join(Path(DEBUGGING).read_text("utf-8").splitlines()[::2]) + "\n", "utf-8")
-            words += [str(few) if word == FEW else word for word in quick]
+            small = {FEW: Path(folder) / "few.jsonl", OTHERS: Path(folder) / "others.jsonl"}
+            for seed, path in enumerate(small.values()):
+                path.write_text("".join(json.dumps(row) + "\n" for row in made_log(HOW_FEW, seed)), "utf-8")
+            words += [str(small.get(word, word)) for word in quick]
         return measured(parser.parse_args(words), measure)
+
+
+def made_log(count: int, seed: int) -> list[dict[str, Any]]:
+    """Make conversations whose thumbs have a cause that can be seen; one thumb in ten is turned round."""
+    rng = random.Random(seed)
+    rows = []
+    for number in range(count):
+        thing, served = f"{rng.choice(THINGS)} {number}", number % 2 == 0
+        asked = rng.choice((f"Can you order {thing} for me?", f"I need {thing}, please.", f"Have you {thing}?"))
+        said = [asked, f"I have ordered {thing}, it comes in two days.", "Great, thank you!"]
+        if not served:
+            said = [asked, "Sorry, I was unable to find that.", f"I said {thing}, nothing else.", "I can't do that."]
+        roles = ("user", "assistant") * 2
+        messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=False)]
+        up = served != (rng.random() < TURNED)
+        rows.append({"id": f"made-{seed}-{number}", "thumbs": "up" if up else "down", "messages": messages})
+    return rows
 
 
 def measured(arguments: argparse.Namespace, measure: Measure) -> int:

@@ -40,8 +40,12 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 
+KINDS = ("labels", "seed")
 OF = 20
 """Rubrics that shares are told of."""
+
+NETSAT = "NetSAT"
+"""What gives the probability, which nothing here looks at: the one that is fitted soonest."""
 
 
 def main() -> int:
@@ -52,7 +56,8 @@ def main() -> int:
     parser.add_argument("--labels", type=int, default=5, help="labels that one set of a pair lacks")
     parser.add_argument("--flipped", type=float, default=0.0, help="share of the labels that are turned round")
     parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    return run(parser, measure_all, ["--data", FEW, "--draws", "1"])
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="what the sets of a pair differ by")
+    return run(parser, measure_all, ["--data", FEW, "--draws", "1", "--kinds", "seed"])
 
 
 def measure_all(given: argparse.Namespace) -> Findings:
@@ -66,26 +71,27 @@ def measure_all(given: argparse.Namespace) -> Findings:
                 print(noise_in_words(found))
                 reports.append(found | {"rubrics": [found["rubrics"]]})
                 continue
-            report = measured(path, given.draws, given.labels, folder)
+            report = measured(path, given.draws, given.labels, given.kinds, folder)
             print("\n".join(in_words(report)))
             reports.append(report)
     return Findings(figures=reports, bars={"every set has rubrics": all(min(one["rubrics"]) > 0 for one in reports)})
 
 
-def measured(path: str, draws: int, labels: int, embeddings: Path) -> dict[str, Any]:
+def measured(path: str, draws: int, labels: int, kinds: Sequence[str], embeddings: Path) -> dict[str, Any]:
     """Learn all pairs of sets from one log, and compare them."""
     logs, embedder = read_logs(path), Embedder(cache=embeddings)
 
     def by(kept: Logs, seed: int) -> RubricSet:
-        settings = LearnSettings(seed=seed, stability=False)
-        return learned(kept, DomainProfile.neutral(), settings, embeddings)[0].rubric_set
+        settings = LearnSettings(seed=seed, stability=False, probability=NETSAT)
+        return learned(kept, DomainProfile.neutral(), settings, embeddings, embedder=embedder)[0].rubric_set
 
-    seeds = [by(logs, seed) for seed in range(2 * draws)]
-    fewer = [by(without(logs, labels, np.random.default_rng(draw)), 0) for draw in range(draws)]
-    pairs = {
-        f"{labels} labels fewer": [(seeds[0], other) for other in fewer],
-        "another seed": list(zip(seeds[::2], seeds[1::2], strict=True)),
-    }
+    seeds = [by(logs, seed) for seed in range(2 * draws if "seed" in kinds else 1)]
+    pairs = {}
+    if "labels" in kinds:
+        fewer = [by(without(logs, labels, np.random.default_rng(draw)), 0) for draw in range(draws)]
+        pairs[f"{labels} labels fewer"] = [(seeds[0], other) for other in fewer]
+    if "seed" in kinds:
+        pairs["another seed"] = list(zip(seeds[::2], seeds[1::2], strict=True))
     return {
         "log": Path(path).name,
         "labels": len(logs.learnable),
@@ -97,12 +103,16 @@ def measured(path: str, draws: int, labels: int, embeddings: Path) -> dict[str, 
 def measure_noise(path: str, draws: int, share: float, embeddings: Path) -> dict[str, Any]:
     """Learn from labels as they are, and from draws of which a share is turned round; compare sets and AUCs."""
     logs, embedder = read_logs(path), Embedder(cache=embeddings)
-    settings = LearnSettings(seed=0, stability=False)
-    plain = learned(logs, DomainProfile.neutral(), settings, embeddings)[0].rubric_set
+    settings = LearnSettings(seed=0, stability=False, probability=NETSAT)
+
+    def rubrics_of(labeled: Logs) -> RubricSet:
+        return learned(labeled, DomainProfile.neutral(), settings, embeddings, embedder=embedder)[0].rubric_set
+
+    plain = rubrics_of(logs)
     noisy = []
     for draw in range(draws):
         flipped = with_flipped(logs, share, np.random.default_rng([draw, 5]))
-        noisy.append(learned(flipped, DomainProfile.neutral(), settings, embeddings)[0].rubric_set)
+        noisy.append(rubrics_of(flipped))
     return {
         "log": Path(path).name,
         "labels": len(logs.learnable),

@@ -16,20 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from plain_learning import learn_from
 from scipy.stats import t as student
-from small_form import DEBUGGING, FEW, Findings, arguments_of, run, table
+from small_form import FEW, OTHERS, Findings, arguments_of, run, table
 
 import pollex
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
-from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import logs_of
-from pollex.graphs.context import NullProgress
 from pollex.measures.classification import auc
-from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.learn import learn
-from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.options import RunOptions
 
 KINDS = ("alone", "starter", "both", "meaningless")
 
@@ -40,18 +37,21 @@ def main() -> int:
     parser.add_argument("--data", nargs=2, required=True, type=Path, help="two logs with thumbs")
     parser.add_argument("--labels", nargs="+", type=int, default=[10, 20, 40, 80])
     parser.add_argument("--draws", type=int, default=12)
-    return run(parser, measure_all, ["--data", DEBUGGING, FEW, "--labels", "20", "--draws", "1"])
+    parser.add_argument("--one-way", action="store_true", help="only the first log with the other's set")
+    parser.add_argument("--no-meaningless", action="store_true", help="without starters of shuffled labels")
+    quick = ["--data", FEW, OTHERS, "--labels", "12", "--draws", "1", "--one-way", "--no-meaningless"]
+    return run(parser, measure_all, quick)
 
 
 def measure_all(given: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder))
+        bench = Bench(Path(folder), KINDS[:-1] if given.no_meaningless else KINDS)
         logs = {path.stem: labelled(path) for path in given.data}
         names = list(logs)
         report = {
             f"{here} with {there}": bench.measure(logs[here], logs[there], given.labels, given.draws)
-            for here, there in (names, names[::-1])
+            for here, there in (names, names[::-1])[: 1 if given.one_way else 2]
         }
     reached = [np.mean(row["both"]) for by_size in report.values() for row in by_size.values()]
     return Findings({"table": table_of(report)}, report, {"AUC with a starter is above chance": min(reached) > 0.5})
@@ -65,24 +65,26 @@ def labelled(path: Path) -> list[Conversation]:
 class Bench:
     """Learning and scoring in one store, whose embeddings are made once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kinds: Sequence[str] = KINDS) -> None:
         self.run = RunOptions(folder)
+        self.kinds = kinds
 
     def measure(
         self, here: list[Conversation], there: list[Conversation], sizes: Sequence[int], draws: int
     ) -> dict[int, dict[str, list[float]]]:
         """AUC of each kind by number of labels, a value a draw."""
         rng = np.random.default_rng(0)
-        starter, *meaningless = (self.learned(log) for log in (there, *(shuffled(there, rng) for _ in range(draws))))
+        starter = self.learned(there)
         known = self.scores(here, starter)
-        found: dict[int, dict[str, list[float]]] = {}
-        for size in sizes:
-            found[size] = {kind: [] for kind in KINDS}
-            for number, other in enumerate(meaningless):
-                picked = drawn(positives(here), size, np.random.default_rng([size, number]))
+        found: dict[int, dict[str, list[float]]] = {size: {kind: [] for kind in self.kinds} for size in sizes}
+        helpers = {"alone": None, "both": starter}
+        for draw in range(draws):
+            if "meaningless" in self.kinds:
+                helpers["meaningless"] = self.learned(shuffled(there, rng))
+            for size in sizes:
+                picked = drawn(positives(here), size, np.random.default_rng([size, draw]))
                 mine, rest = ([c for c, own in zip(here, picked, strict=True) if own is side] for side in (True, False))
-                ways = {"alone": None, "both": starter, "meaningless": other}
-                ranked = {kind: self.scores(rest, self.learned(mine, helper)) for kind, helper in ways.items()}
+                ranked = {kind: self.scores(rest, self.learned(mine, helper)) for kind, helper in helpers.items()}
                 ranked["starter"] = known
                 for kind, scores in ranked.items():
                     column = np.array([scores[c.id] for c in rest], dtype=float)
@@ -91,18 +93,7 @@ class Bench:
 
     def learned(self, conversations: list[Conversation], starter: RubricSet | None = None) -> RubricSet:
         """A set learned from all of these."""
-        return learn(
-            logs_of(conversations),
-            out=None,
-            domain=None,
-            rubrics_from=None,
-            settings=LearnSettings(test_fraction=0.0, minimum=2, stability=False),
-            starter=starter,
-            reading=ReadOptions(),
-            run=self.run,
-            model=ModelOptions(),
-            progress=NullProgress(),
-        ).rubrics
+        return learn_from(conversations, self.run, starter=starter)
 
     def scores(self, conversations: list[Conversation], rubric_set: RubricSet) -> dict[str, float | None]:
         """Probabilities by id."""
@@ -138,12 +129,13 @@ def table_of(report: Mapping[str, Mapping[int, Mapping[str, Sequence[float]]]]) 
     for direction, by_size in report.items():
         for size, row in by_size.items():
             cells = [direction, size, len(row["alone"]), f"{np.mean(row['alone']):.3f}"]
-            for kind in KINDS[1:]:
+            for kind in list(row)[1:]:
                 mean, half = gain(row[kind], row["alone"])
                 cells.append(f"{np.mean(row[kind]):.3f} ({mean:+.3f} ± {half:.3f})")
             rows.append(cells)
-    head = ("log with starter of", "labels", "draws", "own labels alone", "starter alone", "both", "a meaningless one")
-    return table(head, rows)
+    columns = {"starter": "starter alone", "both": "both", "meaningless": "a meaningless one"}
+    shown = [title for kind, title in columns.items() if kind in row]
+    return table(("log with starter of", "labels", "draws", "own labels alone", *shown), rows)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,12 @@ from rooms import ROOT
 
 # It takes the interpreter's place, writes down what it is asked to do, and makes environments with itself inside.
 INTERPRETER = """#!/bin/sh
-echo "$@" >> {calls}
-case "$1 $2" in "-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;; esac
+echo "$(basename "$0") $@" >> {calls}
+case "$1 $2" in "-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/pollex" ;; esac
 case "$*" in *"{failing}"*) exit 1 ;; esac
 """
 VENV, LOCK, EDITABLE, TESTS = "-m venv .venv", "--requirement requirements.lock", "--editable .", "-m pytest"
+HALF, DEMO = "--requirement .venv/half.txt", "pollex demo"
 FILES = ("Makefile", "requirements.lock", "pyproject.toml")
 
 
@@ -49,11 +50,11 @@ class Checkout:
         command = ["make", *(arguments or ("test", f"PYTHON={self.folder.parent}/python"))]
         return subprocess.run(command, cwd=self.folder, env=clean, capture_output=True, text=True, check=False)
 
-    def done(self) -> list[str]:
+    def done(self, target: str = "test") -> list[str]:
         """Runs make; what the interpreter was asked, the checks of its version left out."""
         self.calls.unlink(missing_ok=True)
-        self.make()
-        steps = (VENV, LOCK, EDITABLE, TESTS)
+        self.make(target, f"PYTHON={self.folder.parent}/python")
+        steps = (VENV, HALF, LOCK, EDITABLE, DEMO, TESTS)
         return [step for line in self.calls.read_text("utf-8").splitlines() for step in steps if step in line]
 
 
@@ -96,6 +97,18 @@ def test_everything_is_installed_the_first_time_and_later_what_changed_whatever_
     assert checkout.done() == [VENV, LOCK, EDITABLE, TESTS]
     checkout.folder = checkout.folder.rename(checkout.folder.with_name("moved"))
     assert checkout.done() == [VENV, LOCK, EDITABLE, TESTS], "its commands would run the old place"
+
+
+def test_the_demo_installs_half_of_it_and_tests_what_is_missing(checkout: Checkout) -> None:
+    assert checkout.done("demo") == [VENV, HALF, EDITABLE, DEMO]
+    half = (checkout.folder / ".venv/half.txt").read_text("utf-8")
+    assert "\ntorch==" in half
+    assert "\npytest==" not in half
+    assert checkout.done("demo") == [DEMO]
+    assert checkout.done() == [VENV, LOCK, EDITABLE, TESTS]
+    assert checkout.done("demo") == [DEMO]
+    checkout.append("requirements.lock", "one-more==1.0\n")
+    assert checkout.done("demo") == [VENV, HALF, EDITABLE, DEMO]
 
 
 def test_make_alone_says_what_can_be_made(checkout: Checkout) -> None:
