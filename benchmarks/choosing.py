@@ -53,6 +53,7 @@ def chosen_on(study: StudiedLog, up: Bools, rows: Bools, seed: int) -> Chosen:
         made = study.made(up, among)
         return type(made)(made.rubrics, made.leads, made.answers[place])
 
+    known = {c.id: row for row, c in enumerate(study.conversations)}
     settings = LearnSettings(seed=seed)
     material = Material(
         logs=Logs(mine),
@@ -64,10 +65,11 @@ def chosen_on(study: StudiedLog, up: Bools, rows: Bools, seed: int) -> Chosen:
         progress=NullProgress(),
         family_of=family_of,
         make=make,
+        words=lambda some: study.words.at(np.array([known[c.id] for c in some], dtype=np.intp)),
     )
     nothing = np.zeros((len(mine), 0))
     fit = cross_fit(material, Candidates(mine, [], nothing, nothing.astype(bool), {}))
     made = study.made(up, rows)
-    weighed = Weighed.of(pool_of(made, log, "expected"), settings, family_of)
+    weighed = Weighed.of(pool_of(made, log, "expected"), settings, family_of, study.words)
     order = weighed.order(rows, fit.alpha, hints=fit.hints)
     return Chosen(weighed, made.leads, weighed.weigh(rows)[0].p, order, fit)

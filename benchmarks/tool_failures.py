@@ -440,7 +440,11 @@ def write_log(world: World, folder: Path, seed: int = 0) -> Path:
     """Write a log in its format, and return its path."""
     path = folder / f"{world.name}.jsonl"
     rows = (
-        {"id": row["id"], "messages": FORMS[world.form](row), "label": "down" if row["down"] else "up"}
+        {
+            "id": row["id"],
+            KEYS.get(world.form, "messages"): FORMS[world.form](row),
+            "label": "down" if row["down"] else "up",
+        }
         for row in conversations_of(world, seed)
     )
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
@@ -519,6 +523,7 @@ def _plain(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     return out
 
 
+KEYS = {"gemini": "contents"}
 FORMS = {
     "openai": _openai,
     "anthropic": _anthropic,

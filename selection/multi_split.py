@@ -32,6 +32,9 @@ PROVEN_P = 0.05
 ALIKE = 0.7
 """Correlation of answers from which on two rubrics of a side are one family."""
 
+EVENT, SHOWN, TONE = 2, 1, 0
+"""How easy a rubric is to act on: an event; a deed or words that a quote shows; a length or a mood."""
+
 A_SIDE = 10
 ALPHA = 1.0
 """Weight of sharpness in the choices that are made anew: the middle of what cross-validation tries."""
@@ -173,9 +176,9 @@ class Narrowed:
 
 
 def keep_one_a_family(
-    values: Floats, up: Bools, sat: Bools, p: Floats, events: Bools, families: Sequence[str], likely: float
+    values: Floats, up: Bools, sat: Bools, p: Floats, ranks: Ints, families: Sequence[str], likely: float
 ) -> Narrowed:
-    """Keep one rubric a family: of those that are borne out, an event before a signal, then what holds most often.
+    """Keep one rubric a family: of those that are borne out, by rank (an event first), then what holds most often.
 
     A narrower one is kept beside it that is borne out, too, and proven within the family: its thumbs differ from those
     where only the wider one holds.
@@ -183,11 +186,11 @@ def keep_one_a_family(
     Args:
         up: Thumbs up of conversations that don't depend on each other `[conversation]`.
         p: Adjusted `[rubric]`.
-        events: Whether a rubric tells of an event, which is easier to act on than a signal `[rubric]`.
+        ranks: How easy a rubric is to act on: `EVENT` for one of an event `[rubric]`.
         families: Name of each rubric's family; those of a side that are answered alike are one, too.
         likely: Highest p that counts.
     """
-    held = find_holding(values)
+    held, events = find_holding(values), ranks == EVENT
     alike = correlations(values) >= ALIKE
     members: dict[int, Ints] = {}
     gone = np.zeros(len(p), dtype=bool)
@@ -197,7 +200,7 @@ def keep_one_a_family(
         same = np.array([one == families[column] for one in families]) | alike[column]
         family = same & (sat == sat[column]) & ~gone
         sure = np.flatnonzero(family & (p <= max(p[column], PROVEN_P)))
-        first = int(max(sure, key=lambda one: (events[one], held[:, one].sum())))
+        first = int(max(sure, key=lambda one: (ranks[one], held[:, one].sum())))
         within = proven_within(held, up, sat, first, np.flatnonzero(family & events & (p <= likely)))
         members[first] = np.setdiff1d(np.flatnonzero(family), within)
         members |= {one: np.array([one]) for one in within.tolist()}

@@ -22,7 +22,7 @@ from pollex.measures.intervals import FEWEST
 from pollex.reports.numbers import LEVEL, SPACE, count, known, listed, number, percent, percent_interval, points
 from pollex.reports.page import REASON, render, short
 from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marked_turns
-from pollex.rubrics.headlines import headlines, hints_of, outcomes_of, sounds_of, sounds_worth, turned
+from pollex.rubrics.headlines import headlines, hints_of, outcomes_of, said_of, sounds_of, turned
 from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import Baseline, ChosenRubric, DroppedRubric, Segment, guarantee_in_words
@@ -84,24 +84,29 @@ class Findings:
     Attributes:
         leading: By side, the deeds that labels bear out, most thumbs explained first.
         outcomes: By side, what tells how it came out, and restates the thumb.
+        said: By side, words that labels bear out, in whatever language.
         hints: Those of which too few thumbs can tell.
         turned: Those whose thumbs on held-out conversations went the other way.
         sounds: Those that tell how people sound.
         topics: Segments, those least like the rest first, each with its conversations.
         wrong: The held-out conversations that the set gets most wrong, each with how it begins.
         shown: The conversations that are in the page, as the template takes them.
-        sounds_worth: What the second list is good for beside the score.
     """
 
     leading: Mapping[Polarity, Sequence[Finding]]
     outcomes: Mapping[Polarity, Sequence[Finding]]
+    said: Mapping[Polarity, Sequence[Finding]]
     hints: Sequence[Finding]
     turned: Sequence[Finding]
     sounds: Sequence[Finding]
     topics: Sequence[tuple[Segment, tuple[Example, ...]]]
     wrong: Sequence[tuple[LabelledScore, Example, str]]
     shown: Sequence[Mapping[str, object]]
-    sounds_worth: str
+
+    @property
+    def any_leads(self) -> bool:
+        """Whether anything is told to go along with the thumbs: deeds, or words."""
+        return any(self.leading.values()) or any(self.said.values())
 
 
 @dataclass
@@ -138,6 +143,9 @@ def findings_of(
     outcomes: dict[Polarity, list[Finding]] = {
         side: [finding(one, places) for one in outcomes_of(rubrics.rubrics, side)] for side in ("dsat", "sat")
     }
+    said: dict[Polarity, list[Finding]] = {
+        side: [finding(one, places) for one in said_of(rubrics.rubrics, side)] for side in ("dsat", "sat")
+    }
     against = [finding(rubric, places) for rubric in turned(rubrics.rubrics)]
     hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
     beside = sounds_of(rubrics.rubrics)
@@ -148,7 +156,7 @@ def findings_of(
         for one, id_ in ((one, one.conversation_id) for one in most_wrong(scores))
     ]
     shown = prepare(rubrics, places)
-    return Findings(leading, outcomes, hints, against, sounds, topics, wrong, shown, sounds_worth(beside))
+    return Findings(leading, outcomes, said, hints, against, sounds, topics, wrong, shown)
 
 
 def finding(
@@ -421,7 +429,7 @@ def learning_page(
         trust=trust(rubrics),
         associations=ASSOCIATIONS,
         first_notes=first_notes(rubrics),
-        nothing="" if any(found.leading.values()) else nothing_leads(rubrics.rubrics, rubrics.data),
+        nothing="" if found.any_leads else nothing_leads(rubrics.rubrics, rubrics.data),
         verdict=verdict(rubrics),
         learned_from=learned_from(rubrics),
         roles=who_worked(rubrics),

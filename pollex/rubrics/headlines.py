@@ -8,7 +8,7 @@ import numpy as np
 from pollex.measures.arrays import Floats
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric
-from pollex.rubrics.worth import difference, doubt, speaks_against
+from pollex.rubrics.worth import speaks_against
 from pollex.selection.multi_split import ALIKE, correlations
 
 SAYS = 0.5
@@ -54,6 +54,17 @@ def outcomes_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenR
     return [one for one in own if not went_the_other_way(one)]
 
 
+def said_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
+    """List words that labels bear out on a side, most thumbs explained first, in whatever language they are."""
+    own = [one for one in in_order(rubrics) if one.polarity == side and told_as_words(one)]
+    return sorted((one for one in own if not went_the_other_way(one)), key=lambda one: -thumbs_explained(one))
+
+
+def told_as_words(rubric: ChosenRubric) -> bool:
+    """Tell whether a rubric is words, and proven or likely: a finding, whatever they mean."""
+    return rubric.source.startswith("phrase:") and rubric.stands in ("proven", "likely") and not rubric.yields
+
+
 def thumbs_explained(rubric: ChosenRubric) -> float:
     """Return the difference of the shares of thumbs down, times how often a rubric holds; 0 where nobody measured."""
     worth = rubric.worth
@@ -78,7 +89,9 @@ def _told_as_outcome(rubric: ChosenRubric) -> bool:
 def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List rubrics of tone, how people sound, without what went the other way."""
     return [
-        one for one in in_order(rubrics) if not (one.leads or _told_as_outcome(one)) and not went_the_other_way(one)
+        one
+        for one in in_order(rubrics)
+        if not (one.leads or _told_as_outcome(one) or told_as_words(one)) and not went_the_other_way(one)
     ]
 
 
@@ -90,20 +103,6 @@ def turned(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
 def went_the_other_way(rubric: ChosenRubric) -> bool:
     """Tell whether thumbs on held-out conversations went the other way than a rubric's side says."""
     return rubric.worth is not None and speaks_against(rubric.worth, rubric.polarity)
-
-
-def sounds_worth(sounds: Sequence[ChosenRubric]) -> str:
-    """Say what the rubrics of the second list are good for beside the score: words that held up are worth a look."""
-    words = sum(one.source.startswith("phrase:") and held_up(one) for one in sounds)
-    if not words:
-        return "but give nothing to act on"
-    return f"and {words} of them, words whose thumbs differ on conversations they did not see, are worth a look"
-
-
-def held_up(rubric: ChosenRubric) -> bool:
-    """Tell whether held-out conversations confirm a rubric: thumbs differ as its side says, beyond chance."""
-    worth = rubric.worth
-    return worth is not None and difference(worth)[0] is not None and not doubt(worth, rubric.polarity)
 
 
 def _first_of(rubric: ChosenRubric, known: dict[str, ChosenRubric]) -> str:

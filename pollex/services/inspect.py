@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from pollex.agents.embedded.spoken import identifier
 from pollex.conversations.conversation import Conversation, Label, messages_of
 from pollex.conversations.logs import Account, Logs
 from pollex.formats.conservation import BAD, BESIDE, LABELS, LEFT_OUT, OVERRULED, REPEATED, TURNS
@@ -207,12 +208,9 @@ def words_of_user(conversation: Conversation) -> str:
 @lru_cache(maxsize=1)
 def language_of_text() -> Callable[[str], str]:
     """Return what tells the language of a text (ISO 639-1); `unsure` for few words, or many languages."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # its model takes a third of a second to load
-
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
     def language(text: str) -> str:
-        name, probability = identifier.classify(text)
+        name, probability = identifier().classify(text)
         return str(name) if probability >= SURE and text.strip() else "unsure"
 
     return language

@@ -31,6 +31,7 @@ from pollex.rubrics.learning.material import GivenAnswers, Made, Material, Start
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import Sides, sides_of
+from pollex.rubrics.learning.words import Words
 from pollex.rubrics.merging import merge_equal
 from pollex.rubrics.records import ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import BUILT_IN, Rubric, is_built_in
@@ -235,7 +236,7 @@ async def _learn(
             **setting.of_run(run.id),
             total=len(judged),
             workers=workers,
-            material=_material(run.id, asked, sides, setting, make=anew_by(roles), **material),
+            material=_material(run.id, asked, sides, setting, make=anew_by(roles), words=words_by(roles), **material),
             extractions=_extracted(setting.store, run.id, setting.retry_outcomes),
             roles=roles,
             by_id=judged,
@@ -285,6 +286,11 @@ def anew_by(roles: Roles) -> Callable[[Sequence[Conversation], Bools], Made] | N
     """Return what makes a pool anew of some conversations; None where a model would have to be paid for it."""
     free = isinstance(roles.extractor, EmbeddedExtractor) and isinstance(roles.judge, EmbeddedJudge)
     return roles.extractor.anew if free else None  # type: ignore[attr-defined]  # it is one
+
+
+def words_by(roles: Roles) -> Callable[[Sequence[Conversation]], Words] | None:
+    """Return what lays out the phrases of some conversations; None where words aren't mined."""
+    return roles.extractor.words if isinstance(roles.extractor, EmbeddedExtractor) else None
 
 
 def _extracted(store: Store, run: str, retry_outcomes: Collection[Outcome]) -> dict[str, Extraction | Unanswered]:

@@ -22,8 +22,8 @@ from pollex.rubrics.headlines import (
     headlines,
     hints_of,
     outcomes_of,
+    said_of,
     sounds_of,
-    sounds_worth,
     turned,
     went_the_other_way,
 )
@@ -43,6 +43,7 @@ from pollex.text import Line, Told, count
 
 SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
 OUTCOMES: dict[Polarity, str] = {"dsat": "What tells that it went wrong", "sat": "What tells that it went well"}
+SAID: dict[Polarity, str] = {"dsat": "What is said where it goes wrong", "sat": "What is said where it goes well"}
 SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the score"}
 """The side of a rubric, where the heading doesn't say it."""
 
@@ -60,14 +61,17 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     for side, own in leading.items():
         yield from _group(SIDES[side], own, verbose)
         yield from _group(OUTCOMES[side], map(Headline, outcomes_of(rubrics.rubrics, side)), verbose)
-    if not any(leading.values()):
+    said = {side: said_of(rubrics.rubrics, side) for side in SIDES}
+    for side, words in said.items():
+        yield from _group(SAID[side], map(Headline, words), verbose)
+    if not any(leading.values()) and not any(said.values()):
         yield nothing_leads(rubrics.rubrics, rubrics.data)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
     hints, against, sounds = hints_of(rubrics.rubrics), turned(rubrics.rubrics), sounds_of(rubrics.rubrics)
     if verbose:
         yield from _group(HINTS, map(Headline, hints), verbose)
         yield from _group(TURNED, map(Headline, against), verbose)
-        people = f"How people sound: these count for the score, {sounds_worth(sounds)}"
+        people = "How people sound: these count for the score, but give nothing to act on"
         yield from _group(people, map(Headline, sounds), verbose)
         return
     told = [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
@@ -93,8 +97,8 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
             yield Line(f"{heading}:", "bold")
         for rubric in (entry.rubric, *entry.also):
             text = " ".join(filter(None, ("also:" * (rubric is not entry.rubric), *rubric.entry)))
-            said = (*SIDES.values(), *OUTCOMES.values())
-            side = [SCORES[rubric.polarity]] if heading not in said else []
+            headed = (*SIDES.values(), *OUTCOMES.values(), *SAID.values())
+            side = [SCORES[rubric.polarity]] if heading not in headed else []
             details = [count(len(rubric.reason_ids), "reason")] if verbose else []
             if verbose and rubric.choice and rubric.choice.stability is not None:
                 details.append(f"chosen in {100 * rubric.choice.stability:.0f} % of halves")

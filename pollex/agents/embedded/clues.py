@@ -5,7 +5,7 @@ need be: for the set, for each fold of it, and for labels that mean nothing.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -19,14 +19,18 @@ from pollex.agents.embedded.events.learning import fit
 from pollex.agents.embedded.events.reading import EventRubric
 from pollex.agents.embedded.events.signal import event_signal, source_of
 from pollex.agents.embedded.events.topics import Topics, learn_topics
-from pollex.agents.embedded.evidence import is_unexpected, phrase_signal
+from pollex.agents.embedded.evidence import UNSPACED, is_unexpected, phrase_of, phrase_signal
 from pollex.agents.embedded.judge import FOLDS, LearnedScale, binomials, deal, separation
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, Party, Signal, measure_marks
 from pollex.agents.embedded.view import Flags, Floats, View, views_of
 from pollex.conversations.conversation import Conversation
+from pollex.conversations.splits import block_ids
+from pollex.measures.arrays import Ints
 from pollex.prompts.domain import STOPWORDS
 from pollex.rubrics.answers import LIKERT
 from pollex.rubrics.learning.material import Made
+from pollex.rubrics.learning.words import Words, contrast, sources_of
+from pollex.rubrics.records import LIKELY
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
 
 PARTIES: tuple[Party, Party] = ("user", "assistant")
@@ -34,10 +38,14 @@ PICKED_Z = 2.0
 HELD_Z = 1.645  # one-sided 5 %
 MOST_PHRASES = 8
 LONGEST_PHRASE = 3
+LONGEST_PIECE = 5
+FEWEST_LETTERS = 3
 OPTIONS = len(LIKERT)
 MOST_CANDIDATES = 20_000
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
+_CALL = re.compile(r"\[tool call: [^\]\n]{1,100}\]")
+"""The mark of a call, which nobody says."""
 _FIGURE = re.compile(r"[\d_]")
 
 
@@ -88,12 +96,21 @@ class StudiedLog:
 
     @cached_property
     def _phrases(self) -> list[tuple[Party, list[str], Any]]:
-        """Phrases of each party, and which conversations have them `[conversation, phrase]`.
+        """Phrases of each party, and which conversations have them `[conversation, phrase]`."""
+        return [(party, *phrases_of(party, self.views, stopwords_of(self.language))) for party in PARTIES]
 
-        Those of a language without stop words would be bare words, and are left out.
-        """
-        parties = PARTIES if self.language else ()
-        return [(party, *phrases_of(party, self.views, stopwords_of(self.language))) for party in parties]
+    @cached_property
+    def words(self) -> Words:
+        """The phrases of both parties together."""
+        from scipy.sparse import csr_matrix, hstack  # a quarter of a second; only `learn` needs it
+
+        sources = [source for party, phrases, _ in self._phrases for source in sources_of(party, phrases)]
+        present = hstack([csr_matrix(present) for *_, present in self._phrases], format="csr")
+        return Words(sources, present)
+
+    @cached_property
+    def _blocks(self) -> Ints:
+        return block_ids(self.conversations)
 
     def clues(self, positive: Flags, rows: Flags) -> list[Clue]:
         """Find what separates some of the conversations, in the direction that separates them more.
@@ -126,12 +143,22 @@ class StudiedLog:
 
         They quote what users wrote, so they pass the checks of any rubric that was made from conversations.
         """
+        # Words alone, of a language without stop words, are no hint; what halvings prove is told in any language.
         chosen = [
-            phrase_signal(party, phrases[column])
-            for party, phrases, present in self._phrases
+            f"phrase:{party}:{phrases[column]}"
+            for party, phrases, present in (self._phrases if self.language else ())
             for column in choose_phrases(present[rows], positive[rows], phrases)
         ]
-        return [signal for signal in chosen if not refusal(signal.statement)]
+        every = dict.fromkeys([*chosen, *self.proven_words(positive, rows)])
+        signals = (phrase_signal(*phrase_of(source)) for source in every)
+        return [signal for signal in signals if not refusal(signal.statement)]
+
+    def proven_words(self, positive: Flags, rows: Flags) -> list[str]:
+        """Return the phrases that halvings of some conversations bear out."""
+        here = np.flatnonzero(rows)
+        rng = np.random.default_rng([self.seed, 13])
+        proofs = self.words.at(here).proofs(positive[rows], self._blocks[rows], rng)
+        return [source for (source, _), proof in proofs.items() if proof.p <= LIKELY]
 
     def events(self, positive: Flags, rows: Flags) -> list[EventRubric]:
         """Learn the events of some conversations; none where detectors don't know the language."""
@@ -182,18 +209,6 @@ def clue_of(source: str, signal: Signal, measures: Floats, positive: Flags, know
     return Clue(source, signal, polarity, scale, (float(own.mean()), float(own.std()) or 1.0))
 
 
-def contrast(present: Any, positive: Flags) -> Floats:
-    """Compute z of the difference between the classes in log-odds of presence [conversation, thing].
-
-    Half a conversation is added to each cell. Source: Haldane 1956, doi:10.1111/j.1469-1809.1955.tb01285.x.
-    """
-    yes_good, yes_bad = (side.astype(np.float64) @ present + 0.5 for side in (positive, ~positive))
-    no_good = positive.sum() + 1 - yes_good
-    no_bad = (~positive).sum() + 1 - yes_bad
-    odds = np.log(yes_good / no_good) - np.log(yes_bad / no_bad)
-    return np.asarray(odds / np.sqrt(1 / yes_good + 1 / yes_bad + 1 / no_good + 1 / no_bad))
-
-
 def standing_out(present: Any, positive: Flags) -> Floats:
     """Compute z for each column; 0 if the contrast of every second conversation of a class fails on the others."""
     rank = np.where(positive, positive.cumsum(), (~positive).cumsum())  # within its class
@@ -207,7 +222,7 @@ def phrases_of(party: Party, views: Sequence[View], stop: frozenset[str] = STOPW
     """List the phrases of one party that often occur, and which conversations have them `[conversation, phrase]`."""
     from sklearn.feature_extraction.text import CountVectorizer  # a second; only `learn` needs it
 
-    said = [[view.texts[turn] for turn in view.of(party)] for view in views]
+    said = [[_CALL.sub("\n", view.texts[turn]) for turn in view.of(party)] for view in views]
     least = max(4, round(0.04 * len(views)))
     counter = CountVectorizer(
         analyzer=partial(phrases_in, stop=stop), binary=True, min_df=least, max_features=MOST_CANDIDATES
@@ -238,11 +253,19 @@ def phrases_in(turns: Sequence[str], stop: frozenset[str] = STOPWORDS) -> set[st
     found = set()
     for turn in turns:
         words = _WORD.findall(turn.lower())
+        found |= {piece for word in words if UNSPACED.search(word) for piece in pieces_of(word)}
         for length in range(1, LONGEST_PHRASE + 1):
             for phrase in zip(*(words[i:] for i in range(length)), strict=False):
-                if not (stop.issuperset(phrase) or any(map(_FIGURE.search, phrase))):
+                bare = sum(map(len, phrase)) < FEWEST_LETTERS
+                if not (bare or stop.issuperset(phrase) or any(map(_FIGURE.search, phrase))):
                     found.add(" ".join(phrase))
     return found
+
+
+def pieces_of(word: str) -> Iterator[str]:
+    """Yield the pieces of a run of letters in a script without spaces between words."""
+    for length in range(2, LONGEST_PIECE + 1):
+        yield from (word[start : start + length] for start in range(len(word) - length + 1))
 
 
 def overlap(a: Flags, b: Flags) -> float:

@@ -26,9 +26,8 @@ def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
         return SIGNALS[rest]
     if found := event_signal(rubric.source, rubric.text):
         return found
-    party, _, phrase = rest.partition(":")
-    if kind == "phrase" and phrase.strip():
-        return phrase_signal("assistant" if party == "assistant" else "user", phrase)
+    if kind == "phrase" and rest.partition(":")[2].strip():
+        return phrase_signal(*phrase_of(rubric.source))
     if kind == "turns":  # the cluster was found by vectors; its turns are known by their words
         return Signal(rubric.source, party_of(rubric), rubric.text, wording(rubric))
     marks = likeness(rubric, embedder)
@@ -58,16 +57,28 @@ def judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:
     return "words" if kind == "phrase" and rest.partition(":")[2].strip() else "likeness"
 
 
+UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
+"""A letter of a script that writes words without spaces between them."""
+
+
+def phrase_of(source: str) -> tuple[Party, str]:
+    """Return who says which phrase, by a source."""
+    _, party, phrase = source.split(":", 2)
+    return ("assistant" if party == "assistant" else "user"), phrase
+
+
 @lru_cache(maxsize=1024)
 def phrase_signal(party: Party, phrase: str) -> Signal:
     """Make a signal that marks turns with the phrase's words in a row."""
     pattern = r"\W+".join(re.escape(word) for word in phrase.split())
+    if not UNSPACED.search(phrase):
+        pattern = rf"(?<!\w){pattern}(?!\w)"
     statement = f"The {party} says “{phrase}”."
     return words(
         f"phrase:{party}:{phrase}",
         party,
         statement,
-        rf"(?<!\w){pattern}(?!\w)",
+        pattern,
         holds=phrase.split(maxsplit=1)[0].lower(),
     )
 

@@ -28,6 +28,7 @@ from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_rea
 if TYPE_CHECKING:
     from pollex.agents.embedded.clues import Clue, StudiedLog
     from pollex.rubrics.learning.material import Made
+    from pollex.rubrics.learning.words import Words
 
 MOST_REASONS = 3
 MOST_EVENTS = 2
@@ -49,7 +50,7 @@ class EmbeddedExtractor:
 
     @property
     def fingerprint(self) -> str:
-        return content_id("extractor", "4", self.embedder.identity, str(self.seed), *SIGNALS)
+        return content_id("extractor", "5", self.embedder.identity, str(self.seed), *SIGNALS)
 
     async def fit(self, training: Sequence[Conversation]) -> None:
         """Learn which signals, phrases and events separate the labeled conversations."""
@@ -68,15 +69,24 @@ class EmbeddedExtractor:
         Args:
             rows: Those that it is made of, all with a label `[conversation]`.
         """
-        ordered = sorted(conversations, key=lambda c: (c.text_hash, c.id))
-        if self.study is None or [c.id for c in self.study.conversations] != [c.id for c in ordered]:
-            self.study = self._study_of(ordered)
-        study, place = self.study, {c.id: n for n, c in enumerate(ordered)}
-        order = np.array([place[c.id] for c in conversations], dtype=np.intp)
-        mine = np.zeros(len(rows), dtype=bool)
+        study, order = self._studied(conversations)
+        mine = np.zeros(len(study.conversations), dtype=bool)
         mine[order[rows]] = True
         made = study.made(positives(study.conversations), mine)
         return replace(made, answers=made.answers[order])
+
+    def words(self, conversations: Sequence[Conversation]) -> Words:
+        """Lay out all phrases of some conversations, in their order."""
+        study, order = self._studied(conversations)
+        return study.words.at(order)
+
+    def _studied(self, conversations: Sequence[Conversation]) -> tuple[StudiedLog, npt.NDArray[np.intp]]:
+        """Return the study that has these conversations, made anew where it lacks one, and the place of each."""
+        place = {c.id: n for n, c in enumerate(self.study.conversations)} if self.study else {}
+        if self.study is None or any(c.id not in place for c in conversations):
+            self.study = self._study_of(sorted(conversations, key=lambda c: (c.text_hash, c.id)))
+            place = {c.id: n for n, c in enumerate(self.study.conversations)}
+        return self.study, np.array([place[c.id] for c in conversations], dtype=np.intp)
 
     def _study_of(self, conversations: Sequence[Conversation]) -> StudiedLog:
         from pollex.agents.embedded.clues import StudiedLog  # whoever judges needs none, nor what is behind it

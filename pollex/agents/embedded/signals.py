@@ -14,6 +14,7 @@ import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.sentences import rows
+from pollex.agents.embedded.spoken import in_other_language
 from pollex.agents.embedded.view import Floats, Indices, View, likeness
 from pollex.conversations.conversation import Conversation
 
@@ -129,6 +130,16 @@ def mark_last(view: View, holds: Callable[[int], bool]) -> Floats:
     return out
 
 
+def other_language(view: View) -> Floats:
+    """Mark with 1 each reply in another language than the user's last turn."""
+    turns = in_other_language(view.texts, view.roles)
+    if not turns:
+        return view.silent
+    out = np.zeros(len(view.texts))
+    out[turns] = 1.0
+    return out
+
+
 def length(view: View, party: str, sign: int = 1) -> Floats:
     """Log of the words in each of a party's turns, or its negative."""
     out, turns = np.zeros(len(view.texts)), view.of(party)
@@ -142,6 +153,7 @@ MARKS: dict[str, Callable[[View], Floats]] = {
     "relevance": lambda view: kept_to(view, view.replies),
     "irrelevance": lambda view: -kept_to(view, view.replies),
     "unanswered_question": unanswered_questions,
+    "other_language": other_language,
     "follow_up": lambda view: kept_to(view, view.followed("assistant", "user")),
     "user_ends": lambda view: mark_last(view, lambda turn: view.roles[turn] == "user"),
     "assistant_ends": lambda view: mark_last(view, lambda turn: view.roles[turn] == "assistant"),
@@ -160,13 +172,13 @@ SIGNALS = {
 }
 
 
-LIKENESS = frozenset({"user_repeats", "assistant_repeats", "relevance", "irrelevance", "follow_up"})
-"""Signals that compare words of turns, which costs more than they add here."""
+COMPARING = frozenset({"user_repeats", "assistant_repeats", "relevance", "irrelevance", "follow_up", "other_language"})
+"""Signals that compare turns, which costs more than they add here."""
 
 
 def word_features(conversations: Sequence[Conversation]) -> Floats:
     """Measure all signals of words `[conversation, 4 × signal]`; see `measured` for the four."""
-    signals = [signal for name, signal in SIGNALS.items() if name not in LIKENESS]
+    signals = [signal for name, signal in SIGNALS.items() if name not in COMPARING]
     rows = [_row(conversation, signals) for conversation in conversations]
     return np.array(rows, dtype=np.float64).reshape(len(rows), -1)
 

@@ -65,7 +65,7 @@ def candidates(material: Material) -> Candidates:
 def _gated(material: Material, pool: Candidates) -> Candidates:
     """Leave out built-in rubrics that the gate, which they pass alone, doesn't let in beside a model's."""
     if "gate" not in material.once:
-        mixed = Mixed.of(pool, material.settings, material.family_of)
+        mixed = Mixed.of(pool, material.settings, material.family_of, material.words_of(pool.conversations))
         entering = mixed.entering(np.ones(len(pool.labels), dtype=bool))
         material.once["gate"] = {pool.ids[column] for column in entering.tolist()} or set(pool.ids)
     inside = [place for place, id_ in enumerate(pool.ids) if id_ in material.once["gate"]]
@@ -195,7 +195,7 @@ def choose(material: Material) -> dict[str, Any]:
     pool, settings = candidates(material), material.settings
     shares, p, families, why, every = None, None, {}, {}, np.ones(len(pool.labels), dtype=bool)
     if material.by_evidence:
-        weighed = Weighed.of(pool, settings, material.family_of)
+        weighed = Weighed.of(pool, settings, material.family_of, material.words_of(pool.conversations))
         fit = cross_fit(material, pool)
         alpha, table, notes = fit.alpha, fit.table, list(fit.notes)
         found, narrowed = weighed.weigh(every)
@@ -212,7 +212,7 @@ def choose(material: Material) -> dict[str, Any]:
         notes += told_of_noise(kept_under_noise(weighed, alpha, hints=fit.hints))
         shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
     elif material.crossfitted:
-        weighed = Mixed.of(pool, settings, material.family_of)
+        weighed = Mixed.of(pool, settings, material.family_of, material.words_of(pool.conversations))
         fit = cross_fit(material, pool)
         alpha, table, notes = fit.alpha, fit.table, [*fit.notes, SEEN.format(n=len(material.training))]
         order = weighed.order(every, alpha, hints=fit.hints)

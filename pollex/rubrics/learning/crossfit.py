@@ -25,11 +25,15 @@ from pollex.measures.classification import auc
 from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.learning.material import GivenAnswers, Made, Material
 from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.learning.words import NOTHING, Proof, Words
 from pollex.rubrics.records import LIKELY, Member
 from pollex.rubrics.rubric import BUILT_IN, PERSON, TONE_KINDS, Rubric
 from pollex.selection.losses import EVAL_RANGE, theta_c
 from pollex.selection.multi_split import (
     ALPHA,
+    EVENT,
+    SHOWN,
+    TONE,
     MultiSplit,
     Narrowed,
     find_holding,
@@ -93,42 +97,57 @@ class Weighed:
 
     Attributes:
         sat: Whether a rubric is one of satisfaction `[rubric]`.
-        mined: Words that were found by looking at these labels, which can't prove them `[rubric]`.
-        events: Those that tell of an event `[rubric]`.
+        mined: Words that were found by looking at these labels, and that only halvings of their own prove `[rubric]`.
+        ranks: How easy each is to act on; see `multi_split.EVENT` `[rubric]`.
         families: Name of each rubric's family.
         blocks: Number of each conversation's user or other unit `[conversation]`.
         limits: Rubrics of satisfaction and of dissatisfaction at most.
         most: Rubrics in all at most.
+        words: All phrases of these conversations; None where a log has none, or nobody mined.
     """
 
     pool: Candidates
     sat: Bools
     mined: Bools
-    events: Bools
+    ranks: Ints
     families: list[str]
     blocks: Ints
     limits: tuple[int, int]
     most: int
     policy: str
     seed: int
+    words: Words | None = None
     _known: dict[bytes, tuple[MultiSplit, Narrowed]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, pool: Candidates, settings: LearnSettings, family_of: Callable[[str], str]) -> Self:
+    def of(
+        cls, pool: Candidates, settings: LearnSettings, family_of: Callable[[str], str], words: Words | None = None
+    ) -> Self:
         """Lay out a pool; families are by what rubrics are found by."""
         rubrics = pool.rubrics
         return cls(
             pool,
             np.array([rubric.polarity == "sat" for rubric in rubrics]),
             np.array([rubric.source.partition(":")[0] in TONE_KINDS for rubric in rubrics]),
-            np.array([rubric.source.startswith(("event:", "rate:")) for rubric in rubrics]),
+            np.array([rank_of(rubric) for rubric in rubrics], dtype=np.intp),
             [family_of(found_by(rubric)) for rubric in rubrics],
             block_ids(pool.conversations),
             settings.limits,
             settings.most,
             settings.policy,
             settings.seed,
+            words,
         )
+
+    def word_proofs(self, rows: Bools) -> list[Proof]:
+        """Say what halvings of their own prove of mined words `[rubric]`; nothing of other rubrics."""
+        if self.words is None or not self.mined.any():
+            return [NOTHING] * len(self.sat)
+        rng = np.random.default_rng([self.seed, 13])
+        words = self.words.at(np.flatnonzero(rows))
+        proofs = words.proofs(self.pool.labels[rows], self.blocks[rows], rng)
+        sides = zip(self.pool.rubrics, self.sat.tolist(), strict=True)
+        return [proofs.get((rubric.source, sat), NOTHING) for rubric, sat in sides]
 
     def weigh(self, rows: Bools) -> tuple[MultiSplit, Narrowed]:
         """Say what the labels of some conversations prove, and which rubrics they leave to choose from.
@@ -140,9 +159,13 @@ class Weighed:
             pool, rng = self.pool, np.random.default_rng([self.seed, 9])
             values, up = pool.values[rows], pool.labels[rows]
             found = multi_split(values, up, self.sat, pool.ids, self.blocks[rows], rng, self.policy)
-            found = MultiSplit(np.where(self.mined, 1.0, found.p), found.chosen)
+            proofs = self.word_proofs(rows)
+            found = MultiSplit(
+                np.where(self.mined, [proof.p for proof in proofs], found.p),
+                np.where(self.mined, [proof.chosen for proof in proofs], found.chosen),
+            )
             alone = one_each(np.ones(len(up), dtype=bool), self.blocks[rows], rng)
-            leads = keep_one_a_family(values[alone], up[alone], self.sat, found.p, self.events, self.families, LIKELY)
+            leads = keep_one_a_family(values[alone], up[alone], self.sat, found.p, self.ranks, self.families, LIKELY)
             self._known[key] = found, leads
         return self._known[key]
 
@@ -209,13 +232,14 @@ class Mixed(Weighed):
             self.pool.only(columns),
             self.sat[columns],
             self.mined[columns],
-            self.events[columns],
+            self.ranks[columns],
             families,
             self.blocks,
             self.limits,
             self.most,
             self.policy,
             self.seed,
+            self.words,
         )
 
     def weigh(self, rows: Bools) -> tuple[MultiSplit, Narrowed]:
@@ -290,6 +314,14 @@ class Mixed(Weighed):
                 above[row, out] = netsat[out] - theta_c(netsat[~out], up[~out])
         *losses, alone = (log_losses(scores, up) for scores in above)
         return worth_following(np.array(losses), alone)
+
+
+def rank_of(rubric: Rubric) -> int:
+    """Return how easy a rubric is to act on."""
+    kind = rubric.source.partition(":")[0]
+    if kind in ("event", "rate"):
+        return EVENT
+    return SHOWN if rubric.leads or kind == "phrase" else TONE
 
 
 def found_by(rubric: Rubric) -> str:
@@ -581,7 +613,7 @@ def _made_anew(material: Material, pool: Candidates, rows: Sequence[Conversation
     seen = ~out & (np.arange(len(rows)) < len(pool.labels))
     made = as_edited(material, material.make(rows, seen), rows)
     left = pool_of(made, pool.conversations, material.table.rule)
-    return made, Weighed.of(left, material.settings, material.family_of)
+    return made, Weighed.of(left, material.settings, material.family_of, material.words_of(left.conversations))
 
 
 def _paid_for(material: Material, pool: Candidates, rows: Sequence[Conversation], out: Bools) -> tuple[Made, Weighed]:
@@ -591,7 +623,8 @@ def _paid_for(material: Material, pool: Candidates, rows: Sequence[Conversation]
     leads = np.array([rubric.leads for rubric in pool.rubrics], dtype=bool)
     made = Made(pool.rubrics, leads, material.table.probabilities(rows, pool.rubrics))
     counted = Candidates(pool.conversations, pool.rubrics, *table.matrix(pool.conversations, pool.rubrics), {})
-    return made, Mixed.of(counted, material.settings, material.family_of)
+    words = material.words_of(counted.conversations)
+    return made, Mixed.of(counted, material.settings, material.family_of, words)
 
 
 def _highest(aucs: Floats) -> int:

@@ -12,6 +12,7 @@ from pollex.conversations.logs import Logs
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.answers import LIKERT, NEUTRAL, NEVER_CAME_UP, Answer, Option, Unanswered
 from pollex.rubrics.learning.settings import LearnSettings
+from pollex.rubrics.learning.words import Words
 from pollex.rubrics.records import LLM, JudgeRecord
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.score import value_of
@@ -162,6 +163,7 @@ class Material:
         graded_held_out: Those on the side that is held out.
         family_of: Name of the family of a rubric, by its source.
         make: Makes the pool anew of some of these conversations; None where that isn't free.
+        words: Lays out all phrases of some of these conversations; None where nobody mined.
         once: What was worked out of all this, and need not be again in this process.
         learned_from: Text hashes of conversations that the rubrics were learned from in an earlier run. Models of the
             thumbs can't be compared on these, since the choice of rubrics saw them.
@@ -186,6 +188,7 @@ class Material:
     progress: Stages
     family_of: Callable[[str], str]
     make: Callable[[Sequence[Conversation], Bools], Made] | None = None
+    words: Callable[[Sequence[Conversation]], Words] | None = None
     once: dict[str, Any] = field(default_factory=dict)
     learned_from: frozenset[str] = frozenset()
     model: str | None = None
@@ -216,6 +219,10 @@ class Material:
         """Return the starter's share of `answers`."""
         assert self.starter is not None, "only asked where there is one"
         return self.starter.table.probabilities(conversations, self.starter.record.rubrics)
+
+    def words_of(self, conversations: Sequence[Conversation]) -> Words | None:
+        """Lay out the phrases of some conversations, in their order; None where nobody mined."""
+        return self.words(conversations) if self.words else None
 
     @property
     def by_model(self) -> bool:

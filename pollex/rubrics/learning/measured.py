@@ -562,7 +562,7 @@ def curve_of(
             scores[round(share * labels)] = [found[[rows[c.id] for c in unseen.conversations]]]
         else:
             assert pool_values is not None, "there is no curve without"
-            weighed = Weighed.of(pool, material.settings, material.family_of)
+            weighed = Weighed.of(pool, material.settings, material.family_of, material.words_of(pool.conversations))
             orders = [draw(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1] for _ in range(DRAWS)]
             scores[round(share * labels)] = [pool_values[:, order].sum(axis=1) for order in orders]
     scores[labels] = [unseen.netsat]

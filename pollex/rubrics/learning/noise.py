@@ -38,8 +38,9 @@ def _chosen_at_once(weighed: Weighed, up: Bools, alone: Bools, alpha: float, *, 
     """Choose by the exact p-values of all conversations that don't depend on each other."""
     pool, sat = weighed.pool, weighed.sat
     values, labels = pool.values[alone], up[alone]
-    p = np.where(weighed.mined, 1.0, holm(one_sided(find_holding(values), labels, sat)))
-    found = keep_one_a_family(values, labels, sat, p, weighed.events, weighed.families, LIKELY)
+    unproven = weighed.mined & (weighed.weigh(np.ones(len(up), dtype=bool))[0].p > LIKELY)
+    p = np.where(unproven, 1.0, holm(one_sided(find_holding(values), labels, sat)))
+    found = keep_one_a_family(values, labels, sat, p, weighed.ranks, weighed.families, LIKELY)
     if hints or not len(found.base):
         order = with_hints(pool.values, up, sat, pool.ids, found, alpha, len(pool.ids), weighed.policy)
         return weighed.within_limits(order)

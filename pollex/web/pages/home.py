@@ -1,7 +1,7 @@
 """The first page: what the thumbs are about, active runs, and open labels."""
 
 from pollex.reports.charts import trend
-from pollex.rubrics.headlines import headlines, outcomes_of
+from pollex.rubrics.headlines import headlines, outcomes_of, said_of
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import nothing_leads
@@ -29,6 +29,8 @@ def home(site: Site) -> Data:
     named = site.set_at_home()
     own = named.rubric_set if named else None
     sides = {title: leading(own, kind) for kind, title in SIDES} if own else {}
+    said = {title: said_of(own.rubrics, kind) for kind, title in SIDES} if own else {}
+    found_anything = any(sides.values()) or any(said.values())
     return {
         "runs": every[:LAST],
         "total": len(every),
@@ -46,7 +48,8 @@ def home(site: Site) -> Data:
         "trend": trend,
         "sides": sides,
         "outcomes": {title: outcomes_of(own.rubrics, kind) for kind, title in SIDES} if own else {},
-        "nothing": nothing_leads(own.rubrics, own.data) if own and not any(sides.values()) else "",
+        "said": said,
+        "nothing": nothing_leads(own.rubrics, own.data) if own and not found_anything else "",
     }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 
-from pollex.rubrics.headlines import headlines, hints_of, outcomes_of, sounds_of, sounds_worth, turned, twins
+from pollex.rubrics.headlines import headlines, hints_of, outcomes_of, said_of, sounds_of, turned, twins
 from pollex.rubrics.lint import marks_on_answers, marks_on_pairs, marks_on_words
 from pollex.rubrics.records import Alone, ChosenRubric, Family, Member, StandingRecord, Worth
 from pollex.rubrics.rubric import Quote, Rubric, surest_first
@@ -84,11 +84,13 @@ def test_deeds_lead_and_tones_stand_apart_whatever_found_them() -> None:
     assert [one.id for one in sounds_of((*deeds, *tones))] == ["event3", "event4", "event5"]
 
 
-def test_words_that_held_up_are_worth_a_look_and_tones_are_for_scores() -> None:
-    word, tone = event(1, source="phrase:assistant:leider"), event(2, source="signal:user_thanks")
-    assert sounds_worth([word, tone]).startswith("and 1 of them")
-    unproven = [event(3, source="phrase:x", worth=worth) for worth in (GOOD, NOWHERE, None)]
-    assert sounds_worth([tone, *unproven]) == "but give nothing to act on"
+def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_people_sound() -> None:
+    word, tone = event(1, source="phrase:assistant:leider", standing=PROVEN), event(2, source="signal:need")
+    hint, likely = (event(n, source="phrase:user:x", standing=by) for n, by in ((3, HINT), (4, LIKELY)))
+    turned_round = event(5, source="phrase:user:y", standing=PROVEN, worth=GOOD)
+    rubrics = (word, tone, hint, likely, turned_round)
+    assert [one.id for one in said_of(rubrics, "dsat")] == ["event1", "event4"]
+    assert [one.id for one in sounds_of(rubrics)] == ["event2", "event3"]
 
 
 def test_twins_stand_under_one_entry_without_those_that_went_the_other_way() -> None:

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import fisher_exact
 
 from pollex.selection.multi_split import (
+    EVENT,
     SPLITS,
     halvings,
     holm,
@@ -21,7 +22,7 @@ UP = np.arange(N) % 2 == 0
 SAT = np.zeros(6, dtype=bool)
 IDS = list("abcdef")
 USERS = np.arange(N) // 4
-EVENTS = np.ones(6, dtype=bool)
+EVENTS = np.full(6, EVENT)
 
 
 def values_of(held: np.ndarray) -> np.ndarray:
@@ -81,7 +82,7 @@ def test_a_family_has_one_entry_an_event_before_a_signal() -> None:
     values = pool(3)
     values[:, 1] = values[:, 0]  # answered alike
     p = np.array([0.01, 0.02, 0.2, 0.9, 0.9, 0.9])
-    found = keep_one_a_family(values, UP, SAT, p, np.arange(6) > 0, IDS, likely=0.3)
+    found = keep_one_a_family(values, UP, SAT, p, 2 * (np.arange(6) > 0), IDS, likely=0.3)
     assert found.base.tolist() == [1, 2], "surest first; the event leads for both"
     assert found.members[1].tolist() == [0, 1]
     assert not set(found.open.tolist()) & {0, 1, 2}

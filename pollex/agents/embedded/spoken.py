@@ -1,0 +1,100 @@
+"""The language of single turns, and replies in another one than the user's."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from pollex.agents.embedded.events.language import CLEAR, share_of_common
+from pollex.agents.embedded.events.sentences import WORDS
+
+SURE = 0.95
+"""Least probability of a language that a turn is said to be in."""
+LEAST_LETTERS, LEAST_WORDS = 20, 4
+"""A shorter turn is told together with those of the same party before it."""
+MOST_READ = 600
+
+_UNSAID = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\[tool call: [^\]\n]*\]|https?://\S+|\S+@\S+|[\d_]+", re.DOTALL)
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_SCRIPTS = {
+    "ja": re.compile(r"[\u3040-\u30ff]"),
+    "ko": re.compile(r"[\uac00-\ud7af]"),
+    "th": re.compile(r"[\u0e00-\u0e7f]"),
+    "zh": re.compile(r"[\u3400-\u9fff]"),
+}
+"""Letters that tell a language by themselves, in this order."""
+FEWEST_OF_SCRIPT = 8
+
+NEAR = (
+    frozenset({"da", "no", "nb", "nn", "sv", "fo", "is"}),
+    frozenset({"hr", "bs", "sr", "sl", "mk", "bg"}),
+    frozenset({"cs", "sk"}),
+    frozenset({"pt", "gl", "es", "ca", "an", "oc"}),
+    frozenset({"id", "ms", "jv"}),
+    frozenset({"nl", "af", "li"}),
+    frozenset({"de", "lb", "nds"}),
+    frozenset({"ru", "uk", "be"}),
+    frozenset({"hi", "ne", "mr"}),
+    frozenset({"zh", "ja"}),
+)
+"""Languages that short texts don't tell apart."""
+
+
+@lru_cache(maxsize=1)
+def identifier() -> Any:
+    """Load what tells languages apart: a third of a second."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # only what meets another language needs it
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+@lru_cache(maxsize=8192)
+def language_of_turn(text: str) -> str:
+    """Return the language of a text (ISO 639-1); empty where it isn't sure, or the text is short."""
+    if not is_enough(text):
+        return ""
+    if script := script_of(text):
+        return script
+    words = [word.lower() for word in _WORD.findall(text)]
+    if share_of_common(words, WORDS["commonest"]) >= CLEAR:
+        return "en"  # nearly always in English logs, after some microseconds
+    name, probability = identifier().classify(text)
+    return str(name) if probability >= SURE else ""
+
+
+def script_of(text: str) -> str:
+    """Return the language that most letters of a text belong to alone; empty for most languages."""
+    counts = {name: len(letters.findall(text)) for name, letters in _SCRIPTS.items()}
+    if sum(counts.values()) < FEWEST_OF_SCRIPT:
+        return ""
+    return next((name for name, count in counts.items() if count >= sum(counts.values()) / 10), "")
+
+
+def said_in(text: str) -> str:
+    """Return what is said in a turn: no code, address, number or mark of a call."""
+    return _UNSAID.sub(" ", text[: 4 * MOST_READ]).replace("’", "'").strip()[:MOST_READ]
+
+
+def is_enough(text: str) -> bool:
+    """Return whether a text is long enough to tell its language."""
+    if script_of(text):
+        return True
+    words = _WORD.findall(text)
+    return len(words) >= LEAST_WORDS and sum(map(len, words)) >= LEAST_LETTERS
+
+
+def differ(one: str, other: str) -> bool:
+    """Return whether two languages differ, as far as short texts tell."""
+    return bool(one and other) and one != other and not any({one, other} <= group for group in NEAR)
+
+
+def in_other_language(texts: Sequence[str], roles: Sequence[str]) -> list[int]:
+    """List the replies in another language than the user's last turn, which those before it help out if it is short."""
+    found, users = [], ""
+    for turn, (role, text) in enumerate(zip(roles, texts, strict=True)):
+        said = said_in(text) if role in ("user", "assistant") else ""
+        if role == "user" and said:
+            users = said if is_enough(said) else f"{users} {said}"[-MOST_READ:]
+        elif role == "assistant" and said and differ(language_of_turn(users), language_of_turn(said)):
+            found.append(turn)
+    return found

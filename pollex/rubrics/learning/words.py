@@ -1,0 +1,137 @@
+"""Which words go along with the thumbs: mined anew on one half of the conversations, tested on the other.
+
+Words that were found by looking at all labels can't be proven by the same labels: of twenty thousand phrases some
+differ by chance. So each halving looks for its own, and those that keep coming and hold on the other half are proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.selection.multi_split import SPLITS, halvings, one_each, one_sided, over_halvings
+
+PICKED_Z = 2.5
+"""Words are picked on one half from this z on."""
+MOST_PICKED = 8
+FEWEST, LEAST_SHARE = 4, 0.03
+"""Conversations that have to have a phrase, on the half that picks, as a number and as a share."""
+ALIKE = 0.5
+"""Overlap of conversations from which on two phrases are one finding."""
+NEARLY_AS_CLEAR = 0.8
+
+
+@dataclass(frozen=True)
+class Words:
+    """Phrases that often occur, and where.
+
+    Attributes:
+        sources: Of each phrase, as rubrics have it.
+        present: Which conversations have it, sparse `[conversation, phrase]`.
+    """
+
+    sources: list[str]
+    present: Any
+
+    def at(self, rows: Ints) -> Words:
+        """Return the words of some conversations, in their order."""
+        return Words(self.sources, self.present[rows])
+
+    def proofs(self, up: Bools, blocks: Ints, rng: np.random.Generator) -> dict[tuple[str, bool], Proof]:
+        """Say what the labels prove of each phrase that any half picks, by its source and whether it is a good sign.
+
+        Args:
+            up: Thumbs up `[conversation]`.
+            blocks: Number of each conversation's user or other unit `[conversation]`.
+        """
+        tested: dict[tuple[int, bool], Floats] = {}
+        if not self.sources or up.all() or not up.any():
+            return {}
+        for number, mine in enumerate(halvings(up, blocks, rng)):
+            picked = pick_words(self.present[mine], up[mine])
+            if not picked:
+                continue
+            columns, sides = [column for column, _ in picked], np.array([sat for _, sat in picked])
+            other = one_each(~mine, blocks, rng)
+            held = self.present[other][:, columns].toarray().astype(bool)
+            for key, p in zip(picked, one_sided(held, up[other], sides).tolist(), strict=True):
+                tested.setdefault(key, np.ones(SPLITS))[number] = min(1.0, p * len(picked))
+        if not tested:
+            return {}
+        ps = over_halvings(np.stack(list(tested.values()), axis=1))
+        return {
+            (self.sources[column], sat): Proof(float(p), float((own < 1).mean()))
+            for ((column, sat), own), p in zip(tested.items(), ps.tolist(), strict=True)
+        }
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What halvings say of a phrase.
+
+    Attributes:
+        p: Adjusted for all that were picked, and for all halvings.
+        chosen: Share of the halvings that picked it.
+    """
+
+    p: float
+    chosen: float
+
+
+NOTHING = Proof(1.0, 0.0)
+
+
+def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
+    """Pick the phrases that differ most between the classes: columns of `present`, and whether each is a good sign.
+
+    Of phrases of the same conversations that are nearly as clear, the one that most conversations have: halves then
+    pick the same.
+    """
+    counts = np.asarray(present.sum(axis=0), dtype=np.float64).ravel()
+    z = contrast(present, up)
+    z[counts < max(FEWEST, LEAST_SHARE * len(up))] = 0.0
+    order = np.argsort(-np.abs(z), kind="stable")
+    clear = order[np.abs(z[order]) >= PICKED_Z]
+    by_phrase = present.tocsc().astype(np.float64)
+    taken = np.zeros(present.shape[1], dtype=bool)
+    picked: list[tuple[int, bool]] = []
+    for first in clear.tolist():
+        if len(picked) == MOST_PICKED:
+            break
+        if taken[first]:
+            continue
+        near = clear[overlaps(by_phrase, counts, first, clear) >= ALIKE]
+        same = near[(z[near] * np.sign(z[first]) >= NEARLY_AS_CLEAR * abs(z[first])) & ~taken[near]]
+        best = max(same.tolist(), key=lambda one: (counts[one], -one))
+        taken[near] = True
+        taken[clear[overlaps(by_phrase, counts, best, clear) >= ALIKE]] = True
+        picked.append((best, bool(z[best] > 0)))
+    return picked
+
+
+def overlaps(present: Any, counts: Floats, column: int, others: Ints) -> Floats:
+    """Compute Jaccard of a phrase's conversations with those of others `[other]`."""
+    own = present[:, [column]].toarray().ravel()
+    both = np.asarray(own @ present[:, others], dtype=np.float64).ravel()
+    return np.asarray(both / np.maximum(1.0, counts[column] + counts[others] - both))
+
+
+def contrast(present: Any, positive: Bools) -> Floats:
+    """Compute z of the difference between the classes in log-odds of presence [conversation, thing].
+
+    Half a conversation is added to each cell. Source: Haldane 1956, doi:10.1111/j.1469-1809.1955.tb01285.x.
+    """
+    yes_good, yes_bad = (side.astype(np.float64) @ present + 0.5 for side in (positive, ~positive))
+    no_good = positive.sum() + 1 - yes_good
+    no_bad = (~positive).sum() + 1 - yes_bad
+    odds = np.log(yes_good / no_good) - np.log(yes_bad / no_bad)
+    return np.asarray(odds / np.sqrt(1 / yes_good + 1 / yes_bad + 1 / no_good + 1 / no_bad))
+
+
+def sources_of(party: str, phrases: Sequence[str]) -> list[str]:
+    """Return the sources of phrases of one party."""
+    return [f"phrase:{party}:{phrase}" for phrase in phrases]
