@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
+from pollex.agents.embedded.events.code import code
 from pollex.agents.embedded.events.patterns import Chars, Exchange, Firing
 from pollex.agents.embedded.events.sentences import Move, Sentence
 from pollex.agents.embedded.events.tools import tools
@@ -629,4 +630,4 @@ def twin(sentence: Sentence, others: list[Sentence]) -> Sentence | None:
 
 
 Finder = Callable[[Exchange], Iterator[Firing]]
-FINDERS: tuple[Finder, ...] = (advice, answers, failures, outcomes, searches, suggestions, tools, troubles)
+FINDERS: tuple[Finder, ...] = (advice, answers, code, failures, outcomes, searches, suggestions, tools, troubles)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
+from pollex.agents.embedded.events.code import mark_code
 from pollex.agents.embedded.events.finders import FINDERS, Finder
 from pollex.agents.embedded.events.language import acts_for
 from pollex.agents.embedded.events.patterns import PATTERNS, Firing, exchanges
@@ -75,6 +76,7 @@ def mark_acts(conversation: Conversation) -> list[Move]:
     """Return the moves of a conversation with their acts."""
     moves = moves_of(conversation)
     acts_for(moves).mark(moves)
+    mark_code(moves)
     return moves
 
 

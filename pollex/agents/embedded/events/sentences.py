@@ -127,6 +127,7 @@ class Move:
         tools: Results of tools that came right before, in order.
         calls: Of tools by the assistant, in order.
         acts: The surest sentence of each act.
+        lengths: Of the text of each turn.
     """
 
     role: str
@@ -136,6 +137,7 @@ class Move:
     tools: list[ToolAnswer] = field(default_factory=list)
     calls: list[Called] = field(default_factory=list)
     acts: dict[str, Sentence] = field(default_factory=dict)
+    lengths: list[int] = field(default_factory=list)
 
     @cached_property
     def low(self) -> str:
@@ -207,12 +209,13 @@ def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[ToolAnswer])
     if moves and moves[-1].role == turn.role:
         last = moves[-1]
         last.turns.append(index)
+        last.lengths.append(len(text))
         last.sentences += sentences
         last.text += "\n" + text
         last.tools += tools
         last.calls += calls
     else:
-        moves.append(Move(turn.role, [index], sentences, text, list(tools), calls))
+        moves.append(Move(turn.role, [index], sentences, text, list(tools), calls, lengths=[len(text)]))
 
 
 _CALL = re.compile(r"\[tool call: ([^\]\n]{1,100})\]")

@@ -1,0 +1,129 @@
+"""What replies do with code: they leave parts out, repeat the user's unchanged, or change another file."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from pollex.agents.embedded.events.patterns import Exchange, Firing
+from pollex.agents.embedded.events.sentences import Hit, Move, Sentence
+
+_BLOCK = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_COMMENT = r"^[ \t]*(?://|#|/\*+|<!--|--|;|%|\*|\{/\*)[ \t]*"
+_LEFT_OUT = (
+    r"(?:the |your |all |\()*(?:rest|remaining|other|existing|previous|original|everything else)\b[^\n]{0,40}?"
+    r"\b(?:code|methods?|functions?|lines?|logic|routes?|markup|loop|unchanged|as (?:it|they|is|before|above)"
+    r"|stays?|remains?|identical|goes here|omitted)\b"
+    r"|(?:same|exactly) as (?:before|above)|unchanged\b"
+    r"|(?:your|the) (?:existing )?(?:code|logic|implementation)[^\n]{0,12} here\b"
+    r"|(?:code|part|lines?)[^\n]{0,20}omitted|omitted for brevity|rest of (?:your|the|it)\b|keep the rest\b"
+    r"|(?:der |le |el |il |lo |o |de )?(?:rest|reste|resto)\b[^\n]{0,30}\b(?:unverändert|bleibt|gleich|inchangée?"
+    r"|identique|pareil|igual|mismo|sin cambios|invariato|uguale|inalterado|mesmo|ongewijzigd|hetzelfde)"
+)
+_ELIDED = re.compile(rf"{_COMMENT}(?:\.{{2,}}|…)?[ \t(]*(?:{_LEFT_OUT})", re.IGNORECASE | re.MULTILINE)
+_FILE = re.compile(
+    r"(?<![\w/.@-])(?:[\w-]+/)*[\w-]+\.(?:py|pyi|js|jsx|ts|tsx|rb|java|kt|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala"
+    r"|css|scss|html|vue|svelte|sql|sh|ya?ml|toml|json|xml|ini|md|tf|gradle|ipynb)(?![\w/])"
+)
+_PROSE = re.compile(r"[A-Z][\w',-]*(?: [\w',-]+)*[.?!:]")
+LEAST_LINES = 3
+MOST_OF_IT = 0.8
+"""Share of the user's code that has to stand in a reply for it to be a repetition."""
+SURE = 0.9
+
+Span = tuple[int, int]
+"""Characters of a move's text."""
+
+
+def mark_code(moves: Sequence[Move]) -> None:
+    """Add what replies do with code to the acts of moves."""
+    users: Move | None = None
+    for move in moves:
+        if move.role == "user":
+            users = move
+        elif move.code:
+            for act, find in SHOWN_BY_CODE.items():
+                if act not in move.acts and (span := find(move, users)):
+                    _add(move, act, *span)
+
+
+def _add(move: Move, act: str, start: int, end: int) -> None:
+    """Add an act that no sentence does, with a sentence made of what shows it."""
+    turn, offset = _turn_of(move, start)
+    text = move.text[start:end]
+    hit = Hit(act, SURE, start - offset, end - offset)
+    move.acts[act] = Sentence(text, text.lower(), start - offset, turn, (), frozenset(), asking=False, hits={act: hit})
+
+
+def _turn_of(move: Move, at: int) -> tuple[int, int]:
+    """Return the turn that a character of a move stands in, and where that turn begins in the move's text."""
+    offset = 0
+    for turn, length in zip(move.turns, move.lengths, strict=True):
+        if at <= offset + length:
+            return turn, offset
+        offset += length + 1
+    return move.turns[-1], offset
+
+
+def _elided(move: Move, _: Move | None) -> Span | None:
+    """Find a comment in place of code."""
+    for block in _BLOCK.finditer(move.text):
+        if found := _ELIDED.search(block[1]):
+            blank = len(found[0]) - len(found[0].lstrip())
+            line = block[1].find("\n", found.end())
+            end = line if line >= 0 else len(block[1].rstrip())
+            return block.start(1) + found.start() + blank, block.start(1) + end
+    return None
+
+
+def _repeated(move: Move, user: Move | None) -> Span | None:
+    """Find code that is nothing but the user's own, and most of it."""
+    if user is None:
+        return None
+    blocks = list(_BLOCK.finditer(move.text))
+    known = set(code_lines(user.text))
+    own = [line for block in blocks for line in lines_of(block[1])]
+    if len(own) < LEAST_LINES or not known.issuperset(own) or len(set(own)) < MOST_OF_IT * len(known):
+        return None
+    start, end = blocks[0].start(1), blocks[-1].end(1)
+    return start, start + len(move.text[start:end].rstrip())
+
+
+def code_lines(text: str) -> list[str]:
+    """Return the lines of a message's blocks; of one without blocks, those that are no sentences."""
+    fenced = [line for block in _BLOCK.finditer(text) for line in lines_of(block[1])]
+    return fenced or [line for line in lines_of(text) if not _PROSE.fullmatch(line)]
+
+
+def lines_of(code: str) -> list[str]:
+    """Return the lines of code that hold something, each with single spaces."""
+    return [" ".join(line.split()) for line in code.splitlines() if line.strip()]
+
+
+def _other_file(move: Move, user: Move | None) -> Span | None:
+    """Find the name of a file that a reply changes in place of those that the user named."""
+    asked = {_base(path) for path in _FILE.findall(user.text)} if user else set()
+    prose = _BLOCK.sub(lambda found: " " * len(found[0]), move.text)
+    named = list(_FILE.finditer(prose))
+    if not asked or not named or any(_base(one[0]) in asked for one in named):
+        return None
+    return named[0].span()
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2].lower()
+
+
+SHOWN_BY_CODE: dict[str, Callable[[Move, Move | None], Span | None]] = {
+    "elides": _elided,
+    "repeats_code": _repeated,
+    "other_file": _other_file,
+}
+PATTERN_OF = {"elides": "code_elided", "repeats_code": "code_repeated", "other_file": "code_elsewhere"}
+
+
+def code(x: Exchange) -> Iterator[Firing]:
+    """Yield what replies do with code, and code that doesn't run."""
+    for act, pattern in PATTERN_OF.items():
+        if act in x.here.acts:
+            yield x.fire(pattern, (x.here, act))
+    if x.after is not None and "doesnt_run" in x.after.acts and (x.here.code or x.here.has("instructs")):
+        yield x.fire("code_broken", (x.after, "doesnt_run"))
