@@ -22,10 +22,9 @@ from pollex.agents.embedded.events.topics import Topics, learn_topics
 from pollex.agents.embedded.evidence import UNSPACED, is_unexpected, phrase_of, phrase_signal
 from pollex.agents.embedded.judge import FOLDS, LearnedScale, binomials, deal, separation
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, Party, Signal, measure_marks
-from pollex.agents.embedded.view import Flags, Floats, View, views_of
+from pollex.agents.embedded.view import Flags, Floats, Indices, View, views_of
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.splits import block_ids
-from pollex.measures.arrays import Ints
 from pollex.prompts.domain import STOPWORDS
 from pollex.rubrics.answers import LIKERT
 from pollex.rubrics.learning.material import Made
@@ -109,7 +108,7 @@ class StudiedLog:
         return Words(sources, present)
 
     @cached_property
-    def _blocks(self) -> Ints:
+    def _blocks(self) -> Indices:
         return block_ids(self.conversations)
 
     def clues(self, positive: Flags, rows: Flags) -> list[Clue]:

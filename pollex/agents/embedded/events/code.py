@@ -79,12 +79,18 @@ def _repeated(move: Move, user: Move | None) -> Span | None:
     if user is None:
         return None
     blocks = list(_BLOCK.finditer(move.text))
-    known = set(code_lines(user.text))
+    known = code_lines(user.text)
     own = [line for block in blocks for line in lines_of(block[1])]
-    if len(own) < LEAST_LINES or not known.issuperset(own) or len(set(own)) < MOST_OF_IT * len(known):
+    if len(own) < max(LEAST_LINES, MOST_OF_IT * len(known)) or not are_in_order(own, known):
         return None
     start, end = blocks[0].start(1), blocks[-1].end(1)
     return start, start + len(move.text[start:end].rstrip())
+
+
+def are_in_order(lines: Sequence[str], known: Sequence[str]) -> bool:
+    """Return whether all lines are among the known ones, in the same order: moved lines are a change."""
+    left = iter(known)
+    return all(line in left for line in lines)
 
 
 def code_lines(text: str) -> list[str]:
