@@ -1,7 +1,7 @@
 """`remedy`: looks for changes of a prompt, and proves them in four waves on users who took no part in finding them."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any, cast
@@ -15,7 +15,8 @@ from pollex.errors import LimitReached
 from pollex.graphs.batches import BatchState
 from pollex.graphs.batches import finish as recorded
 from pollex.graphs.context import LogContext, resources
-from pollex.graphs.remedy.trial import RemedyWork, ask_second, ask_trial, expect_written
+from pollex.graphs.remedy.told import replies_told
+from pollex.graphs.remedy.trial import RemedyWork, Trial, ask_second, ask_trial, expect_written
 from pollex.measures.looks import BETTER, GOING, LOOKS, NOTHING, WORSE, alpha_of
 from pollex.measures.proofs import OLD, UNTRIED, ProofEnd
 from pollex.store.resume import step
@@ -28,6 +29,9 @@ OUTCOMES = {BETTER: "above zero", WORSE: "below zero", NOTHING: "no difference"}
 
 class RemedyState(BatchState, total=False):
     """Where a remedy is, and what each node found; replies are in the store.
+
+    `first`, `worst` and `so_far` tell of replies: what each prompt made of the first conversations of a batch, those
+    where a new prompt fell the most behind the old one, and how far each does what the target asks.
 
     Attributes:
         split: Contexts by who may see them and by what they are.
@@ -112,6 +116,15 @@ def compared_arm(state: Mapping[str, Any]) -> int:
     return next((arm for arm, one in ended_of(state).items() if one.outcome == BETTER), OLD)
 
 
+TRIED_FIRST = ("old", "naive", "with hints")
+"""Arms of the trial that looks for headroom."""
+
+
+def told_of(live: RemedyWork, trial: Trial, names: Sequence[str], where: Sequence[int] | None = None) -> Any:
+    """Return the part of the state that tells of a trial's replies."""
+    return replies_told(trial, names, where, texts=live.store.texts and not live.blind)
+
+
 async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Begin with the changes that the user gave, or with none."""
     live = await resources(runtime, RemedyWork)
@@ -132,8 +145,9 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
         if (found := trial.arrays.headroom()) is None:
             lacks = {name: trial.missing(arm) for arm, name in enumerate(("old", "naive", "ceiling"))}
             said = ", ".join(f"{name} {n} {kind}" for name, kinds in lacks.items() for kind, n in kinds.items())
-            return {"headroom": None, "why": f"too few replies came to tell whether a prompt mends it; missing: {said}"}
-    return {"headroom": found, "why": found["ended"]}
+            why = f"too few replies came to tell whether a prompt mends it; missing: {said}"
+            return {"headroom": None, "why": why, **told_of(live, trial, TRIED_FIRST)}
+    return {"headroom": found, "why": found["ended"], **told_of(live, trial, TRIED_FIRST)}
 
 
 async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -167,7 +181,7 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             scores.append({names[arm - 1]: trial.arrays.score(wave, arm) for arm in arms})
             arms = sorted(sorted(arms), key=lambda arm: -scores[-1][names[arm - 1]])[:most]
         span.outputs(chosen := [names[arm - 1] for arm in arms])
-    return {"edits": chosen, "scores": scores}
+    return {"edits": chosen, "scores": scores, **told_of(live, trial, ["old", *names])}
 
 
 async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -175,7 +189,8 @@ async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
     live = await resources(runtime, RemedyWork)
     with live.tracer.span("flatter", kind="node"):
         trial = await ask_trial(live, live.make("flatter", ()))
-    return {"asked": {"flatter": len(trial.contexts)}, "flatterer": trial.arrays.flattered()}
+    told = told_of(live, trial, ["old", "flattering"])
+    return {"asked": {"flatter": len(trial.contexts)}, "flatterer": trial.arrays.flattered(), **told}
 
 
 async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -206,7 +221,9 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             ended = {"look": state["look"], "fraction": cut, "waves": trial.arrays.wave.tolist()}
             await live.store.write_step(live.run, CUT, ended)
     number = await live.register(live.run, trial, texts_of(state))
-    return {"batch": ids, "asked": {"prove": len(mine)}, "proof": number, "cut": cut}
+    told = told_of(live, trial, ["old", *state["edits"]], mine)
+    done = {"batch": ids, "done": int((trial.arrays.wave <= state["look"]).sum()), "total": len(trial.contexts)}
+    return {**done, "asked": {"prove": len(mine)}, "proof": number, "cut": cut, **told}
 
 
 async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -239,7 +256,8 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
                         raise
                     live.trials["prove"].worded.pop(arm)
         await live.store.settle()
-    return {"asked": {"compare": len(found)}, "pairs": found}
+    told = told_of(live, live.trials["prove"], ["old", *state["edits"]])
+    return {"asked": {"compare": len(found)}, "pairs": found, **told}
 
 
 async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -254,7 +272,9 @@ async def finish(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Conclude on each change that was proven, and record what the run came to."""
     live = await resources(runtime, RemedyWork)
     verdicts = await asyncio.to_thread(live.conclude, live, state) if state["ended"] else []
-    return {**await recorded(state, runtime), "verdicts": verdicts}
+    ended = dict(await recorded(state, runtime))
+    ended.pop("done")  # contexts are counted by `prove`
+    return {**ended, "verdicts": verdicts}
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:

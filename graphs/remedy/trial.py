@@ -98,6 +98,7 @@ class RemedyWork(BatchWork):
             replies of its first wave are there.
         sheet: Pairs of replies that people are to compare, of a trial and an arm; empty: nobody is asked.
         conclude: Returns the verdicts, the best first.
+        blind: Whether people compare replies without knowing whose they are: the state then tells no reply.
         trials: Replies and answers as arrays, at hand while the process lives: the store and the ledger have them.
     """
 
@@ -113,6 +114,7 @@ class RemedyWork(BatchWork):
     sheet: Callable[[Trial, int], Sequence[Mapping[str, Any]]]
     conclude: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]]
     seed: int
+    blind: bool = False
     trials: dict[str, Trial] = field(default_factory=dict)
 
     @property

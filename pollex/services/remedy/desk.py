@@ -242,6 +242,7 @@ async def carried_out(
                 sheet=lambda trial, arm: sheet_of(trial, arm, options, live.salt),
                 conclude=partial(conclude_edits, found, own=desk.own),
                 seed=options.seed,
+                blind=options.people > 0,
             )
             answers = partial(desk.answers, run.id)
             state = await carry_out(build(), live, RemedyContext.of(arguments), anew=True, people=answers)

@@ -76,6 +76,22 @@ async def test_nobody_accepts_and_nothing_is_proved_somebody_does_and_it_is(
         ended = await graph.ainvoke(Command(resume=accepted or ["none"]), thread, context=context)
         assert (ended["why"], ended["edits"]) == (why, edits)
         assert [one["name"] for one in kept_of(tmp_path, ended["run"])["edits"]] == edits
+    pairs_are_told([state.values async for state in graph.aget_state_history(thread)])
+
+
+def pairs_are_told(states: list[dict[str, Any]]) -> None:
+    """After the proof the state has the first pairs, those that fell, and how far each prompt does what is asked."""
+    state = states[0]
+    assert 0 < len(state["first"]) <= 20
+    row = state["first"][0]
+    assert row["replies"].keys() == row["target"].keys() == {"old", "proposal 1"}
+    means = {name: one["mean"] for name, one in state["so_far"].items()}
+    assert means["target, proposal 1"] > means["target, old"]
+    fell = [one["target"]["old"] - one["target"]["proposal 1"] for one in state["worst"]]
+    assert fell == sorted(fell, reverse=True)
+    assert all(value > 0 for value in fell)
+    assert 0 < state["done"] <= state["total"]
+    assert max(len(json.dumps(one)) for one in states) < 200_000
 
 
 async def test_people_are_waited_for_and_what_they_choose_is_the_verdict(
@@ -86,6 +102,8 @@ async def test_people_are_waited_for_and_what_they_choose_is_the_verdict(
     graph, thread, asked = await began(context)
     pairs = asked["pairs"]
     assert len(pairs) >= 20
+    states = [state.values async for state in graph.aget_state_history(thread)]
+    assert not any("replies" in row for state in states for row in state.get("first", [])), "people compare blind"
     choices = {one["key"]: "1" if "booked" in one["1"] else "2" for one in pairs}
     ended = await graph.ainvoke(Command(resume=choices), thread, context=context)
     kept = kept_of(tmp_path, ended["run"])
