@@ -1,20 +1,23 @@
 """How well a built-in judge answers a model's rubrics, learned from the model's own answers.
 
     python benchmarks/distill.py LOGS… --rubrics RUBRICS --store STORE [--base-url URL] [--group-field FIELD]
+    python benchmarks/distill.py --recorded
     python benchmarks/distill.py --simulated [--conversations 400] [--seed 0]
 
-The first reads answers that were paid for, and asks nobody. `--simulated` learns from a SIMULATED model in a planted
+The first reads answers that were paid for, and asks nobody; `--recorded` those of the recorded run of the bundled log,
+which it replays. `--simulated` learns from a SIMULATED model in a planted
 world first: its figures say whether distilling works, not how well a real model's answers can be learned.
 Printed are the mean correlation with the model's answers by cross-fitting over conversations, what AUC and log-loss
 lose on held-out conversations, and the calls that are saved, with what asking again in doubtful cases buys.
 """
 
 import argparse
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from small_form import Findings, arguments_of, run
+from small_form import BIKES, Findings, arguments_of, run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "endurance"))
@@ -24,6 +27,7 @@ from protocol_server import ProtocolServer
 import pollex
 from pollex.cli.session import Screen, show
 from pollex.formats.fields import ReadOptions
+from pollex.gateway.recorded import PLACE
 from pollex.graphs.context import NullProgress
 from pollex.services.distill import DistillResult, distill
 from pollex.services.options import ModelOptions, RunOptions
@@ -39,6 +43,7 @@ def main() -> int:
     parser.add_argument("--store", type=Path, default=Path(".pollex"))
     parser.add_argument("--base-url")
     parser.add_argument("--group-field", help="field of the group that the set was split by")
+    parser.add_argument("--recorded", action="store_true")
     parser.add_argument("--simulated", action="store_true")
     parser.add_argument("--conversations", type=int, default=400, help="of the planted world, half of them held out")
     parser.add_argument("--seed", type=int, default=0)
@@ -49,6 +54,8 @@ def measure_all(asked: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
     if asked.simulated:
         name, result = "a SIMULATED model in a planted world", simulated(asked.conversations, asked.seed)
+    elif asked.recorded:
+        name, result = "a large language model, recorded", recorded()
     else:
         name = str(asked.rubrics)
         result = distilled(asked.logs, asked.rubrics, asked.store, asked.base_url, asked.group_field)
@@ -77,6 +84,15 @@ def distilled(
         model=ModelOptions(base_url=url),
         progress=NullProgress(),
     )
+
+
+def recorded() -> DistillResult:
+    """Replay the recorded run, and distill what its model answered."""
+    with tempfile.TemporaryDirectory() as folder:
+        demo = Path(folder) / "demo"
+        command = [sys.executable, "-m", "pollex", "demo", "--recorded", "--out", str(demo)]
+        subprocess.run(command, check=True, capture_output=True, cwd=folder)  # noqa: S603 - ours
+        return distilled([BIKES], demo / "rubrics.json", demo / ".pollex", PLACE, "user_id")
 
 
 def simulated(conversations: int, seed: int) -> DistillResult:

@@ -20,6 +20,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,16 @@ def file_of(name: str) -> dict[str, Any]:
 
 def filled(page: str) -> str:
     """Return a page with the texts of the files between its marks."""
-    return QUOTED.sub(lambda mark: mark[1] + file_of(mark[2])["texts"][mark[3]] + mark[5], page)
+    return QUOTED.sub(lambda mark: mark[1] + quoted(mark[2], mark[3]) + mark[5], page)
+
+
+def quoted(name: str, text: str) -> str:
+    """Return a text of a file; where its command didn't make it, the page says when it was measured, and that."""
+    content = file_of(name)
+    if "from" not in content:
+        return str(content["texts"][text])
+    day = f"{date.fromisoformat(content['date']):%-d %B %Y}"
+    return f"{content['texts'][text]}\n\n*Of {day}: {content['from']}.*"
 
 
 def make(name: str, data: Path | None) -> bool:
