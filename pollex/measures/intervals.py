@@ -11,7 +11,7 @@ only; a `Figure` never holds one.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -80,6 +80,14 @@ class Measure:
     statistic: Statistic
     undefined: str = ""
     empty: str = "it has no value on these judgments"
+
+
+def widened(figure: Figure, factor: float) -> Figure:
+    """Return a share or AUC with an interval so many times as wide, within 0 and 1."""
+    if figure.value is None or figure.low is None or figure.high is None:
+        return figure
+    low, high = (figure.value + factor * (end - figure.value) for end in (figure.low, figure.high))
+    return replace(figure, low=max(0.0, low), high=min(1.0, high))
 
 
 @dataclass(frozen=True)

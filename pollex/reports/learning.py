@@ -22,7 +22,7 @@ from pollex.measures.intervals import FEWEST
 from pollex.reports.numbers import LEVEL, SPACE, count, known, listed, number, percent, percent_interval, points
 from pollex.reports.page import REASON, render, short
 from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marked_turns
-from pollex.rubrics.headlines import headlines, hints_of, outcomes_of, said_of, sounds_of, turned
+from pollex.rubrics.headlines import along_with, headlines, hints_of, outcomes_of, said_of, sounds_of, turned
 from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import Baseline, ChosenRubric, DroppedRubric, Segment, guarantee_in_words
@@ -85,6 +85,7 @@ class Findings:
         leading: By side, the deeds that labels bear out, most thumbs explained first.
         outcomes: By side, what tells how it came out, and restates the thumb.
         said: By side, words that labels bear out, in whatever language.
+        along: Those that go along with a circumstance, which explains their difference.
         hints: Those of which too few thumbs can tell.
         turned: Those whose thumbs on held-out conversations went the other way.
         sounds: Those that tell how people sound.
@@ -96,6 +97,7 @@ class Findings:
     leading: Mapping[Polarity, Sequence[Finding]]
     outcomes: Mapping[Polarity, Sequence[Finding]]
     said: Mapping[Polarity, Sequence[Finding]]
+    along: Sequence[Finding]
     hints: Sequence[Finding]
     turned: Sequence[Finding]
     sounds: Sequence[Finding]
@@ -146,6 +148,7 @@ def findings_of(
     said: dict[Polarity, list[Finding]] = {
         side: [finding(one, places) for one in said_of(rubrics.rubrics, side)] for side in ("dsat", "sat")
     }
+    along = [finding(one, places) for one in along_with(rubrics.rubrics)]
     against = [finding(rubric, places) for rubric in turned(rubrics.rubrics)]
     hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
     beside = sounds_of(rubrics.rubrics)
@@ -156,7 +159,7 @@ def findings_of(
         for one, id_ in ((one, one.conversation_id) for one in most_wrong(scores))
     ]
     shown = prepare(rubrics, places)
-    return Findings(leading, outcomes, said, hints, against, sounds, topics, wrong, shown)
+    return Findings(leading, outcomes, said, along, hints, against, sounds, topics, wrong, shown)
 
 
 def finding(
@@ -490,6 +493,7 @@ def trust(rubrics: RubricSet) -> str:
             f"({tested}), and that may be luck, as guessing has {percent(CHANCE)}."
         )
     leading = [one.rubric for side in SIDES for one in headlines(rubrics.rubrics, side)]
+    leading += [one for side in SIDES for one in said_of(rubrics.rubrics, side)]
     if not any(one.stands in ("proven", "likely", "unknown") for one in leading):
         return (
             f"Take these rubrics as hints: together they tell a good from a bad conversation {share} ({tested}; "

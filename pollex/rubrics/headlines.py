@@ -50,7 +50,11 @@ def has_models(rubrics: Sequence[Rubric]) -> bool:
 
 def outcomes_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
     """List what tells how it came out on a side, and restates the thumb: no cause to act on."""
-    own = [one for one in in_order(rubrics) if one.polarity == side and one.outcome and one.stands != "hint"]
+    own = [
+        one
+        for one in in_order(rubrics)
+        if one.polarity == side and one.outcome and one.stands != "hint" and not one.circumstance
+    ]
     return [one for one in own if not went_the_other_way(one)]
 
 
@@ -62,7 +66,13 @@ def said_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubri
 
 def told_as_words(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric is words, and proven or likely: a finding, whatever they mean."""
-    return rubric.source.startswith("phrase:") and rubric.stands in ("proven", "likely") and not rubric.yields
+    shown = rubric.source.startswith("phrase:") and not (rubric.yields or rubric.circumstance)
+    return shown and rubric.stands in ("proven", "likely")
+
+
+def along_with(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List what goes along with a circumstance that explains its difference: what it says is no cause to act on."""
+    return [one for one in in_order(rubrics) if one.circumstance and one.stands != "hint"]
 
 
 def thumbs_explained(rubric: ChosenRubric) -> float:
@@ -78,12 +88,12 @@ def hints_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     return [
         one
         for one in in_order(rubrics)
-        if one.leads and not (one.headlined or _told_as_outcome(one)) and not went_the_other_way(one)
+        if one.leads and not (one.headlined or _told_elsewhere(one)) and not went_the_other_way(one)
     ]
 
 
-def _told_as_outcome(rubric: ChosenRubric) -> bool:
-    return rubric.outcome and rubric.stands != "hint"
+def _told_elsewhere(rubric: ChosenRubric) -> bool:
+    return (rubric.outcome or rubric.circumstance is not None) and rubric.stands != "hint"
 
 
 def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
@@ -91,7 +101,7 @@ def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     return [
         one
         for one in in_order(rubrics)
-        if not (one.leads or _told_as_outcome(one) or told_as_words(one)) and not went_the_other_way(one)
+        if not (one.leads or _told_elsewhere(one) or told_as_words(one)) and not went_the_other_way(one)
     ]
 
 

@@ -108,6 +108,34 @@ class StandingRecord(Record):
         return words[min(step, 2)]
 
 
+class CircumstanceRecord(Record):
+    """A circumstance that a rubric goes along with, and that explains its difference.
+
+    Attributes:
+        name: As in `within each {name}`.
+        over_all: Share of thumbs down where the rubric holds, minus that elsewhere.
+        within: The same within strata of the circumstance, on average.
+        turned: Whether it goes the other way there.
+        strata: How many there are.
+    """
+
+    name: str
+    over_all: float
+    within: Figure
+    turned: bool
+    strata: int
+
+    def __str__(self) -> str:
+        """Say what is left of the difference."""
+        low, value, high = (round(100 * (end or 0.0)) for end in (self.within.low, self.within.value, self.within.high))
+        left = "it goes the other way" if self.turned else "there is hardly a difference"
+        return (
+            f"goes along with the {self.name}: within each, {left} "
+            f"({value:+d} points of thumbs down [{low:+d}, {high:+d}], "
+            f"over all {round(100 * self.over_all):+d}; n = {self.within.n})"
+        )
+
+
 class Member(Record):
     """A narrower or near form of a rubric, which isn't in the set by itself.
 
@@ -219,6 +247,7 @@ class ChosenRubric(Rubric):
         standing: None in files of before, and where no labels could tell.
         family: None where nothing else is of its kind.
         yields: Whether it is built-in, not proven, and stands in a set beside a model's, which lead.
+        circumstance: What it goes along with, and which explains its difference; None for most.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -236,6 +265,7 @@ class ChosenRubric(Rubric):
     standing: StandingRecord | None = None
     family: Family | None = None
     yields: bool = False
+    circumstance: CircumstanceRecord | None = None
 
     @property
     def stands(self) -> Literal["proven", "likely", "hint", "unknown"]:
@@ -266,7 +296,8 @@ class ChosenRubric(Rubric):
     @property
     def headlined(self) -> bool:
         """Whether it is shown as something to act on: a deed or an outcome that labels bear out."""
-        return self.leads and not (self.unexpected or self.yields) and self.stands != "hint"
+        shown = self.leads and not (self.unexpected or self.yields or self.circumstance)
+        return shown and self.stands != "hint"
 
     @model_validator(mode="before")
     @classmethod

@@ -287,6 +287,11 @@ def thumbs_needed(down: float) -> int:
 def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
     """Say that labels tell no deed or outcome apart, how many these are, and how many it would take."""
     thumbs = next((one.standing.n for one in rubrics if one.standing), data.thumbs)
+    if along := sorted({one.circumstance.name for one in rubrics if one.circumstance}):
+        return (
+            f"Nothing that happens in these conversations tells of the {thumbs} thumbs by itself: what differs goes "
+            f"along with the {', the '.join(along)}, and within each there is hardly a difference left."
+        )
     return (
         f"Nothing that happens in these conversations can be told to go along with the {thumbs} thumbs that test it. A "
         "difference of 15 points in something that holds in a fifth of them takes up to "

@@ -220,6 +220,8 @@ class Origin(Result):
 
 def _standing(rubric: ChosenRubric) -> Told:
     found = rubric.standing
+    if isinstance(rubric, ChosenRubric) and rubric.circumstance:
+        yield f"It {rubric.circumstance}"
     yield f"{rubric.stands}: p = {found.p:.2g}, {found.n} conversations" if found else "its standing is unknown"
     if rubric.family and rubric.family.members:
         yield f"of the {rubric.family.n} conversations where it holds:"

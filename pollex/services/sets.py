@@ -19,6 +19,7 @@ from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
 from pollex.rubrics.headlines import (
     Headline,
+    along_with,
     headlines,
     hints_of,
     outcomes_of,
@@ -48,6 +49,7 @@ SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the sc
 """The side of a rubric, where the heading doesn't say it."""
 
 TURNED = "Went the other way on conversations that they did not see"
+ALONG = "What goes along with a circumstance, which explains it"
 HINTS = "Hints: too few conversations to tell"
 LONGEST = 1000
 REMARKS = 3
@@ -66,6 +68,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         yield from _group(SAID[side], map(Headline, words), verbose)
     if not any(leading.values()) and not any(said.values()):
         yield nothing_leads(rubrics.rubrics, rubrics.data)
+    yield from _group(ALONG, map(Headline, along_with(rubrics.rubrics)), verbose)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
     hints, against, sounds = hints_of(rubrics.rubrics), turned(rubrics.rubrics), sounds_of(rubrics.rubrics)
     if verbose:
@@ -122,7 +125,8 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
     shares = [share for share in (worth.down_with, worth.down_without) if share.value is not None]
     told = "thumbs down: " + ", elsewhere ".join(f"{percent(one)} of {one.n} ({ends(one)})" for one in shares)
     told = f"holds in none of {worth.holds.n}" if worth.down_with.value is None else told
-    return [*stands, told, *beside, *([why] if why else [])]
+    along = [str(rubric.circumstance)] if rubric.circumstance else []
+    return [*stands, told, *along, *beside, *([why] if why else [])]
 
 
 Kind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]

@@ -325,13 +325,22 @@ def leads(event: Event, found: Marker, quotes: Sequence[EventQuote]) -> bool:
     return pattern.proven and sure and telling and not pattern.rate and found.both_halves
 
 
-def segments_of(training: Sequence[Conversation], told: Sequence[Conversation]) -> tuple[Segment, ...]:
-    """Compute segments of labeled conversations by learned topics; none if the log isn't in English."""
+def segments_of(
+    training: Sequence[Conversation], told: Sequence[Conversation]
+) -> tuple[tuple[Segment, ...], dict[str, Bools]]:
+    """Compute segments of labeled conversations by learned topics; none if the log isn't in English.
+
+    Returns:
+        The segments, and by topic which of `told` are about it `[conversation]`.
+    """
     if not told or language_of(training) != ENGLISH:
-        return ()
+        return (), {}
     topics = learn_topics([mark_acts(conversation) for conversation in training])
     up = np.array([conversation.label is Label.POSITIVE for conversation in told], dtype=bool)
-    return tuple(segments([read(conversation, topics) for conversation in told], topics, up))
+    readings = [read(conversation, topics) for conversation in told]
+    about = topic_table(readings, len(topics.topics))
+    by_topic = {plural(topic.name): rows for topic, rows in zip(topics.topics, about.T, strict=True)}
+    return tuple(segments(readings, topics, up)), by_topic
 
 
 def segments(readings: Sequence[Observed], topics: Topics, up: Bools) -> list[Segment]:

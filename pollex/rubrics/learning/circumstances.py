@@ -1,0 +1,165 @@
+"""Circumstances of conversations: what they are about and when they were had, apart from what happens in them.
+
+A rubric may tell thumbs apart because it comes with short conversations, with one tariff or one week. Within each of
+them there is then no difference, and changing what the rubric says would change no thumb.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.intervals import Figure
+from pollex.measures.strata import Within, compare_within
+from pollex.rubrics.records import CircumstanceRecord
+
+A_STRATUM = 20
+"""Conversations of a stratum of what is a number."""
+MOST_BINS = 10
+MOST_VALUES = 20
+"""Different values of a field, beyond which it names single things."""
+RESTATES = 0.8
+"""Cramér's V with the thumb from which a field says how it came out, and is no circumstance."""
+MOST_FIELDS = 40
+DEEPEST = 2
+
+TIMES = ("timestamp", "created_at", "createdAt", "created", "sent_at", "datetime", "time", "date")
+OUTCOMES = re.compile(
+    "thumb|label|rating|rated|score|csat|nps|feedback|vote|liked|satisf|sentiment|resolved|solved|outcome|escalat"
+    "|success|comment|reward|drawn|judge|annotat|split",
+    re.IGNORECASE,
+)
+"""Names of fields that say how a conversation came out, or what was done with it since."""
+
+
+@dataclass(frozen=True, eq=False)
+class Circumstance:
+    """A circumstance of some conversations.
+
+    Attributes:
+        name: In the words of a sentence: `within each {name}`.
+        stratum: Number of each conversation's stratum `[conversation]`.
+    """
+
+    name: str
+    stratum: Ints
+
+
+def circumstances_of(
+    conversations: Sequence[Conversation], topics: Mapping[str, Bools], languages: Sequence[str], label_field: str = ""
+) -> list[Circumstance]:
+    """List the circumstances in which conversations differ.
+
+    Args:
+        topics: By name, which are about it `[conversation]`.
+        languages: Of each conversation.
+        label_field: Where thumbs came from.
+    """
+    up = np.array([one.label is Label.POSITIVE for one in conversations], dtype=bool)
+    lengths = np.array([sum(turn.size for turn in one.turns) for one in conversations], dtype=np.float64)
+    turns = np.array([len(one.turns) for one in conversations], dtype=np.float64)
+    found = [Circumstance("length", binned(lengths)), Circumstance("number of turns", binned(turns))]
+    if topics:
+        about = np.column_stack([*topics.values()])
+        found.append(Circumstance("topic", np.where(about.any(axis=1), about.argmax(axis=1) + 1, 0)))
+    moments = [moment_of(one.metadata) for one in conversations]
+    if (known := [one is not None for one in moments]) and all(known):
+        found.append(Circumstance("week", binned(np.array(moments, dtype=np.float64))))
+    named = {"language": languages, "prompt version": [one.prompt for one in conversations]}
+    named |= {f"field “{path}”": values for path, values in fields_of(conversations, label_field).items()}
+    for name, values in named.items():
+        stratum = numbered(values)
+        if 1 < stratum.max() + 1 <= MOST_VALUES and not restates(stratum, up):
+            found.append(Circumstance(name, stratum))
+    return [one for one in found if one.stratum.max() > 0]
+
+
+def binned(values: Floats) -> Ints:
+    """Put numbers into bins of about as many each `[conversation]`."""
+    bins = int(np.clip(len(values) // A_STRATUM, 1, MOST_BINS))
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1])) if len(values) else np.zeros(0)
+    return np.unique(np.searchsorted(edges, values, side="left"), return_inverse=True)[1].astype(np.intp)
+
+
+def numbered(values: Sequence[str]) -> Ints:
+    """Give different values numbers from 0 `[conversation]`."""
+    return np.unique(np.array(values, dtype=object).astype(str), return_inverse=True)[1].astype(np.intp)
+
+
+def restates(stratum: Ints, up: Bools) -> bool:
+    """Tell whether a field says what the thumb says, by Cramér's V."""
+    n = np.bincount(stratum)
+    share = up.mean()
+    if not 0 < share < 1:
+        return False
+    ups = np.bincount(stratum, up, minlength=len(n))
+    return bool((np.square(ups - n * share) / (n * share * (1 - share))).sum() / len(up) >= RESTATES**2)
+
+
+def fields_of(conversations: Sequence[Conversation], label_field: str) -> dict[str, list[str]]:
+    """Return the values of the log's own categorical fields, by path; empty text where a conversation has none."""
+    found: dict[str, dict[int, str]] = {}
+    for row, one in enumerate(conversations):
+        for path, value in _scalars(one.metadata, ""):
+            if path in found or len(found) < MOST_FIELDS:
+                found.setdefault(path, {})[row] = value
+    n = len(conversations)
+    return {
+        path: [values.get(row, "") for row in range(n)]
+        for path, values in found.items()
+        if path != label_field and not OUTCOMES.search(path) and 1 < len(set(values.values())) <= MOST_VALUES
+    }
+
+
+def _scalars(values: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, str | int | bool):
+            yield f"{before}{name}", str(value)
+        elif isinstance(value, Mapping) and before.count(".") < DEEPEST:
+            yield from _scalars(value, f"{before}{name}.")
+
+
+def moment_of(metadata: Mapping[str, Any]) -> float | None:
+    """Return when a conversation was had, as a number that grows with time; None where it doesn't say."""
+    inner = metadata.get("metadata")
+    places = (metadata, inner if isinstance(inner, Mapping) else {})
+    for value in (place[name] for place in places for name in TIMES if name in place):
+        first = value[0] if isinstance(value, list) and value else value
+        if isinstance(first, int | float) and not isinstance(first, bool):
+            return float(first)
+        try:
+            return datetime.fromisoformat(str(first)).timestamp()
+        except (ValueError, OverflowError, OSError):
+            continue
+    return None
+
+
+def explained_by(held: Bools, up: Bools, circumstances: Sequence[Circumstance]) -> CircumstanceRecord | None:
+    """Return the circumstance that a rubric goes along with, which explains its difference best; None for most.
+
+    Args:
+        held: Where the rubric holds `[conversation]`.
+        up: Thumbs up `[conversation]`.
+    """
+    compared = ((one, compare_within(held, ~up, one.stratum)) for one in circumstances)
+    found = [(one, within) for one, within in compared if within is not None and within.explained]
+    if not found:
+        return None
+    circumstance, within = min(found, key=lambda pair: (not pair[1].turned, abs(pair[1].value)))
+    return record_of(circumstance, within, len(up))
+
+
+def record_of(circumstance: Circumstance, within: Within, n: int) -> CircumstanceRecord:
+    """Record what a circumstance explains."""
+    return CircumstanceRecord(
+        name=circumstance.name,
+        over_all=within.over_all,
+        within=Figure(within.value, within.low, within.high, n),
+        turned=within.turned,
+        strata=int(circumstance.stratum.max()) + 1,
+    )
