@@ -31,7 +31,7 @@ Rng = np.random.Generator
 
 def runs_of(quick: bool, full: int) -> range:
     """Return the numbers of the worlds: a few in the small form."""
-    return range(4 if quick else full)
+    return range(2 if quick else full)
 
 
 def share_told(hits: list[bool]) -> str:
@@ -136,7 +136,7 @@ def users_that_come_back(quick: bool) -> Outcome:
     rows, figures, bars = [], {}, {}
     for name, grouped in (("named by a field", True), ("taken for independent", False)):
         false, likely, aucs, held = [], [], [], []
-        for number in runs_of(quick, 100):
+        for number in runs_of(quick, 150 if grouped else 60):
             rng = np.random.default_rng([8, number])
             user = rng.integers(0, USERS, LABELS)
             habit = rng.beta(0.8, 0.8, (USERS, RUBRICS))[user] * 0.5

@@ -18,7 +18,7 @@ from pollex.services.named_sets import store_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.part_writer import PartWriter
 from pollex.services.parts import LEDGER, Cluster, Done, Job, ScoredPart, parts_there, write_manifest
-from pollex.services.results import Shown, line_of_outcomes, support_json
+from pollex.services.results import Shown, line_of_outcomes, share_told, support_json
 from pollex.services.score import read_unedited
 from pollex.store.folder import SECRET, SIZE
 from pollex.text import Line, Told, count, encode
@@ -98,6 +98,7 @@ class PartsResult(Shown):
     def told(self) -> Told:
         """Yield what scoring into parts came to."""
         yield line_of_outcomes(self.outcomes)
+        yield from share_told(None, None, self.rubrics)
         yield f"Probabilities: {self.rubrics.support}"
         if self.lost:
             yield Line(f"{count(len(self.lost), 'unit')} failed; the same command tries them again", "yellow")
