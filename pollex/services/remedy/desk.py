@@ -1,7 +1,8 @@
 """Who works on a remedy, and what its graph asks of them and of people."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -46,6 +47,9 @@ from pollex.store.tables import FactRow, pack
 from pollex.text import encode, without_nan
 
 NO_WIDTH = 1e-4
+LEDGER = frozenset({"cut", "prompt", "log", "target", "proof", "said", "number", "hashes"})
+LARGEST = 1 << 25
+"""Bytes of a result that is looked through for an earlier proof."""
 LEAST_KAPPA, FEWEST_JUDGED = 0.6, 30
 """A model must know a target in the reply alone as it does in whole conversations, measured on so many replies."""
 
@@ -100,12 +104,13 @@ class RemedyDesk:
         if trial.texts and "number" not in mine:
             told = [(place, one.kind if isinstance(one, NoReply) else one.text) for place, one in trial.texts.items()]
             said = digest([self.judge.fingerprint, sorted(told)])
-            others = dict[tuple[str, str, str | None], int]()
-            for id_ in (one.id for one in runs(self.store) if one.command == COMMAND and one.id != run):
-                one = step(self.store, id_, REGISTERED) or {}
-                if "number" in one and one["target"] == mine["target"] and {*mine["hashes"]} & {*one["hashes"]}:
-                    others[one["proof"], one["said"], step(self.store, id_, CUT) and id_] = one["number"]
-            mine |= {"said": said, "number": others.get((mine["proof"], said, None), 1 + len(others))}
+            # The same replies judged once more are no other proof, unless a cap had ended the first.
+            others = {
+                (one["proof"], one["said"], one["cut"]): int(one["number"])
+                for one in [*proofs_in_store(self.store, run), *proofs_beside(self.out)]
+                if one["target"] == mine["target"] and {*mine["hashes"]} & {*one["hashes"]}
+            }
+            mine |= {"said": said, "number": others.get((mine["proof"], said, ""), 1 + len(others))}
         await self.store.write_step(run, REGISTERED, mine)
         return int(mine.get("number", 0))
 
@@ -151,6 +156,38 @@ class RemedyDesk:
             where = str(folder)
         remedy = f"read them, then go on with --resume --accept all, or {','.join(names)!r}"
         raise AnswersPending(f"{len(names)} proposals wait to be accepted", where=where, remedy=remedy)
+
+
+def proofs_in_store(store: Store, this: str) -> Iterator[dict[str, Any]]:
+    """Yield what a store knows of earlier proofs than that of a run, as `ledger_of` writes it."""
+    for run in runs(store):
+        frozen = (step(store, run.id, REGISTERED) or {}) if run.command == COMMAND and run.id != this else {}
+        if "number" in frozen:
+            yield ledger_of(frozen, run.id if step(store, run.id, CUT) else "")
+
+
+def ledger_of(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any]:
+    """Return what a later proof has to know of one: its prompt's and its log's digests, in whatever store it is.
+
+    Args:
+        cut: The run, where a cap ended it: the same replies once more are another proof then.
+    """
+    prompt, *_ = frozen["prompts"]
+    names = ("target", "proof", "said", "number", "hashes")
+    about = {"cut": cut, "prompt": digest(prompt), "log": digest(frozen["hashes"])}
+    return about | {name: frozen[name] for name in names}
+
+
+def proofs_beside(out: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield the proofs of results that stand where this one is to stand, of whatever store."""
+    for path in sorted(out.absolute().parent.glob("*.json")) if out else ():
+        if path.is_file() and path.stat().st_size < LARGEST:
+            try:
+                ledger = json.loads(path.read_text("utf-8")).get("ledger")
+            except (ValueError, OSError, AttributeError):
+                continue  # any other file of that folder
+            if isinstance(ledger, dict) and ledger.keys() >= LEDGER:
+                yield ledger
 
 
 @asynccontextmanager
@@ -259,6 +296,7 @@ async def carried_out(
         "verdict": first["verdict"] if first else state["why"],
         "level": first["level"] if first else None,
         "registered": frozen and frozen["proof"],
+        "ledger": ledger_of(frozen, live.run if state["cut"] else "") if frozen and "number" in frozen else None,
         "proof": state["proof"],
         "ended": state["why"],
         "assistant": desk.assistant.name,
@@ -326,7 +364,10 @@ def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -
         notes.append(f"{said}: {told_of(kappa)}{'' if kappa.value is None else f', n {kappa.n}'}")
     if (times := state["proof"]) > 1:
         notes.append(f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}")
-    notes.append("proofs that another store or a copy of this one has are not counted: prove in one store")
+    notes.append(
+        "earlier proofs are known from this store and from results in the same folder; what was proven in another "
+        "store, or a copy of this one, can't be known, and would make this level stricter"
+    )
     if cut := state["cut"]:
         notes.append(f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked")
     notes.append("how long replies take is not compared")

@@ -21,6 +21,7 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.inspect import language_of_text
 from pollex.services.remedy.contexts import Held, failures_of, went_well
+from pollex.services.remedy.promises import promises
 from pollex.services.remedy.prompt_text import (
     PLACE,
     PromptEdit,
@@ -67,6 +68,7 @@ CHECKS: dict[str, Check] = {
     "the system prompt isn't told": keeps_to_itself,
     "no place is left unfilled": lambda reply, _system, _context: not PLACE.search(reply),
     "the language stays": same_language,
+    "nothing is only promised": lambda reply, _system, _context: not promises(reply),
 }
 """What is checked of a reply without a judge."""
 

@@ -116,8 +116,8 @@ def test_too_few_failing_contexts_are_said_with_how_many_are_missing(
     table_rubrics(read_table_log(tmp_path / "log.jsonl", 40)).save(tmp_path / "rubrics.json")
     ended = proving("--assistant", "shop:answer")
     assert ended.code == 1
-    assert "20 failing contexts of 20 users are too few for a proof" in ended.err
-    assert "10 more" in ended.err
+    assert "20 failing replies of 20 users are too few for a proof" in ended.err
+    assert "10 failing replies more" in " ".join(ended.err.split())
 
 
 def test_an_assistant_that_can_not_be_imported_is_said(proving: Run) -> None:
@@ -160,6 +160,20 @@ def test_a_harmful_change_ends_with_4_or_finds_no_difference_and_another_edit_is
     second = proving("--assistant", "shop:answer", edit="other.diff").last
     assert second["proof"] == 2
     assert any("its level is 0.025" in note for note in second["notes"])
+
+
+def test_a_proof_of_another_store_counts_where_its_result_stands_in_the_folder(proving: Run, tmp_path: Path) -> None:
+    ledger = json.loads((proving("--assistant", "shop:answer") and tmp_path / "remedy.json").read_text())["ledger"]
+    assert (ledger["number"], len(ledger["hashes"]) > 0, bool(ledger["log"] and ledger["prompt"])) == (1, True, True)
+    (tmp_path / "remedy.json").rename(tmp_path / "earlier.json")
+    (tmp_path / "other.diff").write_text(EDIT.replace("Offer", "Always offer"))
+    fresh = ("--assistant", "shop:answer", "--store", tmp_path / "fresh")
+    assert proving(*fresh, edit="other.diff").last["proof"] == 2
+    (tmp_path / "earlier.json").unlink()
+    (tmp_path / "remedy.json").unlink()
+    found = proving("--assistant", "shop:answer", "--store", tmp_path / "third", edit="other.diff").last
+    assert found["proof"] == 1
+    assert any("can't be known" in note for note in found["notes"])
 
 
 def test_no_conversation_in_a_case_is_in_a_proof_and_a_run_goes_on_without_later_ones(
