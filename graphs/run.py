@@ -107,17 +107,24 @@ async def state_now(store: Store, run: Run) -> StateSnapshot:
 
 
 async def state_after(store: Store, run: Run, node: str) -> dict[str, Any]:
-    """Return the last state of a run after a node.
+    """Return the last state of a run after a node; raise as `state_around`."""
+    _, after = await state_around(store, run, node)
+    return after
+
+
+async def state_around(store: Store, run: Run, node: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the state that a node of a run began with the last time, and the state after it.
 
     Raises:
         WrongUse: The node didn't run, or the run has no checkpoints.
     """
     states = await states_of(store, run)
-    found: dict[str, Any] | None = next((state for nodes, state in reversed(states) if node in nodes), None)
-    if found is None:
+    place = next((number for number, (nodes, _) in reversed([*enumerate(states)]) if node in nodes), None)
+    if place is None:
         ran = ", ".join(dict.fromkeys(name for nodes, _ in states for name in nodes if name != "__start__"))
         raise WrongUse(f"{run.id} has no state after {node!r}", remedy=f"name one of its nodes: {ran or 'it has none'}")
-    return found
+    before: dict[str, Any] = states[place - 1][1] if place else {}
+    return before, states[place][1]
 
 
 async def carry_out(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +19,7 @@ from pollex.services.named_sets import read_set
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.services.runs import cost_so_far
+from pollex.services.state_told import state_told
 from pollex.services.workspace import run_to_end
 from pollex.store.resume import conversations_of, find_run, originals_of, runs
 from pollex.store.runs import Run
@@ -249,15 +249,20 @@ def trace_run(run: RunOptions, name: str) -> RunTree:
 
 @dataclass(frozen=True)
 class NodeState(Result):
-    """The state of a run after one of its nodes."""
+    """The state of a run after one of its nodes.
+
+    Attributes:
+        before: The state that the node began with.
+    """
 
     run: str
     node: str
     state: dict[str, Any]
+    before: dict[str, Any]
 
     def told(self) -> Told:
-        """Yield the state after a node, as JSON; of ASCII, so that nothing in it forges a line."""
-        yield from json.dumps(self.state, indent=1).splitlines()
+        """Yield what the node found, on a screen."""
+        yield from state_told(self.run, self.node, self.state, self.before)
 
     def as_json(self) -> dict[str, Any]:
         return self.state
@@ -269,11 +274,12 @@ def trace_state(run: RunOptions, name: str, state: str) -> NodeState:
     Raises:
         WrongUse: The run has none.
     """
-    from pollex.graphs.run import state_after  # LangGraph comes with it
+    from pollex.graphs.run import state_around  # LangGraph comes with it
 
     with Store.open(run.store, read_only=True) as store:
         found = find_run(store, name)
-        return NodeState(found.id, state, run_to_end(state_after(store, found, state)))
+        before, after = run_to_end(state_around(store, found, state))
+        return NodeState(found.id, state, after, before)
 
 
 def trace_conversation(run: RunOptions, name: str, conversation: str, *, reveal: bool = False) -> ConversationHistory:

@@ -29,7 +29,11 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
     name: str = opt(kw_only=False, place="argument", metavar="RUN")
     conversation: str | None = opt("Show everything that happened to this conversation.", default=None, metavar="ID")
     reveal: bool = opt("Show what the placeholders of this conversation stand for.", default=False)
-    state: str | None = opt("Show the state of the run after this node, as JSON.", default=None, metavar="NODE")
+    state: str | None = opt(
+        "Show what this node of the graph found, on a screen; with --json the whole state after it.",
+        default=None,
+        metavar="NODE",
+    )
 
     def carry_out(self, crew: Crew) -> Any:
         """See `services.history`."""
