@@ -43,17 +43,14 @@ def log_losses(scores: Floats, positive: Bools) -> Floats:
     return np.asarray(np.logaddexp(0, np.where(positive, -1, 1) * (x @ beta)))
 
 
-def worth_following(losses: Floats, instead: Floats) -> int:
-    """Return the length with the least mean loss; 0 where an order says nothing that labels bear out.
-
-    They bear it out where it gains more than two standard errors over none of it, or does better than what would be
-    there instead.
+def worth_following(losses: Floats, *, instead: bool) -> int:
+    """Return the length with the least mean loss; 0 where labels don't bear out that it is better than none.
 
     Args:
         losses: Of each length from 0 on `[length, conversation]`.
-        instead: `[conversation]`.
+        instead: Whether there is something else where nothing is followed: then it takes a gain of two standard errors.
     """
     best = int(np.argmin(losses.mean(axis=1)))
     gain = losses[0] - losses[best]
-    sure = gain.mean() > SURE * gain.std(ddof=1) / len(gain) ** 0.5
-    return best if sure or losses[best].mean() < instead.mean() else 0
+    least = SURE * gain.std(ddof=1) / len(gain) ** 0.5 if instead else 0.0
+    return best if gain.mean() > least else 0

@@ -160,7 +160,8 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
             share = 0.0
         elif share is None and (self.method == "spur" or model.settings.prompts == "paper"):
             share = HALF
-        return LearnSettings(test_fraction=share, budget=budget_of(self.budget), **self.given(*names))
+        fills = model.settings.prompts == "paper"
+        return LearnSettings(test_fraction=share, budget=budget_of(self.budget), fills=fills, **self.given(*names))
 
     def as_model(self, crew: Crew) -> ModelOptions:
         """Return the options of the model, which some systems need."""

@@ -1,7 +1,7 @@
 """The choice of rubrics from a pool."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -58,25 +58,7 @@ def candidates(material: Material) -> Candidates:
     rubrics, twins = _without_twins(material, conversations, rubrics)
     rubrics, mirrors = _without_mirrors(material, conversations, rubrics)
     out = pool.unjudged | constant | rare | twins | mirrors
-    left = Candidates(conversations, rubrics, *material.table.matrix(conversations, rubrics), out)
-    return left if material.crossfitted else _gated(material, left)
-
-
-def _gated(material: Material, pool: Candidates) -> Candidates:
-    """Leave out built-in rubrics that the gate, which they pass alone, doesn't let in beside a model's."""
-    if "gate" not in material.once:
-        mixed = Mixed.of(pool, material.settings, material.family_of, material.words_of(pool.conversations))
-        entering = mixed.entering(np.ones(len(pool.labels), dtype=bool))
-        material.once["gate"] = {pool.ids[column] for column in entering.tolist()} or set(pool.ids)
-    inside = [place for place, id_ in enumerate(pool.ids) if id_ in material.once["gate"]]
-    left = pool.only(np.array(inside, dtype=np.intp))
-    return replace(left, unjudged=pool.unjudged | why_outside([r for r in pool.rubrics if r.id not in left.ids]))
-
-
-def why_outside(rubrics: Sequence[Rubric]) -> dict[str, Any]:
-    """Say why built-in rubrics don't enter beside a model's, by id."""
-    tone = "moods and lengths are no rubrics of a set: they are one tone"
-    return {one.id: _out(why="neither proven nor likely" if one.leads else tone) for one in rubrics}
+    return Candidates(conversations, rubrics, *material.table.matrix(conversations, rubrics), out)
 
 
 def _answered(material: Material) -> Candidates:
@@ -189,56 +171,40 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
     ]
 
 
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A choice from a pool, and what it rests on.
+
+    Attributes:
+        table: AUC of each α, as JSON values.
+        held_out_scores: NetSAT of training conversations by choices that did not see them; None where unknown.
+        stability: How often halves of the conversations choose each rubric `[rubric]`; None where unknown.
+        p: What labels prove of each rubric, by its id; None where halvings don't tell.
+        families: What a rubric that leads a family consists of, by its id, as JSON values.
+        why: Why rubrics are out, by column, where the losses don't tell.
+    """
+
+    alpha: float
+    table: list[dict[str, Any]]
+    held_out_scores: list[float] | None
+    selection: Selection
+    notes: list[str]
+    stability: Floats | None
+    p: dict[str, float] | None = None
+    families: dict[str, dict[str, Any]] = field(default_factory=dict)
+    why: dict[int, dict[str, str]] = field(default_factory=dict)
+
+
 def choose(material: Material) -> dict[str, Any]:
     """Choose rubrics on training conversations; return the choice as JSON values."""
     material, told = count_never(material)
     pool, settings = candidates(material), material.settings
-    shares, p, families, why, every = None, None, {}, {}, np.ones(len(pool.labels), dtype=bool)
-    if material.by_evidence:
-        weighed = Weighed.of(pool, settings, material.family_of, material.words_of(pool.conversations))
-        fit = cross_fit(material, pool)
-        alpha, table, notes = fit.alpha, fit.table, list(fit.notes)
-        found, narrowed = weighed.weigh(every)
-        order = weighed.order(every, alpha, hints=fit.hints)
-        turned = turned_of(fit, pool, order) if material.crossfitted and fit.parts else order[:0]
-        order = order[~np.isin(order, turned)]
-        theta = theta_c(pool.values[:, order].sum(axis=1), pool.labels)
-        held_out_scores = (fit.above + theta).tolist() if fit.parts else None
-        n = len(pool.rubrics)
-        chosen = in_order(Pool.of(pool.values, pool.labels, pool.kinds, pool.ids, (n, n)), alpha, order)
-        families = families_of(weighed, narrowed)
-        why = _why_out(pool, narrowed, found.p, "other hints came first" if fit.hints else "hints do not help here")
-        why |= {one: {"why": "went the other way on conversations that it did not see"} for one in turned.tolist()}
-        notes += told_of_noise(kept_under_noise(weighed, alpha, hints=fit.hints))
-        shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
-    elif material.crossfitted:
-        weighed = Mixed.of(pool, settings, material.family_of, material.words_of(pool.conversations))
-        fit = cross_fit(material, pool)
-        alpha, table, notes = fit.alpha, fit.table, [*fit.notes, SEEN.format(n=len(material.training))]
-        order = weighed.order(every, alpha, hints=fit.hints)
-        turned = turned_of(fit, pool, order) if fit.parts else order[:0]
-        order = order[~np.isin(order, turned)]
-        theta = theta_c(pool.values[:, order].sum(axis=1), pool.labels)
-        held_out_scores = (fit.above + theta).tolist() if fit.parts else None
-        n = len(pool.rubrics)
-        chosen = in_order(Pool.of(pool.values, pool.labels, pool.kinds, pool.ids, (n, n)), alpha, order)
-        found, _ = weighed.weigh(every)
-        entering = set(weighed.entering(every).tolist())
-        outside = why_outside(pool.rubrics)
-        why = {one: {"why": outside[pool.ids[one]]["why"]} for one in range(n) if one not in entering}
-        full = len(order) >= settings.most
-        left = "no room was left for it" if full else "it adds nothing on conversations that the choice did not see"
-        why |= {one: {"why": left} for one in sorted(entering)}
-        notes += told_of_no_model(weighed, order)
-        why |= {one: {"why": "went the other way on conversations that it did not see"} for one in turned.tolist()}
-        shares, p = found.chosen, dict(zip(pool.ids, found.p.tolist(), strict=True))
-    else:
-        alpha, table, held_out_scores, notes = cross_validated_alpha(material, pool)
-        chosen = chosen_by(material, pool, every, alpha, np.random.default_rng(settings.seed))
-        shares = stable_shares(material, pool, alpha)
+    by_labels = material.by_evidence or material.by_both
+    chosen = chosen_by_labels(material, pool) if by_labels else chosen_to_budget(material, pool)
+    notes, shares, selection = list(chosen.notes), chosen.stability, chosen.selection
     if material.pool and (nothing := nothing_to_choose(pool, settings)):
         notes.append(nothing)
-        shares = None if len(chosen.steps) == len(pool.ids) else shares
+        shares = None if len(selection.steps) == len(pool.ids) else shares
     notes += told
     if missing := int((~pool.answered).sum()):
         notes.append(
@@ -246,12 +212,12 @@ def choose(material: Material) -> dict[str, Any]:
         )
     stability = [None] * len(pool.ids) if shares is None else shares.tolist()
     return {
-        "alpha": alpha,
-        "alphas": table,
-        "held_out_scores": held_out_scores,
-        "p": p,
-        "families": families,
-        "chosen": [pool.ids[step.index] for step in chosen.steps],
+        "alpha": chosen.alpha,
+        "alphas": chosen.table,
+        "held_out_scores": chosen.held_out_scores,
+        "p": chosen.p,
+        "families": chosen.families,
+        "chosen": [pool.ids[step.index] for step in selection.steps],
         "choices": {
             pool.ids[one.index]: {
                 "step": number,
@@ -260,21 +226,89 @@ def choose(material: Material) -> dict[str, Any]:
                 "sharpness": one.sharpness,
                 "stability": stability[one.index],
             }
-            for number, one in enumerate(chosen.steps, start=1)
+            for number, one in enumerate(selection.steps, start=1)
         },
         "dropped": {
             pool.ids[one.index]: {
                 "loss": one.loss,
                 "beaten_by": None if one.beaten_by is None else pool.ids[one.beaten_by],
                 "stability": stability[one.index],
-                **why.get(one.index, {}),
+                **chosen.why.get(one.index, {}),
             }
-            for one in chosen.drops
+            for one in selection.drops
         }
         | pool.unjudged,
         "notes": notes,
         "never": dict(material.table.never_counts),
     }
+
+
+def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
+    """Choose as many rubrics as labels bear out, whoever wrote them, and measure that choice by folds."""
+    settings, every = material.settings, np.ones(len(pool.labels), dtype=bool)
+    kind = Weighed if material.by_evidence else Mixed
+    weighed = kind.of(pool, settings, material.family_of, material.words_of(pool.conversations))
+    if isinstance(weighed, Mixed) and not (len(weighed.models) or len(weighed.deeds)):
+        raise BadRubrics(
+            "no rubric to choose from: none of the model's is left, and built-in roles find moods and lengths alone",
+            remedy="see `pollex trace` of this run for what went wrong, or learn without a model",
+        )
+    fit = cross_fit(material, pool)
+    found, narrowed = weighed.weigh(every)
+    order = weighed.order(every, fit.alpha, hints=fit.hints)
+
+    # What went the other way on conversations that its choice did not see leaves, where these can tell.
+    turned = turned_of(fit, pool, order) if material.crossfitted and fit.parts else order[:0]
+    order = order[~np.isin(order, turned)]
+    theta = theta_c(pool.values[:, order].sum(axis=1), pool.labels)
+
+    notes = list(fit.notes)
+    if isinstance(weighed, Mixed):
+        notes += [SEEN.format(n=len(material.training))] if material.crossfitted else []
+        notes += told_of_no_model(weighed, order)
+        why, families = why_out_of_both(weighed, order), {}
+    else:
+        notes += told_of_noise(kept_under_noise(weighed, fit.alpha, hints=fit.hints))
+        why = _why_out(pool, narrowed, found.p, "other hints came first" if fit.hints else "hints do not help here")
+        families = families_of(weighed, narrowed)
+    why |= {one: {"why": "went the other way on conversations that it did not see"} for one in turned.tolist()}
+
+    # A model's words come from these conversations: where others are held out, these alone can prove them.
+    held_out_tells = material.by_both and not material.crossfitted
+    n = len(pool.rubrics)
+    return Chosen(
+        fit.alpha,
+        fit.table,
+        (fit.above + theta).tolist() if fit.parts else None,
+        in_order(Pool.of(pool.values, pool.labels, pool.kinds, pool.ids, (n, n)), fit.alpha, order),
+        notes,
+        found.chosen,
+        None if held_out_tells else dict(zip(pool.ids, found.p.tolist(), strict=True)),
+        families,
+        why,
+    )
+
+
+def chosen_to_budget(material: Material, pool: Candidates) -> Chosen:
+    """Choose up to the budget: from rubrics that were given, or that a model revised in place."""
+    alpha, table, held_out_scores, notes = cross_validated_alpha(material, pool)
+    every, rng = np.ones(len(pool.labels), dtype=bool), np.random.default_rng(material.settings.seed)
+    selection = chosen_by(material, pool, every, alpha, rng)
+    return Chosen(alpha, table, held_out_scores, selection, notes, stable_shares(material, pool, alpha))
+
+
+def why_out_of_both(weighed: Mixed, order: Ints) -> dict[int, dict[str, str]]:
+    """Say why columns of a model's pool would be out."""
+    entering = weighed.entering(np.ones(len(weighed.pool.labels), dtype=bool)).tolist()
+    full = len(order) >= weighed.most
+    left = "no room was left for it" if full else "it adds nothing on conversations that the choice did not see"
+    tone = "moods and lengths are no rubrics of a set: they are one tone"
+    outside = {
+        column: {"why": "neither proven nor likely" if rubric.leads else tone}
+        for column, rubric in enumerate(weighed.pool.rubrics)
+        if column not in entering
+    }
+    return outside | {column: {"why": left} for column in entering}
 
 
 SIDES = {"dsat": "what goes wrong", "sat": "what goes well"}
@@ -286,7 +320,7 @@ SEEN = (
 
 NO_MODEL = (
     "None of the model's rubrics is in the set: on conversations that the choice did not see, they add nothing to what "
-    "built-in roles find, which choose as they do without a model."
+    "built-in roles find, which choose as they do alone, without moods and lengths."
 )
 
 

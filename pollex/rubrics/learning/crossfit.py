@@ -104,6 +104,7 @@ class Weighed:
         limits: Rubrics of satisfaction and of dissatisfaction at most.
         most: Rubrics in all at most.
         words: All phrases of these conversations; None where a log has none, or nobody mined.
+        fills: Whether a model's rubrics are chosen up to the budget, as in RUBICON's paper.
     """
 
     pool: Candidates
@@ -117,6 +118,7 @@ class Weighed:
     policy: str
     seed: int
     words: Words | None = None
+    fills: bool = False
     _known: dict[bytes, tuple[MultiSplit, Narrowed]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -137,6 +139,7 @@ class Weighed:
             settings.policy,
             settings.seed,
             words,
+            settings.fills,
         )
 
     def word_proofs(self, rows: Bools) -> list[Proof]:
@@ -217,6 +220,12 @@ class Mixed(Weighed):
         return np.setdiff1d(np.arange(len(self.pool.rubrics)), self.models)
 
     @cached_property
+    def deeds(self) -> Ints:
+        """Columns of the built-in rubrics that a set may have: no moods, no lengths."""
+        leads = [self.pool.rubrics[column].leads for column in self.built_in.tolist()]
+        return np.asarray(self.built_in[np.array(leads, dtype=bool)])
+
+    @cached_property
     def gate(self) -> Weighed:
         """The built-in rubrics alone."""
         return self._part(self.built_in)
@@ -265,28 +274,43 @@ class Mixed(Weighed):
         if not len(self.built_in):
             return models
         base = self.built_in[self.gate.weigh(rows)[1].base]
-        deeds = [column for column in base.tolist() if self.pool.rubrics[column].leads]
-        return np.sort(np.concatenate([models, np.array(deeds, dtype=np.intp)]))
+        return np.sort(np.concatenate([models, base[np.isin(base, self.deeds)]]))
 
     def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
-        """Choose by the policy within the budget, and the model's rubrics only as far as they lower the loss.
+        """Choose built-in deeds as they are chosen alone, and the model's rubrics as far as they lower the loss."""
+        order = self.with_first(rows, alpha, self._how_many(rows, alpha, hints=hints), hints=hints)
+        if len(order):
+            return order
+        if len(columns := self.entering(rows)):
+            return self._chosen(rows, columns, alpha)[:1]
+        return (self.models if len(self.models) else self.deeds)[:1]
 
-        Where none of them does, built-in rubrics are chosen as they are alone.
+    def with_first(self, rows: Bools, alpha: float, most: int, *, hints: bool) -> Ints:
+        """Choose with the first of the model's rubrics, so many at most, in the policy's order.
+
+        Args:
+            hints: As for `order`: of built-in rubrics alone.
         """
-        columns = self.entering(rows)
-        if len(columns) and (most := self._how_many(rows, columns, alpha)):
-            return self.with_first(self._chosen(rows, columns, alpha), most)
-        if len(self.built_in):
-            return np.asarray(self.built_in[self.gate.order(rows, alpha, hints=hints)])
-        return self._chosen(rows, columns, alpha)[:1] if len(columns) else np.arange(1)
+        chosen, alone = self._chosen(rows, self.entering(rows), alpha), self._alone(rows, alpha, hints=hints)
+        return self._cut(chosen, alone, most)
 
-    def with_first(self, order: Ints, most: int) -> Ints:
-        """Keep of an order the built-in rubrics and the first of the model's, so many at most."""
-        models = np.isin(order, self.models)
-        return np.asarray(order[~models | (np.cumsum(models) <= most)])
+    def _cut(self, chosen: Ints, alone: Ints, most: int) -> Ints:
+        """Keep of what is chosen together the first of the model's rubrics, and add what is chosen alone."""
+        models = np.isin(chosen, self.models)
+        first = chosen[~models | (np.cumsum(models) <= most)]
+        return self.within_limits(np.concatenate([first, alone[~np.isin(alone, first)]]).astype(np.intp))
+
+    def _alone(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
+        """Choose as built-in roles do alone, and leave out moods and lengths."""
+        if not len(self.built_in):
+            return np.zeros(0, dtype=np.intp)
+        order = self.built_in[self.gate.order(rows, alpha, hints=hints)]
+        return np.asarray(order[np.isin(order, self.deeds)])
 
     def _chosen(self, rows: Bools, columns: Ints, alpha: float) -> Ints:
         """Choose some columns by some conversations, within the budget: columns in the order of choice."""
+        if not len(columns):
+            return columns
         key = rows.tobytes() + columns.tobytes()
         if key not in self._pools:  # shared: the first steps of several α are alike
             names = [self.pool.ids[column] for column in columns.tolist()]
@@ -295,25 +319,28 @@ class Mixed(Weighed):
         found = policy_named(self.policy)(self._pools[key], alpha, np.random.default_rng(self.seed))
         return self.within_limits(columns[found])
 
-    def _how_many(self, rows: Bools, columns: Ints, alpha: float) -> int:
+    def _how_many(self, rows: Bools, alpha: float, *, hints: bool) -> int:
         """Return how many of the model's rubrics lower the loss on fifths of these conversations; all where too few."""
+        if self.fills:
+            return self.most
         inside = np.flatnonzero(rows)
         try:
             dealt = folds([self.pool.conversations[row] for row in inside.tolist()], FOLDS, self.seed)
         except BadLabels:
             return self.most
-        up, above = self.pool.labels[inside], np.zeros((self.most + 2, len(inside)))
+
+        # Each length is measured on each fifth by a choice that did not see it.
+        up, above = self.pool.labels[inside], np.zeros((self.most + 1, len(inside)))
         for number in range(FOLDS):
             out, seen = dealt == number, np.zeros(len(rows), dtype=bool)
             seen[inside[~out]] = True
-            order = self._chosen(seen, columns, alpha)
-            orders = [self.with_first(order, most) for most in range(self.most + 1)]
-            orders.append(self._chosen(seen, self.built_in, alpha) if len(self.built_in) else order[:0])
-            for row, tried in enumerate(orders):
-                netsat = self.pool.values[np.ix_(inside, tried)].sum(axis=1)
-                above[row, out] = netsat[out] - theta_c(netsat[~out], up[~out])
-        *losses, alone = (log_losses(scores, up) for scores in above)
-        return worth_following(np.array(losses), alone)
+            chosen, alone = self._chosen(seen, self.entering(seen), alpha), self._alone(seen, alpha, hints=hints)
+            for most in range(self.most + 1):
+                order = self._cut(chosen, alone, most)
+                netsat = self.pool.values[np.ix_(inside, order)].sum(axis=1)
+                above[most, out] = netsat[out] - theta_c(netsat[~out], up[~out])
+        losses = np.array([log_losses(scores, up) for scores in above])
+        return worth_following(losses, instead=len(self.with_first(rows, alpha, 0, hints=hints)) > 0)
 
 
 def rank_of(rubric: Rubric) -> int:
@@ -574,11 +601,7 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     except BadLabels as error:
         return CrossFit(first, True, [], [], [f"α = {first:g} was not cross-validated: {error.what}"])
     alphas = ALPHAS[settings.policy] if settings.alpha is None else (settings.alpha,)
-    ways = [(alpha, True) for alpha in alphas]
-    free = material.make is not None
-    bare = [(alphas[0], False)] if free else []  # a model's rubrics are never left out as hints
-    ways = [*bare, *ways]
-    best_of = _best if bare else _highest
+    ways, free = _ways_of(material, pool, alphas), material.make is not None
     tried: list[tuple[Bools, Made, Weighed, list[Ints]]] = []
     aucs = np.zeros((FOLDS, len(ways)))
     for number in range(FOLDS):
@@ -595,16 +618,44 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
         aucs[number] = [auc(values[:, order].sum(axis=1), labels[mine]) for order in orders]
         tried.append((out, made, weighed, orders))
     parts = [
-        Part(out, made, weighed, orders[best_of(np.delete(aucs, number, axis=0))])
+        Part(out, made, weighed, orders[_best_way(np.delete(aucs, number, axis=0), ways)])
         for number, (out, made, weighed, orders) in enumerate(tried)
     ]
+
+    # What is told of each α is of the ways that differ by it: without hints, built-in rubrics are chosen without α.
+    alpha, hints = ways[_best_way(aucs, ways)]
+    told = np.flatnonzero([way[1] == (hints or free) for way in ways])
     table = [
-        {"alpha": alpha, "mean_auc": float(each.mean()), "deviation": float(each.std(ddof=1)), "folds": FOLDS}
-        for (alpha, _), each in zip(ways[len(bare) :], aucs[:, len(bare) :].T, strict=True)
+        {"alpha": ways[way][0], "mean_auc": float(each.mean()), "deviation": float(each.std(ddof=1)), "folds": FOLDS}
+        for way, each in zip(told.tolist(), aucs[:, told].T, strict=True)
     ]
-    best = best_of(aucs)
-    alpha = ways[len(bare) + _highest(aucs[:, len(bare) :])][0]
-    return CrossFit(ways[best][0] if best else alpha, best > 0 or not bare, table, parts, [])
+    if free and not hints:
+        alpha = ways[int(told[np.argmax(aucs[:, told].mean(axis=0))])][0]
+    return CrossFit(alpha, hints, table, parts, [])
+
+
+def _ways_of(material: Material, pool: Candidates, alphas: Sequence[float]) -> list[tuple[float, bool]]:
+    """List the ways to choose: α, and whether built-in hints are added.
+
+    Without hints α makes a difference to a model's rubrics alone, and these are never left out as hints.
+    """
+    hinted = [(alpha, True) for alpha in alphas]
+    if material.make is not None:
+        return [(alphas[0], False), *hinted]
+    built_in = any(rubric.answered_by == BUILT_IN for rubric in pool.rubrics)
+    return [*((alpha, False) for alpha in alphas if built_in), *hinted]
+
+
+def _best_way(aucs: Floats, ways: Sequence[tuple[float, bool]]) -> int:
+    """Take the way with hints that has the highest AUC where they help by more than a standard error, else one without.
+
+    Args:
+        aucs: `[fold, way]`.
+    """
+    hinted, means = np.array([hints for _, hints in ways]), aucs.mean(axis=0)
+    best, bare = (int(np.argmax(np.where(some, means, -1.0))) for some in (hinted, ~hinted))
+    gain = aucs[:, best] - aucs[:, bare]
+    return best if hinted.all() or gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5 else bare
 
 
 def _made_anew(material: Material, pool: Candidates, rows: Sequence[Conversation], out: Bools) -> tuple[Made, Weighed]:
@@ -625,22 +676,6 @@ def _paid_for(material: Material, pool: Candidates, rows: Sequence[Conversation]
     counted = Candidates(pool.conversations, pool.rubrics, *table.matrix(pool.conversations, pool.rubrics), {})
     words = material.words_of(counted.conversations)
     return made, Mixed.of(counted, material.settings, material.family_of, words)
-
-
-def _highest(aucs: Floats) -> int:
-    """Return the way with the highest mean AUC."""
-    return int(np.argmax(aucs.mean(axis=0)))
-
-
-def _best(aucs: Floats) -> int:
-    """Take the way with hints that has the highest AUC where it helps by more than a standard error, else none.
-
-    Args:
-        aucs: `[fold, way]`, the first way without hints.
-    """
-    row = 1 + int(np.argmax(aucs[:, 1:].mean(axis=0)))
-    gain = aucs[:, row] - aucs[:, 0]
-    return row if gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5 else 0
 
 
 def pool_of(made: Made, conversations: list[Conversation], rule: str) -> Candidates:

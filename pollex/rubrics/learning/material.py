@@ -235,7 +235,11 @@ class Material:
         return bool(self.pool) and self.make is not None and self.settings.method == "rubicon"
 
     @property
+    def by_both(self) -> bool:
+        """Whether the pool is a model's, with or without built-in rubrics beside its own."""
+        return bool(self.pool) and self.by_model and self.settings.method == "rubicon"
+
+    @property
     def crossfitted(self) -> bool:
         """Whether all labels teach, and figures are of choices made anew without each fold."""
-        chosen = self.by_evidence or (bool(self.pool) and self.by_model and self.settings.method == "rubicon")
-        return chosen and not self.held_out
+        return (self.by_evidence or self.by_both) and not self.held_out

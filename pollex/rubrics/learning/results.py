@@ -171,7 +171,7 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
             f"{len(labelled)} labeled conversations count as {apart}. Intervals account for this, and need at least "
             f"{FEWEST}. A window with a guarantee does not: it promises too much if conversations of a group are alike."
         )
-    fixed = material.settings.budget is not None and not (material.by_evidence or material.crossfitted)
+    fixed = material.settings.budget is not None and not (material.by_evidence or material.by_both)
     budget = material.settings.limits if fixed else (0, 0)  # else it is a maximum
     n_sat, n_dsat = (sum(r.polarity == kind for r in material.chosen) for kind in ("sat", "dsat"))
     if n_sat < budget[0] or n_dsat < budget[1]:

@@ -57,6 +57,8 @@ class LearnSettings:
             more than a standard error; `best`; or the name of a model.
         also: Fields of other questions that people rated, separated by commas: where the labels are grades, the network
             learns these first, with the grades.
+        fills: Whether a model's rubrics are chosen up to the budget, as in the paper, and not as far as they lower
+            the loss of conversations that the choice did not see.
         stability: Whether to measure how often halves of the conversations choose each rubric.
         minimum: Conversations of each class that are needed to learn at all.
     """
@@ -70,6 +72,7 @@ class LearnSettings:
     probability: str = "network"
     also: str = ""
     seed: int = 0
+    fills: bool = False
     stability: bool = True
     minimum: int = 10
 

@@ -288,7 +288,7 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
         about["weights"] = material.starter.record.weights if material.starter else (1.0, 1.0)
         return uncompared(material.model, why) | unknown | about
     rows = with_graded(material, pool)
-    if material.by_evidence or material.crossfitted:
+    if material.by_evidence or material.by_both:
         parts = [part.fold for part in cross_fit(material, pool).parts] or None
     else:
         parts = without_each_fold(material, pool, selection["alpha"], rows)

@@ -1,9 +1,9 @@
 """Every manner of an endpoint comes to one result, by as many calls, and `doctor` says what is lost without what.
 
-By default each manner is tried with one verb in turn, and `learn` with two manners; all with all at night.
+By default each manner is tried with one verb in turn, `learn` with two manners, `remedy run` with three; all with all
+at night. A proof takes thirty users with a failing context each, so that is what a remedy has here.
 """
 
-import asyncio
 import json
 import os
 import re
@@ -15,27 +15,22 @@ import duckdb
 import pytest
 from protocol_server import ProtocolServer
 from protocol_server.manners import manners
-from scripted import SALT
+from remedy_log import TARGET, read_table_log, table_rubrics
 from small_log import read_rows, small_log, write_log
 from small_runs import run_here
 
-from pollex.agents.assistant import AssistantReply, EndpointAssistant, ReplyRequest
-from pollex.agents.llm.asker import Asker
-from pollex.gateway.calls import MemoryLedger
-from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.gateway import Gateway
-from pollex.gateway.probe import probe
-from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.services.doctor import Examined
 from pollex.services.options import ModelOptions
 
 ALL = manners()
 IDEAL = "openai_chat"
 LEARNED_BY_DEFAULT = (IDEAL, "dashscope_thinking")
+MENDED_BY_DEFAULT = (IDEAL, "magistral", "lm_studio_thinking")
 DOCS = Path(__file__).parents[3] / "docs" / "models.md"
 CASE = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "advice", "answer": "So."}
 QUESTION = '[[question]]\nid = "Q1"\ntext = "Good?"\noptions = [[0, "no"], [1, "yes"]]\n'
+PROMPT = "You book tables.\nBe short.\n"
+EDIT = "@@ -2,1 +2,2 @@\n Be short.\n+Offer another time where one fails.\n"
 VOLATILE = ("run", "judge", "source", "variant", "model", "justification", "turns")
 """The last two differ with the place of an attention check, which each store draws for itself."""
 
@@ -63,6 +58,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, server: ProtocolServer) -> I
     write_log(folder / "few.jsonl", small_log(3)[:4])
     write_log(folder / "cases.jsonl", [CASE])
     (folder / "q.toml").write_text(QUESTION)
+    table_rubrics(read_table_log(folder / "tables.jsonl", 60)).save(folder / "tables.json")
+    (folder / "system.md").write_text(PROMPT)
+    (folder / "edit.diff").write_text(EDIT)
     yield folder
     os.chdir(before)
 
@@ -122,23 +120,19 @@ def graded(server: ProtocolServer, manner: str) -> Came:
     return came_of(server, manner, "grade", "cases.jsonl", out="grades.jsonl")
 
 
-def replied(server: ProtocolServer, manner: str) -> Came:
-    """What a remedy asks for: replies of the assistant at two contexts."""
+def mended(server: ProtocolServer, manner: str) -> Came:
+    """What a remedy comes to whose assistant and second judge are the model: its verdict, and what was asked."""
     server.behave(ALL[manner])
-
-    async def replies() -> tuple[list[str], int]:
-        endpoint = Endpoint("m", server.url)
-        able = await probe(endpoint, backoff=0.01)
-        async with Gateway(endpoint, MemoryLedger(), window=able.window) as door:
-            assistant = EndpointAssistant(Asker(door, able, DomainProfile.neutral(), JudgeSettings(), SALT))
-            contexts = [[{"role": "user", "content": f"Book table {number}."}] for number in (1, 2)]
-            about = {"key": "k", "item": "c", "system": "Be kind.", "seed": 0}
-            found = [await assistant.reply(ReplyRequest(messages=messages, **about)) for messages in contexts]
-        assert all(isinstance(one, AssistantReply) for one in found), found
-        return [one.text for one in found if isinstance(one, AssistantReply)], able.calls
-
-    texts, probed = asyncio.run(replies())
-    return Came(texts, server.counts()["received"] - probed)
+    asked = f'model = "m"\nbase_url = "{server.url}"\n'
+    Path("profiles.toml").write_text(f"[assistant]\n{asked}\n[second]\n{asked}")
+    target = ("--target", TARGET, "--prompt", "system.md", "--edit", "edit.diff", "--group-field", "user")
+    out = ("--profiles", "profiles.toml", "--store", f"remedy-{manner}", "--out", f"{manner}-remedy.json", "--json")
+    ended = run_here("remedy", "run", "tables.jsonl", "--rubrics", "tables.json", *target, *out)
+    assert ended.code == 0, ended.err
+    found = {name: steady(ended.last[name]) for name in ("verdict", "edits", "contexts", "missing")}
+    pairs = [{**row, "context": ""} for row in rows_of(Path(f"{manner}-remedy-pairs.parquet"))]
+    found["replies"] = sorted(json.dumps(row, sort_keys=True, default=str) for row in pairs)
+    return Came(found, server.counts()["received"] - ended.last["probe_calls"])
 
 
 VERBS: dict[str, Callable[[ProtocolServer, str], Came]] = {
@@ -146,10 +140,10 @@ VERBS: dict[str, Callable[[ProtocolServer, str], Came]] = {
     "judge": judged,
     "ask": asked,
     "grade": graded,
-    "replies": replied,
+    "remedy": mended,
     "learn": learned,
 }
-IN_TURN = [name for name in VERBS if name != "learn"]
+IN_TURN = [name for name in VERBS if name not in ("learn", "remedy")]
 _IDEALS: dict[str, Came] = {}
 
 
@@ -165,6 +159,7 @@ def in_turn() -> Iterator[Any]:
     for number, manner in enumerate(ALL):
         usual = {IN_TURN[number % len(IN_TURN)]}
         usual |= {"learn"} if manner in LEARNED_BY_DEFAULT else set()
+        usual |= {"remedy"} if manner in MENDED_BY_DEFAULT else set()
         for verb in VERBS:
             marks = () if verb in usual or manner == IDEAL else pytest.mark.nightly
             yield pytest.param(manner, verb, marks=marks, id=f"{manner}-{verb}")
