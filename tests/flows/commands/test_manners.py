@@ -129,10 +129,14 @@ def mended(server: ProtocolServer, manner: str) -> Came:
     out = ("--profiles", "profiles.toml", "--store", f"remedy-{manner}", "--out", f"{manner}-remedy.json", "--json")
     ended = run_here("remedy", "run", "tables.jsonl", "--rubrics", "tables.json", *target, *out)
     assert ended.code == 0, ended.err
-    found = {name: steady(ended.last[name]) for name in ("verdict", "edits", "contexts", "missing")}
-    pairs = [{**row, "context": ""} for row in rows_of(Path(f"{manner}-remedy-pairs.parquet"))]
-    found["replies"] = sorted(json.dumps(row, sort_keys=True, default=str) for row in pairs)
-    return Came(found, server.counts()["received"] - ended.last["probe_calls"])
+    (edit,) = ended.last["edits"]
+    found = {name: ended.last[name] for name in ("verdict", "contexts", "missing")} | {"primary": edit["primary"]}
+    replies = duckdb.sql(f"SELECT arm, reply, count(*) FROM '{manner}-remedy-pairs.parquet' GROUP BY ALL ORDER BY ALL")
+    found["replies"] = replies.fetchall()
+    calls = ended.last["usage"]["all"]["calls"] + ended.last["second"]["all"]["calls"]
+    asked = server.counts()["received"] - 2 * ended.last["probe_calls"]
+    assert asked == calls, "the probe asks of each role, and nothing is asked that isn't counted"
+    return Came(found, calls)
 
 
 VERBS: dict[str, Callable[[ProtocolServer, str], Came]] = {

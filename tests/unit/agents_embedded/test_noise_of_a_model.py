@@ -15,7 +15,7 @@ from pollex.rubrics.learning.crossfit import Candidates, Mixed, Weighed, pool_of
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import BUILT_IN, Rubric
 from pollex.selection.losses import EVAL_RANGE
-from pollex.selection.prefix import log_losses
+from pollex.selection.prefix import log_losses, worth_following
 
 MODELS, USEFUL = 30, 8
 
@@ -58,6 +58,7 @@ def test_beside_a_model_that_answers_at_random_a_set_is_as_good_as_built_in_rubr
     order = mixed.order(half, 1.0, hints=True)
     before = auc_elsewhere(alone, alone.order(half, 1.0, hints=True), half)
     assert auc_elsewhere(mixed, order, half) > before - 0.02
+    assert all(pool.rubrics[column - MODELS].leads for column in order.tolist() if column >= MODELS), "no moods"
     assert told_of_no_model(mixed, order) == ([] if np.isin(order, mixed.models).any() else [NO_MODEL])
 
 
@@ -71,6 +72,17 @@ def test_rubrics_of_a_model_that_tell_thumbs_apart_enter_and_few_of_the_others_d
     assert (entered < USEFUL).sum() > len(entered) / 2
     assert told_of_no_model(mixed, order) == []
     assert auc_elsewhere(mixed, order, half) > auc_elsewhere(mixed, order[:1], half) + 0.05
+
+
+def test_an_order_is_followed_where_it_gains_two_standard_errors_or_nothing_else_is_there() -> None:
+    rng = np.random.default_rng(0)
+    none = np.full(100, 0.7)
+    sure, unsure = none - 0.2 + 0.2 * rng.random(100), none + rng.normal(-0.01, 0.3, 100)
+    assert unsure.mean() < none.mean()
+    assert worth_following(np.array([none, sure, none]), instead=True) == 1
+    assert worth_following(np.array([none, none, unsure]), instead=True) == 0
+    assert worth_following(np.array([none, none, unsure]), instead=False) == 2
+    assert worth_following(np.array([none, none + 0.1]), instead=False) == 0
 
 
 def test_scores_that_point_the_wrong_way_lose_as_much_as_none() -> None:
