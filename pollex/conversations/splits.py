@@ -1,7 +1,6 @@
 """Splits that keep what belongs together on one side.
 
-Conversations of one group, and conversations with the same text, are tied, and where a log has no groups, near-copies,
-in which the user said the same; what is tied, over several steps too, is one
+Conversations of one group, and conversations with the same text, are tied; what is tied, over several steps too, is one
 *block* (a connected component), and blocks are dealt to the sides as a whole. Blocks are taken from the largest to the
 smallest, in an order drawn from the seed, and each goes where it best fills the quota of every label. In a log without
 groups what stands alone is dealt in runs of that order, one run a side and label: a few labels more move a few
@@ -98,10 +97,7 @@ def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
 
 
 def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
-    """Return indices of dependent conversations, by group or text; each is in one block.
-
-    Where no conversation is in a group, those belong together in which the user said the same: near-copies.
-    """
+    """Return indices of dependent conversations, by group or text; each is in one block."""
     parent = list(range(len(conversations)))
 
     def root(index: int) -> int:
@@ -110,14 +106,11 @@ def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
             index = parent[index]
         return index
 
-    grouped = any(conversation.group is not None for conversation in conversations)
     first: dict[tuple[str, str], int] = {}
     for index, conversation in enumerate(conversations):
         ties = [("text", conversation.text_hash)]
         if conversation.group is not None:
             ties.append(("group", conversation.group))
-        if not grouped and (asked := conversation.asked_hash):
-            ties.append(("asked", asked))
         for tie in ties:
             parent[root(index)] = root(first.setdefault(tie, index))
     members: defaultdict[int, list[int]] = defaultdict(list)

@@ -58,7 +58,7 @@ from pollex.formats.proposal import Strange, Unmapped, first_rows, unmapped
 from pollex.formats.shown_sources import take_sources
 from pollex.formats.structure import Structure
 from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
-from pollex.formats.users import Users, note_on_users
+from pollex.formats.users import Users, note_on_copies, note_on_users
 from pollex.text import SURROGATES, count, writable
 
 T = TypeVar("T")
@@ -848,11 +848,15 @@ def _group_by_users(
 ) -> tuple[str, ...]:
     """Group conversations by the field that names users, unless somebody named another; return it, and a note."""
     named = options.group_field or picker.has_groups
-    if named or (chosen := users.chosen(tally.ids)) is None:
+    if named:
         return ("",)
+    if (chosen := users.chosen(tally.labels.keys())) is None:
+        copies = {} if tally.grouped else users.near_copies(tally.labels)
+        tally.group(copies)
+        return ("", note_on_copies(copies)) if copies else ("",)
     path, by_id = chosen
     tally.group({id_: pseudonym(user) for id_, user in by_id.items()} if redacted else by_id)
-    return path, note_on_users(path, by_id, len(tally.ids))
+    return path, note_on_users(path, by_id, len(tally.labels))
 
 
 def logs_of(conversations: Iterable[Conversation]) -> Logs:

@@ -5,7 +5,7 @@ import json
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, overload
 
@@ -158,7 +158,11 @@ class Recorded:
 
 
 class LogTally:
-    """Takes what is read, one by one, finds duplicates and counts."""
+    """Takes what is read, one by one, finds duplicates and counts.
+
+    Attributes:
+        grouped: Whether any conversation came with a group.
+    """
 
     def __init__(
         self, options: ReadOptions, memory: int | None = None, conservation: Conservation | None = None
@@ -175,6 +179,7 @@ class LogTally:
         self._rated: dict[str, dict[str, Label]] = {}
         self._each_judge = options.judge_field is not None
         self._messages: dict[str, str] | None = None
+        self.grouped = False
 
     def add(self, item: Placed | Skipped | Voted | BadRow) -> None:
         """Keep a conversation unless its id is taken; count anything else."""
@@ -189,6 +194,7 @@ class LogTally:
         elif (known := self._entries.get(item.conversation.id)) is None:
             self._entries[item.conversation.id] = _entry(len(self._shelf), item)
             self._shelf.append(item.conversation)
+            self.grouped |= item.conversation.group is not None
             self._conservation.add(item.source, TURNS, item.rows)
         else:
             before = self._counts["overruled"]
@@ -237,9 +243,9 @@ class LogTally:
                 self._replace(id_, entry, self._shelf[entry.index].model_copy(update={"label": Label.NONE}))
 
     @property
-    def ids(self) -> Set[str]:
-        """Ids of the conversations that were taken in."""
-        return self._entries.keys()
+    def labels(self) -> dict[str, Label]:
+        """Labels of the conversations that were taken in, by id."""
+        return {id_: entry.label for id_, entry in self._entries.items()}
 
     def group(self, groups: Mapping[str, str]) -> None:
         """Put conversations into groups, by id."""

@@ -5,12 +5,12 @@ takes them for independent finds causes that are none.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from pollex.conversations.conversation import Conversation
+from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import spell
 from pollex.text import count
 
@@ -38,6 +38,12 @@ NOBODY = (
 )
 """Values that name nobody, so that these conversations stand alone."""
 
+SHORT = 16
+"""Characters of a hash that are kept."""
+FEW_COPIES = 0.1
+"""Share of conversations up to which near-copies cost too little to be looked at further."""
+SURE = 1.645
+
 DEEPEST = 3
 FEWEST = 4
 """Different users: three are plans or roles as likely as people."""
@@ -50,15 +56,19 @@ class Users:
 
     Attributes:
         known: By path to a field, the user of each conversation by its id.
+        asked: By id, a hash of what the user said, where that is enough to be told from a coincidence.
         ranks: By path, how surely its name says that it is a user's; the lowest goes first.
     """
 
     known: dict[str, dict[str, str]] = field(default_factory=dict)
+    asked: dict[str, str] = field(default_factory=dict)
     ranks: dict[str, int | None] = field(default_factory=dict)
     _same: dict[str, str] = field(default_factory=dict)
 
     def look_at(self, conversation: Conversation) -> None:
         """Take down what the fields of a conversation say."""
+        if asked := conversation.asked_hash:
+            self.asked[conversation.id] = asked[:SHORT]
         for path, value in self._fields(conversation.metadata, ""):
             user = self._same.setdefault(value, value)  # one text for all of a user's conversations
             self.known.setdefault(path, {})[conversation.id] = user
@@ -74,6 +84,20 @@ class Users:
                 text = str(value).strip()
                 if text.casefold() not in NOBODY and text:
                     yield path, text
+
+    def near_copies(self, labels: Mapping[str, Label]) -> dict[str, str]:
+        """Return by id a group of conversations in which the user says the same, unless thumbs there are as elsewhere.
+
+        Whoever says the same again is one user or one source; but a log of few questions has many users for each, and
+        then thumbs are no more alike among those of one question than among all.
+
+        Args:
+            labels: Of all conversations, by id.
+        """
+        sizes = Counter(asked for id_, asked in self.asked.items() if id_ in labels)
+        copies = {id_: asked for id_, asked in self.asked.items() if id_ in labels and sizes[asked] > 1}
+        lost = len(copies) - len(set(copies.values()))
+        return copies if lost <= FEW_COPIES * len(labels) or _alike(copies, labels) else {}
 
     def _rank(self, path: str) -> int | None:
         if path not in self.ranks:
@@ -103,6 +127,31 @@ def rank_of(path: str) -> int | None:
     if any(last == f"{person}{id_}" for person in PERSONS for id_ in IDS):  # in one word: userid, Kundennummer
         return 0
     return 2 if has_id and last in PARTIES else None
+
+
+def _alike(groups: Mapping[str, str], labels: Mapping[str, Label]) -> bool:
+    """Tell whether thumbs are more alike within groups than by chance: chi-square, by Wilson and Hilferty's normal."""
+    thumbs: defaultdict[str, list[bool]] = defaultdict(list)
+    for id_, group in groups.items():
+        if labels[id_] is not Label.NONE:
+            thumbs[group].append(labels[id_] is Label.POSITIVE)
+    several = [each for each in thumbs.values() if len(each) > 1]
+    every = [up for each in several for up in each]
+    share, freedom = sum(every) / max(len(every), 1), len(several) - 1
+    if freedom < 1 or not 0 < share < 1:
+        return False
+    spread = sum(len(each) * (sum(each) / len(each) - share) ** 2 for each in several) / (share * (1 - share))
+    part = 2 / (9 * freedom)
+    return float(((spread / freedom) ** (1 / 3) - (1 - part)) / part**0.5) > SURE
+
+
+def note_on_copies(copies: Mapping[str, str]) -> str:
+    """Say that near-copies count together, and how not to."""
+    texts = len(set(copies.values()))
+    return (
+        f"in {len(copies):,} conversations the user says the same as in another one ({texts:,} different ones): these "
+        f"count together ({spell(group_field=NONE)}: each alone)"
+    )
 
 
 def _names_users(users: Mapping[str, str]) -> bool:

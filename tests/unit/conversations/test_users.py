@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import blocks
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 from pollex.formats.users import rank_of
@@ -100,17 +98,30 @@ def test_sessions_ratings_and_plurals_name_no_user() -> None:
     assert not [name for name in ("session.id", "user_type", "users", "client", "username_count") if rank_of(name)]
 
 
-def test_near_copies_belong_together_where_no_field_names_users() -> None:
-    asked = ("I want to change the address of my order", "It should go to my new office in the city")
-    copies = [talk(f"c{number}", *asked, reply=f"Reply {number}") for number in range(3)]
-    short = [talk(f"s{number}", "Where is my order?", "Thanks", reply=f"Reply {number}") for number in range(2)]
+def copies(tmp_path: Path, thumb: Callable[[int], str]) -> Logs:
+    """Read a log in which each of six courses of a talk comes four times, with other replies."""
 
-    assert sorted(map(len, blocks([*copies, *short]))) == [1, 1, 3]
-    grouped = [one.model_copy(update={"group": one.id}) for one in copies]
-    assert sorted(map(len, blocks(grouped))) == [1, 1, 1]
+    def row(number: int) -> dict[str, Any]:
+        course = number % 6
+        said = (f"I want to change the address of my order of {course} lamps", "It goes to my office in the city")
+        turns = [
+            turn
+            for words in said
+            for turn in ({"role": "user", "content": words}, {"role": "assistant", "content": f"Reply {number}"})
+        ]
+        return {"messages": turns, "thumbs": thumb(number)}
+
+    return log_with(tmp_path, row)
 
 
-def talk(id_: str, *asked: str, reply: str) -> Conversation:
-    """Return a conversation in which a user says these words."""
-    both = [(Turn(role="user", content=words), Turn(role="assistant", content=reply)) for words in asked]
-    return Conversation(id=id_, turns=tuple(turn for pair in both for turn in pair))
+def test_near_copies_whose_thumbs_are_alike_count_together_where_no_field_names_users(tmp_path: Path) -> None:
+    logs = copies(tmp_path, lambda number: "up" if number % 6 < 3 else "down")
+
+    assert len({one.group for one in logs}) == 6
+    assert [note for note in logs.notes if "the user says the same" in note]
+
+
+def test_one_question_of_many_users_whose_thumbs_differ_as_elsewhere_makes_no_group(tmp_path: Path) -> None:
+    logs = copies(tmp_path, lambda number: "up" if number // 6 % 2 else "down")
+
+    assert not any(one.group for one in logs)
