@@ -6,12 +6,16 @@ from typing import ClassVar
 from pollex.errors import WrongUse
 
 PLAIN = "NetSAT"
-"""The one that learns least: it is taken where there are too few labels to compare them."""
+"""The one that learns least."""
 
 START = "decorrelated NetSAT"
-"""What the network begins as."""
+"""What the network began as in sets of before, and the linear model of grades."""
 
 NETWORK = "calibration network"
+"""What gives the probability, always, unless the user names another."""
+
+BEGINNING = "what the network begins as"
+BEGINS = "the mean of ordinal mixed effects and of NetSAT with learned weights, plain and decorrelated"
 BEST = "best"
 """Stands for the one with the least log-loss."""
 
@@ -33,6 +37,10 @@ class CandidateScore:
         log_loss: Mean −log p of the given thumb, in nats.
         behind: Its log-loss minus that of the best.
         error: Standard error of `behind`, over independent blocks.
+        ahead: How much lower its log-loss is than that of the model that is taken; None of that model itself, and in
+            sets of before.
+        low: Lower end of an interval of `ahead`, which allows for all comparisons at once.
+        high: Upper end.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -41,6 +49,9 @@ class CandidateScore:
     behind: float
     error: float
     n: int
+    ahead: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)

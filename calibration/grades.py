@@ -1,4 +1,4 @@
-"""Grades that people gave, learned as grades: by LLM-Rubric's network, beside the linear model that it begins as."""
+"""Grades that people gave, learned as grades: by LLM-Rubric's network, beside a linear model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ import numpy as np
 
 from pollex.calibration.candidates import NETWORK, START
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.model_choice import clipped_log_losses
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.thumbs import FEW, Fold, Judges, _choice, flatten, questionnaire, thumb_models
+from pollex.calibration.thumbs import Fold, Judges, flatten, questionnaire, thumb_models
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import Predictions, Quality, assess
 
 FIFTHS = 5
+ALWAYS = "it is the model of every rating"
 
 MOST = 11
 """Different grades of one question; where there are more, they are rounded."""
@@ -97,7 +97,7 @@ def compare_grades(
     together: Ints,
     rng: np.random.Generator,
 ) -> GradeComparison:
-    """Fit the network and the linear model without each fold, measure both there, and choose.
+    """Fit the network and the linear model without each fold, and measure both there.
 
     Args:
         folds: Together all rows.
@@ -106,24 +106,19 @@ def compare_grades(
         rng: Of the intervals.
     """
     there = ~np.isnan(grades[:, 0])
-    names = (START,) if there.sum() < FEW else (START, NETWORK)
-    proba = {name: np.full((len(grades), len(scales[0].values)), np.nan) for name in names}
+    proba = {name: np.full((len(grades), len(scales[0].values)), np.nan) for name in (START, NETWORK)}
     for fold in folds:
         known = ~fold.out & there
         who = None if judges is None else [judge for judge, keep in zip(judges, known, strict=True) if keep]
-        for name in names:
+        for name, column in proba.items():
             model = fitted_grades(
                 name, fold.answers[known], fold.signs, grades[known], scales, who, groups=together[known]
             )
-            proba[name][fold.out] = model.predict_proba(flatten(fold.answers[fold.out]))
+            column[fold.out] = model.predict_proba(flatten(fold.answers[fold.out]))
     given = np.searchsorted(scales[0].values, grades[there, 0])
-    losses = {name: clipped_log_losses(p[there], given) for name, p in proba.items()}
-    chosen, why = _choice(losses, together[there], NETWORK)
-    if NETWORK not in names:
-        chosen, why = START, f"{int(there.sum())} grades are too few for the network: it is tried from {FEW} on"
     found = {name: Predictions(p[there], given, together[there], scales[0].values) for name, p in proba.items()}
     figures = {name: assess(one, rng, smooth=False) for name, one in found.items()}
-    taken = found[chosen]
+    taken = found[NETWORK]
     parts = np.array_split(np.argsort(taken.expected, kind="stable"), min(FIFTHS, len(taken)))
     fifths = [(float(taken.expected[part].mean()), float(taken.given[part].mean()), len(part)) for part in parts]
-    return GradeComparison(chosen, why, figures, tuple(fifths))
+    return GradeComparison(NETWORK, ALWAYS, figures, tuple(fifths))

@@ -1,4 +1,4 @@
-"""The probability of a thumb up: by LLM-Rubric's network, unless cross-validation finds another model better.
+"""The probability of a thumb up: by LLM-Rubric's network, beside simpler models that it is compared with.
 
 Rubrics are chosen on labels, too, so a model that is tried on other rows than it was fitted on still meets rubrics that
 were chosen on these rows. Here every fold comes with the answers to the rubrics that were chosen without it.
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from pollex.calibration.candidates import BEST, NETWORK, PLAIN, START, CandidateScore, LabelsPoint
+from pollex.calibration.candidates import BEGINNING, BEST, NETWORK, PLAIN, START, CandidateScore, LabelsPoint
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.model_choice import standard_error
+from pollex.calibration.model_choice import joint_intervals, standard_error
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Bools, Floats, Ints
 
@@ -27,8 +27,12 @@ SHRUNK = 100.0
 UNITS = 8
 """Of each layer of the network: with 16 it needs twice as many labels for the same gain in the planted world."""
 
-FEW = 50
-"""With fewer labels NetSAT gives the probability: what learns more has nothing to be compared on."""
+STRENGTHS = (5.0, 20.0)
+"""λ, how strongly the network is shrunk to its beginning: the second, unless thousands of labels show that less is
+better."""
+
+FEWEST_OF_CURVE = 100
+"""Labels from which on the network is measured with fewer, too."""
 
 Judges = Sequence[str | None] | None
 
@@ -50,7 +54,7 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
-    """The best candidate, and the figures of all.
+    """The candidate that is taken, and the figures of all.
 
     Attributes:
         why: Why this one, in a sentence.
@@ -79,8 +83,27 @@ def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
         "NetSAT with learned weights": WeightedSum(signs, independence=1.0, deviations=SHRUNK),
         "decorrelated NetSAT with learned weights": WeightedSum(signs, deviations=SHRUNK),
         "ordinal mixed effects": OrdinalMixedEffects(shared=30.0, intercepts=4.0, scales=None, slopes=None),
-        NETWORK: CalibrationNetwork(UNITS, UNITS, start=WeightedSum(signs)),
+        NETWORK: CalibrationNetwork(UNITS, UNITS, start=beginning(signs), strengths=STRENGTHS),
     }
+
+
+def beginning(signs: Sequence[float]) -> JudgedEstimator:
+    """Return what the network begins as: the mean of what it contains, each fitted by itself.
+
+    Ordinal mixed effects follow labels whatever side a rubric is said to be of; NetSAT with learned weights, plain and
+    decorrelated, begins at the sides.
+    """
+    from pollex.calibration.models.ordinal import OrdinalMixedEffects  # as above
+    from pollex.calibration.models.pooled import LogPool
+    from pollex.calibration.models.weighted_sum import WeightedSum
+
+    return LogPool(
+        (
+            OrdinalMixedEffects(shared=30.0, intercepts=4.0, scales=None, slopes=None),
+            WeightedSum(signs, deviations=SHRUNK),
+            WeightedSum(signs, independence=1.0, deviations=SHRUNK),
+        )
+    )
 
 
 def compare_models(
@@ -91,7 +114,7 @@ def compare_models(
     together: Ints | None = None,
     wanted: str = NETWORK,
 ) -> ModelComparison:
-    """Fit every candidate without each fold, measure it there, and choose.
+    """Fit every candidate without each fold, and measure it there.
 
     Args:
         folds: Together all rows.
@@ -100,30 +123,27 @@ def compare_models(
         progress: Told after each fold.
         together: What goes together, a user's conversations for example, bears one number `[row]`; None: each row is
             alone.
-        wanted: A candidate's name, or `best`. The network is taken only if no other is better by more than a standard
-            error, and of few labels it learns nothing.
+        wanted: A candidate's name, or `best`.
     """
     blocks = np.arange(len(positive)) if together is None else together
-    few = len(positive) < FEW and wanted in (NETWORK, BEST)
     proba: dict[str, Floats] = {}
     for fold in folds:
         known = ~fold.out
         who = None if judges is None else [judge for judge, keep in zip(judges, known, strict=True) if keep]
-        for name in thumb_models(fold.signs):
-            if not (few and name == NETWORK):
-                model = fit_one(name, fold.answers[known], fold.signs, positive[known], who, groups=blocks[known])
-                predicted = probability_positive(model, fold.answers[fold.out])
-                proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = predicted
+        for name in (*thumb_models(fold.signs), BEGINNING):
+            model = fit_one(name, fold.answers[known], fold.signs, positive[known], who, groups=blocks[known])
+            predicted = probability_positive(model, fold.answers[fold.out])
+            proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = predicted
         progress()
-    losses = {name: -np.log(np.where(positive, p, 1 - p)) for name, p in proba.items() if np.isfinite(p).all()}
-    chosen, why = (PLAIN, FEW_LABELS.format(len(positive))) if few else _choice(losses, blocks, wanted)
-    best = losses[_least(losses)]
-    scores = tuple(_score(name, loss, best, blocks) for name, loss in losses.items())
+
+    every = {name: -np.log(np.where(positive, p, 1 - p)) for name, p in proba.items()}
+    losses = {name: loss for name, loss in every.items() if name != BEGINNING}
+    chosen, why = _choice(losses, wanted)
     curve: tuple[LabelsPoint, ...] = ()
-    if NETWORK in losses and len(positive) >= 2 * FEW:
-        whole = _point(round(len(positive) * (1 - 1 / len(folds))), losses, blocks)
+    if NETWORK in losses and len(positive) >= FEWEST_OF_CURVE:
+        whole = _point(round(len(positive) * (1 - 1 / len(folds))), every, blocks)
         curve = (*(_with_fewer(folds, positive, blocks, share) for share in SHARES), whole)
-    return ModelComparison(chosen, why, scores, proba[chosen], curve)
+    return ModelComparison(chosen, why, scores_of(losses, chosen, blocks), proba[chosen], curve)
 
 
 SHARES = (0.25, 0.5)
@@ -131,8 +151,8 @@ SHARES = (0.25, 0.5)
 
 
 def _with_fewer(folds: Sequence[Fold], positive: Bools, blocks: Ints, share: float) -> LabelsPoint:
-    """Compare the network with its start on a share of each fold's training rows; smaller networks, for the time."""
-    losses = {name: np.zeros(len(positive)) for name in (START, NETWORK)}
+    """Compare the network with its beginning on a share of each fold's training rows; fewer networks, for the time."""
+    losses = {name: np.zeros(len(positive)) for name in (BEGINNING, NETWORK)}
     counts = []
     for number, fold in enumerate(folds):
         rows = np.random.default_rng(number).permutation(np.flatnonzero(~fold.out))
@@ -140,7 +160,7 @@ def _with_fewer(folds: Sequence[Fold], positive: Bools, blocks: Ints, share: flo
         some = np.sort(np.concatenate([side[: max(1, round(share * len(side)))] for side in sides]))
         counts.append(len(some))
         for name, loss in losses.items():
-            smaller = {"seeds": 5, "strengths": (20.0, 80.0)} if name == NETWORK else {}
+            smaller = {"seeds": 5} if name == NETWORK else {}
             model = fit_one(name, fold.answers[some], fold.signs, positive[some], groups=blocks[some], changes=smaller)
             p = probability_positive(model, fold.answers[fold.out])
             loss[fold.out] = -np.log(np.where(positive[fold.out], p, 1 - p))
@@ -148,32 +168,51 @@ def _with_fewer(folds: Sequence[Fold], positive: Bools, blocks: Ints, share: flo
 
 
 def _point(labels: int, losses: Mapping[str, Floats], blocks: Ints) -> LabelsPoint:
-    gain = losses[START] - losses[NETWORK]
-    start, network = (float(losses[name].mean()) for name in (START, NETWORK))
+    gain = losses[BEGINNING] - losses[NETWORK]
+    start, network = (float(losses[name].mean()) for name in (BEGINNING, NETWORK))
     return LabelsPoint(labels, start, network, float(gain.mean()), standard_error(gain, blocks))
-
-
-FEW_LABELS = "{} labels are too few to learn more than NetSAT: from " + f"{FEW} on models are compared"
 
 
 def _least(losses: Mapping[str, Floats]) -> str:
     return min(losses, key=lambda name: float(losses[name].mean()))
 
 
-def _choice(losses: Mapping[str, Floats], blocks: Ints, wanted: str) -> tuple[str, str]:
-    best = _least(losses)
-    if wanted not in (NETWORK, BEST):
-        return wanted, f"{wanted} was asked for; {best} has the least log-loss"
-    if wanted == BEST or NETWORK not in losses:
-        return best, f"{best} has the least log-loss"
-    if best == NETWORK:
-        return NETWORK, "the network has the least log-loss"
-    ahead = losses[NETWORK] - losses[best]
-    gap, error = float(ahead.mean()), standard_error(ahead, blocks)
-    told = f"{best} is {gap:.3f} ± {error:.3f} nats better"
-    if gap > error:
-        return best, f"{told} than the network, more than a standard error"
-    return NETWORK, f"{told}, which is within a standard error of the network"
+def _choice(losses: Mapping[str, Floats], wanted: str) -> tuple[str, str]:
+    """Return what is taken and why: what the user wants, whatever the figures say."""
+    least = _least(losses)
+    if wanted == BEST:
+        return least, f"{least} has the least log-loss"
+    if wanted == NETWORK:
+        return NETWORK, "it is the model of every set, unless another is asked for"
+    return wanted, f"{wanted} was asked for; {least} has the least log-loss"
+
+
+def scores_of(losses: Mapping[str, Floats], chosen: str, blocks: Ints) -> tuple[CandidateScore, ...]:
+    """Return the figures of all candidates, beside those of the chosen one.
+
+    Args:
+        losses: By candidate `[row]`.
+        blocks: What goes together bears one number `[row]`.
+    """
+    least, others = losses[_least(losses)], [name for name in losses if name != chosen]
+    gains = np.array([losses[chosen] - losses[name] for name in others]).reshape(len(others), -1).T
+    ends = joint_intervals(gains, blocks, np.random.default_rng(SEED)) if others else np.zeros((0, 2))
+    ahead = dict(zip(others, np.column_stack([gains.mean(axis=0), ends]).tolist(), strict=True))
+    return tuple(
+        CandidateScore(
+            name,
+            float(loss.mean()),
+            float((loss - least).mean()),
+            standard_error(loss - least, blocks),
+            len(loss),
+            *ahead.get(name, ()),
+        )
+        for name, loss in losses.items()
+    )
+
+
+SEED = 11
+"""Of the intervals."""
 
 
 def fit_one(
@@ -186,7 +225,7 @@ def fit_one(
     groups: Ints | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> JudgedEstimator:
-    """Return a candidate, fitted.
+    """Return a candidate, or what the network begins as, fitted.
 
     Args:
         answers: Probabilities `[row, rubric, option]`.
@@ -198,7 +237,8 @@ def fit_one(
         changes: Parameters of its own.
     """
     questions = questionnaire(rubrics or [str(number) for number in range(len(signs))], answers.shape[2])
-    model: JudgedEstimator = thumb_models(signs)[name].set_params(**changes or {})
+    made = beginning(signs) if name == BEGINNING else thumb_models(signs)[name]
+    model: JudgedEstimator = made.set_params(**changes or {})
     return model.fit(
         flatten(answers), positive.astype(np.float64), judges, questions, None if groups is None else groups.tolist()
     )
@@ -220,8 +260,3 @@ def probability_positive(model: JudgedEstimator, answers: Floats, judges: Judges
 def flatten(answers: Floats) -> Floats:
     """Reshape `[row, rubric, option]` to X, `[row, rubric × option]`."""
     return answers.reshape(len(answers), -1)
-
-
-def _score(name: str, loss: Floats, best: Floats, together: Ints) -> CandidateScore:
-    behind = loss - best
-    return CandidateScore(name, float(loss.mean()), float(behind.mean()), standard_error(behind, together), len(loss))

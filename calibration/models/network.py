@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -190,9 +190,16 @@ class CalibrationNetwork(JudgedEstimator):
             if not len(given.of_question(number)):  # a question with a few answers, all in this fold
                 logs[:, place, : options[place]] = -np.log(options[place])
                 continue
-            starts.append(learned_quietly(clone(self.start), rows, given, questions, None))
+            starts.append(learned_quietly(self._start_of(number), rows, given, questions, None))
             logs[:, place, : options[place]] = _logs(starts[-1].predict_proba(X[sheets.row], names.tolist()))
         return tuple(starts), logs
+
+    def _start_of(self, question: int) -> JudgedEstimator:
+        """Return what it begins as for a question, not fitted: shares of the answers where these have no order."""
+        from pollex.calibration.models.baselines import Constant
+
+        ordered = self.start is not None and self.questionnaire_.scales[question].ordinal
+        return clone(self.start) if ordered else Constant()
 
     def _shrunk(self, inputs: Floats, sheets: AnswerMatrix) -> tuple[Weights, Weights]:
         """Return the weights after pre-training, and after fine-tuning."""
@@ -281,16 +288,16 @@ class CalibrationNetwork(JudgedEstimator):
         widths = {weights.W1.shape[1] for weights in (self.tuned_, self.general_)}
         if self.recipe != "authors" and widths != {inputs}:
             raise ValueError(f"its network has {max(widths)} inputs, and its questions give {inputs}")
-        start = self.start
-        self.starts_ = tuple(
-            type(start).from_state(
-                start.get_params(deep=False),
-                replace(self.questionnaire_, main=self.questionnaire_.scales[self.learned_[number]].question),
-                State(facts, _arrays(state, f"start.{number}.")),
-            )
-            for number, facts in enumerate(state.facts.get("starts", ()) if start is not None else ())
-            if start is not None
-        )
+        kept = state.facts.get("starts", ()) if self.start is not None else ()
+        self.starts_ = tuple(self._restored_start(number, facts, state) for number, facts in enumerate(kept))
+
+    def _restored_start(self, number: int, facts: dict[str, Any], state: State) -> JudgedEstimator:
+        """Return what it begins as for a learned question, as it was kept."""
+        question = int(self.learned_[number])
+        start = self._start_of(question)
+        questions = replace(self.questionnaire_, main=self.questionnaire_.scales[question].question)
+        own = State(facts, _arrays(state, f"start.{number}."))
+        return type(start).from_state(start.get_params(deep=False), questions, own)
 
 
 def _arrays(state: State, prefix: str) -> dict[str, Array]:

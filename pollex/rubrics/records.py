@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 
-from pollex.calibration.candidates import CandidateScore, LabelsPoint
+from pollex.calibration.candidates import BEGINNING, START, CandidateScore, LabelsPoint
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure, share_interval
 from pollex.rubrics.answers import ScaleName
@@ -526,7 +526,8 @@ class CalibratorRecord(Record):
             there are none.
         rubrics: Ids, in the order in which it wants the answers.
         facts: See `calibration.storage.Packed`; the questionnaire follows from `rubrics`.
-        curve: What the network adds, with few to all labels; empty where unknown.
+        begins: What the network begins as, in words.
+        curve: What the network adds to that, with few to all labels; empty where unknown.
         rating: The model of grades; None where the labels are no grades, and in sets of before.
     """
 
@@ -539,7 +540,13 @@ class CalibratorRecord(Record):
     rubrics: tuple[str, ...]
     facts: dict[str, Any]
     rating: RatingRecord | None = None
+    begins: str = START
     curve: tuple[LabelsPoint, ...] = ()
+
+    @property
+    def beginning(self) -> str:
+        """Name of what the network begins as; sets of before began as decorrelated NetSAT."""
+        return START if self.begins == START else BEGINNING
 
     @property
     def adds(self) -> str:
@@ -548,12 +555,25 @@ class CalibratorRecord(Record):
             return ""
         last = self.curve[-1]
         gain = f"{last.gain:.3f} ± {last.error:.3f} nats"
-        told = f"With {last.labels} labels the network takes {gain} off the log-loss of decorrelated NetSAT"
+        told = f"With {last.labels} labels the network takes {gain} off the log-loss of what it begins as"
         if last.gain <= last.error:
             return f"{told}, which is no more than noise."
         better = [point.gain > point.error for point in self.curve]
         first = len(better) - next((n for n, good in enumerate(reversed(better)) if not good), len(better))
         return f"{told}; more than a standard error from {self.curve[first].labels} labels on."
+
+    @property
+    def behind(self) -> str:
+        """Say which model has better probabilities than the one that is taken, beyond chance; empty for none."""
+        others = [row for row in self.compared if row.low is not None and row.low > 0]
+        if not others:
+            return ""
+        first = min(others, key=lambda row: row.log_loss)
+        return (
+            f"Probabilities by {first.name} are better on these conversations than those of the {self.chosen}: "
+            f"log-loss lower by {first.ahead:.3f} [{first.low:.3f}, {first.high:.3f}], an interval that allows for all "
+            f'{len(self.compared) - 1} comparisons. `--set probability="{first.name}"` takes it.'
+        )
 
 
 def guarantee_in_words(record: GuaranteedWindow) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pollex.calibration.candidates import NETWORK, START
+from pollex.calibration.candidates import NETWORK
 from pollex.calibration.thumbs import fit_one, probability_positive
 from pollex.errors import BadCalibrator
 from pollex.measures.arrays import Bools, Floats, Ints, numbers_of, some_of
@@ -131,7 +131,7 @@ class _Table:
     def fit(self, rows: Ints, seen: Floats) -> Floats:
         known = [self.judges[row] for row in rows.tolist()]
         judges = known if any(known) else None
-        name = START if self.record.chosen == NETWORK else self.record.chosen  # networks take seconds each
+        name = self.record.beginning if self.record.chosen == NETWORK else self.record.chosen  # a network takes seconds
         model = fit_one(name, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics)
         return probability_positive(model, seen)
 

@@ -206,6 +206,7 @@ def refit(
     out: Path | None,
     test_fraction: float | None,
     seed: int | None,
+    probability: str | None = None,
     reading: ReadOptions,
     run: RunOptions,
     model: ModelOptions,
@@ -220,6 +221,7 @@ def refit(
         test_fraction: Share held out; None takes the set's, so that no conversation that rubrics came from is held out:
             of a set that all labels taught, half of what it has not seen, and nothing else.
         seed: Of the split; None takes the set's.
+        probability: See `LearnSettings`; None is the network.
 
     Raises:
         BadLabels: One class is missing or too small.
@@ -237,6 +239,7 @@ def refit(
         test_fraction=test_fraction,
         seed=rubric_set.data.seed if seed is None else seed,
         minimum=FEWEST if rubric_set.starter else LearnSettings.minimum,
+        probability=probability or LearnSettings.probability,
     )
     check_learnable(read, settings.minimum)
     say_repeats(read, progress)

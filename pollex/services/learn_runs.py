@@ -135,12 +135,12 @@ async def refit(
         policy=rubric_set.policy if rubric_set.policy in POLICIES else DEFAULT,  # sets of before have others
         seed=settings.seed,
         minimum=settings.minimum,
+        probability=settings.probability,
     )
     fixed, graph = keeping_all(kept_settings, rubrics), refit_graph.build()
     again = Learning(logs=logs, profile=rubric_set.domain, settings=fixed, rubrics=rubrics, starter=starter)
     before = {"judge_record": rubric_set.judge, "learned_from": rubric_set.learned_from}
-    model = rubric_set.calibrator.chosen if rubric_set.calibrator else None
-    learned = await _learn("refit", graph, again, roles, setting, rubric_set.prompts, **before, model=model)
+    learned = await _learn("refit", graph, again, roles, setting, rubric_set.prompts, **before)
     known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
     whole = _refitted(rubric_set, learned, known)
     await setting.store.write(list(rubric_set_rows(learned.run, whole)))

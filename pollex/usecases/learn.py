@@ -113,7 +113,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         place="setting",
     )
     probability: str | None = opt(
-        "Model of the probability: network, unless another is clearly better; best; or a name.",
+        "Model of the probability: network (the default); best of those compared; or a name.",
         default=None,
         place="setting",
     )

@@ -40,6 +40,11 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
     seed: int | None = opt(
         "Random seed of the split; default: as the set was learned.", default=None, group="Question", place="rare"
     )
+    probability: str | None = opt(
+        "Model of the probability: network (the default); best of those compared; or a name.",
+        default=None,
+        place="setting",
+    )
     verbose: bool = opt("Show all figures, notes and calls.", default=False, group="Output", door="terminal")
 
     def typed(self) -> Self:

@@ -167,7 +167,6 @@ class Material:
         once: What was worked out of all this, and need not be again in this process.
         learned_from: Text hashes of conversations that the rubrics were learned from in an earlier run. Models of the
             thumbs can't be compared on these, since the choice of rubrics saw them.
-        model: Name of the model of the probability to take without comparison.
         pool: By side, the rubrics that were written; empty where rubrics were given.
         refused: Why batches and texts came to no rubric, and how often.
         kept: The pool without duplicates, or the rubrics that were given.
@@ -191,7 +190,6 @@ class Material:
     words: Callable[[Sequence[Conversation]], Words] | None = None
     once: dict[str, Any] = field(default_factory=dict)
     learned_from: frozenset[str] = frozenset()
-    model: str | None = None
     pool: Mapping[Polarity, Sequence[Rubric]] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
     kept: tuple[Rubric, ...] = ()

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pollex.calibration.candidates import CandidateScore, LabelsPoint
+from pollex.calibration.candidates import BEGINS, CandidateScore, LabelsPoint
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids, preferred
@@ -440,6 +440,7 @@ def calibrator_record(
     record = CalibratorRecord(
         chosen=comparison["chosen"],
         why=comparison.get("why", ""),
+        begins=BEGINS,
         curve=tuple(LabelsPoint(**row) for row in comparison.get("curve", ())),
         compared=tuple(CandidateScore(**row) for row in comparison["compared"]),
         labels=len(training) + (0 if unseen.folds else len(held_out)),

@@ -53,8 +53,8 @@ class LearnSettings:
         method: `rubicon` writes a growing pool and chooses from it; `spur` revises one set of limited size in place.
         policy: How rubrics are chosen; a name of `selection.policies`.
         alpha: Weight of sharpness; None chooses it by cross-validation.
-        probability: What gives the probability of a thumb up: `network`, which another model replaces that is better by
-            more than a standard error; `best`; or the name of a model.
+        probability: What gives the probability of a thumb up: `network`; `best`, the one with the least log-loss; or
+            the name of a model.
         also: Fields of other questions that people rated, separated by commas: where the labels are grades, the network
             learns these first, with the grades.
         fills: Whether a model's rubrics are chosen up to the budget, as in the paper, and not as far as they lower

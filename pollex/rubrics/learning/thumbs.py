@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.calibration.candidates import BEST, NAMES, NETWORK, PLAIN, START, candidate
+from pollex.calibration.candidates import BEST, NETWORK, candidate
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs, positives
 from pollex.conversations.splits import block_ids, split
@@ -168,7 +168,6 @@ def grades_compared(
         names: See `grades_of`.
     """
     from pollex.calibration.grades import compare_grades
-    from pollex.calibration.thumbs import FEW
 
     grades, scales = grades_of(training, names)
     if not scales:
@@ -177,7 +176,7 @@ def grades_compared(
     record: dict[str, Any] = {"scales": {scale.question: scale.values for scale in scales}, "labels": labels}
     if parts is None:
         why = "models could not be compared on these conversations"
-        return record | {"chosen": START if labels < FEW else NETWORK, "why": why}
+        return record | {"chosen": NETWORK, "why": why}
     rng = np.random.default_rng([seed, 7])
     found = compare_grades(parts, grades, scales, judges_of(training), block_ids(training), rng)
     rows = [
@@ -214,22 +213,17 @@ def comparison_as_json(found: ModelComparison | None, probability: str) -> dict[
         probability: See `LearnSettings`; taken where nothing could be compared.
     """
     if found is None:
-        wanted = candidate(probability)
-        simplest = PLAIN if wanted in (NETWORK, BEST) else wanted
-        return uncompared(simplest, "too few conversations or rubrics to compare models")
+        return uncompared(probability, "too few conversations or rubrics to compare models")
     rows = [vars(score) for score in found.scores]
     curve = [vars(point) for point in found.curve]
     told = {"chosen": found.chosen, "why": found.why, "compared": rows, "curve": curve}
     return told | {"held_out": found.held_out.tolist()}
 
 
-def uncompared(model: str | None, why: str) -> dict[str, Any]:
-    """Return the record without a comparison.
-
-    Args:
-        model: Name of the model to take; the simplest one if None or unknown.
-    """
-    return {"chosen": model if model in NAMES else PLAIN, "why": why, "compared": [], "held_out": None}
+def uncompared(probability: str, why: str) -> dict[str, Any]:
+    """Return the record without a comparison; the network is taken where `best` can't be told."""
+    wanted = candidate(probability)
+    return {"chosen": NETWORK if wanted == BEST else wanted, "why": why, "compared": [], "held_out": None}
 
 
 @dataclass(frozen=True)
@@ -283,10 +277,10 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     settings, pool = material.settings, candidates(material)
     about: dict[str, Any] = {"conversations": [c.id for c in pool.conversations]}
     if any(c.text_hash[:16] in material.learned_from for c in pool.conversations):
-        why = "the rubrics were learned from these conversations, so models can't be compared on them: as before"
+        why = "the rubrics were learned from these conversations, so models can't be compared on them"
         unknown = {"grades": grades_compared(None, with_graded(material, pool), graded_fields(material), settings.seed)}
         about["weights"] = material.starter.record.weights if material.starter else (1.0, 1.0)
-        return uncompared(material.model, why) | unknown | about
+        return uncompared(settings.probability, why) | unknown | about
     rows = with_graded(material, pool)
     if material.by_evidence or material.by_both:
         parts = [part.fold for part in cross_fit(material, pool).parts] or None

@@ -53,7 +53,7 @@ def test_a_label_moves_the_probabilities_as_much_as_leaving_it_out_by_hand(learn
     signs = [1.0 if kinds[one] == "sat" else -1.0 for one in record.rubrics]
     positive = np.array([row["label"] == "positive" for row in rows])
     without, whole = (
-        probability_positive(fit_one(record.chosen, given[part], signs, positive[part], None, record.rubrics), given)
+        probability_positive(fit_one(record.beginning, given[part], signs, positive[part], None, record.rubrics), given)
         for part in (left, known)
     )
     others = [n for n, row in enumerate(rows) if row["id"] != top.id]

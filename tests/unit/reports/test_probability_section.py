@@ -103,7 +103,7 @@ def test_it_says_why_a_model_was_taken_what_the_network_adds_and_how_good_rating
     curve = tuple(LabelsPoint(labels=n, start=0.5, network=0.5 - gain, gain=gain, error=0.01) for n, gain in points)
     said = section(judged(why="the network has the least log-loss", rating=rating, curve=curve), likely())
     assert "the network has the least log-loss" in said
-    assert "0.030 ± 0.010 nats off the log-loss of decorrelated NetSAT; more than a standard error from 40" in said
+    assert "0.030 ± 0.010 nats off the log-loss of what it begins as; more than a standard error from 40" in said
     assert "stars is learned as 3 grades" in said
     assert "predicted 3.00, given 2.50" in said
     assert "which is no more than noise." in section(judged(curve=curve[:1]), likely())

@@ -1,0 +1,64 @@
+"""A logarithmic pool: the mean of several models' log-probabilities.
+
+Of cumulative links with two options it is one itself: its linear layer and threshold are the means of theirs.
+Source: Genest and Zidek 1986, "Combining probability distributions: a critique and an annotated bibliography",
+doi:10.1214/ss/1177013825, section 3.3.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import clone
+
+from pollex.calibration.estimator import JudgedEstimator, State
+from pollex.calibration.judgments import Judgments
+from pollex.calibration.models.ordinal import OrdinalMixedEffects
+from pollex.calibration.models.weighted_sum import WeightedSum
+from pollex.measures.arrays import Floats, Ints
+
+LEAST = 1e-9
+"""Of a probability that is averaged."""
+
+
+class LogPool(JudgedEstimator):
+    """The mean of several models' log-probabilities, each fitted by itself.
+
+    Args:
+        members: The models, not fitted; None: ordinal mixed effects, and a weighted sum with deviations.
+    """
+
+    title: ClassVar[str] = "pool of models"
+
+    members_: tuple[JudgedEstimator, ...]
+
+    def __init__(self, members: Sequence[JudgedEstimator] | None = None) -> None:
+        self.members = members
+
+    def _unfitted(self) -> Sequence[JudgedEstimator]:
+        return (OrdinalMixedEffects(), WeightedSum(deviations=100.0)) if self.members is None else self.members
+
+    def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
+        self.members_ = tuple(clone(member) for member in self._unfitted())
+        for member in self.members_:
+            member.questionnaire_, member.judges_ = self.questionnaire_, self.judges_
+            member._learn(X, y, groups)
+
+    def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
+        each = [member._distribution(X, judges, question) for member in self.members_]
+        mean = np.exp(np.log(np.maximum(each, LEAST)).mean(axis=0))
+        return np.asarray(mean / mean.sum(axis=1, keepdims=True))
+
+    def _state(self) -> State:
+        states = [member.state() for member in self.members_]
+        arrays = {f"{number}.{name}": a for number, one in enumerate(states) for name, a in one.arrays.items()}
+        return State({"members": [one.facts for one in states]}, arrays)
+
+    def _restore(self, state: State) -> None:
+        restored = []
+        for number, (member, facts) in enumerate(zip(self._unfitted(), state.facts["members"], strict=True)):
+            prefix = f"{number}."
+            own = {name.removeprefix(prefix): a for name, a in state.arrays.items() if name.startswith(prefix)}
+            settings = member.get_params(deep=False)
+            restored.append(type(member).from_state(settings, self.questionnaire_, State(facts, own)))
+        self.members_ = tuple(restored)
