@@ -162,6 +162,17 @@ def _lists(value: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterat
             yield from _lists(inner, f"{path}.", depth + 1)
         elif _are_objects(inner):
             yield path, inner
+            yield from _lists_of_items(inner, path, depth)
+
+
+def _lists_of_items(items: Sequence[Mapping[str, Any]], path: str, depth: int) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the lists that stand in all items of a list, joined."""
+    if depth < DEEPEST:
+        joined: dict[str, list[Any]] = {}
+        for item in items:
+            for name, listed in _lists(item, f"{path}[].", depth + 1):
+                joined.setdefault(name, []).extend(listed)
+        yield from joined.items()
 
 
 def _list_of_turns(path: str, lists: Sequence[list[Any]]) -> ListOfTurns:

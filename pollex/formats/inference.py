@@ -73,7 +73,8 @@ class Candidate:
     def options(self, given: ReadOptions) -> ReadOptions:
         """Return how the log is read; what the user said stays."""
         labels: dict[str, Any] = {name: said for name, said in self.labels.items() if getattr(given, name) is None}
-        return replace(given, columns=tuple(self.columns.items()), roles=self.roles, **labels)
+        columns = tuple(self.columns.items()) or given.columns
+        return replace(given, columns=columns, roles=self.roles or given.roles, **labels)
 
 
 @dataclass(frozen=True)
@@ -549,6 +550,34 @@ def _with_comment(found: Candidate, columns: Sequence[Column]) -> Candidate:
             if column.texts and not own:
                 return replace(found, columns={**found.columns, "comment": column.path})
     return found
+
+
+TWO_NUMBERS = ({"0", "1"}, {"-1", "1"}, {"0", "100"})
+"""Numbers that are two sides, where a column has no others."""
+
+
+def plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
+    """Return the one column that is plainly a thumb by its name and its values; None if none is, or several are.
+
+    Args:
+        offered: Columns that are named like feedback.
+    """
+    plain = [one for one in columns_in(rows) if one.path in offered and _is_plain(one.words)]
+    if len(plain) != 1 or len(offered) != 1:
+        return None
+    labels = {"label_field": plain[0].path}
+    if all(map(as_number, plain[0].words)):
+        low, high = sorted(plain[0].words, key=float)
+        labels |= {"positive": high, "negative": low}
+    return Candidate({}, (), labels)
+
+
+def _is_plain(words: Sequence[str]) -> bool:
+    """Return whether a column's values are thumbs of both sides, and nothing else."""
+    if {as_number(word) for word in words} in TWO_NUMBERS:
+        return True
+    sides = {"positive" if _means(word, GOOD, Label.POSITIVE) else "negative" for word in words}
+    return len(sides) == 2 and all(map(is_usual, words)) and not any(map(as_number, words))
 
 
 def label_likelihood(column: Column) -> float:

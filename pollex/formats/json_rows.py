@@ -15,6 +15,7 @@ from typing import Any
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.bounds import TooLong
+from pollex.formats.documents import rows_within
 from pollex.formats.log_shapes.dialects import is_dialect
 from pollex.formats.log_shapes.readers import READERS
 from pollex.formats.log_shapes.tools import export_of
@@ -132,7 +133,7 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     tables = [name for name, items in value.items() if _are_talks(items)]
     if len(tables) == 1 and not export_of(value) and not _is_known(value):
         return _unwrapped(value, value, tables[0])
-    return [value], {}
+    return (None if _is_known(value) else rows_within(value)) or [value], {}
 
 
 def _are_talks(items: object) -> bool:

@@ -20,20 +20,22 @@ POSITIVE = """
     up, thumb_up, thumbs_up, thumbsup, 👍, :+1:, :thumbsup:, 1, true, t, yes, y, positive, pos, good, like, liked, love,
     loved, satisfied, sat, helpful, upvote, upvoted, success, solved, resolved, happy, c,
     correct, pass, passed, accepted, accept, :thumbs_up:, approved, very_satisfied,
-    extremely_satisfied, somewhat_satisfied, promoter
+    extremely_satisfied, somewhat_satisfied, promoter, great, excellent, awesome, vote_up, voted_up,
+    😀, 😃, 😄, 😁, 😊, 🙂, ☺, 😍, 🥰, 🤩
 """
 NEGATIVE = """
     down, thumb_down, thumbs_down, thumbsdown, 👎, :-1:, :thumbsdown:, 0, -1, false, f, no, n, negative, neg, bad,
     dislike, disliked, hate, hated, unsatisfied, dissatisfied, dsat, unhelpful, not_helpful, downvote, downvoted,
     failure, unsolved, unresolved, unhappy, i, incorrect, fail, failed, rejected, reject, :thumbs_down:,
     very_dissatisfied, very_unsatisfied, extremely_dissatisfied, somewhat_dissatisfied, not_satisfied,
-    detractor
+    detractor, not_good, poor, terrible, awful, vote_down, voted_down,
+    😠, 😡, 😞, 😟, 🙁, ☹, 😭, 😕, 😒, 😤
 """
 UNRATED = """
     none null nil na n/a nan undefined - -- --- – — ? . unknown unrated unlabelled unlabeled offered
     unoffered unscored not_rated not_yet_rated no_rating no_feedback no_response no_answer no_vote
     not_answered not_available not_applicable not_given skipped skip pending missing empty
-    neutral mixed neither passive neither_satisfied_nor_dissatisfied
+    neutral mixed neither passive neither_satisfied_nor_dissatisfied okay meh so_so average 😐 😑
 """
 MISSING = frozenset(["", *UNRATED.split()])
 """What stands for no label at all: nobody rated, or whoever did took no side."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.assembly.log_parts import is_time
+from pollex.formats.assembly.log_parts import is_time, moment
 from pollex.formats.conservation import LEFT_OUT as NO_TURN
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
 from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, UnknownRole, role_of
+from pollex.formats.names import is_called
 from pollex.formats.paths import MISSING, content_in, find, opened, pairs_as_objects, without
 from pollex.formats.tally import Skipped
 from pollex.text import count, printable
@@ -203,6 +204,9 @@ class Mapper:
         if isinstance(listed, str) and is_transcript(listed):
             listed = messages_in(listed)
         if "messages" in self.columns:
+            if isinstance(listed, list) and listed and all(isinstance(one, list) for one in listed):
+                nested = [turn for one in listed for turn in one]
+                listed = nested if all(isinstance(turn, Mapping) for turn in nested) else listed
             listed = pairs_as_objects(listed)
         if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
             return value
@@ -211,8 +215,8 @@ class Mapper:
             return [one for one in spoken if one is not None]
         return list(self._mapped_turns(listed))
 
-    def _mapped_turns(self, listed: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        for message in listed:
+    def _mapped_turns(self, listed: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        for message in oldest_first(listed):
             if {"user", "assistant"} <= self.columns.keys():
                 yield from self._exchange(message)
                 continue
@@ -285,6 +289,17 @@ class Mapper:
         if needed and silent:
             what = f"no turn is by {silent[0]!r:.40}"
             raise BadInput(what, where=where, remedy="check its spelling, or leave it out of", option="roles")
+
+
+def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the items of a list in the order of time, where one of their columns says that the newest is first."""
+    names = [name for name in listed[0] if is_called(name, "time")] if len(listed) > 1 else []
+    for name in names:
+        times = [moment(item.get(name)) for item in listed]
+        known = [time for time in times if time is not None]
+        if len(known) == len(listed) and known[0] > known[-1] and known == sorted(known, reverse=True):
+            return listed[::-1]
+    return listed
 
 
 def _once(given: Pairs) -> dict[str, str]:

@@ -19,7 +19,8 @@ NAMES = {
     "label": """label thumb thumbs rating feedback vote note bewertung daumen zufriedenheit urteil nota
         valoracion voto avis evaluation valutazione giudizio avaliacao beoordeling score stars csat sterne
         quality nps satisfaction thumbup verdict reaction reactions zufrieden oordeel satisfied satisfecho
-        contento satisfait helpful hilfreich voting bewertet judgement judgment""",
+        contento satisfait helpful hilfreich voting bewertet judgement judgment resolved solved success
+        successful ok outcome mood smiley emoji flag flags survey grade geloest resuelto resolu risolto opgelost""",
     "comment": "comment comments kommentar bemerkung comentario commentaire commento opmerking remark",
     "time": """time timestamp date datetime created zeit zeitpunkt datum uhrzeit fecha hora heure horodatage
         ora data tijd ts at sent""",

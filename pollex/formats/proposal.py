@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label
@@ -66,6 +67,7 @@ class Strange:
         last_unshaped: Whether the last row that couldn't be read has no known shape.
         wrong_file: Whether the file is an export that can't be used.
         read: How many conversations were read.
+        offered: Columns that are named like feedback, and weren't used.
     """
 
     rows: int = 0
@@ -78,6 +80,7 @@ class Strange:
     wrong_file: bool = False
     last_unshaped: bool = False
     read: int = 0
+    offered: Sequence[str] = ()
 
     def note(self, error: BadInput) -> None:
         """Look at why a row couldn't be read."""
@@ -303,14 +306,13 @@ def _two_answers(texts: Sequence[Column]) -> list[Column]:
 
 
 def first_rows(sources: Iterable[Any], most: int = MOST_ROWS) -> list[Mapping[str, Any]]:
-    """Return the first rows of some files that can be read at all."""
+    """Return the first rows of some files that can be read at all; a first file takes half of the places at most."""
     found: list[Mapping[str, Any]] = []
     for rows in sources:
-        for row in rows:
-            if isinstance(row, LogRow):
-                found.append(row.fields)
-            if len(found) >= most:
-                return found
+        read = (row.fields for row in rows if isinstance(row, LogRow))
+        found += islice(read, max(most // 2, 1) if found else most)
+        if len(found) >= most * 1.5:
+            break
     return found
 
 

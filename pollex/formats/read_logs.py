@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 from pollex.conversations.conversation import Conversation, Feedback, Flag, Label, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
 from pollex.conversations.redaction import finders_of, mask, pseudonym
-from pollex.errors import BadInput, NotText, PollexError, WrongUse
+from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell
 from pollex.formats.assembly.beside import likely_feedback
 from pollex.formats.assembly.joiner import Joiner
 from pollex.formats.assembly.labelled import Labeller
@@ -34,6 +34,7 @@ from pollex.formats.feedback import COMMENT_NAMES as FEEDBACK_NAMES
 from pollex.formats.fields import ID_NAMES, JUDGE_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picker, ReadOptions, RowFields
 from pollex.formats.files import STDIN, find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
+from pollex.formats.inference import Candidate, plain_label
 from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import BadLabel
 from pollex.formats.log_shapes.choices import without_left
@@ -743,7 +744,9 @@ def _logs(
     if options.kept_mapping and again:
         options = _as_kept(opened, options)
     try:
-        return _read(opened(), options, where, strange, told)
+        logs = _read(opened(), options, where, strange, told)
+        label = _plain_label(opened, options, logs, strange) if again else None
+        return logs if label is None else _with_plain_label(opened, options, where, label) or logs
     except NotText:
         raise
     except BadInput as error:
@@ -753,6 +756,29 @@ def _logs(
         if better is None or (better.reading is None and "columns" in error.options):
             raise
         raise better from error
+
+
+def _plain_label(opened: Callable[[], Sources], options: ReadOptions, logs: Logs, strange: Strange) -> Candidate | None:
+    """Return the one column that is plainly the label of a log that has no other; None if none is, or several are."""
+    named = options.label_field or "label" in dict(options.columns) or options.positive or options.negative
+    if named or not options.labels_needed or logs.label_field or not strange.offered or logs.account.scores:
+        return None
+    if logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]:
+        return None
+    return plain_label(first_rows(opened()), strange.offered)
+
+
+def _with_plain_label(opened: Callable[[], Sources], options: ReadOptions, where: str, label: Candidate) -> Logs | None:
+    """Return the log with the label that is plainly one; None where it can't be read so."""
+    try:
+        logs = _read(opened(), label.options(options), where, Strange())
+    except PollexError:
+        return None
+    if not (logs.counts[Label.POSITIVE] and logs.counts[Label.NEGATIVE]):
+        return None
+    name = str(label.labels["label_field"])
+    note = f"labels come from {name!r}, the one column that looks like a thumb; for another: {spell(label_field=None)}"
+    return replace(logs, notes=(*logs.notes, note))
 
 
 def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions:
@@ -822,6 +848,7 @@ def _read(
     group_field, *of_users = _group_by_users(users, tally, options, picker, redacted=bool(finders))
     taken = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
     unused = describe_unused(joiner.unused) if options.labels_needed and not taken else []
+    strange.offered = tuple(joiner.unused)
     of_reading = [*of_files, *picker.notes, *mapper.notes, *unused, *joiner.notes, *joiner.odd.notes]
     logs = tally.logs([*of_reading, *of_users, *structure.notes])
     logs = replace(

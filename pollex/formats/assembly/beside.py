@@ -11,8 +11,8 @@ from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.payloads import parse
 
 _LIKELY = re.compile(
-    r"feedback|thumb|csat|satisf|sentiment|(up|down)vote"
-    r"|(?<![a-z])(user|human|customer)?_?(rat(ing|ed)|scores?|votes?|(dis)?liked?s?|reactions?|helpful|nps)(?![a-z])"
+    r"feedback|thumb|csat|satisf|sentiment|(up|down)vote|resolved|solved|smiley"
+    r"|(?<![a-z])(user|human|customer)?_?(rat(ing|ed)|scores?|votes?|(dis)?liked?s?|reactions?|helpful|nps|ok|success|verdict|grade)(?![a-z])"
 )
 _APART = re.compile(
     r"(?<![a-z])(ids?|at|key|comments?|reasons?|text|notes?|time(stamp)?|source|stats?|counts?|n|avg|name|type|model|enabled)$"

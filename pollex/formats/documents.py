@@ -1,0 +1,74 @@
+"""Conversations that stand deeper in a JSON document: in a list inside objects, or in an object by their ids."""
+
+import re
+from collections.abc import Iterator, Mapping
+from statistics import median
+from typing import Any
+
+DEEPEST = 3
+"""Objects inside one another in which conversations are looked for."""
+FEWEST_TURNS = 2
+"""Items that the lists of turns of most conversations have."""
+
+_SAID = re.compile(r"[^\W\d_]+\W+[^\W\d_]+|[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]{2}")
+"""Two words, or letters of a language that writes without spaces."""
+
+
+def rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the conversations, or else the turns, that an unknown document holds; None if it is one itself."""
+    tables = [list(_by_id(document)), *_tables(document, 0)]
+    talks = [rows for rows in tables if len(rows) > 1 and are_talks(rows)]
+    if talks:
+        return talks[0]
+    turns = [rows for rows in _tables(document, 1) if len(rows) > 1 and _are_said(rows)]
+    return turns[0] if len(turns) == 1 else None
+
+
+def _tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield lists of objects, and objects of objects, that stand in an object; the outer ones first."""
+    for inner in value.values():
+        if isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+            yield inner
+    for inner in value.values():
+        if isinstance(inner, Mapping) and depth < DEEPEST:
+            if rows := list(_by_id(inner)):
+                yield rows
+            yield from _tables(inner, depth + 1)
+
+
+def _by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the objects of an object of objects that are alike, each with its name as its id."""
+    rows = list(value.values())
+    if len(rows) > 1 and all(isinstance(row, dict) for row in rows):
+        common = set.intersection(*(set(row) for row in rows))
+        if common:
+            yield from ({"id": name, **row} for name, row in value.items())
+
+
+def are_talks(rows: list[dict[str, Any]]) -> bool:
+    """Return whether rows are conversations: most hold a list of turns in which something is said."""
+    sizes = [max((len(listed) for listed in _lists(row, 0) if _are_said(listed)), default=0) for row in rows]
+    return bool(sizes) and min(sizes) > 0 and median(sizes) >= FEWEST_TURNS
+
+
+def _lists(value: Any, depth: int) -> Iterator[list[Any]]:
+    """Yield the lists of objects in a row."""
+    if isinstance(value, Mapping) and depth <= DEEPEST:
+        for inner in value.values():
+            if isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+                yield inner
+            yield from _lists(inner, depth + 1)
+
+
+def _are_said(listed: list[Any]) -> bool:
+    """Return whether some of a list's items say something."""
+    return any(_says(item, 0) for item in listed)
+
+
+def _says(value: Any, depth: int) -> bool:
+    if isinstance(value, str):
+        return bool(_SAID.search(value[:200]))
+    if depth > DEEPEST:
+        return False
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return any(_says(one, depth + 1) for one in inner)
