@@ -27,7 +27,7 @@ from pollex.formats.encodings import USUAL_ENCODING, encoding_of
 from pollex.formats.json_rows import LogRow, json_document, json_lines
 from pollex.formats.log_shapes.transcripts import LOOKED_AT, is_transcript
 from pollex.formats.queries import is_query, parquet_rows, sql_rows
-from pollex.formats.query_process import SECONDS
+from pollex.formats.query_process import SECONDS, rows_of_query
 from pollex.formats.sheets import is_spreadsheet, sheet_rows
 from pollex.text import parse_json
 
@@ -171,8 +171,11 @@ def _rows(
     if _is_parquet(path):
         return parquet_rows(source, path)
     with path.open("rb") as file:
-        if is_spreadsheet(path, file.read(16)):
-            return sheet_rows(source, path)
+        begin = file.read(16)
+    if is_spreadsheet(path, begin):
+        return sheet_rows(source, path)
+    if begin.startswith(SQLITE):
+        return rows_of_tables(source, path)
     if notes is not None and encoding == USUAL_ENCODING and (other := encoding_of(path)) is not None:
         encoding = other
         note = f"{source} isn't UTF-8, and was read as {encoding}"
@@ -206,7 +209,7 @@ def _is_talk(source: str, path: Path, encoding: str) -> bool:
         return False
     with closing(_lines(source, path, encoding)) as lines:
         begin = "".join(islice(lines, LOOKED_AT))
-    return begin.lstrip()[:1] not in ("{", '"') and is_transcript(begin)
+    return begin.lstrip()[:1] not in ("{", '"') and is_transcript(_BETWEEN_TALKS.sub("", begin))
 
 
 def _talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
@@ -417,13 +420,27 @@ def _refuse_database(source: str, path: Path, begin: bytes) -> None:
         "feedback": "export the feedback in Open WebUI: Admin, Evaluations, Feedbacks",
     }
     tables = _tables(path)
-    remedy = next((told for table, told in remedies.items() if table in tables), "export its tables as CSV")
-    raise BadInput("a SQLite database", where=source, remedy=remedy)
+    remedy = next((told for table, told in remedies.items() if table in tables), "")
+    if remedy or not tables:
+        raise BadInput("a SQLite database", where=source, remedy=remedy or "export its tables as CSV")
 
 
-def _tables(path: Path) -> set[str]:
+def _tables(path: Path) -> list[str]:
+    """Return the tables of a SQLite database; none where it can't be read."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
-            return {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            listed = database.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            )
+            return [name for (name,) in listed]
     except sqlite3.Error:
-        return set()
+        return []
+
+
+def rows_of_tables(source: str, path: Path) -> Iterator[LogRow]:
+    """Yield the rows of all tables of a SQLite database, each table like a file of its own."""
+    for table in _tables(path):
+        quoted = table.replace('"', '""')
+        rows = rows_of_query("sqlite", str(path), f'SELECT * FROM "{quoted}"')  # noqa: S608 - a name, quoted
+        for number, fields in enumerate(rows, start=1):
+            yield LogRow(f"{source}:{table}", number, fields)

@@ -174,15 +174,29 @@ def candidates(rows: Rows, given: ReadOptions) -> Iterator[Candidate]:
     told = dict(given.columns)
     found = [
         *_of_lists(rows, columns, told, given),
-        *_of_turns(columns, told, given),
+        *_of_turns(_of_rows_with_words(rows, columns), columns, told, given),
         *_of_exchanges(columns, told, given),
         *_of_transcripts(columns, told, given),
     ]
     yield from sorted(found, key=lambda candidate: candidate.prior, reverse=True)
 
 
-def _of_turns(columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions) -> Iterator[Candidate]:
-    """Yield ways to read rows that are turns: conversation, role and text."""
+def _of_rows_with_words(rows: Rows, columns: Sequence[Column]) -> Sequence[Column]:
+    """Return the columns of the rows in which something is said: events and other tables may stand between them."""
+    says = max(columns, key=text_likelihood, default=None)
+    if says is None or says.filled == len(rows):
+        return columns
+    return columns_in([row for row, words in zip(rows, says.values, strict=True) if words not in (None, "", [], {})])
+
+
+def _of_turns(
+    columns: Sequence[Column], all_columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions
+) -> Iterator[Candidate]:
+    """Yield ways to read rows that are turns: conversation, role and text.
+
+    Args:
+        all_columns: Those of rows without words, too, which may have the label.
+    """
     roles, texts = (
         _chosen(columns, told, "role", role_likelihood, 5),
         _chosen(columns, told, "text", text_likelihood, 3),
@@ -203,7 +217,7 @@ def _of_turns(columns: Sequence[Column], told: Mapping[str, str], given: ReadOpt
                 names = _speakers(role, _first_said(role, id_), given, _met(role, id_), presence=role.sparse)
                 for named in names:
                     prior = (owned + speaks + says) / 10
-                    yield _with_labels(columns, parts, named, prior, given, told)
+                    yield _with_labels(all_columns, parts, named, prior, given, told)
 
 
 def _of_exchanges(columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions) -> Iterator[Candidate]:
@@ -268,7 +282,8 @@ def _of_listed_exchanges(
     sides: dict[str, list[Column]] = {"user": [], "assistant": []}
     for column in listed.columns:
         for side, found in sides.items():
-            if (is_called(column.path, side) or pair.get(column.path) == side) and text_likelihood(column) > 0:
+            named = any(is_called(step, side) for step in steps_of(column.path)) or pair.get(column.path) == side
+            if named and text_likelihood(column) > 0:
                 found.append(column)
     for question in sides["user"]:
         for answer in sides["assistant"]:
@@ -374,7 +389,9 @@ def side_of(name: str) -> str | None:
     try:
         return role_of(name)
     except BadInput:
-        return ROLES.get(plain(name)) or SPEAKERS.get(plain(name).partition(" ")[0])
+        words = re.split(r"[^a-z]+", plain(name))
+        sides = {ROLES.get(word) or SPEAKERS.get(word) for word in words} - {None}
+        return ROLES.get(plain(name)) or (sides.pop() if len(sides) == 1 else None)
 
 
 def _first_said(role: Column, owner: Column) -> Counter[str]:
@@ -538,7 +555,8 @@ def _labeled(found: Candidate, column: Column) -> Candidate:
     top_level = column.path in (*LABEL_NAMES, *RATING_NAMES)
     if labels is None:
         return found
-    columns = found.columns if top_level and not labels else {**found.columns, "label": column.path}
+    usual = top_level and not labels and not column.sparse
+    columns = found.columns if usual else {**found.columns, "label": column.path}
     return replace(found, columns=columns, labels=labels)
 
 

@@ -167,13 +167,32 @@ class Mapper:
             self.times.setdefault(is_time(said), said)
         if nested:
             return self._with_messages(found, nested)
-        if "text" in self.columns and USUAL["text"] not in found and "role" in self.columns:
+        silent = "text" in self.columns and USUAL["text"] not in found and "role" in self.columns
+        if (silent or self._is_no_turn(found)) and (label := self._label_alone(found, fields)):
+            return label
+        if silent:
             self.without_text += 1
             return None
         if (spoken := self._spoken(found)) is None:
             return None
         lists = list(spoken) if self.roles else []
         return spoken | {name: self._turns(spoken[name]) for name in lists}
+
+    def _is_no_turn(self, found: Mapping[str, Any]) -> bool:
+        return "role" in self.columns and self._role(found.get(USUAL["role"])) == NO_ROLE
+
+    def _label_alone(self, found: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the conversation's id, label and comment of a row that is no turn; None where it has no label."""
+        path = self.columns.get("label")
+        value = find(fields, path) if path else MISSING
+        owner = found.get(USUAL["conversation"])
+        if value is MISSING or value in (None, "", [], {}) or owner in (None, ""):
+            return None
+        self.seen |= {"label", "conversation"}
+        label = {USUAL["conversation"]: owner, str(path): value}
+        comment = self.columns.get("comment")
+        said = find(fields, comment) if comment else MISSING
+        return label if said in (MISSING, None, "") else {**label, "comment": said}
 
     def _moved(self, fields: Mapping[str, Any], parts: Iterable[str]) -> dict[str, Any]:
         values = {part: find(fields, name) for part in parts if (name := self.columns.get(part))}
@@ -228,11 +247,14 @@ class Mapper:
 
     def _exchange(self, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield what was asked and what was answered in an item of a list of exchanges."""
+        taken = {*OF_TURNS.values(), self.columns["user"], self.columns["assistant"]}
+        beside = {name: value for name, value in item.items() if name not in taken}
         for side in ("user", "assistant"):
             said = find(item, self.columns[side])
             if said is not MISSING and said not in (None, ""):
                 self.seen.add(side)
-                yield {USUAL["role"]: side, USUAL["text"]: said}
+                # What stands beside an exchange, such as its thumb, is about the answer.
+                yield {**(beside if side == "assistant" else {}), USUAL["role"]: side, USUAL["text"]: said}
 
     def _spoken(self, turn: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a turn with a role that is known; None where what is said of its role is that it is no turn."""

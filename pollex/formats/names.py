@@ -32,10 +32,10 @@ NAMES = {
 """Words of columns' names by part, without accents."""
 USERS = """user kunde kundin kunden nutzer nutzerin benutzer anwender gast besucher anrufer cliente usuario
     usuaria utilisateur client visiteur utente visitatore utilizador klant gebruiker bezoeker patient buyer
-    guest member student inbound incoming"""
+    guest member student inbound incoming q caller external end_user enduser prompter"""
 ASSISTANTS = """bot assistent assistentin berater beraterin agent agentin mitarbeiter mitarbeiterin support ki
     asistente agente robot conseiller assistente operatore atendente medewerker robo shop helpdesk advisor
-    outbound outgoing staff"""
+    outbound outgoing staff a answer_bot virtual chatbot ai helper service concierge"""
 SPEAKERS = dict.fromkeys(USERS.split(), "user") | dict.fromkeys(ASSISTANTS.split(), "assistant")
 GOOD = """gut super hilfreich ja zufrieden positiv bueno buena si bien bon bonne oui buono buona sim bom boa
     goed tevreden daumen_hoch acceptable great excellent ok okay fine satisfactory perfect useful"""

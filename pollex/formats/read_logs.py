@@ -51,7 +51,7 @@ from pollex.formats.log_shapes.readers import (
 )
 from pollex.formats.log_shapes.tools import Export, export_of, has_words, nearest_format, respell
 from pollex.formats.log_shapes.turns import turns_in
-from pollex.formats.log_shapes.unfolded import plain_row, with_turns
+from pollex.formats.log_shapes.unfolded import plain_row, with_sides, with_turns
 from pollex.formats.mapping import Mapper
 from pollex.formats.names import is_called
 from pollex.formats.paths import MISSING, find, look_up, opened
@@ -269,7 +269,7 @@ class Assembler:
             raise NoShape(what, remedy="if it labels it, say where", option={"label_field": label}) from None
         if self._options.columns:
             raise error from None
-        if "messages" not in row.fields and (fields := with_turns(row.fields)) is not None:
+        if "messages" not in row.fields and (fields := with_sides(row.fields) or with_turns(row.fields)) is not None:
             return self._read(replace(row, fields=fields))
         error.near = nearest_format(row.fields)
         raise error from None
@@ -278,8 +278,7 @@ class Assembler:
         """Yield the label of a row that has no words, but a conversation's id and the field that the user named."""
         name = self._options.label_field
         value = None if name is None else look_up(fields, name)
-        words_are_named = not {"text", "messages", "user"}.isdisjoint(part for part, _ in self._options.columns)
-        if name is None or value is None or words_are_named or _has_sentences(fields):
+        if name is None or value is None or _has_sentences(fields):
             return
         id_ = next((fields[one] for one in (*OWNER_NAMES, *ID_NAMES) if fields.get(one) not in (None, "")), None)
         if id_ is not None:

@@ -1,5 +1,6 @@
 """Rows whose talk stands deeper: values with their types beside them, and lists of turns under other names."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -79,6 +80,67 @@ def with_turns(fields: Fields) -> dict[str, Any] | None:
     beside = {name: value for name, value in holder.items() if name != path[-1] and not isinstance(value, list | dict)}
     row = {name: value for name, value in fields.items() if name != path[0]}
     return {**beside, **row, "messages": turns}
+
+
+_SENT = re.compile(
+    r"(^|[._])(inputs?|request|requestbody|prompts?|sent|query)([._]|$)|input_?messages|prompt_?messages"
+)
+_CAME = re.compile(r"(^|[._])(outputs?|response|responsebody|completions?|answers?|received)([._]|$)|output_?messages")
+"""Paths to what a model was sent, and to what came."""
+
+
+def with_sides(fields: Fields) -> dict[str, Any] | None:
+    """Return a row with what a model was sent and what came of it as one list of turns; None if it has no two sides."""
+    said = list(_said_in(fields, (), 0))
+    sent = [turns for path, turns in said if _SENT.search(path) and not _CAME.search(path)]
+    came = [turns for path, turns in said if _CAME.search(path) and not _SENT.search(path)]
+    if len(sent) != 1 or len(came) != 1:
+        return None
+    before, after = sent[0], came[0]
+    whole = after if after[: len(before)] == before else [*before, *after]
+    roles = {_role_in(turn) for turn in whole}
+    if not {"user", "assistant"} <= roles or None in roles:
+        return None
+    rest = {name: value for name, value in fields.items() if _is_beside(name, value)}
+    return {**rest, "messages": whole}
+
+
+def _is_beside(name: str, value: Any) -> bool:
+    """Return whether a field of a row says something about the talk, and holds no part of it."""
+    spelled = _spelled(name)
+    if not isinstance(value, list | dict) and (_SENT.search(spelled) or _CAME.search(spelled)):
+        return False
+    return not list(_said_in({name: value}, (), 0))
+
+
+def _spelled(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold()
+
+
+def _said_in(fields: Fields, path: tuple[str, ...], depth: int) -> Iterator[tuple[str, list[Any]]]:
+    """Yield paths to turns: lists of them, and choices of an interface."""
+    for name, value in fields.items():
+        inner, here = parse(value), (*path, _spelled(name))
+        turns = [plain_turn(one) for one in inner] if isinstance(inner, list) else []
+        if turns and all(_role_in(turn) for turn in turns):
+            yield ".".join(here), turns
+        elif isinstance(inner, Mapping) and _role_in(plain_turn(inner)):
+            yield ".".join(here), [plain_turn(inner)]
+        elif isinstance(inner, Mapping) and depth < DEEPEST:
+            yield from _said_in(inner, here, depth + 1)
+        elif name == "choices" and isinstance(inner, list) and inner and isinstance(inner[0], Mapping):
+            yield from _said_in(inner[0], here, depth + 1)
+
+
+def plain_turn(value: Any) -> Any:
+    """Return a turn whose names begin with `message.`, or that stands in an object `message`, with plain names."""
+    if not isinstance(value, Mapping):
+        return value
+    if isinstance(value.get("message"), Mapping) and "role" in value["message"]:
+        return value["message"]
+    if any(name.startswith("message.") for name in value):
+        return {name.removeprefix("message."): inner for name, inner in value.items()}
+    return value
 
 
 def _lists(fields: Fields, path: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], list[Any], Fields]]:
