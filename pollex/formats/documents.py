@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any
 
+from pollex.formats.names import is_called
+
 DEEPEST = 3
 """Objects inside one another in which conversations are looked for."""
 FEWEST_TURNS = 2
@@ -20,8 +22,18 @@ def rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     talks = [rows for rows in tables if len(rows) > 1 and are_talks(rows)]
     if talks:
         return talks[0]
-    turns = [rows for rows in _tables(document, 1) if len(rows) > 1 and _are_said(rows)]
-    return turns[0] if len(turns) == 1 else None
+    turns = [rows for rows in _tables(document, 1) if len(rows) > 1 and _are_said(rows) and _have_owners(rows)]
+    return max(turns, key=len) if turns else None
+
+
+def _have_owners(rows: list[dict[str, Any]]) -> bool:
+    """Return whether a column names the conversations of turns: one value for several, and several values."""
+    for name, value in rows[0].items():
+        if isinstance(value, str | int) and is_called(name, "conversation") and not is_called(name, "text"):
+            values = [row.get(name) for row in rows]
+            if all(isinstance(one, str | int) for one in values) and 1 < len({*values}) <= len(rows) / 2:
+                return True
+    return False
 
 
 def _tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str, Any]]]:

@@ -41,6 +41,8 @@ LABEL_NAMES = (
     *("label", "thumbs", "thumb", "feedback", "user_feedback", "vote", "reaction", "satisfaction", "sentiment"),
     *("thumbs_up", "thumbsUp", "upvoted", "is_upvoted", "liked", "flag"),
 )
+THUMB_VALUES = (*LABEL_NAMES, "value")
+"""Names inside an object of feedback whose numbers 1, 0 and -1 are thumbs."""
 RATING_NAMES = ("rating", "ratings", "stars", "csat")
 JUDGE_NAMES = ("judge", "annotator", "annotator_id", "rater")
 GROUP_NAMES = ("group",)
@@ -355,7 +357,7 @@ def _thumb_in(fields: Fields, name: str) -> str:
         return name
     names = (*LABEL_NAMES, *RATING_NAMES, "value", "score")
     there = [inner for inner in names if value.get(inner) is not None]
-    sure = len(there) == 1 and is_usual(value[there[0]]) and (there[0] in LABEL_NAMES or _are_words(value[there[0]]))
+    sure = len(there) == 1 and is_usual(value[there[0]]) and (there[0] in THUMB_VALUES or _are_words(value[there[0]]))
     return f"{name}.{there[0]}" if sure else name
 
 

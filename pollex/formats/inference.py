@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from statistics import median
 from typing import Any
 
-from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.assembly.beside import is_likely
@@ -139,6 +139,7 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
         *(["many turns have no words"] if full < 0.8 else []),
         *(["what would be the words are no sentences"] if sentences < 0.4 else []),
         *(["the words are single ones"] if several < 0.3 and different < 0.3 else []),
+        *(f"the {role} says the same again and again" for role in ("user", "assistant") if _repeats(turns, role)),
         *(["the same words come again and again"] if len(words) >= 10 and different < 0.1 else []),
         *(["all rows are one conversation"] if len(talks) == 1 and sizes[-1] > 60 else []),
         *(["most rows are no turns"] if _left_out(logs) > MOST_LEFT_OUT else []),
@@ -147,6 +148,13 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
     fits = 1.0 if 2 <= median(sizes) <= 200 else 0.3
     score = 0.25 * two_sided + 0.25 * in_turns + 0.2 * sentences + 0.1 * full + 0.1 * begun + 0.1 * fits
     return Reading(candidate, logs, score, tuple(faults))
+
+
+def _repeats(turns: Sequence[Turn], role: str) -> bool:
+    """Return whether one side has a few single words alone, as names and kinds are."""
+    said = [turn.content.strip() for turn in turns if turn.role == role]
+    different = set(said)
+    return len(said) >= 6 and len(different) <= 0.3 * len(said) and not any(" " in text for text in different)
 
 
 def _left_out(logs: Logs) -> float:
@@ -174,8 +182,8 @@ def candidates(rows: Rows, given: ReadOptions) -> Iterator[Candidate]:
     told = dict(given.columns)
     found = [
         *_of_lists(rows, columns, told, given),
-        *_of_turns(_of_rows_with_words(rows, columns), columns, told, given),
-        *_of_exchanges(columns, told, given),
+        *_of_turns(_outside_lists(_of_rows_with_words(rows, columns)), columns, told, given),
+        *_of_exchanges(_outside_lists(columns), columns, told, given),
         *_of_transcripts(columns, told, given),
     ]
     yield from sorted(found, key=lambda candidate: candidate.prior, reverse=True)
@@ -220,7 +228,14 @@ def _of_turns(
                     yield _with_labels(all_columns, parts, named, prior, given, told)
 
 
-def _of_exchanges(columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions) -> Iterator[Candidate]:
+def _outside_lists(columns: Sequence[Column]) -> Sequence[Column]:
+    """Return the columns of which a row has one value."""
+    return [column for column in columns if "[]" not in column.path]
+
+
+def _of_exchanges(
+    columns: Sequence[Column], all_columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions
+) -> Iterator[Candidate]:
     """Yield ways to read rows that are exchanges: what was asked, and what was answered."""
     asked = _chosen(columns, told, "user", _side_likelihood("user"), 3)
     single = [one for one in columns if not _is_one_of_several(one, columns)]
@@ -237,7 +252,7 @@ def _of_exchanges(columns: Sequence[Column], told: Mapping[str, str], given: Rea
                 parts = {"conversation": owner, **parts} if owner else parts
                 if owner and time is not None:
                     parts["time"] = time.path
-                yield _with_labels(columns, parts, (), (one + other + owned) / 10, given, told)
+                yield _with_labels(all_columns, parts, (), (one + other + owned) / 10, given, told)
 
 
 def _is_one_of_several(column: Column, columns: Sequence[Column]) -> bool:
@@ -326,6 +341,9 @@ def text_likelihood(column: Column) -> float:
     texts = column.texts
     if not texts or len(texts) < 0.3 * column.filled:
         return 0.0
+    few = set(texts) if len(texts) < 1000 else set(texts[:1000])
+    if len(texts) > 4 and len(few) <= MOST_ROLES and all(side_of(text) for text in few):
+        return 0.0  # names of who speaks
     said = sum(map(looks_said, texts)) / len(texts)
     several = sum(" " in text.strip() for text in texts) / len(texts)
     different = len(set(texts)) / len(texts)

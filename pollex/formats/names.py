@@ -14,7 +14,7 @@ NAMES = {
         participant kind type""",
     "conversation": """conversation chat thread session ticket dialog dialogue gespraech unterhaltung vorgang
         fall anfrage case conversacion sesion discussion conversazione sessione conversa gesprek zaak conv call
-        sitzung""",
+        sitzung topic talk""",
     "id": "id uuid key nr nummer number hash",
     "label": """label thumb thumbs rating feedback vote note bewertung daumen zufriedenheit urteil nota
         valoracion voto avis evaluation valutazione giudizio avaliacao beoordeling score stars csat sterne

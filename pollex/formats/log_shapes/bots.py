@@ -319,10 +319,11 @@ def _dialogflow_camel(value: object) -> Any:
 
 def _dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
     said = get(interaction, "request.queryInput.text.text") or get(interaction, "response.queryResult.transcript")
+    said = said or interaction.get("requestUtterances")
     asked = (Turn(role="user", content=text_of(str(said))),) if said else ()
     messages = objects(get(interaction, "response.queryResult.responseMessages"))
     lines = [line for message in messages for line in (get(message, "text.text") or []) if isinstance(line, str)]
-    answer = "\n".join(lines) if lines else "[error]"
+    answer = "\n".join(lines) or str(interaction.get("responseUtterances") or "[error]")
     return (*asked, Turn(role="assistant", content=answer))
 
 
@@ -335,6 +336,48 @@ CUSTOMERS = frozenset(("user", "lead", "contact", "end-user", "end_user"))
 def _without_html(body: object) -> str:
     marked = _TAG.sub("", _BREAK.sub("\n", _IMAGE.sub("[image]", str(body or ""))))
     return "\n".join(line.strip() for line in html.unescape(marked).splitlines() if line.strip())
+
+
+def read_lex(fields: Fields) -> Iterator[LogPart]:
+    """Yield an exchange of Amazon Lex: what was written or heard, and the bot's messages."""
+    session, request = required(fields, "sessionId"), text(fields.get("requestId"))
+    asked = str(fields.get("inputTranscript") or "").strip()
+    answers = [str(one.get("content") or "").strip() for one in objects(fields.get("messages"))]
+    answer = "\n".join(filter(None, answers))
+    turns = (("user", text_of(asked)), ("assistant", text_of(answer)))
+    said = tuple(Turn(role=role, content=words) for role, words in turns if words)  # type: ignore[arg-type]
+    yield Message(session, request, said, moment(fields.get("timestamp")))
+
+
+def read_livechat(fields: Fields) -> Iterator[LogPart]:
+    """Yield the messages of a chat of LiveChat's archive, whose list of users says who is a customer."""
+    id_ = required(fields, "id")
+    customers = {text(one.get("id")) for one in objects(fields.get("users")) if one.get("type") == "customer"}
+    for thread in [unwrap(fields.get("thread")), *objects(fields.get("threads"))]:
+        for event in objects(thread.get("events")):
+            shown = event.get("visibility", "all") == "all"
+            if event.get("type") == "message" and shown and event.get("text"):
+                role: Role = "user" if text(event.get("author_id")) in customers else "assistant"
+                turn = Turn(role=role, content=text_of(str(event["text"])))
+                yield Message(id_, text(event.get("id")), (turn,), moment(event.get("created_at")))
+        rating = unwrap(get(thread, "properties.rating"))
+        rating = unwrap(rating.get("value")) or rating
+        if "score" in rating:
+            yield ToolScore("conversation", id_, rating["score"], comment=rating.get("comment"))
+
+
+def read_help_scout(fields: Fields) -> Iterator[LogPart]:
+    """Yield the threads of a conversation of Help Scout, whose bodies are HTML; notes and changes are no turns."""
+    id_ = required(fields, "id")
+    for thread in objects(get(fields, "_embedded.threads")):
+        kind, words = str(thread.get("type") or ""), _without_html(thread.get("body"))
+        if words and kind in ("customer", "message", "chat", "reply", "beaconchat"):
+            by_customer = get(thread, "createdBy.type") == "customer" or kind == "customer"
+            turn = Turn(role="user" if by_customer else "assistant", content=words)
+            yield Message(id_, f"{id_}/{thread.get('id')}", (turn,), moment(thread.get("createdAt")))
+    rating = unwrap(fields.get("rating"))
+    if rating.get("rating"):
+        yield ToolScore("conversation", id_, rating["rating"], comment=rating.get("comments"))
 
 
 def read_intercom(fields: Fields) -> Iterator[LogPart]:
