@@ -185,6 +185,7 @@ def candidates(rows: Rows, given: ReadOptions) -> Iterator[Candidate]:
         *_of_turns(_outside_lists(_of_rows_with_words(rows, columns)), columns, told, given),
         *_of_exchanges(_outside_lists(columns), columns, told, given),
         *_of_transcripts(columns, told, given),
+        *_of_wide(columns, told, given),
     ]
     yield from sorted(found, key=lambda candidate: candidate.prior, reverse=True)
 
@@ -253,6 +254,23 @@ def _of_exchanges(
                 if owner and time is not None:
                     parts["time"] = time.path
                 yield _with_labels(all_columns, parts, (), (one + other + owned) / 10, given, told)
+
+
+def _of_wide(columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions) -> Iterator[Candidate]:
+    """Yield ways to read rows with a column for each turn: `question_1`, `answer_1`, `question_2` and so on."""
+    numbered = [one for one in columns if re.search(r"\d", one.path) and one.texts and "[]" not in one.path]
+    names = Counter(re.sub(r"\d+", "*", one.path) for one in numbered)
+    several = [name for name, times in names.items() if times > 1 and name.count("*") == 1]
+    sides: dict[str, list[str]] = {"user": [], "assistant": []}
+    for name in several:
+        for side, taken in sides.items():
+            if is_called(name, side) or side_of(name.replace("*", " ")) == side:
+                taken.append(name)
+    for user in sides["user"]:
+        for assistant in sides["assistant"]:
+            if user != assistant:
+                parts = _owner_of_whole(columns, told) | {"user": user, "assistant": assistant}
+                yield _with_labels(columns, parts, (), 0.3, given, told)
 
 
 def _is_one_of_several(column: Column, columns: Sequence[Column]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,6 +62,8 @@ NO_ROLE, ANY_OTHER = "none", "*"
 
 MOST_COLUMNS = 100
 """Columns that an error may name."""
+
+SIDES = ("user", "assistant")
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -160,6 +163,8 @@ class Mapper:
         if len(self.there) < MOST_COLUMNS:
             self.there |= dict.fromkeys(fields)
         nested = self.columns.get("messages")
+        if "*" in self.columns.get("user", "") and "*" in self.columns.get("assistant", "") and not nested:
+            return self._wide(fields)
         inside = {*OF_TURNS, "user", "assistant"} if nested else set()
         parts = [part for part in (*USUAL, *FIELDS) if part not in inside]
         found = self._moved(fields, parts)
@@ -177,6 +182,25 @@ class Mapper:
             return None
         lists = list(spoken) if self.roles else []
         return spoken | {name: self._turns(spoken[name]) for name in lists}
+
+    def _wide(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row that has a column for each turn, such as `question_1`, with its turns as a list."""
+        numbered: dict[int, dict[str, Any]] = {}
+        for side in ("user", "assistant"):
+            pattern = re.compile(re.escape(self.columns[side]).replace(r"\*", r"(\d+)"))
+            for name, value in fields.items():
+                if found := pattern.fullmatch(name):
+                    self.seen.add(side)
+                    numbered.setdefault(int(found[1]), {})[side] = value
+        taken = [
+            {USUAL["role"]: side, USUAL["text"]: said}
+            for number in sorted(numbered)
+            for side, said in numbered[number].items()
+            if said not in (None, "")
+        ]
+        patterns = [re.escape(self.columns[side]).replace(r"\*", r"\d+") for side in ("user", "assistant")]
+        rest = {name: value for name, value in fields.items() if not re.fullmatch("|".join(patterns), name)}
+        return {MESSAGES: taken, **self._moved(rest, [part for part in (*USUAL, *FIELDS) if part not in SIDES])}
 
     def _is_no_turn(self, found: Mapping[str, Any]) -> bool:
         return "role" in self.columns and self._role(found.get(USUAL["role"])) == NO_ROLE

@@ -31,12 +31,21 @@ from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
 from pollex.formats.conservation import BESIDE, LABELS, REPEATED, TURNS, Conservation
 from pollex.formats.feedback import COMMENT_NAMES as FEEDBACK_NAMES
-from pollex.formats.fields import ID_NAMES, JUDGE_NAMES, OWNER_NAMES, TURN_ID_NAMES, Picker, ReadOptions, RowFields
+from pollex.formats.fields import (
+    ID_NAMES,
+    JUDGE_NAMES,
+    LABEL_NAMES,
+    OWNER_NAMES,
+    TURN_ID_NAMES,
+    Picker,
+    ReadOptions,
+    RowFields,
+)
 from pollex.formats.files import STDIN, find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.inference import Candidate, plain_label
 from pollex.formats.json_rows import LogRow
-from pollex.formats.labels import BadLabel
+from pollex.formats.labels import BadLabel, is_usual
 from pollex.formats.log_shapes.choices import without_left
 from pollex.formats.log_shapes.exports import WrongFile, objects
 from pollex.formats.log_shapes.readers import (
@@ -262,6 +271,10 @@ class Assembler:
             return None
         if parts := list(self._labels_alone(row.fields)):
             self._joiner.take(row, "labels", parts)
+            self._conservation.add(row.source, LABELS)
+            return None
+        if vote := _vote_in(row.fields):
+            self._joiner.take(row, "votes", [vote])
             self._conservation.add(row.source, LABELS)
             return None
         if label := _label_without_words(row.fields):
@@ -499,6 +512,27 @@ def _has_sentences(fields: Mapping[str, Any]) -> bool:
     return any(len(text.split()) >= FEWEST_WORDS for text in texts) or has_words(fields)
 
 
+MOST_OF_VOTE = 8
+"""Columns of a row that has a thumb and names its conversation, beside a time and who gave it."""
+
+
+def _vote_in(fields: Mapping[str, Any]) -> ToolScore | None:
+    """Return the thumb of a row without words that names a conversation in a column of any name; None for others."""
+    if len(fields) > MOST_OF_VOTE or _has_sentences(fields):
+        return None
+    thumbs = [name for name in LABEL_NAMES if name in fields and is_usual(fields[name])]
+    ids = [name for name, value in fields.items() if _may_name_talk(name, value) and name not in thumbs]
+    if len(thumbs) != 1 or len(ids) != 1:
+        return None
+    comment = next((fields[one] for one in FEEDBACK_NAMES if fields.get(one)), None)
+    return ToolScore("conversation", str(fields[ids[0]]), fields[thumbs[0]], comment=comment)
+
+
+def _may_name_talk(name: str, value: object) -> bool:
+    scalar = isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+    return scalar and is_called(name, "conversation") and not is_called(name, "time")
+
+
 def _label_without_words(fields: Mapping[str, Any]) -> str:
     """Return the column that may be the label of a row that names a conversation and has no words; else empty."""
     if not any(fields.get(name) not in (None, "") for name in OWNER_NAMES) or _has_sentences(fields):
@@ -610,7 +644,7 @@ def _conversation(
     if "surrogates" in flags:
         turns = tuple(turn.mapped(writable) for turn in turns)
     return Conversation(
-        id=writable(picked.id) or _content_id(row),
+        id=writable(picked.id) or (_rated_id(turns) if picked.judge else _content_id(row)),
         turns=turns,
         label=picked.label,
         judge=writable(picked.judge),
@@ -644,6 +678,12 @@ def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
             if not text.isascii() or "\x00" in text:
                 found.update(flag for flag, odd in _ODD.items() if odd.search(text))
     return tuple(flag for flag in get_args(Flag) if flag in found)
+
+
+def _rated_id(turns: Sequence[Turn]) -> str:
+    """Return an id of what was said alone: another rater's row of the same talk has the same."""
+    content = json.dumps([[turn.role, turn.content] for turn in turns], ensure_ascii=True)
+    return CONTENT_ID + hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
 
 
 def _content_id(row: LogRow) -> str:

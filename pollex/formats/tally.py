@@ -180,6 +180,7 @@ class LogTally:
         self._each_judge = options.judge_field is not None
         self._messages: dict[str, str] | None = None
         self.grouped = False
+        self._values: dict[str, str | None] | None = None
 
     def add(self, item: Placed | Skipped | Voted | BadRow) -> None:
         """Keep a conversation unless its id is taken; count anything else."""
@@ -208,7 +209,16 @@ class LogTally:
             return score.id
         if self._messages is None:
             self._messages = {key: one.id for one in self._shelf for key in _keys(one)}
-        return self._messages.get(score.message or score.id)
+        return self._messages.get(score.message or score.id) or self._owner_by_value(score.id)
+
+    def _owner_by_value(self, value: str) -> str | None:
+        """Return the one conversation without an id that has a value in a field; None if there are several."""
+        if self._values is None:
+            self._values = {}
+            for one in self._shelf:
+                for said in _scalars(one) if one.id.startswith(CONTENT_ID) else ():
+                    self._values[said] = None if said in self._values else one.id
+        return self._values.get(value)
 
     def _label(self, voted: Voted) -> None:
         entry = self._entries[voted.id]
@@ -356,6 +366,12 @@ def _is_moment(early: Conversation, late: Conversation) -> bool:
     """Return whether one begins the other and has no thumb that the other lacks."""
     agree = early.label in (Label.NONE, late.label)
     return agree and len(early.turns) < len(late.turns) and late.turns[: len(early.turns)] == early.turns
+
+
+def _scalars(conversation: Conversation) -> set[str]:
+    """Return the short values beside a conversation's turns that may be its id."""
+    found = conversation.metadata.values()
+    return {str(value) for value in found if isinstance(value, str | int) and not isinstance(value, bool)}
 
 
 def _keys(conversation: Conversation) -> Iterator[str]:
