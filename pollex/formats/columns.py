@@ -118,7 +118,7 @@ def _leaves(value: Mapping[str, Any], before: str = "", depth: int = 0) -> Itera
     for name, given in value.items():
         path, inner = f"{before}{name}", opened(given)
         if isinstance(inner, Mapping) and inner and depth < DEEPEST:
-            if inner.keys() & {"parts", "content"}:
+            if inner.keys() & {"parts", "content", "message"}:
                 yield path, inner
             yield from _leaves(inner, f"{path}.", depth + 1)
         elif _are_objects(inner) and depth < DEEPEST:

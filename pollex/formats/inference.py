@@ -24,7 +24,7 @@ from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES, ReadOp
 from pollex.formats.labels import Verdicts, as_number, bounds_of, is_usual
 from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, TEXT_NAMES, role_of
-from pollex.formats.mapping import ANY_OTHER, NO_ROLE, as_word
+from pollex.formats.mapping import ANY_OTHER, NO_ROLE, WHOLE_FILE, as_word
 from pollex.formats.names import BAD, GOOD, SPEAKERS, folded_name, is_called, plain
 from pollex.formats.opposites import opposites_in
 from pollex.formats.paths import opened, steps_of
@@ -37,6 +37,8 @@ MOST_SPEAKERS = 40
 """Names that a column of roles has at most."""
 MANY_SPEAKERS = 5
 """Names from which on all but one side are told by `*`."""
+MOST_OF_ONE, MOST_OF_SAMPLE = 60, 600
+"""Turns that the only conversation of a log has at most, and that of a sample of several files."""
 GOOD_ENOUGH = 0.65
 """The score from which a reading holds."""
 MOST_LEFT_OUT = 0.7
@@ -133,6 +135,8 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
     begun = sum(one[0].role == "user" for one in spoken) / len(spoken)
     different = len(set(words)) / max(len(words), 1)
     sizes = sorted(len(one) for one in spoken)
+    # The rows that a sample has of several files are one conversation there, where each file is one.
+    longest = MOST_OF_SAMPLE if candidate.columns.get("conversation") == WHOLE_FILE else MOST_OF_ONE
     faults = [
         *(["most conversations have one side alone"] if two_sided < 0.6 else []),
         *(["turns of one side follow each other"] if in_turns < 0.5 else []),
@@ -141,7 +145,7 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
         *(["the words are single ones"] if several < 0.3 and different < 0.3 else []),
         *(f"the {role} says the same again and again" for role in ("user", "assistant") if _repeats(turns, role)),
         *(["the same words come again and again"] if len(words) >= 10 and different < 0.1 else []),
-        *(["all rows are one conversation"] if len(talks) == 1 and sizes[-1] > 60 else []),
+        *(["all rows are one conversation"] if len(talks) == 1 and sizes[-1] > longest else []),
         *(["most rows are no turns"] if _left_out(logs) > MOST_LEFT_OUT else []),
         *(["rows can't be read"] if len(logs.bad_rows) > 0.02 * rows else []),
     ]
@@ -192,7 +196,7 @@ def candidates(rows: Rows, given: ReadOptions) -> Iterator[Candidate]:
 
 def _of_rows_with_words(rows: Rows, columns: Sequence[Column]) -> Sequence[Column]:
     """Return the columns of the rows in which something is said: events and other tables may stand between them."""
-    says = max(columns, key=text_likelihood, default=None)
+    says = max(columns, key=lambda column: text_likelihood(column) * (len(rows) + column.filled), default=None)
     if says is None or says.filled == len(rows):
         return columns
     return columns_in([row for row, words in zip(rows, says.values, strict=True) if words not in (None, "", [], {})])
@@ -211,6 +215,8 @@ def _of_turns(
         _chosen(columns, told, "text", text_likelihood, 3),
     )
     ids = _chosen(columns, told, "conversation", owner_likelihood, 4)
+    if columns and "conversation" not in told:  # each file may be one, where nothing better is found
+        ids[Column(WHOLE_FILE, [None] * len(columns[0].values))] = -1.0
     time = next(iter(_chosen(columns, told, "time", time_likelihood, 1)), None)
     turn = next(iter(_chosen(columns, told, "turn", turn_likelihood, 1)), None)
     for id_, owned in ids.items():
@@ -398,6 +404,8 @@ def owner_likelihood(column: Column) -> float:
         return 0.0
     sizes = Counter(said)
     if len(sizes) < 2 and (len(said) > 60 or not is_called(column.path, "conversation")):
+        return 0.0
+    if is_called(column.path, "turn") and not is_called(column.path, "conversation"):
         return 0.0
     rows = median(sizes.values())
     is_label = label_likelihood(column) > 0 and not is_called(column.path, "conversation")

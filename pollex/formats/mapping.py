@@ -60,6 +60,9 @@ MESSAGES = "messages"
 NO_ROLE, ANY_OTHER = "none", "*"
 """The role of rows that are no turns, and what stands for every other name."""
 
+WHOLE_FILE = "*"
+"""The column of the conversation where each file is one."""
+
 MOST_COLUMNS = 100
 """Columns that an error may name."""
 
@@ -152,7 +155,10 @@ class Mapper:
             if isinstance(row, BadRow):
                 yield row
                 continue
-            fields = self.renamed(row.fields)
+            fields = row.fields
+            if self.columns.get("conversation") == WHOLE_FILE:
+                fields = {**fields, WHOLE_FILE: row.source}
+            fields = self.renamed(fields)
             yield Skipped(row.source, row.line, NO_TURN) if fields is None else replace(row, fields=fields)
 
     def renamed(self, fields: Mapping[str, Any]) -> dict[str, Any] | None:

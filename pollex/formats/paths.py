@@ -86,7 +86,7 @@ def content_in(value: Any) -> Any:
     inner = opened(value)
     if not isinstance(inner, Mapping):
         return inner
-    return next((content_in(inner[name]) for name in ("parts", "content", "text") if name in inner), inner)
+    return next((content_in(inner[name]) for name in ("parts", "content", "text", "message") if name in inner), inner)
 
 
 def pairs_as_objects(value: Any) -> Any:
