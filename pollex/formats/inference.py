@@ -222,7 +222,7 @@ def _of_turns(
     for id_, owned in ids.items():
         for role, speaks in roles.items():
             for text, says in texts.items():
-                if len({id_.path, role.path, text.path}) < 3:
+                if len({id_.path, role.path, text.path}) < 3 or _names_the_talk(role, id_):
                     continue
                 parts = {"conversation": id_.path, "role": role.path, "text": text.path}
                 if time is not None and time.path not in parts.values():
@@ -233,6 +233,17 @@ def _of_turns(
                 for named in names:
                     prior = (owned + speaks + says) / 10
                     yield _with_labels(all_columns, parts, named, prior, given, told)
+
+
+def _names_the_talk(role: Column, owner: Column) -> bool:
+    """Return whether a column says the same in all rows of most conversations, as no column of speakers does."""
+    if role.sparse:
+        said = {*map(as_word, role.values)} - {""}
+        return len(said) > MANY_SPEAKERS // 2 and len(said) >= 0.5 * len({*map(str, owner.values)})
+    names: dict[str, set[str]] = {}
+    for id_, value in zip(owner.values, role.values, strict=True):
+        names.setdefault(str(id_), set()).add(as_word(value))
+    return sum(len(said) > 1 for said in names.values()) < 0.3 * len(names)
 
 
 def _outside_lists(columns: Sequence[Column]) -> Sequence[Column]:

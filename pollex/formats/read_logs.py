@@ -61,7 +61,7 @@ from pollex.formats.log_shapes.readers import (
 from pollex.formats.log_shapes.tools import Export, export_of, has_words, nearest_format, respell
 from pollex.formats.log_shapes.turns import turns_in
 from pollex.formats.log_shapes.unfolded import plain_row, with_sides, with_turns
-from pollex.formats.mapping import Mapper
+from pollex.formats.mapping import USUAL, Mapper
 from pollex.formats.names import is_called
 from pollex.formats.paths import MISSING, find, look_up, opened
 from pollex.formats.proposal import Strange, Unmapped, first_rows, unmapped
@@ -291,7 +291,10 @@ class Assembler:
         """Yield the label of a row that has no words, but a conversation's id and the field that the user named."""
         name = self._options.label_field
         value = None if name is None else look_up(fields, name)
-        if name is None or value is None or _has_sentences(fields):
+        says = any(
+            fields.get(USUAL[part]) for part, _ in self._options.columns if part in ("text", "user", "assistant")
+        )
+        if name is None or value is None or says or _has_sentences(fields):
             return
         id_ = next((fields[one] for one in (*OWNER_NAMES, *ID_NAMES) if fields.get(one) not in (None, "")), None)
         if id_ is not None:
