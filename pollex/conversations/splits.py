@@ -271,4 +271,4 @@ def _remedy(good: int, bad: int, lost: int, minimum: int) -> str:
         return f"say where the labels are, and give bounds for ratings: {spell(label_field='stars', **BOUNDS)}"
     if lost:
         return f"a conversation needs words of a user and of an assistant; add labels until there are {minimum} of each"
-    return f"add labeled conversations until there are {minimum} of each class"
+    return f"add thumbs until there are {minimum} of each: `pollex label next LOGS --out to-label.jsonl` lists which"

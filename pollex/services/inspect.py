@@ -20,6 +20,7 @@ from pollex.formats.labels import NEITHER
 from pollex.formats.log_shapes.readers import times_of
 from pollex.formats.proposal import Unmapped
 from pollex.graphs.context import Progress
+from pollex.services.few_thumbs import FEWEST, QUEUE, Thumbs
 from pollex.services.logs import Sources, logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown
@@ -115,12 +116,18 @@ class Inspection(Shown):
             yield ""
             yield from _example(one)
         yield ""
-        up, down = (self.logs.counts.get(label, 0) for label in (Label.POSITIVE, Label.NEGATIVE))
-        if not (up and down):
-            yield (
-                "Nothing can be learned yet: it takes thumbs up and down. Name their field, or give some in "
-                "pollex serve."
-            )
+        thumbs = Thumbs.of(self.logs)
+        first = Command(
+            "Or give the first, to a random sample: ", "label next", sources, {**given_options, "out": QUEUE}
+        )
+        if min(thumbs.up, thumbs.down) < FEWEST:
+            yield "Nothing can be learned yet: it takes thumbs up and down. If the log has any, name their field."
+            if isinstance(sources, tuple):
+                yield first
+        elif thumbs.few and isinstance(sources, tuple):
+            yield from thumbs.told()
+            yield "Until then learning lists what is there, as hints, and what to label next:"
+            yield Command("", "learn", sources, {**given_options})
         elif isinstance(sources, tuple):
             yield Command("Learn from it: ", "learn", sources, {**given_options})
 

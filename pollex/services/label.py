@@ -193,6 +193,7 @@ class DrawnConversations(Shown):
         half_width: Half the 95 % interval that as many labels will give, by group; of all under the empty name.
         share: The share that the width is for: of the labels that there are, else one half, where it is widest.
         sheet: Whether the file is a sheet with the questions of a questionnaire.
+        purpose: What the labels are for: a share, or the first model.
     """
 
     rows: tuple[Request, ...]
@@ -202,6 +203,7 @@ class DrawnConversations(Shown):
     share: float
     out: Path | None
     sheet: bool = False
+    purpose: str = "share"
     bad_rows: tuple[BadRow, ...] = ()
 
     @property
@@ -215,7 +217,7 @@ class DrawnConversations(Shown):
         """Yield what was drawn, and the interval that the labels will give."""
         number, of = len(self.rows), f"{self.population:,} conversations"
         yield f"{number:,} of {of}, drawn at random: only a random sample speaks for all."
-        for name, half in self.half_width.items():
+        for name, half in self.half_width.items() if self.purpose == "share" else ():
             drawn = f" of {name} ({self.groups[name]} labels)" if name else f" ({number} labels)"
             yield f"The share{drawn} will be known to about ±{half:.3f} (if it is {self.share:.2f})."
         if self.out is None:
@@ -223,7 +225,10 @@ class DrawnConversations(Shown):
         elif self.sheet:
             yield f"Wrote {self.out}. Fill in the answers, then: pollex calibrate fit ANSWERS {self.out} --out DIR"
         else:
-            yield f"Wrote {self.out}. Fill in the thumbs, then: pollex share LOGS --labels {self.out}"
+            then = f"pollex share LOGS --labels {self.out}"
+            if self.purpose == "model":
+                then = f"pollex learn LOGS {self.out} --set on_duplicate=last"
+            yield f"Wrote {self.out}. Fill in the thumbs, then: {then}"
 
     def as_json(self) -> dict[str, Any]:
         shown = [{name: value for name, value in row.items() if name != LOGGED} for row in self.rows]
@@ -235,6 +240,7 @@ def draw_for_share(
     *,
     count: int,
     by: str | None = None,
+    purpose: str = "share",
     seed: int = 0,
     out: Path | None,
     questionnaire: str | None = None,
@@ -254,6 +260,8 @@ def draw_for_share(
         require_format(out, *files_of(logs), formats=FORMATS)
     read = logs_from(logs, reading, progress)
     open_ = [c for c in read if not c.not_scorable and not (c.label is not Label.NONE and drawn_of(c) == RANDOM)]
+    if purpose == "model":
+        open_ = [c for c in open_ if c.label is Label.NONE]
     rng = np.random.default_rng(seed)
     masks = {"": np.ones(len(open_), dtype=bool)} if by is None else conversations_by_group(open_, by)
     places = {
@@ -276,6 +284,7 @@ def draw_for_share(
         share=share,
         out=out,
         sheet=bool(questions),
+        purpose=purpose,
         bad_rows=read.bad_rows,
     )
 

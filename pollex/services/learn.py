@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pollex.agents.embedded.evidence import judged_by
+from pollex.agents.embedded.there import rubrics_there
 from pollex.agents.llm.adapting import adapt_rubrics
 from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import Label
@@ -25,6 +26,7 @@ from pollex.rubrics.records import AdaptedRubric
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import BY
+from pollex.services.few_thumbs import FewThumbs, Thumbs, as_hints, write_queue
 from pollex.services.learn_result import LearnResult, learned_result, require_not_edited, require_places
 from pollex.services.learn_runs import Learning
 from pollex.services.learn_runs import learn as run_learning
@@ -95,6 +97,10 @@ def learn(
         settings = replace(settings, minimum=min(settings.minimum, FEWEST))
     profile = with_mapping(domain if isinstance(domain, DomainProfile) else profile_at(domain), reading)
     read = labeled_logs(logs, reading, run.store, progress)
+    thumbs = Thumbs.of(read)
+    hints = () if given or model.name or elsewhere or not thumbs.few else rubrics_there([c for c in read if c.turns])
+    if hints:  # no rubric can be chosen: what is there is fitted, and nothing is said of it
+        given, settings = hints, replace(settings, minimum=FEWEST)
     check_learnable(read, settings.minimum)
     settings = replace(settings, test_fraction=share_of(settings, read))
     if settings.others_rated:
@@ -120,7 +126,12 @@ def learn(
                 waits.where, waits.remedy = str(pool), "edit the file, or the pool in `pollex serve`"
             raise
         learned = with_starter(learned, helper, read, opened.store)
-    return learned_result(read, learned, usage, out, run)
+        if hints:
+            learned = as_hints(learned, thumbs)
+            opened.store.keep(list(rubric_set_rows(learned.run, learned.rubric_set)))
+    queue = write_queue(read, hints, out, reading, settings.seed) if hints and out else None
+    few = FewThumbs(thumbs, tuple(names_of(logs)), queue) if hints else None
+    return learned_result(read, learned, usage, out, run, few)
 
 
 def with_mapping(profile: DomainProfile, reading: ReadOptions) -> DomainProfile:
@@ -161,7 +172,7 @@ async def _learn(
         changes: Sequence[AdaptedRubric] = ()
         if adapt:
             asked, changes = await _adapted(opened, asked, staff, model)
-        for line in ways_of_judging(asked.rubrics, staff):
+        for line in ways_of_judging([one for one in asked.rubrics if not one.source.startswith("event:")], staff):
             opened.progress.note(line)
         learned = await run_learning(asked, staff, opened.setting(arguments, staff))
         return _with_changes(learned, changes, opened), ModelUsage.of(staff)

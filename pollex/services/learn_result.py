@@ -20,6 +20,7 @@ from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import CalibratorRecord, guarantee_in_words
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import ANEW
+from pollex.services.few_thumbs import FewThumbs
 from pollex.services.logs import not_scorable
 from pollex.services.options import RunOptions
 from pollex.services.results import (
@@ -33,7 +34,7 @@ from pollex.services.results import (
     usage_by_stage,
     usage_json,
 )
-from pollex.services.sets import lint_rubrics, rubrics_told
+from pollex.services.sets import ID, lint_rubrics, rubric_line, rubrics_told
 from pollex.text import Line, Told, count, notes_told, some_told
 
 REPORT = "report.html"
@@ -92,6 +93,7 @@ class LearnResult(Shown):
         skipped: Rows read but not learned from, and why.
         conversations: Conversations that the report shows, by id.
         marks: Of rubrics that are hard to judge.
+        few: What is told in place of figures where thumbs are too few for any.
     """
 
     run: str
@@ -105,6 +107,7 @@ class LearnResult(Shown):
     usage: ModelUsage | None = None
     conversations: Mapping[str, Conversation] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
+    few: FewThumbs | None = None
 
     def page(self, path: str = "rubrics.json", store: str = ".pollex") -> str:
         """Render the report as HTML; `path` and `store` are for the commands in it."""
@@ -134,6 +137,12 @@ class LearnResult(Shown):
     def told(self, verbose: bool = False) -> Told:
         """Yield rubrics, three figures and the report's path; everything if verbose."""
         rubrics = self.rubrics
+        if self.few is not None:
+            yield from self.few.thumbs.told()
+            yield from _hints_told(rubrics)
+            yield from self._written()
+            yield from self.few.told()
+            return
         for caveat in caveats(rubrics):
             yield Line(caveat, "bold")
         yield from rubrics_told(rubrics, verbose)
@@ -163,8 +172,11 @@ class LearnResult(Shown):
                 yield f"{count(len(rubrics.notes), 'note')} on how to read them: in the report, or here with -v"
             if self.usage is not None:
                 yield self.usage.summary
+        yield from self._written()
+
+    def _written(self) -> Told:
         if self.out is not None:
-            who = ", ".join(sorted(set(rubrics.roles.values())))
+            who = ", ".join(sorted(set(self.rubrics.roles.values())))
             yield f"Wrote {self.out} and {self.report} ({who}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
@@ -221,8 +233,22 @@ def lead_in_words(record: CalibratorRecord) -> str:
     return f"; cross-validated log-loss {abs(less):.3f} {'over' if less < 0 else 'under'} that of {PLAIN}'s curve"
 
 
+def _hints_told(rubrics: RubricSet) -> Told:
+    """Yield what is there in a log, of which too few thumbs can tell."""
+    yield Line("What is there, as hints without figures:", "bold")
+    for rubric in rubrics.rubrics:
+        side = "usually a good sign" if rubric.polarity == "sat" else "usually a bad sign"
+        quote = [f"“{' '.join(one.text.split())}”" for one in rubric.quotes[:1]]
+        yield rubric_line(rubric.text, [side, *quote, f"id {rubric.id[:ID]}"])
+
+
 def learned_result(
-    read: Logs, learned: Learned, usage: ModelUsage | None, out: Path | None, run: RunOptions
+    read: Logs,
+    learned: Learned,
+    usage: ModelUsage | None,
+    out: Path | None,
+    run: RunOptions,
+    few: FewThumbs | None = None,
 ) -> LearnResult:
     """Write the rubric set and its report if asked for, and return the result."""
     named = set(named_in(learned.rubric_set, learned.scores))
@@ -239,6 +265,7 @@ def learned_result(
         usage=usage,
         conversations={c.id: c for c in read if c.id in named},
         marks=lint_rubrics(learned.rubric_set, run=run).marks,
+        few=few,
     )
     if out is not None:
         result.rubrics.save(out)

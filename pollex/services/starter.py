@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import block_ids
+from pollex.conversations.splits import MINIMUM, block_ids
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
@@ -130,17 +130,28 @@ def with_starter(learned: Learned, starter: Starter | None, logs: Logs, store: S
     found = starter.record.model_copy(
         update={"weights": (*comparison["weights"],), "auc": areas, "measured_on": where, "helps": helps}
     )
-    changes = {"starter": found, "notes": (*learned.rubric_set.notes, sentence_of(found))}
+    changes = {
+        "starter": found,
+        "notes": (*learned.rubric_set.notes, sentence_of(found, ALONE if up.sum() >= MINIMUM <= (~up).sum() else MORE)),
+    }
     rubric_set = learned.rubric_set.model_copy(update=changes)
     store.keep(list(rubric_set_rows(learned.run, rubric_set)))
     return replace(learned, rubric_set=rubric_set)
 
 
-def sentence_of(record: StarterRecord) -> str:
-    """Say what a starter brings, in a sentence for the notes of a set."""
+ALONE = "learn without --starter"
+MORE = "give more thumbs, `pollex label next LOGS --out to-label.jsonl` says to which conversations"
+
+
+def sentence_of(record: StarterRecord, instead: str = ALONE) -> str:
+    """Say what a starter brings, in a sentence for the notes of a set.
+
+    Args:
+        instead: What to do where it doesn't help.
+    """
     parts = (("this set alone", "own"), ("the starter alone", "starter"), ("both", "both"))
     figures = ", ".join(f"{name} {_in_words(record.auc[key])}" for name, key in parts)
-    advice = "" if record.helps else "; it does not help here: learn without --starter"
+    advice = "" if record.helps else f"; it does not help here: {instead}"
     n = record.auc["both"].n
     return f"Starter {record.source}: AUC of {figures} ({record.measured_on}, n = {n}){advice}."
 

@@ -27,6 +27,7 @@ class LabelNext(ByJudge, UseCase[Any]):
     Examples
       pollex label next logs.jsonl --rubrics rubrics.json --count 20 --out to-label.jsonl
       pollex learn logs.jsonl to-label.jsonl --set on_duplicate=last                 once the thumbs are filled in
+      pollex label next logs.jsonl --out to-label.jsonl            no set yet: a random sample, the best to begin with
       pollex label next logs.jsonl --rubrics rubrics.json --judge ann --judge ben
       pollex label next logs.jsonl --for share --count 100 --out to-label.jsonl      needs no rubric set
       pollex label next logs.jsonl --for share --count 50 --questionnaire llm-rubric --out sheet.csv
@@ -58,7 +59,7 @@ class LabelNext(ByJudge, UseCase[Any]):
 
     def carry_out(self, crew: Crew) -> Any:
         """See `services.label`."""
-        if self.purpose == "share":
+        if self.purpose == "share" or self.needs_none:
             return self.call("label.draw_for_share", crew)
         self.require_one()
         if self.rubrics is not None:
@@ -75,6 +76,11 @@ class LabelNext(ByJudge, UseCase[Any]):
             out=self.out,
             questionnaire=self.questionnaire,
         )
+
+    @property
+    def needs_none(self) -> bool:
+        """Whether nothing predicts yet: the first labels are of a random sample."""
+        return self.rubrics is None and self.calibrator is None and not self.judges
 
     def plan(self, crew: Crew) -> Any:
         """See `UseCase.plan`; what asks no judge is done at once, as it costs nothing."""

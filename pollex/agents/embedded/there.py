@@ -1,0 +1,42 @@
+"""Rubrics of what is there in a log, whatever thumbs say: for logs with too few of them to choose by."""
+
+from collections.abc import Sequence
+
+from pollex.agents.embedded.events.learning import support
+from pollex.agents.embedded.events.patterns import PATTERNS
+from pollex.agents.embedded.events.reading import Event, Observed, read
+from pollex.agents.embedded.events.signal import evidence, family_of, sentence
+from pollex.agents.embedded.events.topics import Topics
+from pollex.conversations.conversation import Conversation
+from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Rubric, content_id
+
+MOST_OF_A_SIDE = 5
+NO_TOPICS = Topics(())
+
+
+def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
+    """Write a rubric for each deed that happens often, on the side that it is of in general, the commonest first."""
+    readings = [read(conversation, NO_TOPICS) for conversation in conversations]
+    counts = {name: sum(Event(name) in reading.seen for reading in readings) for name in PATTERNS}
+    least = support(len(conversations))
+    found: list[Rubric] = []
+    families: set[tuple[str, str]] = set()
+    for name in sorted(counts, key=lambda name: (-counts[name], name)):
+        pattern = PATTERNS[name]
+        telling = pattern.proven and pattern.side and not pattern.rate
+        if not telling or not least <= counts[name] < len(conversations):
+            continue
+        polarity: Polarity = "sat" if pattern.side > 0 else "dsat"
+        family = polarity, family_of(f"event:{name}")
+        if family in families or sum(one.polarity == polarity for one in found) == MOST_OF_A_SIDE:
+            continue
+        families.add(family)
+        found.append(_rubric(Event(name), polarity, readings))
+    return tuple(found)
+
+
+def _rubric(event: Event, polarity: Polarity, readings: Sequence[Observed]) -> Rubric:
+    details = [firing.detail for reading in readings for firing in reading.seen.get(event, ())]
+    text, source = sentence(event, NO_TOPICS, (), details), f"event:{event.pattern}"
+    quotes = tuple(one.quote for one in evidence(event, readings, (), NO_TOPICS)[:MAX_QUOTES])
+    return Rubric(id=content_id(polarity, text, source), text=text, polarity=polarity, quotes=quotes, source=source)

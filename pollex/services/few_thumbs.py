@@ -1,0 +1,147 @@
+"""Logs with fewer than ten thumbs of a class: hints of what is there, how many thumbs it takes, and what to label."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.evidence import evidence_of
+from pollex.agents.embedded.view import View
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import Logs
+from pollex.conversations.splits import MINIMUM
+from pollex.formats.fields import ReadOptions
+from pollex.formats.label_files import LOGGED, RANDOM, Request, write_requests
+from pollex.rubrics.learning.results import Learned
+from pollex.rubrics.records import StandingRecord
+from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.worth import thumbs_needed
+from pollex.services.label import as_logged
+from pollex.text import Command, Told
+
+CALIBRATED = 50
+"""Thumbs that a calibrated percentage takes."""
+FEWEST = 2
+"""Thumbs of each class without which no set can be made."""
+AT_RANDOM, TELLING = 10, 10
+QUEUE = "to-label.jsonl"
+
+
+@dataclass(frozen=True)
+class FewThumbs:
+    """What is told in place of figures where thumbs are too few.
+
+    Attributes:
+        logs: Names of the log's files, for the commands.
+        queue: The file of what to label next, and how many conversations it has; None where none was written.
+    """
+
+    thumbs: "Thumbs"
+    logs: tuple[str, ...]
+    queue: tuple[Path, int] | None
+
+    def told(self) -> Told:
+        """Yield what to label, and the command that learns from it."""
+        if self.queue is None:
+            return
+        path, number = self.queue
+        drawn = f"the first {AT_RANDOM} at random, then those that show most of these hints"
+        yield f"Wrote {path}: {number} conversations to label, {drawn}. Fill in the thumbs, then:"
+        names = (*self.logs, str(path)) if self.logs else ("LOGS", str(path))
+        yield Command("  ", "learn", names, {"on_duplicate": "last"})
+
+
+@dataclass(frozen=True)
+class Thumbs:
+    """The thumbs of a log that can be learned from."""
+
+    up: int
+    down: int
+
+    @classmethod
+    def of(cls, conversations: Iterable[Conversation]) -> "Thumbs":
+        """Count them as `check_learnable` does: once a text, where there is something to judge."""
+        repeated = conversations.repeated if isinstance(conversations, Logs) else {}
+        counts = Counter(one.label for one in conversations if one.id not in repeated and not one.not_scorable)
+        return cls(counts[Label.POSITIVE], counts[Label.NEGATIVE])
+
+    @property
+    def few(self) -> bool:
+        """Whether no figure can be learned, but a set of hints can."""
+        return FEWEST <= min(self.up, self.down) < MINIMUM
+
+    def told(self) -> Told:
+        """Yield how many there are, and how many each figure takes."""
+        share = self.down / (self.up + self.down) if self.up + self.down else 0.5
+        yield f"{self.up} thumbs up and {self.down} down are too few to choose rubrics by. How many it takes:"
+        yield f"  {MINIMUM} of each: rubrics chosen by thumbs, and how well they tell good from bad"
+        yield f"  {CALIBRATED} in all: a percentage for each conversation"
+        yield f"  about {thumbs_needed(share):,}: that something with 15 points more thumbs down is likely or proven"
+
+
+def as_hints(learned: Learned, thumbs: Thumbs) -> Learned:
+    """Return a set whose rubrics are hints without figures."""
+    standing = StandingRecord(p=1.0, n=thumbs.up + thumbs.down, by="all")
+    hints = tuple(
+        one.model_copy(update={"standing": standing, "worth": None, "alone": None})
+        for one in learned.rubric_set.rubrics
+    )
+    notes = (*learned.rubric_set.notes, HINTS.format(n=standing.n))
+    return replace(learned, rubric_set=learned.rubric_set.model_copy(update={"rubrics": hints, "notes": notes}))
+
+
+HINTS = (
+    "Too few thumbs ({n}): these rubrics are what often happens in the log, on the side that it is of in general. They "
+    "are hints, without figures."
+)
+
+
+def write_queue(
+    read: Logs, rubrics: Sequence[Rubric], beside: Path, reading: ReadOptions, seed: int
+) -> tuple[Path, int] | None:
+    """Write what to label next: some at random, then those in which most of the hints hold that few others show.
+
+    Returns:
+        The file, which is never one that is there already, and how many conversations it has; None where there is
+        nothing to label, or such a file.
+    """
+    path = beside.with_name(QUEUE)
+    left = [one for one in read if one.label is Label.NONE and not one.not_scorable and one.id not in read.repeated]
+    if not left or path.exists():
+        return None
+    order = np.random.default_rng(seed).permutation(len(left)).tolist()
+    chosen = order[:AT_RANDOM] + most_telling([left[row] for row in order], rubrics, order)
+    rows = []
+    for place in dict.fromkeys(chosen):
+        one = left[place]
+        row: Request = {"id": one.id, "drawn": RANDOM if place in order[:AT_RANDOM] else "telling"}
+        row["begins"] = " ".join(one.opening.split())[:80]
+        rows.append(row | {LOGGED: as_logged(one, row, read.label_field, reading)})
+    write_requests(path, rows, [], {one.id: one for one in left})
+    return path, len(rows)
+
+
+def most_telling(conversations: Sequence[Conversation], rubrics: Sequence[Rubric], places: Sequence[int]) -> list[int]:
+    """Choose one by one the conversation with the hints that were shown least so far.
+
+    Args:
+        places: Of each conversation, which are returned.
+    """
+    embedder = Embedder()  # it loads a model only when it is asked
+    signals = [evidence_of(rubric, embedder) for rubric in rubrics]
+    views = [View(one, embedder) for one in conversations]
+    held = np.array([[bool((signal.marks(view) != 0).any()) for signal in signals] for view in views], dtype=float)
+    shown, out = np.zeros(len(signals)), list[int]()
+    held[:AT_RANDOM] = 0
+    for _ in range(TELLING):
+        worth = (held / (1.0 + shown)).sum(axis=1) if signals else np.zeros(len(views))
+        best = int(np.argmax(worth))
+        if worth[best] <= 0:
+            break
+        out.append(places[best])
+        shown += held[best]
+        held[best] = 0
+    return out
