@@ -430,6 +430,7 @@ def learning_page(
         found=found,
         first=FIRST,
         trust=trust(rubrics),
+        behind_plain=behind_plain(rubrics),
         associations=ASSOCIATIONS,
         first_notes=first_notes(rubrics),
         nothing="" if found.any_leads else nothing_leads(rubrics.rubrics, rubrics.data),
@@ -478,13 +479,6 @@ def trust(rubrics: RubricSet) -> str:
     auc = held_out.auc
     if not known(auc.value):
         return f"How far to trust these rubrics could not be measured: {auc.undefined or 'there is no figure'}."
-    if ahead := [
-        one for one in rubrics.baselines if one.advantage and known(one.advantage.high) and one.advantage.high < 0
-    ]:
-        return (
-            f"Take these rubrics as hints of where to look, and not for scores: {ahead[0].name} tells good "
-            f"conversations from bad ones better than they do."
-        )
     share = f"{percent(auc.value)} of the time"
     tested = f"{percent_interval(auc)}, measured on {rubrics.data.measured_on}"
     if not known(auc.low) or auc.low <= CHANCE:
@@ -503,6 +497,14 @@ def trust(rubrics: RubricSet) -> str:
         f"These rubrics hold for new conversations: of a good and a bad one, they tell which is which {share} "
         f"({tested}; guessing has {percent(CHANCE)})."
     )
+
+
+def behind_plain(rubrics: RubricSet) -> str:
+    """Say which plain method tells good conversations from bad ones better; empty for none."""
+    for one in rubrics.baselines:
+        if one.advantage and known(one.advantage.high) and one.advantage.high < 0:
+            return f"{one.name} tells good conversations from bad ones better than the sum of these rubrics does."
+    return ""
 
 
 def verdict(rubrics: RubricSet) -> str:

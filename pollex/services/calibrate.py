@@ -26,6 +26,7 @@ from pollex.text import Line, Told, count, notes_told
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.questionnaire import Questionnaire
 
 AUTHORS = {"h1": 25, "h2": 25, "batch": 64, "rate": 0.001, "pretraining": 20, "finetuning": 30, "seeds": 1}
 """Settings of the authors' recipe that the released weights were made with."""
@@ -191,7 +192,7 @@ def calibrate(
     nominal: Sequence[str] = (),
     options: Mapping[str, Sequence[float]] | None = None,
     shift: str | None = None,
-    model: str = "best",
+    model: str | None = None,
     network: bool = False,
     main_only: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -208,10 +209,10 @@ def calibrate(
         nominal: Questions whose options have no order.
         options: All options by question, where the tables don't show them.
         shift: Column of groups to leave out in turn when the model is chosen.
-        model: Name of a calibration model.
+        model: Name of a calibration model; None: the network, or `best` where something is said of the choice.
         network: Whether the calibration network is among the models to choose from.
         main_only: Whether only the main question is predicted, not every one that people answered.
-        settings: Rare settings of the calibration network; with one, nothing is searched for.
+        settings: Rare settings of the calibration network; with one, it begins from nothing.
 
     Raises:
         BadInput: A table can't be read, or has too little in it.
@@ -220,12 +221,15 @@ def calibrate(
     progress = progress or NullProgress()
     require_writable(out / JSON_NAME, answers, judgments, named=False)
     find_files([answers, judgments])
+    model = model or ("best" if network or shift is not None else "network")
     if not (kind := model_named(model)).uses_labels:
         what = f"{model!r}, the {kind.title}, learns nothing from judgments, so there is nothing to fit"
         raise WrongUse(what, remedy="name another model; `pollex calibrate report` has this one beside every other")
     made = kind(**settings_for(kind, seed, shift, network=network) | settings_of_network(kind, settings or {}))
     table = read_answers(answers, options={name: tuple(each) for name, each in (options or {}).items()}, nominal=[])
     judged = read_judgments(judgments, table, main=main, nominal=nominal)
+    if model == "network" and not settings:
+        made.set_params(**begun_settings(judged.questionnaire))
     stage = f"Fitting: {kind.title or model}"
     progress.start(stage, 1)
     groups = None
@@ -313,13 +317,13 @@ def predict_judgments(
 
 
 def settings_for(kind: type[JudgedEstimator], seed: int, shift: str | None, *, network: bool) -> dict[str, Any]:
-    """Return the settings to make a model with; those of a network are searched for.
+    """Return the settings to make a model with.
 
     Raises:
         WrongUse: The model doesn't choose among others, and something is said of how.
     """
     known = kind._get_param_names()
-    given = {"seed": seed, "search": "random"}
+    given = {"seed": seed}
     for name, said in {"shift": shift is not None, "network": network}.items():
         if said and name not in known:
             what = f"{kind.title} chooses nothing, so {name} means nothing to it"
@@ -339,7 +343,21 @@ def settings_of_network(kind: type[JudgedEstimator], given: Mapping[str, Any]) -
         raise WrongUse(
             what, remedy="name the network, or leave the setting out", option={"model": "network", first: None}
         )
-    return {**(AUTHORS if given.get("recipe") == "authors" else {}), **given, "search": None} if given else {}
+    return {**(AUTHORS if given.get("recipe") == "authors" else {}), **given}
+
+
+def begun_settings(questions: Questionnaire) -> dict[str, Any]:
+    """Return the settings of a network that begins as ordinal mixed effects; none where answers have no order."""
+    from pollex.calibration.models.ordinal import OrdinalMixedEffects  # takes a second to import
+    from pollex.calibration.thumbs import STRENGTHS, UNITS
+
+    if not questions.scale().ordinal:
+        return {}
+    return {"start": OrdinalMixedEffects(), "h1": UNITS, "h2": UNITS, "strengths": STRENGTHS, "seeds": BEGUN_SEEDS}
+
+
+BEGUN_SEEDS = 5
+"""Networks that are averaged: one for each fold that λ is chosen by, for the time that every question takes."""
 
 
 def _others(

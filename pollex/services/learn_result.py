@@ -12,7 +12,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.write import require_apart, require_writable
 from pollex.outputs import write_text
-from pollex.reports.learning import LeftOut, caveats, learning_page, named_in
+from pollex.reports.learning import LeftOut, behind_plain, caveats, learning_page, named_in
 from pollex.reports.page import file_of
 from pollex.rubrics.edits import edits_beside
 from pollex.rubrics.learning.results import LabelledScore, Learned
@@ -146,6 +146,8 @@ class LearnResult(Shown):
         for caveat in caveats(rubrics):
             yield Line(caveat, "bold")
         yield from rubrics_told(rubrics, verbose)
+        if behind := behind_plain(rubrics):
+            yield behind
         adapted = [str(change) for change in rubrics.adapted if verbose or change.does != "kept"]
         sides = {"held out": rubrics.held_out, "training": rubrics.training}
         yield from some_told("rubric was adapted", "rubrics were adapted", adapted)

@@ -95,6 +95,9 @@ class Network:
     personal: Literal["all", "heads", "none"] | None = network(
         "Layers in which each annotator has weights of their own; all if not set."
     )
+    search: Literal["random"] | None = network(
+        "Tries settings of the calibration network at random, and takes what is better; as they are given if not set."
+    )
     heads: Literal["softmax", "ordinal"] | None = network(
         "Heads of its questions: softmax (the default), or ordinal: a cumulative link."
     )
@@ -117,8 +120,9 @@ class Network:
 class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
     """Fit a calibrator, and keep it as JSON with its arrays beside it.
 
-    Which model predicts is chosen by cross-validation, and told. With --model network it is the calibration network,
-    whose settings are searched for at random, for a minute at most on some hundred texts; with --set they are as given.
+    The calibration network predicts. It begins as ordinal mixed effects, and learns what these miss; with --set it
+    begins from nothing, with settings as given, and --set search=random tries settings for a minute at most on some
+    hundred texts. --model names another model, and best, --shift or --network choose by cross-validation.
     Every question that annotators answered gets a calibrator of its own, for `predict --question`.
 
     \b
@@ -127,9 +131,8 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
       pollex calibrate fit answers.parquet judgments.parquet --out calibrator --main overall --nominal length
       pollex calibrate fit answers.csv thumbs.csv --out calibrator --main thumb
       pollex calibrate fit synthetic-llm.tsv synthetic-human.tsv --out calibrator --shift system
-      pollex calibrate fit answers.csv judgments.csv --out calibrator --network
-      pollex calibrate fit answers.csv judgments.csv --out calibrator --model network
-      pollex calibrate fit answers.csv judgments.csv --out calibrator --model network --set recipe=authors
+      pollex calibrate fit answers.csv judgments.csv --out calibrator --model best
+      pollex calibrate fit answers.csv judgments.csv --out calibrator --set recipe=authors
     """
 
     does = "calibrate.calibrate"
@@ -145,8 +148,10 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
     shift: str | None = opt(
         "Choose the model for new groups of this column, by leaving groups out.", default=None, metavar="COLUMN"
     )
-    model: str = opt("Name of a model, or `best` to choose by cross-validation.", default="best")
-    network: bool = opt("Also try the calibration network (slower).", default=False)
+    model: str | None = opt(
+        "Name of a model, or best to choose by cross-validation; default: network.", default=None, metavar="NAME"
+    )
+    network: bool = opt("Choose by cross-validation, the network among the others (slower).", default=False)
     main_only: bool = opt("Fit nothing for annotators' other questions (faster).", default=False)
     seed: int = seed_option()
 

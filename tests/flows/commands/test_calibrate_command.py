@@ -16,6 +16,7 @@ from small_runs import Pollex, run_here
 from pollex.calibration.leverage import asked_gradient, gradient, per_text
 from pollex.calibration.models import NAMES, model_named
 from pollex.calibration.models.network import CalibrationNetwork
+from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.storage import load
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.graphs.context import NullProgress
@@ -95,6 +96,16 @@ def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, ta
     assert [note["examples"] for note in ended.last["notes"]] == [["dee"]]
     assert "Left out: 1 probability below 0" in ended.err
     assert ended.err.count("Left out") == 4
+
+
+def test_the_network_that_begins_as_an_ordinal_model_is_what_predicts(tables: Path, tmp_path: Path) -> None:
+    arguments = [tables / "answers.csv", tables / "judgments.csv", "--out", tmp_path / "kept", "--main-only"]
+    ended = run_here("calibrate", "fit", *arguments, "--json")
+    assert ended.code == 0, ended.err
+    model = load(tmp_path / "kept")
+    assert isinstance(model, CalibrationNetwork)
+    assert isinstance(model.starts_[0], OrdinalMixedEffects)
+    assert predict(tmp_path, tmp_path / "p.csv", "--json", answers=tables / "new.csv").code == 0
 
 
 @pytest.mark.nightly
