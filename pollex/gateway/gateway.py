@@ -643,8 +643,9 @@ class Gateway:
         return True
 
     def _bill(self, call: Call, reply: Reply, meaning: Outcome | HttpFault) -> None:
-        """Count tokens of replies that an endpoint charges for, or may."""
-        if reply.status != HTTPStatus.OK and reply.problem != "timeout":
+        """Count tokens of replies that an endpoint charges for, or may; an error is none, whatever its status."""
+        answered = reply.status == HTTPStatus.OK and not isinstance(meaning, HttpFault | Failed)
+        if not answered and reply.problem != "timeout":
             return
         usage = meaning.usage if isinstance(meaning, Outcome) else Usage()
         estimated = None

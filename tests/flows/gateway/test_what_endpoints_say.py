@@ -75,13 +75,15 @@ async def test_a_wrong_key_stays_a_wrong_key() -> None:
     ],
     ids=lambda body: json.dumps(body)[:50],
 )
-async def test_a_429_inside_a_200_is_waited_for(body: dict[str, Any]) -> None:
+async def test_a_429_inside_a_200_is_waited_for_and_costs_nothing(body: dict[str, Any]) -> None:
     spoiled = {"do": "body", "text": json.dumps(body), "count": 5}
     with ProtocolServer(script=[spoiled]) as server:
         async with gateway(server.url, max_attempts=1) as door:
             outcome = await door.ask(question())
+            used = door.used.total
     assert isinstance(outcome, Completed)
     assert outcome.attempts == 6
+    assert (used.sent, used.prompt, used.uncounted) == (6, outcome.usage.prompt, 0)
 
 
 @pytest.mark.parametrize(
