@@ -136,7 +136,7 @@ def users_that_come_back(quick: bool) -> Outcome:
     rows, figures, bars = [], {}, {}
     for name, grouped in (("named by a field", True), ("taken for independent", False)):
         false, likely, aucs, held = [], [], [], []
-        for number in runs_of(quick, 150 if grouped else 60):
+        for number in runs_of(quick, 100):
             rng = np.random.default_rng([8, number])
             user = rng.integers(0, USERS, LABELS)
             habit = rng.beta(0.8, 0.8, (USERS, RUBRICS))[user] * 0.5
