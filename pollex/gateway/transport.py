@@ -221,9 +221,14 @@ class OpenAIWire:
             arriving.fail("timeout", f"no whole reply within {seconds:g} s")
         except NETWORK_ERRORS as error:
             certificate = _certificate(error)
-            words = redact(f"{type(error).__name__}: {certificate or error}", self._endpoint.secrets)
+            # Whatever the library's class: an address where nothing listens is no matter of time.
+            name = "ConnectionRefused" if REFUSED in str(error) else type(error).__name__
+            words = redact(f"{name}: {certificate or error}", self._endpoint.secrets)
             arriving.fail("certificate" if certificate else "cut" if arriving.status == 200 else "connection", words)
         return arriving.reply(self._endpoint.secrets, loop.time() - began)
+
+
+REFUSED = "Connect call failed"
 
 
 class _Arriving:

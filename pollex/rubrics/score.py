@@ -72,9 +72,7 @@ class Score(BaseModel):
         """Return the score in a line."""
         if self.netsat is None or self.probability is None:
             return f"<Score of {self.conversation_id}: {self.outcome}>"
-        sure = certainty(self.confident)
-        found = f"{self.decision}, P(positive) = {self.probability:.2f}, NetSAT {self.netsat:.2f}, {self.label}, {sure}"
-        return f"<Score of {self.conversation_id}: {found}>"
+        return f"<Score of {self.conversation_id}: {verdict_told(self.decision, self.probability)}>"
 
     def _repr_html_(self) -> str:
         answers = [(a.question_id, a.word if isinstance(a, Answer) else a.outcome) for a in self.answers]
@@ -458,6 +456,13 @@ class NetSat:
 
 def _by_row(columns: Mapping[str, Sequence[float]], count: int) -> list[dict[str, float]]:
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
+
+
+def verdict_told(decision: str | None, probability: float) -> str:
+    """Say a verdict as people read it: good or bad, and how sure."""
+    good = decision == "positive"
+    sure = probability if good else 1 - probability
+    return f"{'good' if good else 'bad'}, {'over 99' if sure > 0.99 else round(100 * sure)} % sure"
 
 
 def certainty(confident: bool | None) -> str:

@@ -173,12 +173,19 @@ def package(name: str) -> Diagnosis:
         return Diagnosis(name, "not installed", False, "pip install pollex")
 
 
+START = "start the server, or name its address: --base-url"
+
+
 def examine(what: str, work: Callable[[], str]) -> Diagnosis:
     """Run a check; return its result, or its error and remedy."""
     try:
         return Diagnosis(what, work(), True)
     except PollexError as error:
-        return Diagnosis(what, error.what, False, error.advice)
+        # Advice to ask the doctor helps nobody who is asking.
+        advice = (
+            "start the server, or name its address: --base-url" if "pollex doctor" in error.advice else error.advice
+        )
+        return Diagnosis(what, error.what, False, advice)
 
 
 def embeddings() -> str:

@@ -14,7 +14,7 @@ from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import Reason
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import certainty
+from pollex.rubrics.score import certainty, verdict_told
 from pollex.services.named_sets import read_set
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
@@ -174,6 +174,10 @@ class ConversationHistory(Result):
         return found | (self.of("originals") if self.originals else {})
 
 
+MOST_REASONS = 5
+"""Reasons of a rubric that a terminal shows."""
+
+
 @dataclass(frozen=True)
 class Origin(Result):
     """The origin of a rubric.
@@ -196,7 +200,8 @@ class Origin(Result):
         """Yield the rubric's reasons, quotes and conversations."""
         rubric = self.rubric
         words = [rubric.text] if isinstance(rubric, DroppedRubric) else filter(None, rubric.entry)
-        yield Line(" ".join((rubric.polarity.upper(), *words)), "bold", RUBRIC)
+        side = {"dsat": "Goes along with thumbs down", "sat": "Goes along with thumbs up"}[rubric.polarity]
+        yield Line(f"{side}: {' '.join(words)}", "bold", RUBRIC)
         yield Line(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST)
         if isinstance(rubric, DroppedRubric):
             yield Line(f"not in the set: {rubric.reason}", limit=LONGEST)
@@ -204,7 +209,7 @@ class Origin(Result):
             yield from _standing(rubric)
             if rubric.choice:
                 yield _choice(rubric.choice)
-        for reason in self.reasons:
+        for reason in self.reasons[:MOST_REASONS]:
             yield ""
             begins = ""
             if (one := self.conversations.get(reason.conversation_id)) is not None:
@@ -212,6 +217,8 @@ class Origin(Result):
                 begins = f" ({count(len(one.turns), 'turn')}, label {one.label}): {opening}"
             yield Line(reason.conversation_id + begins, limit=LONGEST)
             yield from _reason(reason)
+        if (more := len(self.reasons) - MOST_REASONS) > 0:
+            yield f"… and {count(more, 'conversation')} more: --json has all"
         if not self.reasons:
             elsewhere = isinstance(rubric, DroppedRubric) and rubric.support
             gone = f"its reasons are in the store of run {self.learned_in}: name it with --store"
@@ -391,9 +398,11 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
             earlier = f", asked in {answer.asked_in}" if answer.asked_in else ""
             yield Line(f"  {id_}  {text}  {option} ({by}{earlier}); {answer.justification}", limit=LONGEST)
     if (score := trace.score) and score.netsat is not None:
-        sure = certainty(score.confident)
-        told = f"{score.label}, {sure}, P(positive) = {score.probability:.2f}"
-        yield Line(f"NetSAT {score.netsat:.2f}: {told}", "bold", LONGEST)
+        if score.probability is not None:
+            decision = "positive" if score.probability >= 0.5 else "negative"
+            yield Line(verdict_told(decision, score.probability), "bold", LONGEST)
+        told = f"label {score.label}, {certainty(score.confident)}"
+        yield Line(f"For statisticians: NetSAT {score.netsat:.2f}, {told}", "dim", LONGEST)
 
 
 def _reason(reason: Reason) -> Told:

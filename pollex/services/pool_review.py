@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pollex.errors import Interrupted, WrongUse
+from pollex.errors import AnswersPending, WrongUse
 from pollex.graphs.run import compile_on, graph_of, state_after, state_now, thread_of
 from pollex.outputs import write_text
 from pollex.prompts.domain import toml_value
@@ -35,7 +35,7 @@ People = Callable[[Mapping[str, Any]], Sequence[Row] | None]
 """Given the rows of a `pool`, and why the last answer was `refused`, the rows as they are to be."""
 
 
-class PoolWaits(Interrupted):
+class PoolWaits(AnswersPending):
     """A run waits for people at its pool."""
 
     def __init__(self, run: str, pool: Sequence[Row]) -> None:

@@ -18,6 +18,7 @@ from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import entropy_of, value_of
+from pollex.services.rejudging import scores_by
 from pollex.store.labels import opinions
 from pollex.store.resume import rubrics_of
 from pollex.store.runs import Run
@@ -57,8 +58,12 @@ def conversation(site: Site, as_json: bool, run: Run, id_: str, of: str = "", wh
     within, queues = queues_with(site, run, id_)
     before, behind = listing_of(site, list_form(of).model_copy(update={"run": run.id})).neighbors(id_)
     score = trace.score
+    moves = moves_of(own, trace.answers) if own else {}
     return {
         "who": who,
+        "moves": moves,
+        "told_move": told_move,
+        "parts_shown": by_effect(sums.parts, moves, good=good_of(score)),
         "trace": trace,
         "flags": FLAGS,
         "turns": read(trace.conversation, trace.extraction, rubrics),
@@ -78,6 +83,48 @@ def conversation(site: Site, as_json: bool, run: Run, id_: str, of: str = "", wh
         "within": within,
         "queues": queues,
     }
+
+
+def moves_of(own: RubricSet, answers: Mapping[str, Answer | Unanswered]) -> dict[str, float]:
+    """Return by how much each answer moves the probability of a thumb up: with it less without it.
+
+    What never came up, or has no answer, moves nothing.
+    """
+    (whole,) = scores_by(own, own.rubrics, {"": answers})
+    if whole.probability is None:
+        return {}
+    found = {}
+    for rubric in own.rubrics:
+        answer = answers.get(rubric.id)
+        if not isinstance(answer, Answer) or answer.never_came_up:
+            continue
+        others = [one for one in own.rubrics if one.id != rubric.id]
+        (without,) = scores_by(own, others, {"": answers}) if others else (whole,)
+        if without.probability is not None:
+            found[rubric.id] = whole.probability - without.probability
+    return found
+
+
+def by_effect(parts: Sequence[Summand], moves: Mapping[str, float], *, good: bool) -> list[Summand]:
+    """Sort what a score is made of: what speaks most for the verdict first, what never came up last."""
+    side = 1 if good else -1
+
+    def place(part: Summand) -> tuple[bool, float]:
+        silent = part.never or part.value is None
+        return silent, -side * moves.get(part.rubric.id, 0.0 if silent or moves else (part.adds or 0.0) / 100)
+
+    return sorted(parts, key=place)
+
+
+MUCH, SOME = 0.1, 0.02
+"""Changes of a probability from which on a rubric moves it much, or at all."""
+
+
+def told_move(move: float) -> str:
+    """Say in words what an answer does to the probability of a thumb up."""
+    if abs(move) < SOME:
+        return "hardly changes it"
+    return f"makes a thumb up {'much ' if abs(move) >= MUCH else ''}{'more' if move > 0 else 'less'} likely"
 
 
 def scale_of(netsat: float, own: RubricSet) -> Markup:

@@ -33,7 +33,7 @@ def waiting(learnt: Learnt, tmp_path_factory: pytest.TempPathFactory) -> Path:
         database.execute("UPDATE runs SET arguments = replace(arguments, ?, ?)", moved)
         database.commit()
     about = ("--out", folder / "a.json", "--store", folder / "store", "--seed", "1", "--review", "pool")
-    assert run_here("learn", learnt.log, *about).code == 130
+    assert run_here("learn", learnt.log, *about).code == 75
     return folder
 
 

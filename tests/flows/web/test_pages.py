@@ -27,6 +27,7 @@ from pollex.web.frame import PAGES as BAR
 from pollex.web.frame import static_files
 from pollex.web.guard import Door
 from pollex.web.listing import search
+from pollex.web.pages.conversation import Summand, by_effect, told_move
 from pollex.web.site import Site
 
 ID = "conversation 4"
@@ -349,3 +350,18 @@ async def test_a_sets_page_says_how_its_rubrics_were_answered_by_class(client: A
     assert f" Agree {100 * agreed:.0f} %" in first
     above = sum(row["chosen"] >= 3 for row in down) / len(down)
     assert f"{100 * above:.0f}\N{NO-BREAK SPACE}% with a thumb down" in page
+
+
+def test_a_reason_is_told_by_what_it_does_to_the_probability() -> None:
+    assert told_move(-0.21) == "makes a thumb up much less likely"
+    assert told_move(0.05) == "makes a thumb up more likely"
+    assert told_move(0.001) == "hardly changes it"
+
+
+def test_reasons_for_a_bad_verdict_begin_with_what_speaks_most_for_it_and_end_with_what_never_came_up() -> None:
+    parts = [Summand(rubric(n, "dsat"), None, value, never) for n, value, never in
+             ((1, 0.0, False), (2, 10.0, True), (3, 9.0, False), (4, 8.0, False))]  # fmt: skip
+    ids = [part.rubric.id for part in parts]
+    moves = {ids[0]: 0.1, ids[2]: -0.02, ids[3]: -0.3}
+    assert [part.rubric.id for part in by_effect(parts, moves, good=False)] == [ids[3], ids[2], ids[0], ids[1]]
+    assert [part.rubric.id for part in by_effect(parts, moves, good=True)] == [ids[0], ids[2], ids[3], ids[1]]
