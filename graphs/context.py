@@ -157,6 +157,9 @@ class Resources:
 GONE_ON: ContextVar[str] = ContextVar("gone_on", default="")
 """Id of the run that a server's thread is of, in a server that was started again."""
 
+FORKED: ContextVar[bool] = ContextVar("forked", default=False)
+"""Whether a server's thread goes on from an earlier state of that run, which stays as it is."""
+
 R = TypeVar("R", bound=Resources)
 _held: dict[str, Resources] = {}
 

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any
 
 from pollex.errors import Interrupted, PollexError, ResumeRefused
-from pollex.graphs.context import BATCH, GONE_ON, NullProgress, Progress
+from pollex.graphs.context import BATCH, FORKED, GONE_ON, NullProgress, Progress
 from pollex.rubrics.answers import RETRYABLE, Outcome
 from pollex.store.resume import find_resumable, find_run, runs, settings_behind
 from pollex.store.runs import FINISHED, Run
@@ -198,7 +198,7 @@ async def running(
     store, fingerprint = setting.store, setting.whole(fingerprint)
     if named is None and GONE_ON.get():
         before = find_run(store, GONE_ON.get())
-        if before.status in FINISHED:  # it stays as it is: who goes on from one of its states forks it
+        if before.status in FINISHED or FORKED.get():  # it stays as it is: who goes on from one of its states forks it
             named = begin_after(before, command, fingerprint, setting)
             await store.settle()  # answers that are taken over are read at once
         else:
@@ -227,7 +227,7 @@ async def running(
 
 
 def begin_after(before: Run, command: str, fingerprint: Mapping[str, str], setting: RunSettings) -> Run:
-    """Begin a run that goes on from a state of an ended one; what was learned and answered there is taken over.
+    """Begin a run that goes on from a state of another one; what was learned and answered there is taken over.
 
     Raises:
         ResumeRefused: It learns, and with other settings; the message says with what.

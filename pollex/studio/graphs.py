@@ -6,17 +6,19 @@ hires the roles and begins the run in the store; then it waits until the server'
 
 import asyncio
 import contextvars
+import json
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Any
 
+from langgraph.channels import BinaryOperatorAggregate
 from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime
 
 from pollex.errors import PollexError
-from pollex.graphs.context import GONE_ON, Resources, hold_resources
+from pollex.graphs.context import FORKED, GONE_ON, Resources, hold_resources
 from pollex.graphs.grade.answer import build as build_answer
 from pollex.graphs.grade.graph import build as build_grade
 from pollex.graphs.judge.graph import build as build_judge
@@ -52,8 +54,12 @@ SIDE_BY_SIDE = ("judge_sat", "judge_dsat", "grade_by_rules", "grade_plainly", "u
 class StudioRun:
     """A use case that has begun a run, in a thread and an event loop of its own, for the nodes of a server's graph."""
 
-    def __init__(self, thread: str, use_case: Callable[[Any], object], context: Any, run: str) -> None:
-        self._thread, self._context, self._gone_on = thread, context, run
+    def __init__(
+        self, thread: str, use_case: Callable[[Any], object], context: Any, run: str, *, forked: bool = False
+    ) -> None:
+        self._thread, self._context, self._gone_on, self._forked = thread, context, run, forked
+        self._done = set[str]()
+        self._last: dict[str, Any] | None = None
         self._ready: Future[asyncio.AbstractEventLoop] = Future()
         self._ended: asyncio.Future[dict[str, Any]] | None = None
         self._failure: BaseException | None = None
@@ -65,6 +71,7 @@ class StudioRun:
     def _run(self, use_case: Callable[[Any], object]) -> None:
         OUTSIDE.set(self._wait)
         GONE_ON.set(self._gone_on)
+        FORKED.set(self._forked)
         if check := sys.modules.get("blockbuster.blockbuster"):  # a development server's, which looks at every loop:
             check._skip.value = True  # this one serves one run, and nobody waits in it for another
         try:
@@ -96,6 +103,33 @@ class StudioRun:
         )
         return found
 
+    def keep(self, step: str, state: Mapping[str, Any], update: Mapping[str, Any], joined: Collection[str]) -> None:
+        """Keep the state that the run has after a node.
+
+        Args:
+            joined: Keys whose values are joined to those before.
+        """
+        before = dict(state) if self._last is None or step not in SIDE_BY_SIDE else self._last
+        added = {key: before.get(key, {}) | value if key in joined else value for key, value in update.items()}
+        self._done.add(step)
+        self._last = before | added
+
+    def is_left(self, step: str, state: Mapping[str, Any]) -> bool:
+        """Tell whether a node begins with an earlier state than the run has: somebody forked it.
+
+        What somebody changes in the last state, before a node that hasn't run yet, is an edit of this run.
+        """
+        if self._last is None or step in SIDE_BY_SIDE:
+            return False
+        changed = json.dumps(state, sort_keys=True, default=str) != json.dumps(self._last, sort_keys=True, default=str)
+        return (step in self._done and changed) or not self._last.keys() <= state.keys()
+
+    async def leave(self) -> None:
+        """End the use case where it is; its run can be gone on with."""
+        if self._ended is not None:
+            self._ended.get_loop().call_soon_threadsafe(self._ended.cancel)
+        await asyncio.to_thread(self._work.join)
+
     async def end(self, state: dict[str, Any]) -> None:
         """Let the use case go on to its end; raise what went wrong there."""
         assert self._ended is not None, "a node ran"
@@ -110,16 +144,23 @@ _sessions: dict[str, StudioRun] = {}
 
 def served(name: str, graph: StateGraph[Any, Any, Any, Any], use_case: Callable[[Any], object]) -> Any:
     """Compile a graph whose nodes are carried out in a session of their thread."""
+    joined = {key for key, channel in graph.channels.items() if isinstance(channel, BinaryOperatorAggregate)}
     for step, spec in graph.nodes.items():
         work: Any = spec.runnable
-        work.afunc = _in_session(step, work.afunc, graph.context_schema, use_case)
+        work.afunc = _in_session(step, work.afunc, graph.context_schema, use_case, joined)
     return graph.compile(name=name)
 
 
-def _in_session(step: str, node: Callable[..., Any], schema: Any, use_case: Callable[[Any], object]) -> Any:
+def _in_session(
+    step: str, node: Callable[..., Any], schema: Any, use_case: Callable[[Any], object], joined: Collection[str]
+) -> Any:
     async def carried_out(state: Any, *, runtime: Runtime[Any]) -> dict[str, Any]:
         thread = (runtime.execution_info and runtime.execution_info.thread_id) or ""
-        if thread not in _sessions:
+        if thread in _sessions and _sessions[thread].is_left(step, state):
+            await _sessions.pop(thread).leave()
+            context = runtime.context or schema()
+            _sessions[thread] = StudioRun(thread, use_case, context, state.get("run", ""), forked=True)
+        elif thread not in _sessions:
             _sessions[thread] = StudioRun(thread, use_case, runtime.context or schema(), state.get("run", ""))
         session = _sessions[thread]
         if not await session.begun():
@@ -128,6 +169,7 @@ def _in_session(step: str, node: Callable[..., Any], schema: Any, use_case: Call
             update = await session.carry_out(node, state, runtime)
             if step not in SIDE_BY_SIDE and state.get("run", "") not in ("", session.run):
                 update = {**update, "run": session.run, "parent": state["run"]}
+            session.keep(step, state, update, joined)
             if step in LAST:
                 await _sessions.pop(thread).end({**state, **update})
         except PollexError as error:

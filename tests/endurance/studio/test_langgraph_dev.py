@@ -16,6 +16,8 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 import pytest
+from protocol_server import ProtocolServer
+from remedy_log import TARGET, read_table_log, table_rubrics
 from small_runs import Learnt
 
 from pollex.store.resume import runs
@@ -136,6 +138,98 @@ def test_score_is_run_by_its_context_and_says_what_was_wrong_with_it(server: str
     assert (scored["status"], scored["outcomes"], scored["total"]) == ("done", {"scored": 48}, 48)
     refused = post(server, "/runs/wait", assistant_id="score", input={}, context=chosen | {"rubrics": "nowhere.json"})
     assert refused["__error__"]["error"] == "BadRubrics"
+    assert "nowhere.json: there is no such file" in refused["__error__"]["message"]
     (assistant, *_) = post(server, "/assistants/search", graph_id="learn")
     schemas = get(server, f"/assistants/{assistant['assistant_id']}/schemas")
     assert {"logs", "domain", "model", "base_url", "store", "review"} <= schemas["context_schema"]["properties"].keys()
+
+
+SHOP = """
+def answer(messages, system):
+    return "I've booked a table." if "another time" in system else "I'm sorry, I wasn't able to book a table."
+"""
+PROMPT = "You book tables for guests of restaurants.\nBe short.\n"
+SAID = {
+    "turns": [
+        {"role": "user", "text": "How long is the warranty?", "sources": []},
+        {"role": "assistant", "text": "Two years.", "sources": []},
+    ],
+    "conversation": "yes",
+    "pursues": "yes",
+    "human": "no",
+}
+TOPICS = """
+[[topics]]
+id = "lamp"
+text = "You want to know how long the warranty of a lamp is."
+[[personas]]
+id = "hurried"
+text = "Short of time."
+"""
+
+
+def forms_of(learnt: Learnt, folder: Path, model: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """What a user fills into the form of each graph; the files that the forms name are in the folder."""
+    (folder / "topics.toml").write_text(TOPICS)
+    (folder / "shop.py").write_text(SHOP)
+    (folder / "system.md").write_text(PROMPT)
+    (folder / "new.md").write_text(f"{PROMPT}Offer another time.\n")
+    table_rubrics(read_table_log(folder / "tables.jsonl", 100)).save(folder / "tables.json")
+    logs, questions = str(learnt.log), str(ROOT / "examples" / "questions.jsonl")
+    return {
+        "learn": {"logs": logs},
+        "spur": {"logs": logs, **model},
+        "refit": {"logs": logs, "rubrics": str(learnt.rubrics)},
+        "score": {"logs": logs, "rubrics": str(learnt.rubrics)},
+        "judge": {"logs": logs, "question": "Was it good?", "runs": 3, **model},
+        "grade": {"questions": questions, **model},
+        "answer": {"questions": questions, **model},
+        "ask": {"logs": logs, "questionnaire": "llm-rubric", **model},
+        "simulate": {"topics": str(folder / "topics.toml"), "systems": ["DS1"], **model},
+        "remedy": {
+            "logs": str(folder / "tables.jsonl"),
+            "rubrics": str(folder / "tables.json"),
+            "prompt": str(folder / "system.md"),
+            "edit": [str(folder / "new.md")],
+            "target": TARGET,
+            "assistant": "shop:answer",
+            "group_field": "user",
+        },
+    }
+
+
+FOUND = {
+    "learn": ("chosen", "model", "theta", "window", "figures", "digest"),
+    "spur": ("chosen", "model", "theta", "digest"),
+    "refit": ("chosen", "theta", "digest"),
+    "remedy": ("verdicts", "looks", "first", "so_far"),
+}
+"""What the last state of a graph tells beside its run; those in batches tell first results, the worst, and means."""
+
+
+def test_every_exported_graph_runs_over_http_says_what_it_found_and_errors_carry_message_and_remedy(
+    store: Path, folder: Path, learnt: Learnt
+) -> None:
+    exported = json.loads((ROOT / "langgraph.json").read_text())["graphs"]
+    with ProtocolServer() as model:
+        model.script(
+            [{"do": "message", "match": "realistic dialogue", "content": json.dumps(SAID)}, {"do": "attentive"}]
+        )
+        forms = forms_of(learnt, folder, {"model": "m", "base_url": model.url})
+        assert forms.keys() == exported.keys()
+        with served(store, folder) as server:
+            for graph, form in forms.items():
+                thread = f"/threads/{post(server, '/threads')['thread_id']}"
+                ended = post(server, f"{thread}/runs/wait", assistant_id=graph, input={}, context=form)
+                assert "__error__" not in ended, (graph, ended)
+                told = get(server, f"{thread}/state")["values"]
+                for name in FOUND.get(graph, ("first", "worst", "so_far")):
+                    assert name in told, (graph, name)
+                    assert told[name] or name == "worst", (graph, name)
+                assert told["run"].startswith({"spur": "learn"}.get(graph, graph)), graph
+                history = get(server, f"{thread}/history?limit=200")
+                assert max(len(json.dumps(state["values"])) for state in history) < 200_000, graph
+
+                needed = next(name for name in ("logs", "questions", "topics") if name in form)
+                refused = post(server, "/runs/wait", assistant_id=graph, input={}, context={**form, needed: ""})
+                assert f"{needed} is empty → fill it in" in refused["__error__"]["message"], (graph, refused)

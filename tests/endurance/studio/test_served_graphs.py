@@ -151,6 +151,33 @@ async def test_who_goes_on_from_a_state_of_an_ended_run_forks_it_and_the_parent_
         assert [kept.digest for kept in kept_sets(opened) if kept.run == first["run"]] == sets[:1]
 
 
+async def test_who_forks_a_run_that_waits_at_the_pool_gets_a_run_of_its_own_and_the_parent_waits_on(
+    learnt: Learnt, store: Path
+) -> None:
+    graph, thread = learn.copy(update={"checkpointer": InMemorySaver()}), thread_of(str(uuid4()))
+    form = LearnChoice(logs=str(learnt.log), review=True)
+    await graph.ainvoke({}, thread, context=form)
+    waiting = await graph.aget_state(thread)
+    parent = waiting.values["run"]
+    history = [state async for state in graph.aget_state_history(thread)]
+    (at,) = [state for state in history if state.next == ("reword",)]
+
+    fork = await graph.aupdate_state(at.config, {"kept": at.values["kept"][1:]}, as_node="deduplicate")
+    stopped = await graph.ainvoke(None, fork, context=form)
+    assert "__interrupt__" in stopped, "the fork waits at its own pool"
+    assert (stopped["run"] != parent, stopped["parent"]) == (True, parent)
+    assert [row["id"] for row in stopped["kept"]] == [row["id"] for row in waiting.values["kept"][1:]]
+    with Store.open(store, read_only=True) as opened:
+        assert find_run(opened, parent).status == "interrupted"
+        assert find_run(opened, stopped["run"]).arguments["parent"] == parent
+    assert (await graph.aget_state(waiting.config)).values == waiting.values
+
+    ended = await graph.ainvoke(Command(resume=stopped["kept"]), thread, context=form)
+    assert (ended["run"], bool(ended["digest"])) == (stopped["run"], True)
+    with Store.open(store, read_only=True) as opened:
+        assert find_run(opened, parent).status == "interrupted"
+
+
 async def test_what_cannot_be_run_says_why(learnt: Learnt, tmp_path: Path) -> None:
     nowhere = ScoreContext(logs=str(learnt.log), rubrics=str(tmp_path / "nowhere.json"))
     with pytest.raises(BadRubrics, match="nowhere"):
