@@ -63,6 +63,8 @@ PARTS = {"families", "use_case"}
 """Modules beside those of the use cases."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+PROPOSED = {"columns", "roles", "positive", "negative", "thumbs", "pairs"}
+"""Options whose values in an error are tried or sure, so that the whole command can be gone on with."""
 ADDRESSES = {"base_url", "events", "behind", "host", "allow_host", "address"}
 """Options that name a place and are no path."""
 
@@ -194,10 +196,10 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
     error.where = one_line(error.where)
     message = printable(redact(str(error), secrets_given()), keep_lines=True)
     click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
-    if error.options.keys() & {"columns", "roles"} and all(error.options.values()):
+    if error.options.keys() & PROPOSED and all(error.options.values()):
         command = command_with(as_typed(error.options), [f"--{name}" for name in error.options])
         click.echo(f"The whole command: {printable(redact(command, secrets_given()))}", err=True)
-        if goes_on():
+        if goes_on(of_words=bool(error.options.keys() & {"columns", "roles"})):
             raise GoOn(shlex.split(command)[1:])
     if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):
         click.echo(f"Go on with: {command}", err=True)
@@ -214,12 +216,17 @@ class GoOn(Exception):
         self.words = words
 
 
-def goes_on() -> bool:
-    """Ask the person at the terminal whether to go on with what was proposed; nobody else is asked."""
+def goes_on(*, of_words: bool) -> bool:
+    """Ask the person at the terminal whether to go on with what was proposed; nobody else is asked.
+
+    Args:
+        of_words: Whether it is about who said what, and not about labels alone.
+    """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     try:
-        return click.confirm("Is this what was said? y goes on so", default=False, err=True)
+        question = "Is this what was said? y goes on so" if of_words else "Go on so?"
+        return click.confirm(question, default=False, err=True)
     except click.Abort:
         return False
 

@@ -33,6 +33,8 @@ class BadRow:
     Attributes:
         rows: How many rows of its conversation can't be used with it; 0 where they count as something else.
         of_label: Whether it can be read but for its label, which options can explain.
+        label: How the label is spelled that nobody knows; empty for other reasons.
+        option: What explains it, by names of options.
     """
 
     source: str
@@ -41,6 +43,8 @@ class BadRow:
     remedy: str = ""
     rows: int = 1
     of_label: bool = False
+    label: str = ""
+    option: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         advice = f" → {self.remedy}" if self.remedy else ""
@@ -220,8 +224,11 @@ class Logs:
         """Notes on values of the label field that are no label as they stand."""
         return [note for note in self.notes if NOT_RATED in note]
 
-    def check_max_bad(self, max_bad: int) -> None:
+    def check_max_bad(self, max_bad: int, meaning: Mapping[str, object]) -> None:
         """Stop where more rows are bad than the user agreed to.
+
+        Args:
+            meaning: Options that say what unknown labels mean; empty where nobody can tell.
 
         Raises:
             BadInput: Lists the first bad rows.
@@ -229,7 +236,8 @@ class Logs:
         if (bad := len(self.bad_rows)) > max_bad:
             what, every = describe_bad_rows(self.bad_rows), not self.conversations
             if any(row.of_label for row in self.bad_rows):
-                raise BadInput(what, remedy="say what these labels mean; no conversation need be left out for one")
+                remedy = "say what these labels mean; no conversation need be left out for one"
+                raise BadInput(what, remedy=remedy, option=meaning)
             remedy = "correct them" if every else "correct them, or skip them"
             raise BadInput(what, remedy=remedy, option={} if every else {"max_bad": bad})
 

@@ -15,13 +15,13 @@ from statistics import median
 from typing import Any
 
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.conversations.logs import Logs
+from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.assembly.beside import is_likely
 from pollex.formats.columns import Column, ListOfTurns, columns_in, lists_in
 from pollex.formats.conservation import LEFT_OUT
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES, ReadOptions
-from pollex.formats.labels import Verdicts, as_number, bounds_of, is_usual
+from pollex.formats.labels import EMPTY, MISSING, Verdicts, as_number, bounds_of, is_usual
 from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, TEXT_NAMES, role_of
 from pollex.formats.mapping import ANY_OTHER, NO_ROLE, WHOLE_FILE, as_word
@@ -416,8 +416,8 @@ def owner_likelihood(column: Column) -> float:
     sizes = Counter(said)
     if len(sizes) < 2 and (len(said) > 60 or not is_called(column.path, "conversation")):
         return 0.0
-    if is_called(column.path, "turn") and not is_called(column.path, "conversation"):
-        return 0.0
+    if re.search("turn|message|utterance", column.path.rpartition(".")[2].casefold()):
+        return 0.0  # it names a turn, or a question with its answer
     rows = median(sizes.values())
     is_label = label_likelihood(column) > 0 and not is_called(column.path, "conversation")
     if not 2 <= rows <= 200 or is_label:
@@ -692,13 +692,36 @@ def sides_of(words: Sequence[str]) -> dict[str, str] | None:
     return {side: ",".join(values) for side, values in sides.items()} if all(sides.values()) else None
 
 
+def meaning_of_labels(bad_rows: Sequence[BadRow], known: Sequence[str]) -> dict[str, object]:
+    """Return options that say what unknown labels mean; none where other rows are bad, too, or nobody can tell.
+
+    Args:
+        known: Spellings that were taken.
+    """
+    if not all(row.of_label for row in bad_rows):
+        return {}
+    found: dict[str, object] = {}
+    for row in bad_rows:
+        found |= {name: value for name, value in row.option.items() if value is not None}
+    unknown = {row.label for row in bad_rows} - {""}
+    if not unknown:
+        return found
+    words = [word for word in dict.fromkeys((*sorted(unknown), *known)) if word.strip().casefold() not in MISSING]
+    sides = sides_of([word for word in words if word != EMPTY])
+    return {} if sides is None else {**found, **sides}
+
+
 def _means(word: str, spelled: str, label: Label) -> bool:
-    try:
-        if Verdicts.of(None, None).label(word) is label:
+    """Return whether a word, or the first one of a value such as `Good, thanks`, means a thumb of a side."""
+    for said in (word, re.split(r"[\s,.!:;(–-]+", word.strip(), maxsplit=1)[0]):
+        try:
+            if Verdicts.of(None, None).label(said) is label:
+                return True
+        except (BadInput, WrongUse):
+            pass
+        if folded_name(said) in spelled.split():
             return True
-    except (BadInput, WrongUse):
-        pass
-    return folded_name(word) in spelled.split()
+    return False
 
 
 def as_speakers(rows: Rows, given: ReadOptions) -> Iterator[tuple[tuple[str, str], ...]]:

@@ -69,7 +69,13 @@ _SPACES = re.compile(r"(?<=\w)[\s-]+(?=\w)")
 
 
 class BadLabel(BadInput):
-    """A value that is no label; the rest of its row can be read."""
+    """A value that is no label; the rest of its row can be read.
+
+    Attributes:
+        value: How it is spelled, where it is a word that isn't known.
+    """
+
+    value = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +348,9 @@ def _unknown(value: object, verdicts: Verdicts) -> BadLabel:
         word = show_value(value)
         sides = spell(positive="A,B", negative="C,D")
         advice = f"others: {sides}, and for no rating {spell(unrated=word)}; `*` is any other"
-    return BadLabel(f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}")
+    error = BadLabel(f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}")
+    error.value = str(value)
+    return error
 
 
 def _known(verdicts: Verdicts) -> str:

@@ -43,7 +43,7 @@ from pollex.formats.fields import (
 )
 from pollex.formats.files import STDIN, find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
-from pollex.formats.inference import Candidate, plain_label
+from pollex.formats.inference import Candidate, meaning_of_labels, plain_label
 from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import BadLabel, is_usual
 from pollex.formats.log_shapes.choices import without_left
@@ -279,7 +279,9 @@ class Assembler:
             return None
         if label := _label_without_words(row.fields):
             what = "the row has no words, and names a conversation"
-            raise NoShape(what, remedy="if it labels it, say where", option={"label_field": label}) from None
+            unlabeled = NoShape(what, remedy="if it labels it, say where", option={"label_field": label})
+            unlabeled.label = str(row.fields[label])
+            raise unlabeled from None
         if self._options.columns:
             raise error from None
         if "messages" not in row.fields and (fields := with_sides(row.fields) or with_turns(row.fields)) is not None:
@@ -611,12 +613,15 @@ def label_joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterat
         except BadInput as error:
             reason = f"{item.id!r:.60}: {error.what}"
             of_label = isinstance(error, BadLabel)
-            yield BadRow(row.source, row.line, reason, error.advice, rows=0, of_label=of_label)
+            label = error.value if isinstance(error, BadLabel) else ""
+            yield BadRow(row.source, row.line, reason, error.advice, 0, of_label, label, error.options)
     for id_, scores in joiner.votes.items():
         try:
             yield labeller.voted(id_, scores)
         except BadInput as error:
-            yield BadRow("", 0, f"{id_!r:.60}: {error.what}", error.advice, rows=0)
+            label = error.value if isinstance(error, BadLabel) else ""
+            of_label = isinstance(error, BadLabel)
+            yield BadRow("", 0, f"{id_!r:.60}: {error.what}", error.advice, 0, of_label, label, error.options)
     yield from [Skipped("", 0, rows=0)] * joiner.steps
     joiner.notes += labeller.notes
     joiner.account.spellings.update(labeller.spellings)
@@ -634,7 +639,10 @@ def _require_places(turns: Sequence[TableTurn]) -> None:
 
 def _bad(row: LogRow, error: BadInput) -> BadRow:
     reason = f"{error.where}: {error.what}" if error.where else error.what
-    return BadRow(row.source, row.line, reason, error.advice, of_label=isinstance(error, BadLabel))
+    label = error.value if isinstance(error, BadLabel) else getattr(error, "label", "")
+    of_label = isinstance(error, BadLabel) or bool(label)
+    option = error.options if of_label else {}
+    return BadRow(row.source, row.line, reason, error.advice, of_label=of_label, label=label, option=option)
 
 
 def _conversation(
@@ -902,7 +910,7 @@ def _read(
     )
     strange.read, strange.all_rows = len(logs), sum(sum(one.values()) for one in logs.account.rows.values())
     mapper.check(where, needed=options.labels_needed)
-    logs.check_max_bad(options.max_bad)
+    logs.check_max_bad(options.max_bad, meaning_of_labels(logs.bad_rows, [said for said, _ in picker.spellings]))
     tally.check_clashes()
     if not logs.conversations:
         bad = f", and {describe_bad_rows(logs.bad_rows)}" if logs.bad_rows else ""

@@ -8,6 +8,7 @@ from typing import Any
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.log_parts import Addition, Facts, LeftOut, LogPart, Message, ToolScore, moment
 from pollex.formats.assembly.thumbs import NAMES, fold
+from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.exports import Fields, facts, get, objects, required, text, truth, unwrap
 from pollex.formats.log_shapes.payloads import parse
 from pollex.formats.log_shapes.turns import as_text, call_of, marks_of_files, result_beside, role_of, text_of
@@ -37,7 +38,9 @@ def read_flowise(fields: Fields) -> Iterator[LogPart]:
     ]
     yield Message(session, key, (*calls, turn), moment(fields.get("createdDate")))
     feedback = parse(fields.get("feedback"))
-    if isinstance(feedback, str) and feedback.strip():  # the page's file of messages has the comment alone
+    if isinstance(feedback, str) and is_usual(feedback):
+        yield ToolScore("message", key, feedback)
+    elif isinstance(feedback, str) and feedback.strip():  # the page's file of messages has the comment alone
         yield ToolScore("message", key, None, comment=feedback)
 
 

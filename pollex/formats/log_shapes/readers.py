@@ -288,9 +288,11 @@ class NoShape(BadInput):
 
     Attributes:
         near: What it looks like, and what it lacks for that.
+        label: What stands in a row without words that may label a conversation.
     """
 
     near = ""
+    label = ""
 
 
 def reader_of(fields: Mapping[str, Any]) -> Reader:

@@ -1,8 +1,12 @@
 """A log that nobody knows, from the error to the command that learns from it."""
 
 import json
+import os
+import pty
 import shlex
+import sys
 from pathlib import Path
+from subprocess import PIPE, Popen
 from types import SimpleNamespace
 
 from protocol_server import ProtocolServer
@@ -134,3 +138,42 @@ def test_a_model_is_shown_no_words_of_people_in_the_columns(tmp_path: Path) -> N
     assert "a text of 4 words that ends with ?" in told
     assert shape_of("K-17 2024-05-01") == "a-99 9999-99-99"
     assert shape_of("hana@example.com") == "aaaa@aaaaaaa.aaa"
+
+
+def test_y_at_the_terminal_goes_on_with_what_was_proposed(tmp_path: Path) -> None:
+    """A pseudo-terminal is what the person sits at; the process is one of its own, as it would be there."""
+    path = log(tmp_path)
+    keyboard, terminal = pty.openpty()
+    try:
+        words = [sys.executable, "-m", "pollex", "inspect", str(path)]
+        with Popen(words, stdin=terminal, stdout=PIPE, stderr=terminal) as process:
+            os.write(keyboard, b"y\n")
+            out, _ = process.communicate(timeout=60)
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+    assert process.returncode == 0
+    assert "The thumb is 'note': 1 up, 1 down, 0 not rated." in out.decode()
+
+
+def test_a_kept_mapping_scores_a_log_of_the_same_fields_without_columns(tmp_path: Path) -> None:
+    said = (("Wo ist es?", "Es kommt am Freitag zu Ihnen."), ("Kann ich es zurückgeben?", "Leider nicht mehr."))
+    thumbs = ("gut", "schlecht")
+    rows = [
+        {"nr": f"n{n}", "wer": who, "was": f"{words} Nummer {n}.", "note": thumbs[n % 2]}
+        for n in range(60)
+        for who, words in zip(("Kunde", "Bot"), said[n % 2], strict=True)
+    ]
+    new = [{name: row[name] for name in ("nr", "wer", "was")} for row in rows[:20]]
+    for name, written in (("old.jsonl", rows), ("new.jsonl", new)):
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in written)
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    kept = ("--store", tmp_path / "store")
+    mapping = ("--columns", "conversation=nr,role=wer,text=was,label=note", "--roles", "user=Kunde,assistant=Bot")
+    rubrics = tmp_path / "rubrics.json"
+    words = ("--positive", "gut", "--negative", "schlecht")
+    learned = run_here("learn", tmp_path / "old.jsonl", *mapping, *words, "--out", rubrics, *kept)
+    assert learned.code == 0, learned.err
+    scored = run_here("score", tmp_path / "new.jsonl", "--rubrics", rubrics, "--out", tmp_path / "s.jsonl", *kept)
+    assert scored.code == 0, scored.err
+    assert len((tmp_path / "s.jsonl").read_text("utf-8").splitlines()) == 10

@@ -212,3 +212,34 @@ def test_a_column_of_speakers_is_never_proposed_as_words() -> None:
         for n in range(4)
     ]
     assert told(as_proposed(rows)) == wanted(False)
+
+
+def refused(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the options that the error of some rows proposes."""
+    with pytest.raises(BadInput, match="say what these labels mean") as error:
+        read_rows(rows)
+    return dict(error.value.options)
+
+
+def test_what_unknown_words_for_thumbs_mean_is_proposed_where_it_is_plain() -> None:
+    words = {"up": "Good, I'm satisfied", "down": "Bad, I'm unsatisfied"}
+    rows = [{"id": str(n), "messages": told_messages(n), "thumb": words[THUMBS[n]]} for n in range(4)]
+    options = refused(rows)
+    assert options == {"positive": '"Good, I\'m satisfied"', "negative": '"Bad, I\'m unsatisfied"'}
+    assert told(read_rows(rows, options=ReadOptions(**options))) == wanted()
+    assert refused([row | {"thumb": f"kind {n}"} for n, row in enumerate(rows)]) == {}
+
+
+def test_rows_of_a_second_file_say_what_their_label_may_be(tmp_path: Path) -> None:
+    talks_said = [json.dumps({"session_id": f"q{n}", "messages": told_messages(n)}) for n in range(4)]
+    words = {"up": "acceptable", "down": "unacceptable"}
+    labels = "".join(f"q{n},{words[THUMBS[n]]}\n" for n in range(4))
+    files = [
+        in_file(tmp_path, "talks.jsonl", "\n".join(talks_said)),
+        in_file(tmp_path, "labels.csv", "session_id,quality\n" + labels),
+    ]
+    with pytest.raises(BadInput) as error:
+        read_logs(files)
+    options: dict[str, Any] = dict(error.value.options)
+    assert options == {"label_field": "quality", "positive": "acceptable", "negative": "unacceptable"}
+    assert told(read_logs(files, options=ReadOptions(**options))) == wanted()
