@@ -8,8 +8,8 @@ from typing import Any
 from pollex.agents.embedded.events.language import CLEAR, share_of_common
 from pollex.agents.embedded.events.sentences import WORDS
 
-SURE = 0.95
-"""Least probability of a language that a turn is said to be in."""
+SURE, UNLIKELY = 0.95, 0.02
+"""Least probability of a language that a turn is said to be in; highest of one that the other turn isn't in."""
 LEAST_LETTERS, LEAST_WORDS = 20, 4
 """A shorter turn is told together with those of the same party before it."""
 MOST_READ = 600
@@ -49,17 +49,16 @@ def identifier() -> Any:
 
 
 @lru_cache(maxsize=8192)
-def language_of_turn(text: str) -> str:
-    """Return the language of a text (ISO 639-1); empty where it isn't sure, or the text is short."""
+def languages_of_turn(text: str) -> dict[str, float]:
+    """Return the probability of each language (ISO 639-1) that a text may be in; nothing for a short one."""
     if not is_enough(text):
-        return ""
+        return {}
     if script := script_of(text):
-        return script
+        return {script: 1.0}
     words = [word.lower() for word in _WORD.findall(text)]
     if share_of_common(words, WORDS["commonest"]) >= CLEAR:
-        return "en"  # nearly always in English logs, after some microseconds
-    name, probability = identifier().classify(text)
-    return str(name) if probability >= SURE else ""
+        return {"en": 1.0}  # nearly always in English logs, after some microseconds
+    return {str(name): float(share) for name, share in identifier().rank(text) if share >= UNLIKELY / 10}
 
 
 def script_of(text: str) -> str:
@@ -84,8 +83,17 @@ def is_enough(text: str) -> bool:
 
 
 def differ(one: str, other: str) -> bool:
-    """Return whether two languages differ, as far as short texts tell."""
-    return bool(one and other) and one != other and not any({one, other} <= group for group in NEAR)
+    """Return whether two texts are in different languages: one is sure, and the other hardly in it or one near."""
+    first, second = languages_of_turn(one), languages_of_turn(other)
+    return _rules_out(first, second) or _rules_out(second, first)
+
+
+def _rules_out(sure: dict[str, float], others: dict[str, float]) -> bool:
+    if not sure or not others:
+        return False
+    name = max(sure, key=lambda language: sure[language])
+    near = {name}.union(*(group for group in NEAR if name in group))
+    return sure[name] >= SURE and sum(share for other, share in others.items() if other in near) <= UNLIKELY
 
 
 def in_other_language(texts: Sequence[str], roles: Sequence[str]) -> list[int]:
@@ -95,6 +103,6 @@ def in_other_language(texts: Sequence[str], roles: Sequence[str]) -> list[int]:
         said = said_in(text) if role in ("user", "assistant") else ""
         if role == "user" and said:
             users = said if is_enough(said) else f"{users} {said}"[-MOST_READ:]
-        elif role == "assistant" and said and differ(language_of_turn(users), language_of_turn(said)):
+        elif role == "assistant" and said and differ(users, said):
             found.append(turn)
     return found

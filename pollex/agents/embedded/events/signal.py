@@ -189,8 +189,8 @@ def event_quotes(view: View, rubric: EventRubric, topics: Topics) -> tuple[Quote
 MOST_NAMED = 3
 LEAST_NAMED = 0.1
 """A topic with a smaller share of an event's happenings isn't named."""
-LEAST_COVERED = 0.6
-"""Objects are named only where such a share of the happenings has them."""
+LEAST_COVERED, MOSTLY = 0.95, 0.6
+"""A sentence names objects where such a share of the happenings has them; from the second on, they stand behind it."""
 PLAIN = {
     "deed": "do something",
     "thing": "something",
@@ -212,7 +212,9 @@ def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Seq
         details: Of each happening.
     """
     pattern, named = PATTERNS[event.pattern], named_topics(event, topics, happened)
-    named = named if event.topic != ANYWHERE or has_topics(named, happened) else []
+    everywhere = event.topic == ANYWHERE and not hold_in_all(named, happened)
+    examples = named if everywhere and covered(named, happened) >= MOSTLY else []
+    named = [] if everywhere else named
     objects = list(dict.fromkeys(filter(None, details))) if of_any_detail(event) else [event.detail]
     if len(objects) != 1:
         text = named_behind(pattern.anywhere, details)
@@ -229,7 +231,16 @@ def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Seq
     else:
         text = _ABOUT.sub("", text)
     words["detail"] = objects[0] if objects else PLAIN["detail"]
-    return text.format_map(words)
+    told = text.format_map(words)
+    if examples and len(objects) == 1 and not objects[0]:
+        return examples_behind(told, pattern.text, [topics.topics[i] for i in examples])
+    return told
+
+
+def examples_behind(text: str, form: str, topics: Sequence[LogTopic]) -> str:
+    """Name what an event is mostly about behind a sentence that says what holds in all."""
+    names = [topic.deed or topic.name if "{deed}" in form else topic.name for topic in topics]
+    return f"{text.removesuffix('.')} (mostly {', '.join(names)})."
 
 
 def of_any_detail(event: Event) -> bool:
@@ -280,9 +291,14 @@ def named_topics(event: Event, topics: Topics, happened: Sequence[int]) -> list[
     return common[:MOST_NAMED]
 
 
-def has_topics(named: Sequence[int], happened: Sequence[int]) -> bool:
-    """Tell whether most happenings have one of these topics."""
-    return sum(topic in named for topic in happened) >= LEAST_COVERED * max(1, len(happened))
+def hold_in_all(named: Sequence[int], happened: Sequence[int]) -> bool:
+    """Tell whether nearly all happenings have one of these topics, so that a sentence may name them alone."""
+    return covered(named, happened) >= LEAST_COVERED
+
+
+def covered(named: Sequence[int], happened: Sequence[int]) -> float:
+    """Return the share of the happenings that have one of these topics."""
+    return sum(topic in named for topic in happened) / max(1, len(happened))
 
 
 def told_of(reading: Observed, firing: Firing, topics: Topics) -> int:

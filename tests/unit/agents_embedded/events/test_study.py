@@ -79,7 +79,9 @@ def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
         reading = read(chat, topics)
         told += [told_of(reading, firing, topics) for firing in reading.seen[done]]
     assert told == [ANYWHERE, 0, 0], "a voucher is no refund"
-    assert sentence(done, topics, [0, 0, ANYWHERE]) == "The assistant manages to pay a refund."
+    assert sentence(done, topics, [0, 0, 0]) == "The assistant manages to pay a refund."
+    mostly = "The assistant manages to do something (mostly pay a refund)."
+    assert sentence(done, topics, [0, 0, ANYWHERE]) == mostly, "it holds of others, too"
     assert sentence(done, topics, [0, ANYWHERE]) == "The assistant manages to do something."
     assert sentence(Event("complained"), topics, []) == "After the assistant's reply, the user complains about it."
 
@@ -110,7 +112,7 @@ def test_quotes_and_marks_stand_in_the_turns_that_they_name(model: list[EventRub
 
 
 def test_topics_are_segments_with_examples(log: list[Conversation]) -> None:
-    found = segments_of(log, log)
+    found, _ = segments_of(log, log)
     assert {segment.topic for segment in found} >= {"kayaks", "cabins"}
     assert all(len(segment.examples) == 3 and segment.down.n >= 5 for segment in found)
 
