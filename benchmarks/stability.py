@@ -10,8 +10,8 @@ has the same event on the same topic, the same signal or the same phrase on the 
 sentence that the deduplicator would merge.
 
 With `--flipped` only this is measured: a set of half of the labels as they are beside sets of the same half of which a
-share, drawn at random, is turned round; and the AUC of each on the other half, by the labels as they are. Beside it
-stands what the report says of noise where `pollex learn` is given the whole log.
+share, drawn at random, is turned round; and the AUC of each on the other half, by the labels as they are. Beside it stands what the
+report of the first one says of noise.
 
 Printed are the figure of the first pair, and mean and 95 % t-interval over pairs. Pairs share conversations, so that
 these intervals are of draws of labels and seeds, not of other logs.
@@ -36,6 +36,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_source
 from pollex.agents.embedded.roles import NEAR
 from pollex.calibration import thumbs
+from pollex.calibration.candidates import NETWORK
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
@@ -111,8 +112,8 @@ def measure_noise(path: str, draws: int, share: float, embeddings: Path) -> dict
     logs, embedder = read_logs(path), Embedder(cache=embeddings)
     known = {conversation.id: conversation.label is Label.POSITIVE for conversation in logs}
 
-    def learned_by(labeled: Logs, **settings: Any) -> Learned:
-        asked = LearnSettings(stability=False, probability=NETSAT, **settings)
+    def learned_by(labeled: Logs) -> Learned:
+        asked = LearnSettings(stability=False, probability=NETSAT)
         with plain_probability():
             return learned(labeled, DomainProfile.neutral(), asked, embeddings, embedder=embedder)[0]
 
@@ -120,7 +121,6 @@ def measure_noise(path: str, draws: int, share: float, embeddings: Path) -> dict
         unseen = [score for score in run.scores if score.side == "held_out" and score.netsat is not None]
         return auc(np.array([one.netsat for one in unseen]), np.array([known[one.conversation_id] for one in unseen]))
 
-    whole = learned_by(logs, test_fraction=0.0).rubric_set
     plain = learned_by(logs)
     noisy = []
     for draw in range(draws):
@@ -132,7 +132,7 @@ def measure_noise(path: str, draws: int, share: float, embeddings: Path) -> dict
         "labels": len(logs.learnable),
         "flipped": share,
         "rubrics": len(plain.rubric_set.rubrics),
-        "reported": [note for note in whole.notes if "turned round" in note],
+        "reported": [note for note in plain.rubric_set.notes if "turned round" in note],
         "again": [sum(same(plain.rubric_set.rubrics, other.rubrics, embedder)) for other in sets],
         "auc": auc_by_true_labels(plain),
         "aucs": [auc_by_true_labels(run) for run in noisy],
@@ -141,9 +141,9 @@ def measure_noise(path: str, draws: int, share: float, embeddings: Path) -> dict
 
 @contextmanager
 def plain_probability() -> Iterator[None]:
-    """Compare no other models of the probability, which nothing here looks at: they take half of the time."""
+    """Compare no network as a model of the probability, which nothing here looks at: it takes most of the time."""
     every = thumbs.thumb_models
-    thumbs.thumb_models = lambda signs: {name: one for name, one in every(signs).items() if name == NETSAT}
+    thumbs.thumb_models = lambda signs: {name: one for name, one in every(signs).items() if name != NETWORK}
     try:
         yield
     finally:
@@ -173,7 +173,7 @@ def noise_in_words(found: Mapping[str, Any]) -> str:
         f"rubrics learned again, all anew, of {found['rubrics']}: {interval_of(shares)}",
         f"AUC on the other half by its true labels: {found['auc']:.3f} without noise, with it {interval_of(aucs)},",
         f"  from {min(aucs):.3f} to {max(aucs):.3f}",
-        *(f"report of the whole log: {note}" for note in found["reported"]),
+        *(f"its report: {note}" for note in found["reported"]),
     ]
     return "\n".join(lines)
 
