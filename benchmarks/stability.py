@@ -10,8 +10,8 @@ has the same event on the same topic, the same signal or the same phrase on the 
 sentence that the deduplicator would merge.
 
 With `--flipped` only this is measured: a set of half of the labels as they are beside sets of the same half of which a
-share, drawn at random, is turned round; and the AUC of each on the other half, by the labels as they are. Beside it stands what the
-report of the first one says of noise.
+share, drawn at random, is turned round; and the AUC of each on the other half, by the labels as they are. Beside it
+stands what the report of the first one says of noise.
 
 Printed are the figure of the first pair, and mean and 95 % t-interval over pairs. Pairs share conversations, so that
 these intervals are of draws of labels and seeds, not of other logs.
