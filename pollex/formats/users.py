@@ -114,7 +114,7 @@ class Users:
 def rank_of(path: str) -> int | None:
     """Rank a field by how surely it names a user, 0 the surest; None where it doesn't.
 
-    The last word decides, or the one before an id: `user_id`, `metadata.user`, `session.user`, `customerId`.
+    The last word decides, or the one before an id: `user_id`, `customerId`, or a user inside of metadata or a session.
     """
     words = [word.lower() for word in _WORD.findall(path)]
     named = words[:-1] if words and words[-1] in IDS else words
