@@ -85,14 +85,15 @@ def run(
     Returns:
         1 where a bar is missed.
     """
-    words = sys.argv[1:]
+    started = list(sys.argv)  # a benchmark that carries out commands may change it
+    words = started[1:]
     with TemporaryDirectory() as folder:
         if "--quick" in words:
             small = {FEW: Path(folder) / "few.jsonl", OTHERS: Path(folder) / "others.jsonl"}
             for seed, path in enumerate(small.values()):
                 path.write_text("".join(json.dumps(row) + "\n" for row in made_log(HOW_FEW, seed)), "utf-8")
             words += [str(small.get(word, word)) for word in quick]
-        return measured(parser.parse_args(words), measure)
+        return measured(parser.parse_args(words), measure, started)
 
 
 def made_log(count: int, seed: int) -> list[dict[str, Any]]:
@@ -112,7 +113,7 @@ def made_log(count: int, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def measured(arguments: argparse.Namespace, measure: Measure) -> int:
+def measured(arguments: argparse.Namespace, measure: Measure, started: Sequence[str]) -> int:
     """Measure, print, and write."""
     begun = time.perf_counter()
     with redirect_stdout(Copied()) as copied:
@@ -127,14 +128,14 @@ def measured(arguments: argparse.Namespace, measure: Measure) -> int:
     for bar, holds in findings.bars.items():
         print(f"{'held' if holds else 'MISSED'}: {bar}")
     if arguments.json:
-        write(arguments.json, findings, seconds)
+        write(arguments.json, findings, seconds, started)
     return 0 if all(findings.bars.values()) else 1
 
 
-def write(path: Path, findings: Findings, seconds: float) -> None:
+def write(path: Path, findings: Findings, seconds: float, started: Sequence[str]) -> None:
     """Write a file of figures: what they are, and the commit and command that they are from."""
-    program = Path(sys.argv[0]).resolve().relative_to(ROOT)
-    words = [word for word in sys.argv[1:] if word not in ("--json", str(path))]
+    program = Path(started[0]).resolve().relative_to(ROOT)
+    words = [word for word in started[1:] if word not in ("--json", str(path))]
     content = {
         "command": shlex.join(["python", str(program), *words]).replace(f"{ROOT}/", ""),
         "commit": commit(),
