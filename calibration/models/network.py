@@ -71,6 +71,7 @@ class CalibrationNetwork(JudgedEstimator):
         general_: Weights that answer the others.
         search_: What a search tried and found, if there was one; no part of the state.
         starts_: What it began as, fitted, by learned question; empty without a start.
+        strength_: λ that was chosen, of those to choose from; None without a start, and in models of before.
     """
 
     title = "Calibration network"
@@ -81,6 +82,7 @@ class CalibrationNetwork(JudgedEstimator):
     learned_: Ints
     search_: Found
     starts_: tuple[JudgedEstimator, ...]
+    strength_: float | None = None
 
     def __init__(
         self,
@@ -169,7 +171,7 @@ class CalibrationNetwork(JudgedEstimator):
         lesson = begun.Lesson(
             inputs, sheets, np.stack(begins), fold_of[sheets.row], self._options(), self._main(), len(self.judges_)
         )
-        self.general_, self.tuned_ = begun.train_by_strength(
+        self.general_, self.tuned_, self.strength_ = begun.train_by_strength(
             lesson, self.questionnaire_, (self.h1, self.h2), tuple(self.strengths), self.seeds, self.seed
         )
 
@@ -277,11 +279,13 @@ class CalibrationNetwork(JudgedEstimator):
         starts = [start.state() for start in self.starts_]
         for number, start in enumerate(starts):
             arrays |= {f"start.{number}.{name}": array for name, array in start.arrays.items()}
-        facts = {"starts": [start.facts for start in starts]} if starts else {}
+        facts: dict[str, Any] = {"starts": [start.facts for start in starts]} if starts else {}
+        facts |= {} if self.strength_ is None else {"strength": self.strength_}
         return State({"learned": self.learned_.tolist()} | facts, arrays)
 
     def _restore(self, state: State) -> None:
         self.learned_ = np.array(state.facts["learned"], dtype=np.int64)
+        self.strength_ = state.facts.get("strength")
         self.tuned_, general = Weights(**_arrays(state, "tuned.")), _arrays(state, "general.")
         self.general_ = Weights(**general) if general else self.tuned_
         inputs = self.questionnaire_.width + len(self.questionnaire_.asked) + 1

@@ -75,8 +75,8 @@ def train_by_strength(
     strengths: tuple[float, ...],
     seeds: int,
     seed: int,
-) -> tuple[Weights, Weights]:
-    """Train `seeds` networks for each strength λ; return those of one after all questions, and after the main one.
+) -> tuple[Weights, Weights, float]:
+    """Train `seeds` networks for each strength λ; return those of one after all questions, after the main one, and λ.
 
     Args:
         shape: Units of both layers.
@@ -90,7 +90,7 @@ def train_by_strength(
     stack.learn((lesson.main,))
     best = _chosen(stack.losses(), strengths)
     kept = slice(best * seeds, (best + 1) * seeds)
-    return _part(general, kept), _part(stack.weights(), kept).only(lesson.main)
+    return _part(general, kept), _part(stack.weights(), kept).only(lesson.main), strengths[best]
 
 
 def _chosen(losses: Floats, strengths: tuple[float, ...]) -> int:

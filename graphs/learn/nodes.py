@@ -337,7 +337,7 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
 
 def model_in_figures(rubrics: RubricSet) -> dict[str, Any]:
-    """Return the model of the probability: its name, and what each rubric weighs in it."""
+    """Return the model of the probability: its name, λ of a network, and what each rubric weighs in it."""
     if rubrics.calibrator is None or (model := rubrics.thumb_model) is None:
         return {}
     texts = {rubric.id: rubric.text for rubric in rubrics.all_rubrics}
@@ -345,7 +345,9 @@ def model_in_figures(rubrics: RubricSet) -> dict[str, Any]:
     weights = [
         {"id": id_, "text": in_short(texts.get(id_, "")), "log_odds": round(weight, 3)} for id_, weight in in_order
     ]
-    return {"name": rubrics.calibrator.chosen, "weights": weights}
+    strength = getattr(model.model, "strength_", None)
+    shrunk = {} if strength is None else {"λ": strength}
+    return {"name": rubrics.calibrator.chosen, **shrunk, "weights": weights}
 
 
 def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:

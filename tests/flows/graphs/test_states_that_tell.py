@@ -26,6 +26,7 @@ def test_a_state_of_learn_tells_who_answers_what_rubrics_weigh_and_the_threshold
     assert state["learned"].keys() <= ids
     assert {"lower", "upper", "precision"} == state["window"].keys()
     assert isinstance(state["theta"], float)
+    assert state["model"]["λ"] > 0, "the network's"
     weights = {row["id"]: row["log_odds"] for row in state["model"]["weights"]}
     assert weights.keys() == {row["id"] for row in state["chosen"]}
     assert any(weights.values())
