@@ -100,7 +100,8 @@ def measure(arguments: argparse.Namespace) -> Findings:
         (folder / "old.md").write_text(OLD, "utf-8")
         (folder / "planted.py").write_text(ASSISTANT, "utf-8")
         os.environ["POLLEX_MODEL"] = ""
-        for what, (line, least) in CHANGES.items():
+        for what in arguments.changes:
+            line, least = CHANGES[what]
             times = arguments.nulls if what == NOTHING else arguments.runs
             ended = [verdict_of_command(folder, line, seed) for seed in range(times)]
             told = sum(verdict in HARM for verdict, _ in ended)
@@ -112,7 +113,7 @@ def measure(arguments: argparse.Namespace) -> Findings:
             figures[what] = {"n": times, "harm": told, "low": low, "high": high, "verdicts": dict(verdicts)}
             bars[f"{what}: exit code 4 where harm is told"] = coded
             if what == NOTHING:
-                bars["a change of nothing is told as harm in 2 % at most"] = told <= max(1, round(0.02 * times))
+                bars["a change of nothing is called worse in 2 % at most"] = verdicts["worse"] <= 0.02 * times
             else:
                 bars[f"{what}: told as harm"] = told >= least * times
     head = ["the new prompt", "told as harm (95 %)", "verdicts"]
@@ -122,6 +123,7 @@ def measure(arguments: argparse.Namespace) -> Findings:
 def main() -> int:
     """Print what became of each change."""
     parser = arguments_of(__doc__)
+    parser.add_argument("changes", nargs="*", default=[*CHANGES], help="some of them; all if none is named")
     parser.add_argument("--runs", type=int, default=20, help="of each harm")
     parser.add_argument("--nulls", type=int, default=50, help="of a change that does nothing")
     return run(parser, measure, ["--runs", "1", "--nulls", "1"])

@@ -103,4 +103,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    """Name what is public, and what every module has."""
+    return sorted([*(name for name in globals() if name.startswith("__")), *__all__])

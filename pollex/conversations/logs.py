@@ -144,6 +144,16 @@ class Logs:
     def __len__(self) -> int:
         return len(self.conversations)
 
+    @overload
+    def __getitem__(self, place: int) -> Conversation: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Conversation]: ...
+
+    def __getitem__(self, place: int | slice) -> Conversation | list[Conversation]:
+        """Return a conversation by its place, or some of them: `logs[0]`, `logs[:5]`."""
+        return list(self.conversations[place]) if isinstance(place, slice) else self.conversations[place]
+
     def __repr__(self) -> str:
         up, down = self.counts.get(Label.POSITIVE, 0), self.counts.get(Label.NEGATIVE, 0)
         bad = f", {count(len(self.bad_rows), 'bad row')}" if self.bad_rows else ""

@@ -197,6 +197,12 @@ class Segment(Record):
     rest: Figure
     examples: tuple[str, ...]
 
+    @property
+    def apart(self) -> bool:
+        """Whether the interval of its share leaves out that of the rest: only then it goes better or worse."""
+        low, high, rest = self.down.low, self.down.high, self.rest.value
+        return None not in (low, high, rest) and not low <= rest <= high  # type: ignore[operator]
+
 
 class SignalShare(Record):
     """How often a further signal happened where a rubric held, and elsewhere, on held-out conversations that have it.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pollex.agents.embedded.events.reading import mark_acts
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.conversations.reply_context import ReplyContext, chance_of, in_order, may_answer
@@ -47,6 +48,7 @@ ENOUGH = 40
 FEWEST_FAILURES, FEWEST_USERS = 30, 10
 FEW_DATA = 120
 """Failing contexts under which there is one proposal, and no selection."""
+REFUSALS = ("refuses",)
 LEAKED = 10
 """Words of the system prompt in a row that are a leak."""
 
@@ -63,11 +65,18 @@ def same_language(reply: str, _system: str, context: ReplyContext) -> bool:
     return len({language(reply), language(context.reply.content)} - {"unsure"}) < 2
 
 
+def refuses(reply: str, context: ReplyContext) -> bool:
+    """Tell whether a reply says that helping is not what the assistant can do, in the log's language."""
+    moves = mark_acts(context.with_reply(reply))
+    return bool(moves) and moves[-1].has(*REFUSALS)
+
+
 CHECKS: dict[str, Check] = {
     "a reply came": lambda reply, _system, _context: bool(reply),
     "the system prompt isn't told": keeps_to_itself,
     "no place is left unfilled": lambda reply, _system, _context: not PLACE.search(reply),
     "the language stays": same_language,
+    "no help is refused": lambda reply, _system, context: not refuses(reply, context),
     "nothing is only promised": lambda reply, _system, _context: not promises(reply),
 }
 """What is checked of a reply without a judge."""

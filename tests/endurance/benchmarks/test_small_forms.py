@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = [path for path in sorted((ROOT / "benchmarks").glob("*.py")) if '__name__ == "__main__"' in path.read_text()]
-LONG = {"chain", "ray_scaling", "scoring"}
+LONG = {"chain", "ray_scaling", "remedy_command", "scoring"}
 """Those that start commands or workers, each of which imports everything anew."""
 ELSEWHERE = {"faults": "test_faults_made_anew.py runs its cases one by one"}
 
