@@ -154,9 +154,13 @@ def assemble(
         never={id_: value for id_, value in material.table.never_counts.items() if id_ in {r.id for r in chosen}},
     )
     said = () if rubric_set.support.enough else (f"Probabilities are {rubric_set.support}.",)
-    said += (calibrator.behind,) if calibrator.behind else ()
     reach = reach_of(material, rubric_set.rubrics, unseen, plain, pool_values)
-    told = rubric_set.model_copy(update={"notes": (*rubric_set.notes, *said), "reach": reach}).with_arrays(arrays)
+    told = rubric_set.model_copy(
+        update={
+            "notes": (*rubric_set.notes, *said, *([calibrator.behind] if calibrator.behind else [])),
+            "reach": reach,
+        }
+    ).with_arrays(arrays)
     return told, tuple(labelled_scores(material, fitted, unseen))
 
 
