@@ -120,9 +120,16 @@ TRIED_FIRST = ("old", "naive", "with hints")
 """Arms of the trial that looks for headroom."""
 
 
-def told_of(live: RemedyWork, trial: Trial, names: Sequence[str], where: Sequence[int] | None = None) -> Any:
-    """Return the part of the state that tells of a trial's replies."""
-    return replies_told(trial, names, where, texts=live.store.texts and not live.blind)
+def with_replies(
+    update: Mapping[str, object],
+    live: RemedyWork,
+    trial: Trial,
+    names: Sequence[str],
+    where: Sequence[int] | None = None,
+) -> RemedyState:
+    """Return an update of the state with the part that tells of a trial's replies."""
+    replies = replies_told(trial, names, where, texts=live.store.texts and not live.blind)
+    return cast(RemedyState, {**update, **replies})
 
 
 async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -146,8 +153,8 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
             lacks = {name: trial.missing(arm) for arm, name in enumerate(("old", "naive", "ceiling"))}
             said = ", ".join(f"{name} {n} {kind}" for name, kinds in lacks.items() for kind, n in kinds.items())
             why = f"too few replies came to tell whether a prompt mends it; missing: {said}"
-            return {"headroom": None, "why": why, **told_of(live, trial, TRIED_FIRST)}
-    return {"headroom": found, "why": found["ended"], **told_of(live, trial, TRIED_FIRST)}
+            return with_replies({"headroom": None, "why": why}, live, trial, TRIED_FIRST)
+    return with_replies({"headroom": found, "why": found["ended"]}, live, trial, TRIED_FIRST)
 
 
 async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -181,7 +188,7 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             scores.append({names[arm - 1]: trial.arrays.score(wave, arm) for arm in arms})
             arms = sorted(sorted(arms), key=lambda arm: -scores[-1][names[arm - 1]])[:most]
         span.outputs(chosen := [names[arm - 1] for arm in arms])
-    return {"edits": chosen, "scores": scores, **told_of(live, trial, ["old", *names])}
+    return with_replies({"edits": chosen, "scores": scores}, live, trial, ["old", *names])
 
 
 async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -189,8 +196,8 @@ async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
     live = await resources(runtime, RemedyWork)
     with live.tracer.span("flatter", kind="node"):
         trial = await ask_trial(live, live.make("flatter", ()))
-    told = told_of(live, trial, ["old", "flattering"])
-    return {"asked": {"flatter": len(trial.contexts)}, "flatterer": trial.arrays.flattered(), **told}
+    update = {"asked": {"flatter": len(trial.contexts)}, "flatterer": trial.arrays.flattered()}
+    return with_replies(update, live, trial, ["old", "flattering"])
 
 
 async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -221,9 +228,15 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             ended = {"look": state["look"], "fraction": cut, "waves": trial.arrays.wave.tolist()}
             await live.store.write_step(live.run, CUT, ended)
     number = await live.register(live.run, trial, texts_of(state))
-    told = told_of(live, trial, ["old", *state["edits"]], mine)
-    done = {"batch": ids, "done": int((trial.arrays.wave <= state["look"]).sum()), "total": len(trial.contexts)}
-    return {**done, "asked": {"prove": len(mine)}, "proof": number, "cut": cut, **told}
+    update = {
+        "batch": ids,
+        "done": int((trial.arrays.wave <= state["look"]).sum()),
+        "total": len(trial.contexts),
+        "asked": {"prove": len(mine)},
+        "proof": number,
+        "cut": cut,
+    }
+    return with_replies(update, live, trial, ["old", *state["edits"]], mine)
 
 
 async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -256,8 +269,8 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
                         raise
                     live.trials["prove"].worded.pop(arm)
         await live.store.settle()
-    told = told_of(live, live.trials["prove"], ["old", *state["edits"]])
-    return {"asked": {"compare": len(found)}, "pairs": found, **told}
+    update = {"asked": {"compare": len(found)}, "pairs": found}
+    return with_replies(update, live, live.trials["prove"], ["old", *state["edits"]])
 
 
 async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:

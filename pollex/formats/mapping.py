@@ -158,8 +158,11 @@ class Mapper:
             fields = row.fields
             if self.columns.get("conversation") == WHOLE_FILE:
                 fields = {**fields, WHOLE_FILE: row.source}
-            fields = self.renamed(fields)
-            yield Skipped(row.source, row.line, NO_TURN) if fields is None else replace(row, fields=fields)
+            renamed = self.renamed(fields)
+            if renamed is None:
+                yield Skipped(row.source, row.line, NO_TURN)
+            else:
+                yield replace(row, fields=renamed)
 
     def renamed(self, fields: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a row under the usual names; None where it is no turn.

@@ -105,7 +105,7 @@ class Inspection(Shown):
         """Whether every row was read."""
         return not self.logs.bad_rows
 
-    def told(self, sources: object, given_options: Mapping[str, object]) -> Told:
+    def told(self, sources: Any, given_options: Mapping[str, object]) -> Told:
         """Yield a sentence for each question, two conversations, and the command to learn from them.
 
         Args:

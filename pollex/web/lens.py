@@ -95,11 +95,14 @@ class Lens:
         columns = {name: getattr(self, name).copy() for name in SCORES}
         for name, column in columns.items():
             column[mine] = getattr(other, name)[taken]
-        more = {
-            "measured": self.measured | (other.measured & theirs.keys()),
-            "version": f"{self.version}+{other.version}",
-        }
-        return replace(self, **columns, **more, _orders={}, _kept={})
+        return replace(
+            self,
+            **columns,
+            measured=self.measured | (other.measured & theirs.keys()),
+            version=f"{self.version}+{other.version}",
+            _orders={},
+            _kept={},
+        )
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -348,7 +348,7 @@ def read_lex(fields: Fields) -> Iterator[LogPart]:
     answers = [str(one.get("content") or "").strip() for one in objects(fields.get("messages"))]
     answer = "\n".join(filter(None, answers))
     turns = (("user", text_of(asked)), ("assistant", text_of(answer)))
-    said = tuple(Turn(role=role, content=words) for role, words in turns if words)  # type: ignore[arg-type]
+    said = tuple(Turn(role=role, content=words) for role, words in turns if words)
     yield Message(session, request, said, moment(fields.get("timestamp")))
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pollex.agents.embedded.embedder import DEFAULT_MODEL
 from pollex.agents.roles import Judge, answer_each
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
@@ -16,6 +15,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.rubrics.answers import NEUTRAL, Answer, Question
 from pollex.rubrics.headlines import headlines
+from pollex.rubrics.judge_settings import DEFAULT_MODEL
 from pollex.rubrics.lint import marks_on_words
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Rubric
