@@ -25,7 +25,7 @@ from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marke
 from pollex.rubrics.headlines import along_with, headlines, hints_of, outcomes_of, said_of, sounds_of, turned
 from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
 from pollex.rubrics.lint import Mark
-from pollex.rubrics.records import Baseline, ChosenRubric, DroppedRubric, Segment, guarantee_in_words
+from pollex.rubrics.records import Baseline, ChosenRubric, DroppedRubric, Member, Segment, guarantee_in_words
 from pollex.rubrics.rubric import DISTILLED, Polarity, Quote, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import MORE, Reach, bounds_in_words, doubt, ends, in_words, nothing_leads, signal_in_words
@@ -49,6 +49,22 @@ Example = tuple[str, str]
 
 
 @dataclass(frozen=True)
+class Apart:
+    """A case of another kind than what its entry begins with.
+
+    Attributes:
+        worth: In words.
+        quote: The best one, with the words that decided marked; empty for none.
+        example: Where the quote stands; None for none.
+    """
+
+    text: str
+    worth: str
+    quote: tuple[MarkedText, ...]
+    example: Example | None
+
+
+@dataclass(frozen=True)
 class Finding:
     """A rubric as it is told.
 
@@ -62,6 +78,7 @@ class Finding:
         never: How often its occasion never came up, in words; empty where nobody says so.
         marks: What makes it hard to judge.
         also: Near twins, which stand under it.
+        apart: Cases of another kind in its family, each with its best quote.
     """
 
     rubric: ChosenRubric
@@ -75,6 +92,7 @@ class Finding:
     never: str = ""
     marks: Sequence[Mark] = ()
     also: tuple[Finding, ...] = ()
+    apart: tuple[Apart, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -171,7 +189,7 @@ def finding(
         never = (
             f"Its occasion never came up in {percent(share.value)} of {share.n} training conversations ({ends(share)})."
         )
-    quote = rubric.quotes[0] if rubric.quotes else None
+    quote = next(iter(rubric.best_quotes), None)
     return Finding(
         rubric=rubric,
         worth=unbreak(in_words(worth)) if worth else "",
@@ -184,6 +202,18 @@ def finding(
         never=unbreak(never),
         marks=places.marks.get(rubric.id, ()),
         also=tuple(finding(twin, places, examples) for twin in also),
+        apart=tuple(apart(case, places) for case in rubric.apart),
+    )
+
+
+def apart(case: Member, places: Places) -> Apart:
+    """Put a case of another kind into words."""
+    quote = case.quote
+    return Apart(
+        text=case.text,
+        worth=unbreak(case.figures),
+        quote=marked_parts(*trim(quote)) if quote else (),
+        example=places.example(quote.conversation_id) if quote else None,
     )
 
 
@@ -194,7 +224,7 @@ def unbreak(text: str) -> str:
 
 def quoted_in(rubric: ChosenRubric) -> list[str]:
     """List the conversations that a rubric quotes, that of the best quote first."""
-    return list(dict.fromkeys(quote.conversation_id for quote in rubric.quotes))
+    return list(dict.fromkeys(quote.conversation_id for quote in rubric.best_quotes))
 
 
 def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
@@ -225,7 +255,9 @@ def of_thumb(score: LabelledScore) -> float:
 
 def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     """List the ids of the conversations that the page shows."""
-    quoted = [id_ for rubric in rubrics.rubrics if rubric.headlined for id_ in quoted_in(rubric)[:EXAMPLES]]
+    leading = [rubric for rubric in rubrics.rubrics if rubric.headlined]
+    quoted = [id_ for rubric in leading for id_ in quoted_in(rubric)[:EXAMPLES]]
+    quoted += [case.quote.conversation_id for rubric in leading for case in rubric.apart if case.quote]
     topics = [id_ for segment in rubrics.segments[:SEGMENTS] for id_ in segment.examples]
     return list(dict.fromkeys([*quoted, *topics, *(score.conversation_id for score in most_wrong(scores))]))
 
@@ -236,7 +268,8 @@ def prepare(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
     quotes: dict[str, dict[int, list[tuple[str, Polarity]]]] = {}
     for rubric in rubrics.rubrics:
         behind = [quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes]
-        for quote in (*rubric.quotes, *behind) if rubric.headlined else ():
+        behind += [case.quote for case in rubric.apart if case.quote]
+        for quote in (*rubric.best_quotes, *behind) if rubric.headlined else ():
             turns = quotes.setdefault(quote.conversation_id, {})
             turns.setdefault(quote.turn, []).append((quote.text, rubric.polarity))
     return [

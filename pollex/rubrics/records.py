@@ -142,12 +142,31 @@ class Member(Record):
     Attributes:
         among: Conversations of the family's `n` in which it holds; where a model merged it, that its reasons are of.
         quote: Of one of them; None in sets of before.
+        source: What it is found by; empty where nobody judged it by itself, and in sets of before.
+        worth: On the conversations that it was learned from, as they are; None likewise.
     """
 
     id: str
     text: str
     among: int
     quote: Quote | None = None
+    source: str = ""
+    worth: Worth | None = None
+
+    @property
+    def kind(self) -> str:
+        """What finds it, whatever its object."""
+        return kind_of(self.source)
+
+    @property
+    def figures(self) -> str:
+        """Its thumbs, as they are where it was learned."""
+        there = self.worth.down_with if self.worth else None
+        elsewhere = self.worth.down_without if self.worth else None
+        if there is None or elsewhere is None or there.value is None:
+            return f"{self.among} conversations"
+        more = "" if elsewhere.value is None else f", elsewhere {100 * elsewhere.value:.0f} % of {elsewhere.n}"
+        return f"thumbs down as counted: {100 * there.value:.0f} % of {there.n}{more}"
 
 
 class Family(Record):
@@ -156,10 +175,25 @@ class Family(Record):
     Attributes:
         n: Conversations that it was learned from in which it holds.
         members: Those that hold most often there first.
+        worth: Of the whole, on the same conversations as that of its members; None in sets of before.
     """
 
     n: int
     members: tuple[Member, ...]
+    worth: Worth | None = None
+
+
+def kind_of(source: str) -> str:
+    """Return by what detector a rubric is found, without its object."""
+    return source.partition(" ")[0]
+
+
+def evidence_on(worth: Worth | None, side: Polarity) -> float:
+    """Return the difference of the shares of thumbs down on a side, times how often it holds; 0 if not measured."""
+    if worth is None or worth.down_with.value is None or worth.down_without.value is None:
+        return 0.0
+    sign = 1 if side == "dsat" else -1
+    return sign * (worth.down_with.value - worth.down_without.value) * (worth.holds.value or 0.0)
 
 
 JudgedBy = Literal["event", "signal", "words", "likeness", "model", "distilled"]
@@ -279,14 +313,54 @@ class ChosenRubric(Rubric):
         return self.standing.word if self.standing else "unknown"
 
     @property
+    def cases(self) -> tuple[Member, ...]:
+        """What its family consists of, what explains most thumbs first."""
+        members = self.family.members if self.family else ()
+        return tuple(sorted(members, key=lambda one: -evidence_on(one.worth, self.polarity)))
+
+    @property
+    def lead(self) -> Member | None:
+        """The case that explains most of what the family does, by thumbs; None where none does."""
+        whole = evidence_on(self.family.worth, self.polarity) if self.family else 0.0
+        first = next(iter(self.cases), None)
+        if first is None or whole <= 0 or 2 * evidence_on(first.worth, self.polarity) <= whole:
+            return None
+        return first
+
+    @property
+    def apart(self) -> tuple[Member, ...]:
+        """Cases of another kind than what the entry begins with: something else happens there."""
+        first = self.lead
+        kind = first.kind if first else kind_of(self.source)
+        return tuple(one for one in self.cases if one is not first and one.kind not in ("", kind))[:MOST_MEMBERS]
+
+    @property
+    def best_quotes(self) -> tuple[Quote, ...]:
+        """Its quotes, that of the case that it begins with first."""
+        first = self.cases[0].quote if self.cases and self.cases[0].worth else None
+        return (first, *(one for one in self.quotes if one != first)) if first else self.quotes
+
+    @property
     def entry(self) -> tuple[str, str]:
-        """One sentence in two parts: what is borne out, and of what it mostly consists, with counts, or nothing."""
+        """One sentence in two parts: what is borne out, and of what it mostly consists, with counts, or nothing.
+
+        Where one case explains most, it is the first part, and the second one names the whole.
+        """
         if self.family is None or not self.family.members:
             return self.text, ""
-        first, *others = self.family.members[:MOST_MEMBERS]
-        how = "mostly" if 2 * first.among > self.family.n else "among others"
-        counts = [f"{first.among} of {self.family.n}", *(str(one.among) for one in others)]
-        parts = [f"“{one.text.removesuffix('.')}” ({n})" for one, n in zip((first, *others), counts, strict=True)]
+        first, apart = self.lead, {one.id for one in self.apart}
+        alike = [one for one in self.cases if one is not first and one.id not in apart][:MOST_MEMBERS]
+        if first is not None:
+            forms = ", ".join(f"“{one.text.removesuffix('.')}” ({one.among})" for one in alike)
+            whole = f"“{self.text.removesuffix('.')}” ({self.family.n} conversations)"
+            beside = f", beside {forms}" if forms else ""
+            return first.text, f"{first.figures}. It explains most of the thumbs of the whole, {whole}{beside}."
+        if not alike:
+            return self.text, ""
+        most, *others = alike
+        how = "mostly" if 2 * most.among > self.family.n else "among others"
+        counts = [f"{most.among} of {self.family.n}", *(str(one.among) for one in others)]
+        parts = [f"“{one.text.removesuffix('.')}” ({n})" for one, n in zip(alike, counts, strict=True)]
         return f"{self.text.removesuffix('.')}:", f"{how} {', '.join(parts)}."
 
     @property

@@ -106,7 +106,10 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
             if verbose and rubric.choice and rubric.choice.stability is not None:
                 details.append(f"chosen in {100 * rubric.choice.stability:.0f} % of halves")
             figures = [*figures_of(rubric), *side, *details, f"id {rubric.id[:ID]}"]
-            yield rubric_line(text, figures)
+            whole = ["the whole:"] if rubric.lead else []
+            yield rubric_line(text, [" ".join((*whole, figures[0])), *figures[1:]])
+            for case in rubric.apart:
+                yield rubric_line(f"Counted with it: {case.text}", [case.figures])
 
 
 def rubric_line(text: str, figures: Sequence[str]) -> Line:

@@ -26,8 +26,9 @@ from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.learning.material import GivenAnswers, Made, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.words import NOTHING, Proof, Words
-from pollex.rubrics.records import LIKELY, Member
+from pollex.rubrics.records import LIKELY, Family, Member, Worth
 from pollex.rubrics.rubric import BUILT_IN, PERSON, TONE_KINDS, Rubric
+from pollex.rubrics.worth import worth_of
 from pollex.selection.losses import EVAL_RANGE, theta_c
 from pollex.selection.multi_split import (
     ALPHA,
@@ -364,24 +365,29 @@ def key_of(rubric: Rubric) -> tuple[str, str]:
 def families_of(weighed: Weighed, found: Narrowed) -> dict[str, dict[str, Any]]:
     """Return what each rubric that leads a family mostly consists of, by its id, as JSON values."""
     pool, held = weighed.pool, find_holding(weighed.pool.values)
+    up, together = positives(pool.conversations), block_ids(pool.conversations)
     often, told = held.sum(axis=0), {}
     for first, members in found.members.items():
         narrower = [one for one in members.tolist() if often[one] < often[first] and pool.rubrics[one].leads]
         others = [(int((held[:, first] & held[:, one]).sum()), one) for one in narrower]
-        told[pool.ids[first]] = {
-            "n": int(held[:, first].sum()),
-            "members": [
-                member_of(pool.rubrics[one], among).model_dump(mode="json")
+        family = Family(
+            n=int(held[:, first].sum()),
+            members=tuple(
+                member_of(pool.rubrics[one], among, worth_of(held[:, one], up, together))
                 for among, one in sorted(others, reverse=True)
                 if among
-            ],
-        }
+            ),
+            worth=worth_of(held[:, first], up, together),
+        )
+        told[pool.ids[first]] = family.model_dump(mode="json")
     return told
 
 
-def member_of(rubric: Rubric, among: int) -> Member:
-    """Return a narrower form with its best quote."""
-    return Member(id=rubric.id, text=rubric.text, among=among, quote=rubric.quotes[0] if rubric.quotes else None)
+def member_of(rubric: Rubric, among: int, worth: Worth | None = None) -> Member:
+    """Return a narrower form with its best quote, and its thumbs where it was judged by itself."""
+    quote = rubric.quotes[0] if rubric.quotes else None
+    source = found_by(rubric) if worth else ""
+    return Member(id=rubric.id, text=rubric.text, among=among, quote=quote, source=source, worth=worth)
 
 
 NEVER_TRIED = (0.0, EVAL_RANGE / 4)

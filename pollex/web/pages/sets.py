@@ -99,7 +99,7 @@ def supported(found: RubricSet, kind: Polarity) -> list[SupportedRubric]:
 
 
 def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> SupportedRubric:
-    quotes = dict.fromkeys((*rubric.quotes, *(quote for reason in reasons for quote in reason.quotes)))
+    quotes = dict.fromkeys((*rubric.best_quotes, *(quote for reason in reasons for quote in reason.quotes)))
     return SupportedRubric(rubric, len({reason.conversation_id for reason in reasons}), tuple(quotes))
 
 

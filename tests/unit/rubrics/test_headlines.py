@@ -141,6 +141,45 @@ def test_less_than_half_is_not_called_most_and_three_forms_are_enough() -> None:
     assert of(("A.", 10), ("B.", 9), ("C.", 8), ("D.", 7))[1] == "among others “A” (10 of 51), “B” (9), “C” (8)."
 
 
+WIDE = worth_of(np.arange(40) < 26, UP)
+"""20 of 26 thumbs down, and none elsewhere."""
+
+
+def case(id_: str, source: str, worth: Worth, among: int) -> Member:
+    quote = Quote(conversation_id=id_, turn=1, text=f"words of {id_}")
+    return Member(id=id_, text=f"It does {id_}.", among=among, quote=quote, source=source, worth=worth)
+
+
+HIDDEN = case("hidden", 'event:hidden {"topic":"train"}', BAD, 15)
+APOLOGY = case("apology", "signal:apology", worth_of((np.arange(40) > 10) & (np.arange(40) < 28), UP), 16)
+OTHER = case("other", 'event:fail_left {"topic":"hotel"}', LESS, 5)
+
+
+def in_a_family(*members: Member) -> ChosenRubric:
+    family = Family(n=26, members=members, worth=WIDE)
+    return event(1, "fail_left", text="The assistant fails.", worth=WIDE, family=family)
+
+
+def test_an_entry_begins_with_the_case_that_explains_most_thumbs_however_often_another_holds() -> None:
+    entry = in_a_family(APOLOGY, HIDDEN, OTHER)
+    assert entry.lead == HIDDEN
+    assert entry.entry == (
+        "It does hidden.",
+        "thumbs down as counted: 100 % of 15, elsewhere 20 % of 25. "
+        "It explains most of the thumbs of the whole, “The assistant fails” (26 conversations).",
+    )
+    assert entry.best_quotes[0].text == "words of hidden"
+    assert [one.id for one in entry.apart] == ["other", "apology"], "they are other events, and stand by themselves"
+
+
+def test_a_family_leads_by_itself_where_no_case_explains_most_of_it() -> None:
+    entry = in_a_family(APOLOGY, OTHER)
+    assert entry.lead is None
+    assert entry.entry == ("The assistant fails:", "among others “It does other” (5 of 26).")
+    assert entry.best_quotes[0].text == "words of other"
+    assert [one.id for one in entry.apart] == ["apology"]
+
+
 def test_the_worth_of_a_rubric_is_told_with_its_interval() -> None:
     held = np.array([True] * 10 + [False] * 10)
     up = np.array([True] * 9 + [False] + [True] * 5 + [False] * 5)
