@@ -12,13 +12,13 @@ import numpy.typing as npt
 from pollex.conversations.conversation import Conversation
 from pollex.measures.intervals import Figure
 from pollex.measures.share import expected_share
-from pollex.reports.numbers import count, percent, percent_interval
+from pollex.reports.numbers import SPACE, count, percent, percent_interval
 from pollex.reports.page import render
 from pollex.reports.transcript import MarkedTurn, cut_turns, marked_turns
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import ScoreColumns, value_of
+from pollex.rubrics.score import ScoreColumns, value_of, verdict_told
 from pollex.rubrics.worth import share_of
 from pollex.selection.losses import EVAL_RANGE
 
@@ -27,6 +27,9 @@ LISTED = 1000
 
 WORST = 10
 LOWERING = 5
+SURE = 0.7
+"""Less sure ones are a list of their own."""
+
 MIDDLE = EVAL_RANGE / 2
 DSAT: Polarity = "dsat"
 
@@ -38,6 +41,7 @@ class WorstRow:
     Attributes:
         goodness: Its probability, negated for a heap that drops the best.
         lowered_by: Id of the rubric that lowered it most; empty where none did.
+        why: Id of the rubric that spoke most for what was decided; empty where none did.
         turns: What that answer rests on.
         place: Of the conversation, among those that were scored.
     """
@@ -45,10 +49,20 @@ class WorstRow:
     goodness: float
     id: str
     decision: str
-    confident: bool
     lowered_by: str
+    why: str
     turns: tuple[int, ...]
     place: int = 0
+
+    @property
+    def verdict(self) -> str:
+        """Good or bad, and how sure."""
+        return verdict_told(self.decision, -self.goodness).capitalize().replace(" %", f"{SPACE}%")
+
+    @property
+    def unsure(self) -> bool:
+        """Whether it may as well be the other way."""
+        return (-self.goodness if self.decision == "positive" else 1 + self.goodness) < SURE
 
 
 class ScoreTally:
@@ -89,8 +103,9 @@ class ScoreTally:
     def _keep_worst(self, scores: ScoreColumns, points: npt.NDArray[np.float64]) -> None:
         before = self.scored.total() - len(scores) + self.unscored + scores.column("decision").count(None)
         lowest = points.argmin(axis=1).tolist() if points.size else [0] * len(scores)
-        figures = zip(scores.column("probability"), scores.column("decision"), scores.column("confident"), strict=True)
-        for place, (probability, decision, confident) in enumerate(figures):
+        highest = points.argmax(axis=1).tolist() if points.size else [0] * len(scores)
+        figures = zip(scores.column("probability"), scores.column("decision"), strict=True)
+        for place, (probability, decision) in enumerate(figures):
             if probability is None or (len(self._worst) == LISTED and -probability < self._worst[0].goodness):
                 continue
             by, turns = "", tuple[int, ...]()
@@ -98,7 +113,11 @@ class ScoreTally:
                 by = scores.answers.rubrics[lowest[place]]
                 answer = scores.answers.different[scores.answers.index[place, lowest[place]]]
                 turns = tuple(answer.turns) if isinstance(answer, Answer) else ()
-            row = WorstRow(-probability, scores.ids[place], decision, bool(confident), by, turns, before + place)
+            why = by
+            if decision == "positive":
+                raised = points.size and points[place, highest[place]] > 0
+                why = scores.answers.rubrics[highest[place]] if raised else ""
+            row = WorstRow(-probability, scores.ids[place], decision, by, why, turns, before + place)
             (heapq.heappush if len(self._worst) < LISTED else heapq.heappushpop)(self._worst, row)
 
     @property
@@ -165,6 +184,7 @@ def scores_page(tally: ScoreTally, conversations: Sequence[Conversation], file: 
         verdict=tally.told,
         decided=tally.decided,
         doubt=tally.doubt,
+        sure=SURE,
         unscored=tally.unscored,
         lowering=lowering,
         numbers={one["rubric"].id: number for number, one in enumerate(lowering, 1)},

@@ -26,7 +26,7 @@ class FacetValue:
 FACETS: dict[str, tuple[str, str, dict[int, tuple[str, str]]]] = {
     "thumb": ("Thumb", "label", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "none")}),
     "predicted": ("Label by NetSAT", "predicted", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "no score")}),
-    "decision": ("Decision by probability", "decided", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "none")}),
+    "decision": ("Verdict", "decided", {1: ("up", "good"), 0: ("down", "bad"), -1: ("none", "none")}),
     "certain": ("Certainty", "certain", {1: ("yes", "outside the window"), 0: ("no", "inside the window")}),
     "guaranteed": ("With a guarantee", "guaranteed", {1: ("yes", "outside that window"), 0: ("no", "inside it")}),
     "differs": ("Thumb and label", "differs", {1: ("yes", "differ"), 0: ("no", "agree")}),

@@ -44,9 +44,6 @@ COLUMNS = (
     ("probability", "Verdict", False),
     ("", "Thumb", False),
     ("turns", "Turns", True),
-    ("netsat", "NetSAT", True),
-    ("", "Label by NetSAT", False),
-    ("", "Window", False),
 )
 """Column to sort by, head, and whether it is a number."""
 

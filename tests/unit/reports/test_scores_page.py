@@ -62,6 +62,11 @@ def test_the_share_of_good_ones_the_worst_first_and_filters_are_told() -> None:
     words = Reader(text).words.replace("\N{NO-BREAK SPACE}", " ")
     assert "About 50 % of 5 conversations are good (95 % interval " in words, "the mean probability"
     assert "60 % are decided to be good" in words
+    assert "in doubt" not in words, "one verdict a row: good or bad, how sure, why"
+    assert [
+        row.verdict.replace("\N{NO-BREAK SPACE}", " ") for row in (tallied().worst[place] for place in (0, 4, 2))
+    ] == ["Bad, 90 % sure", "Good, 90 % sure", "Good, 50 % sure"]
+    assert [row.why for row in tallied().worst] == ["rubric1", "rubric2", "rubric1", "rubric1", "rubric1"]
     assert "no evidence of what people like" in words
     assert [row.id for row in tallied().worst] == ["talk 4", "talk 5", "talk 3", "talk 2", "talk 1"]
     assert '<mark class="dsat">b</mark>' in text, "the turns that the lowest answer rests on"
