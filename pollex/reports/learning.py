@@ -22,7 +22,16 @@ from pollex.measures.intervals import FEWEST
 from pollex.reports.numbers import LEVEL, SPACE, count, known, listed, number, percent, percent_interval, points
 from pollex.reports.page import REASON, render, short
 from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marked_turns
-from pollex.rubrics.headlines import along_with, headlines, hints_of, outcomes_of, said_of, sounds_of, turned
+from pollex.rubrics.headlines import (
+    along_with,
+    headlines,
+    hints_of,
+    outcomes_of,
+    said_of,
+    sounds_of,
+    topics_apart,
+    turned,
+)
 from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import Baseline, ChosenRubric, DroppedRubric, Member, Segment, guarantee_in_words
@@ -171,7 +180,7 @@ def findings_of(
     hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
     beside = sounds_of(rubrics.rubrics)
     sounds = [finding(rubric, places, examples=0) for rubric in beside]
-    topics = [(one, tuple(map(places.example, one.examples))) for one in rubrics.segments[:SEGMENTS]]
+    topics = [(one, tuple(map(places.example, one.examples))) for one in topics_apart(rubrics.segments)[:SEGMENTS]]
     wrong = [
         (one, places.example(id_), conversations[id_].opening if id_ in conversations else "")
         for one, id_ in ((one, one.conversation_id) for one in most_wrong(scores))
@@ -258,7 +267,7 @@ def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     leading = [rubric for rubric in rubrics.rubrics if rubric.headlined]
     quoted = [id_ for rubric in leading for id_ in quoted_in(rubric)[:EXAMPLES]]
     quoted += [case.quote.conversation_id for rubric in leading for case in rubric.apart if case.quote]
-    topics = [id_ for segment in rubrics.segments[:SEGMENTS] for id_ in segment.examples]
+    topics = [id_ for segment in topics_apart(rubrics.segments)[:SEGMENTS] for id_ in segment.examples]
     return list(dict.fromkeys([*quoted, *topics, *(score.conversation_id for score in most_wrong(scores))]))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.measures.arrays import Floats
-from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.records import ChosenRubric, Segment
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric
 from pollex.rubrics.worth import speaks_against
 from pollex.selection.multi_split import ALIKE, correlations
@@ -68,6 +68,11 @@ def told_as_words(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric is words, and proven or likely: a finding, whatever they mean."""
     shown = rubric.source.startswith("phrase:") and not (rubric.yields or rubric.circumstance)
     return shown and rubric.stands in ("proven", "likely")
+
+
+def topics_apart(segments: Sequence[Segment]) -> list[Segment]:
+    """List the topics that go better or worse than the rest: whose interval leaves out the share of the rest."""
+    return [one for one in segments if one.apart]
 
 
 def along_with(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from pollex.agents.embedded.events.learning import topic_table
 from pollex.agents.embedded.events.reading import mark_acts, read
-from pollex.agents.embedded.events.topics import learn_topics, plural
+from pollex.agents.embedded.events.topics import learn_topics, readable_names
 from pollex.agents.embedded.signals import word_features
 from pollex.conversations.conversation import NO_PROMPT, Conversation, Label
 from pollex.conversations.logs import BadRow, Logs
@@ -279,11 +279,13 @@ def _value(one: Conversation, name: str, period: str) -> str:
 
 
 def _segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
-    topics = learn_topics([mark_acts(one) for one in conversations])
+    log = [mark_acts(one) for one in conversations]
+    topics = learn_topics(log)
+    names = readable_names(topics, log)
     about = topic_table([read(one, topics) for one in conversations], len(topics.topics))
     sizes = about.sum(axis=0)
     order = [int(place) for place in np.argsort(-sizes)[:MOST_GROUPS] if sizes[place]]
-    return {plural(topics.topics[place].name): about[:, place] for place in order}
+    return {names[place]: about[:, place] for place in order}
 
 
 NO_SCORE = 0.5

@@ -1,7 +1,7 @@
 """The first page: what the thumbs are about, active runs, and open labels."""
 
 from pollex.reports.charts import trend
-from pollex.rubrics.headlines import along_with, headlines, outcomes_of, said_of
+from pollex.rubrics.headlines import along_with, headlines, outcomes_of, said_of, topics_apart
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import nothing_leads
@@ -49,6 +49,7 @@ def home(site: Site) -> Data:
         "sides": sides,
         "outcomes": {title: outcomes_of(own.rubrics, kind) for kind, title in SIDES} if own else {},
         "said": said,
+        "topics": topics_apart(own.segments)[:LAST] if own else [],
         "along": along_with(own.rubrics) if own else [],
         "nothing": nothing_leads(own.rubrics, own.data) if own and not found_anything else "",
     }

@@ -123,6 +123,18 @@ def test_topics_are_told_with_share_n_interval_and_conversations() -> None:
     assert page.count('href="#c-') == 3
 
 
+def test_a_topic_whose_interval_holds_the_share_of_the_rest_is_not_listed() -> None:
+    apart, alike = (
+        Segment(topic=name, down=share_of(hits, 10), rest=share_of(3, 30), examples=())
+        for name, hits in (("tables", 6), ("chairs", 2))
+    )
+    page = before_unfolding(whole_page(rubric_set(segments=(apart, alike))))
+    assert "tables" in page
+    assert "chairs" not in page
+    assert "1\N{NO-BREAK SPACE}other topic can't be told from the rest" in page
+    assert "None of 1\N{NO-BREAK SPACE}topic" in before_unfolding(whole_page(rubric_set(segments=(alike,))))
+
+
 def test_the_conversations_that_are_most_wrong_come_first_and_right_ones_not_at_all() -> None:
     told = [replace(score, probability=p) for score, p in zip(scores()[20:24], (0.3, 0.9, 0.05, 0.2), strict=True)]
     wrong = findings_of(rubric_set(), told, {}).wrong

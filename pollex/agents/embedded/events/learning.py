@@ -28,7 +28,7 @@ from pollex.agents.embedded.events.signal import (
     sentence,
     told_of,
 )
-from pollex.agents.embedded.events.topics import Topics, learn_topics, plural
+from pollex.agents.embedded.events.topics import Topics, learn_topics, readable_names
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids
 from pollex.rubrics.records import Segment
@@ -335,26 +335,28 @@ def segments_of(
     """
     if not told or language_of(training) != ENGLISH:
         return (), {}
-    topics = learn_topics([mark_acts(conversation) for conversation in training])
+    log = [mark_acts(conversation) for conversation in training]
+    topics = learn_topics(log)
+    names = readable_names(topics, log)
     up = np.array([conversation.label is Label.POSITIVE for conversation in told], dtype=bool)
     readings = [read(conversation, topics) for conversation in told]
     about = topic_table(readings, len(topics.topics))
-    by_topic = {plural(topic.name): rows for topic, rows in zip(topics.topics, about.T, strict=True)}
-    return tuple(segments(readings, topics, up)), by_topic
+    by_topic = dict(zip(names, about.T, strict=True))
+    return tuple(segments(readings, names, up)), by_topic
 
 
-def segments(readings: Sequence[Observed], topics: Topics, up: Bools) -> list[Segment]:
+def segments(readings: Sequence[Observed], topics: Sequence[str], up: Bools) -> list[Segment]:
     """Rank topics by how much their share of thumbs down differs from the rest."""
     found = []
-    about, together = topic_table(readings, len(topics.topics)), block_ids([one.conversation for one in readings])
-    for index, topic in enumerate(topics.topics):
+    about, together = topic_table(readings, len(topics)), block_ids([one.conversation for one in readings])
+    for index, topic in enumerate(topics):
         rows = about[:, index]
         if rows.sum() < FEWEST_ABOUT:
             continue
         order = sorted(map(int, np.flatnonzero(rows)), key=lambda row: (up[row], row))
         found.append(
             Segment(
-                topic=plural(topic.name),
+                topic=topic,
                 down=share_among(rows, ~up, together),
                 rest=share_among(~rows, ~up, together),
                 examples=tuple(readings[row].conversation.id for row in order[:EXAMPLES]),

@@ -264,6 +264,12 @@ def plural(noun: str) -> str:
     return noun + ("es" if re.search(r"(?:s|x|ch|sh)$", noun) else "s")
 
 
+def readable_names(topics: Topics, log: Sequence[Sequence[Move]]) -> list[str]:
+    """Name topics as people read them: by a plural that the log has, else as they are mostly written."""
+    written = {word for moves in log for move in moves for one in move.sentences for word in one.words}
+    return [plural(one.name) if plural(one.name) in written else one.form for one in topics.topics]
+
+
 def join_or(names: Sequence[str]) -> str:
     """Join names into one phrase: "a, b or c"."""
     return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

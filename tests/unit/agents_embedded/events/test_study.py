@@ -16,7 +16,7 @@ from pollex.agents.embedded.events.learning import last_within, segments_of, str
 from pollex.agents.embedded.events.nouns import key_nouns
 from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, mark_acts, read
 from pollex.agents.embedded.events.signal import sentence, told_of
-from pollex.agents.embedded.events.topics import LogTopic, Topics, told_together
+from pollex.agents.embedded.events.topics import LogTopic, Topics, readable_names, told_together
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import positives
 
@@ -113,8 +113,15 @@ def test_quotes_and_marks_stand_in_the_turns_that_they_name(model: list[EventRub
 
 def test_topics_are_segments_with_examples(log: list[Conversation]) -> None:
     found, _ = segments_of(log, log)
-    assert {segment.topic for segment in found} >= {"kayaks", "cabins"}
+    assert {segment.topic for segment in found} >= {"kayak", "cabin"}
     assert all(len(segment.examples) == 3 and segment.down.n >= 5 for segment in found)
+
+
+def test_a_topic_has_a_plural_only_where_people_write_it() -> None:
+    nouns = ("kayak", "abgebucht")
+    topics = Topics([LogTopic(name, name, {name: 1.0}, "", 0.5) for name in nouns])
+    moves = mark_acts(spoken("I rent kayaks. It was abgebucht.", "Fine."))
+    assert readable_names(topics, [moves]) == ["kayaks", "abgebucht"]
 
 
 def test_the_false_discovery_rate_is_bounded_as_benjamini_and_hochberg_have_it() -> None:
