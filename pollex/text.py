@@ -143,7 +143,7 @@ def parse_json(text: str) -> Any:
         ValueError: Not JSON, two equal keys in an object, or nested too deep.
     """
     try:
-        value = json.loads(text, object_pairs_hook=object_of)
+        value = _STRICT.decode(text)
     except RecursionError:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
     if text.count("{") + text.count("[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
@@ -167,6 +167,9 @@ def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the key {twice[:40]!r} stands twice in one object")
     return fields
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=object_of)
 
 
 def _is_deeper(value: object, levels: int) -> bool:

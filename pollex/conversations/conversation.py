@@ -175,7 +175,8 @@ class Turn(BaseModel):
     @property
     def size(self) -> int:
         """Characters of all that is kept."""
-        return len(self.content) + sum(len(call.arguments) for call in self.calls)
+        size = len(self.content)
+        return size + sum(len(call.arguments) for call in self.calls) if self.calls else size
 
 
 class Feedback(BaseModel):
@@ -274,11 +275,14 @@ class Conversation(BaseModel):
 
         Two conversations with one short question are no sign of one user; the same course of several turns is.
         """
-        turns = [_WORDS.findall(turn.content.casefold()) for turn in self.turns if turn.role == "user"]
+        texts = [turn.content for turn in self.turns if turn.role == "user"]
+        if len(texts) < FEWEST_ASKED:
+            return ""
+        turns = [_WORDS.findall(text.casefold()) for text in texts]
         said = [words for words in turns if words]
         if len(said) < FEWEST_ASKED or sum(map(len, said)) < FEWEST_WORDS:
             return ""
-        return _hash(said)
+        return hashlib.sha256("\n".join(map(" ".join, said)).encode("utf-8", "replace")).hexdigest()
 
     @cached_property
     def has_sources(self) -> bool:
@@ -341,7 +345,10 @@ def prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
 
 
 def _hash(turns: list[list[str]]) -> str:
-    return hashlib.sha256(json.dumps(turns, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(_AS_TEXT.encode(turns).encode("utf-8", "replace")).hexdigest()
+
+
+_AS_TEXT = json.JSONEncoder(ensure_ascii=False)
 
 
 class ToolUse(NamedTuple):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, get_args
 
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import NOT_RATED
@@ -98,18 +99,21 @@ class Picker:
             WrongUse: The label may be in two fields.
         """
         options = self._options
-        id_name = self._options.id_field or _first(fields, id_names)
+        id_name = options.id_field or _first(fields, id_names)
         label_name, number, label = self._label(fields)
-        judge_name = options.judge_field or _first(fields, JUDGE_NAMES)
-        group_name = options.named_group or (None if options.alone else _first(fields, GROUP_NAMES))
-        comment_name = options.comment_field or _first(fields, COMMENT_NAMES)
-        tags_name = _first(fields, TAG_NAMES)
+        usual = _usual_names(tuple(fields))
+        judge_name = options.judge_field or usual.judge
+        group_name = options.named_group or (None if options.alone else usual.group)
+        comment_name = options.comment_field or usual.comment
+        tags_name = usual.tags
         pair = self._opposites(fields) if self._pairs else None
         beside = fields.get((label_name or "").partition(".")[0])
-        beside = beside if isinstance(beside, Mapping) else {}
+        beside = beside if isinstance(beside, dict) else {}
         named = {id_name, label_name, judge_name, group_name, comment_name, tags_name, *(pair or ())}
-        named_too = (options.label_field, *(signal_named(signal)[0] for signal in options.signals))
-        self._found.update(name for name in (*named, *named_too) if name and look_up(fields, name) is not None)
+        named_too = [options.label_field, *[signal_named(signal)[0] for signal in options.signals]]
+        for name in (*named, *named_too):
+            if name and name not in self._found and look_up(fields, name) is not None:
+                self._found.add(name)
         return RowFields(
             id=_id(look_up(fields, id_name)) if id_name else None,
             label=label,
@@ -239,7 +243,9 @@ class Picker:
         """Name of the field that labels come from; empty if there is none, the first of two together."""
         if self._pairs:
             return next(name for pair in self._pairs for name in pair if name)
-        return self._options.label_field or next(iter([*self._label_names, *(self._rated if self.numbers else ())]), "")
+        if named := self._options.label_field or next(iter(self._label_names), ""):
+            return named
+        return next(iter(self._rated if self.numbers else ()), "")
 
     @property
     def numbers(self) -> frozenset[str]:
@@ -315,8 +321,11 @@ class Picker:
         """Return the name of the label field: ratings first if they have bounds, else thumbs."""
         said = self._verdicts.numbers
         orders = (RATING_NAMES, LABEL_NAMES) if said else (LABEL_NAMES, RATING_NAMES)
+        present = _usual_names(tuple(fields)).labels
+        if not present:
+            return None
         for names in orders:
-            there = [name for name in names if not _is_blank(fields.get(name))]
+            there = [name for name in names if name in present and not _is_blank(fields[name])]
             if there and names is RATING_NAMES and self._number(there[0], fields[there[0]]):
                 return there[0]
             self._label_names.update(there)
@@ -340,11 +349,31 @@ def _side(number: str) -> Label:
 
 
 def _within(beside: Fields, names: tuple[str, ...]) -> Any:
-    return next((beside[name] for name in names if beside.get(name) not in (None, "", [])), None)
+    return next((beside[name] for name in names if beside.get(name) not in (None, "", [])), None) if beside else None
 
 
-def _first(fields: Fields, names: tuple[str, ...]) -> str | None:
-    return next((name for name in names if name in fields), None)
+def _first(fields: Collection[str], names: tuple[str, ...]) -> str | None:
+    for name in names:
+        if name in fields:
+            return name
+    return None
+
+
+class UsualNames(NamedTuple):
+    """The fields of a row that have usual names, by what they hold."""
+
+    judge: str | None
+    group: str | None
+    comment: str | None
+    tags: str | None
+    labels: frozenset[str]
+
+
+@lru_cache(maxsize=1024)
+def _usual_names(names: tuple[str, ...]) -> UsualNames:
+    """Return which fields have usual names; cached for all rows of a table."""
+    known = (JUDGE_NAMES, GROUP_NAMES, COMMENT_NAMES, TAG_NAMES)
+    return UsualNames(*(_first(names, usual) for usual in known), frozenset(names) & {*LABEL_NAMES, *RATING_NAMES})
 
 
 def _thumb_in(fields: Fields, name: str) -> str:

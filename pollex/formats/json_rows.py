@@ -153,6 +153,9 @@ def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
     """Return the rows of a value that is nothing but a page of a list, or nothing but tables; None for others."""
     if not isinstance(value, dict):
         return None
+    for name, inner in value.items():  # most rows end here
+        if not isinstance(inner, list) and name.casefold() not in PAGE_NAMES:
+            return None
     names = [name for name in value if name.casefold() not in PAGE_NAMES]
     if not names or not all(_is_table(value[name], name) for name in names):
         return None

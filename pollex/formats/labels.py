@@ -292,6 +292,15 @@ def _folded(value: object) -> str | float:
         return _finite(value)
     if not isinstance(value, str):
         raise BadLabel(f"the label is {type(value).__name__}", remedy="give one label a conversation")
+    return _fold_word(value) if len(value) <= LONGEST_WORD else _fold(value)
+
+
+LONGEST_WORD = 40
+"""Characters of a spelling that is remembered: a log has few different ones."""
+
+
+def _fold(value: str) -> str | float:
+    """Normalize a value that is text."""
     text = value.strip()
     if _NUMBER.fullmatch(text):
         return _finite(float(text))
@@ -301,8 +310,11 @@ def _folded(value: object) -> str | float:
     if (number := _number_in(text)) is not None:
         return number
     if "tone" in text and (toneless := _SKIN_TONES.sub("", text)) != text:
-        return _folded(toneless)
+        return _fold(toneless)
     return _SPACES.sub("_", text)
+
+
+_fold_word = functools.lru_cache(maxsize=4096)(_fold)
 
 
 def _number_in(text: str) -> float | None:

@@ -81,6 +81,7 @@ FEWEST_WORDS = 4
 """Words of a text that may be what somebody said."""
 MOST_SEARCHED = 1_000
 """Rows whose messages are searched for feedback."""
+_OWNERS = frozenset(OWNER_NAMES)
 USUAL_OF_MESSAGES = frozenset(("role", "content", "id", "timestamp", "createdAt", "name", "tool_calls"))
 NO_NOTES: Mapping[str, None] = {}
 IN_MEMORY = "row"
@@ -395,6 +396,8 @@ class Assembler:
         return picked
 
     def _feedback(self, picked: RowFields, row: LogRow) -> Feedback | None:
+        if picked.comment in (None, "") and picked.tags is None:  # as in most rows
+            return None
         comment, tags = self._joiner.odd.written(picked.comment, picked.tags, (row.source, row.line))
         return Feedback(comment=comment, tags=tags, author=picked.judge) if comment or tags else None
 
@@ -431,7 +434,7 @@ class Assembler:
     def _thumbed(self, turns: Sequence[TableTurn]) -> list[int]:
         """Return the places of turns with a thumb; none where numbers in the label's field are no thumbs."""
         labels = {turn.picked.label for turn in turns if not turn.picked.number} - {Label.NONE}
-        taken = self._picker.numbers
+        taken = self._picker.numbers if any(turn.picked.number for turn in turns) else frozenset()
         return [
             place
             for place, turn in enumerate(turns)
@@ -568,8 +571,10 @@ def turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
     found: dict[str, list[TableTurn]] = {}
     for turn in turns:
         found.setdefault(turn.picked.judge or "", []).append(turn)
+    if len(found) < 2 or "" in found:
+        return {}
     said = {tuple(turn.turn for turn in one) for one in found.values()}
-    return found if len(found) > 1 and len(said) == 1 and "" not in found else {}
+    return found if len(said) == 1 else {}
 
 
 def _differing(labels: Sequence[Label]) -> BadInput:
@@ -587,7 +592,7 @@ def _placed(said: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
 
 def _chat_of(conversation: Conversation) -> str | None:
     """Return the chat that a row with a thumb names beside its own id: it may hold one moment of it."""
-    if conversation.label is Label.NONE:
+    if conversation.label is Label.NONE or _OWNERS.isdisjoint(conversation.metadata):
         return None
     found = (conversation.metadata.get(name) for name in OWNER_NAMES)
     return next((str(value) for value in found if isinstance(value, str | int)), None)
@@ -680,12 +685,11 @@ def _shortened(turns: Iterable[Turn], longest: int) -> Iterator[Turn]:
 
 def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
     found: set[Flag] = set()
-    if sum(turn.size for turn in turns) > MOST_TURNS * max_turn_chars:
+    sizes = [turn.size for turn in turns]
+    if sum(sizes) > MOST_TURNS * max_turn_chars or max(sizes, default=0) > max_turn_chars:
         found.add("too_large")
     for turn in turns:
-        if turn.size > max_turn_chars:
-            found.add("too_large")
-        for text in (turn.content, *(call.arguments for call in turn.calls)):
+        for text in (turn.content, *[call.arguments for call in turn.calls]):
             if not text.isascii() or "\x00" in text:
                 found.update(flag for flag, odd in _ODD.items() if odd.search(text))
     return tuple(flag for flag in get_args(Flag) if flag in found)
@@ -880,7 +884,7 @@ def _read(
     picker, tally = Picker(options), LogTally(options, conservation=conservation)
     originals = dict[tuple[str, str], dict[str, str]]()
     finders = finders_of(options.redact) if options.redact else None
-    joiner, users = Joiner(options, tally.owner_of), Users()
+    joiner, users = Joiner(options, tally.owner_of), Users(at_once=bool(finders))
     counted = (mapper.rows(conservation.count_in(rows)) for rows in sources)
     for item in _items(counted, picker, options, joiner, strange, conservation):
         if isinstance(item, Placed):
@@ -928,7 +932,7 @@ def _group_by_users(
     if named:
         return ("",)
     if (chosen := users.chosen(tally.labels.keys())) is None:
-        copies = {} if tally.grouped else users.near_copies(tally.labels)
+        copies = {} if tally.grouped else users.near_copies(tally.labels, tally.conversations)
         tally.group(copies)
         return ("", note_on_copies(copies)) if copies else ("",)
     path, by_id = chosen

@@ -14,12 +14,15 @@ NAMES = (
     *("contexts", "documents"),
 )
 """Fields that may hold them; of text alone only the first, which `--columns sources=NAME` means."""
+_NAMED = frozenset(NAMES)
 TEXT_NAMES = ("text", "page_content", "content", "snippet", "chunk", "body", "document.content", "document")
 TITLE_NAMES = ("name", "title", "file", "url", "source", "document.id", "id")
 
 
 def take_sources(fields: Mapping[str, Any]) -> tuple[tuple[Source, ...], dict[str, Any]]:
     """Return the documents that a row's fields hold, each once, and the fields without them."""
+    if _NAMED.isdisjoint(fields):  # as in most rows
+        return (), dict(fields)
     for name in NAMES:
         value = _parsed(fields.get(name))
         if isinstance(value, str) and name != NAMES[0]:

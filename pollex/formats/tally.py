@@ -257,6 +257,11 @@ class LogTally:
         """Labels of the conversations that were taken in, by id."""
         return {id_: entry.label for id_, entry in self._entries.items()}
 
+    @property
+    def conversations(self) -> Sequence[Conversation]:
+        """The conversations that were taken in."""
+        return self._shelf
+
     def group(self, groups: Mapping[str, str]) -> None:
         """Put conversations into groups, by id."""
         self._shelf.group(groups)

@@ -6,7 +6,7 @@ takes them for independent finds causes that are none.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,27 +57,39 @@ class Users:
     Attributes:
         known: By path to a field, the user of each conversation by its id.
         asked: By id, a hash of what the user said, where that is enough to be told from a coincidence.
+        unhashed: Conversations that name a user, of which the hash is only wanted where no field turns out to do so.
+        at_once: Whether all are hashed as they come, since their words will be others later.
         ranks: By path, how surely its name says that it is a user's; the lowest goes first.
     """
 
     known: dict[str, dict[str, str]] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
     ranks: dict[str, int | None] = field(default_factory=dict)
+    unhashed: set[str] = field(default_factory=set)
+    at_once: bool = False
     _same: dict[str, str] = field(default_factory=dict)
 
     def look_at(self, conversation: Conversation) -> None:
         """Take down what the fields of a conversation say."""
-        if asked := conversation.asked_hash:
-            self.asked[conversation.id] = asked[:SHORT]
+        names_user = False
         for path, value in self._fields(conversation.metadata, ""):
             user = self._same.setdefault(value, value)  # one text for all of a user's conversations
             self.known.setdefault(path, {})[conversation.id] = user
+            names_user = True
+        if names_user and not self.at_once:
+            self.unhashed.add(conversation.id)
+        else:
+            self._hash(conversation)
+
+    def _hash(self, conversation: Conversation) -> None:
+        if asked := conversation.asked_hash:
+            self.asked[conversation.id] = asked[:SHORT]
 
     def _fields(self, values: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
         """Yield the path and the value of each field that may name a user."""
         for name, value in values.items():
             path = f"{before}{name}"
-            if isinstance(value, Mapping):
+            if isinstance(value, dict):
                 if path.count(".") < DEEPEST:
                     yield from self._fields(value, f"{path}.")
             elif isinstance(value, str | int) and not isinstance(value, bool) and self._rank(path) is not None:
@@ -85,7 +97,7 @@ class Users:
                 if text.casefold() not in NOBODY and text:
                     yield path, text
 
-    def near_copies(self, labels: Mapping[str, Label]) -> dict[str, str]:
+    def near_copies(self, labels: Mapping[str, Label], conversations: Iterable[Conversation]) -> dict[str, str]:
         """Return by id a group of conversations in which the user says the same, unless thumbs there are as elsewhere.
 
         Whoever says the same again is one user or one source; but a log of few questions has many users for each, and
@@ -93,7 +105,12 @@ class Users:
 
         Args:
             labels: Of all conversations, by id.
+            conversations: All of them; read again only where some named a user, and no field names users.
         """
+        for conversation in conversations if self.unhashed else ():
+            if conversation.id in self.unhashed:
+                self._hash(conversation)
+        self.unhashed.clear()
         sizes = Counter(asked for id_, asked in self.asked.items() if id_ in labels)
         copies = {id_: asked for id_, asked in self.asked.items() if id_ in labels and sizes[asked] > 1}
         lost = len(copies) - len(set(copies.values()))

@@ -68,17 +68,20 @@ def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[Too
 ON_MESSAGES = ("submittedFeedback", "thumbup", *THUMBS)
 """Names of a thumb in a message or its metadata; the first that is there counts, and a comment may have another's."""
 _NAMED = frozenset(ON_MESSAGES)
+_NOTHING: Mapping[str, object] = {}
 _VALUES = ("rating", "value", "type", "score", "thumbs")
 
 
 def _value(message: Mapping[str, object]) -> object:
     given = _given(message)
+    if given is _NOTHING:
+        return None
     return next((given[name] for name in _VALUES if given.get(name) is not None), None)
 
 
 def _given(message: Mapping[str, object]) -> Mapping[str, object]:
     if "metadata" not in message and _NAMED.isdisjoint(message):
-        return {"value": None}  # as most messages are
+        return _NOTHING  # as most messages are
     places = (message, unwrap(message.get("metadata")))
     named = ((place, name) for place in places for name in ON_MESSAGES if place.get(name) is not None)
     place, name = next(named, (message, ""))
@@ -118,16 +121,18 @@ def read_vote(fields: Fields) -> Iterator[LogPart]:
 
 def is_stored(fields: Fields) -> bool:
     """Return whether messages are of the AI SDK, in parts, or hold thumbs or ids that votes in other files may name."""
-    messages = objects(fields.get(_listed(fields)))
-    if not messages or (messages[0].keys() & OWNERS and not fields.keys() & {"id", "chatId"}):
+    listed = parse(fields.get(_listed(fields)))
+    first = next((message for message in listed if isinstance(message, dict)), {}) if isinstance(listed, list) else {}
+    if not first or (first.keys() & OWNERS and not fields.keys() & {"id", "chatId"}):
         return False
-    if isinstance(messages[0].get("parts"), list):
-        return "role" in messages[0]
-    if fields.keys() & LABELS or not messages[0].keys() >= {"role", "content"}:
+    if isinstance(first.get("parts"), list):
+        return "role" in first
+    if not LABELS.isdisjoint(fields) or "role" not in first or "content" not in first:
         return False
-    if "id" in messages[0] and "id" in fields:
+    if "id" in first and "id" in fields:
         return True
-    return any(is_usual(value) or as_number(value) for message in messages if (value := _value(message)) is not None)
+    values = map(_value, objects(listed))
+    return any(is_usual(value) or as_number(value) for value in values if value is not None)
 
 
 MESSAGE_NAMES = ("message_id", "messageId", "msg_id")

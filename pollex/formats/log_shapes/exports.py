@@ -1,7 +1,6 @@
 """What the readers of exports share: keys, texts, objects and facts of a row."""
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any
 
 from pollex.errors import BadInput
@@ -16,13 +15,15 @@ class WrongFile(BadInput):
 
 def has(fields: object, path: str) -> bool:
     """Return whether a row has a key, or the path of keys that it names; `*` is the first key or item."""
-    if isinstance(fields, Mapping) and path in fields:
+    if isinstance(fields, dict) and path in fields:
         return True
     outer, dot, inner = path.partition(".")
     if outer == "*":
-        values = fields.values() if isinstance(fields, Mapping) else fields if isinstance(fields, list) else ()
-        return any(not dot or has(value, inner) for value in islice(values, 1))
-    return bool(dot) and isinstance(fields, Mapping) and has(fields.get(outer), inner)
+        if not isinstance(fields, dict | list) or not fields:
+            return False
+        first = next(iter(fields.values() if isinstance(fields, dict) else fields))
+        return not dot or has(first, inner)
+    return bool(dot) and isinstance(fields, dict) and has(fields.get(outer), inner)
 
 
 def get(fields: object, path: str) -> Any:
@@ -62,13 +63,13 @@ def facts(**found: Any) -> dict[str, Any]:
 def objects(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a list, possibly in JSON text; an empty list otherwise."""
     found = parse(value)
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def unwrap(value: object) -> Mapping[str, Any]:
     """Return an object, possibly in JSON text; an empty one otherwise."""
     found = parse(value)
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def get_under(fields: Fields, name: str) -> Any:

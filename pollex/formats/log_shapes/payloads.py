@@ -23,6 +23,7 @@ GENERATED_NAMES = ("generations", "choices", "candidates")
 WRAPPERS = ("kwargs", "inputs", "outputs", "values", "value", "args", "request", "data")
 KNOWN_NAMES = (*HISTORY_NAMES, *MESSAGE_NAMES, *GENERATED_NAMES, *WRAPPERS, "role", "lc")
 SYSTEM_NAMES = ("system", "instructions", "system_instruction", "systemInstruction", "system_instructions")
+_SYSTEM = frozenset(SYSTEM_NAMES)
 
 
 _PYTHON = re.compile(r"\s*\[?\{'")
@@ -284,6 +285,8 @@ def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
 
 def system_of(value: Mapping[str, Any]) -> tuple[Turn, ...]:
     """Return the system prompt of a request, as a turn; empty if there is none."""
+    if _SYSTEM.isdisjoint(value):  # as in most rows
+        return ()
     found = next((value[name] for name in SYSTEM_NAMES if value.get(name)), None)
     if isinstance(found, Mapping):
         found = found.get("parts", found.get("text", found.get("content")))

@@ -25,12 +25,14 @@ from pollex.formats.log_shapes.turns import (
 from pollex.text import printable
 
 NAMES = ("messages", "turns", "dialogue", "dialog", "chat", "transcript", "conversation")
+_NAMES = frozenset(NAMES)
 POSITION_NAMES = ("turn", "turn_id", "turn_index", "turn_number", "index", "position", "seq", "order")
 CALL_NAMES = ("tool_calls", "tool_call_id")
 TIME_NAMES = ("timestamp", "created_at", "createdAt", "created", "sent_at", "datetime", "time", "date")
 QUESTIONS = (
     *("request", "full_request", "prompt", "question", "query", "instruction", "user_input", "user_message", "input"),
 )
+_ANSWERS = frozenset(REPLIES)
 TRACES = frozenset(("trace_id", "span_id", "trace", "spans", "run_id", "metadata.span_kind"))
 """Fields of traces, whose sides need more than these two fields to be read."""
 
@@ -87,7 +89,7 @@ def read_field(fields: Fields, name: str) -> Draft:
         )
     listed = _opened(fields[name])
     chosen = without_left(listed)
-    left = len(listed) - len(chosen) if isinstance(listed, list) and isinstance(chosen, list) else 0
+    left = len(listed) - len(chosen) if isinstance(listed, list) else 0
     return Draft(turns_of(chosen), {key: value for key, value in fields.items() if key != name}, left=left)
 
 
@@ -107,6 +109,8 @@ def _holds_turns(value: object) -> bool:
 
 
 def _candidates(fields: Fields) -> list[str]:
+    if _NAMES.isdisjoint(fields):  # as in most tables
+        return []
     named = [name for name in NAMES if name in fields]
     return [name for name in named if _holds_turns(fields[name])] or [n for n in named if fields[n] is None]
 
@@ -150,7 +154,10 @@ def _read_contents(fields: Fields) -> Draft:
 
 
 def _named(fields: Fields, names: tuple[str, ...]) -> str | None:
-    return next((name for name in names if name in fields), None)
+    for name in names:
+        if name in fields:
+            return name
+    return None
 
 
 def _is_turn(fields: Fields) -> bool:
@@ -203,12 +210,15 @@ def times_of(metadata: Fields) -> Iterator[float]:
 
 
 def _question(fields: Fields) -> str | None:
-    return next((name for name in QUESTIONS if fields.get(name) not in (None, "", [], {})), None)
+    for name in QUESTIONS:
+        if name in fields and fields[name] not in (None, "", [], {}):
+            return name
+    return None
 
 
 def _is_exchange(fields: Fields) -> bool:
     """Return whether a row has a question and an answer, and neither a list of messages nor a turn."""
-    if _question(fields) is None or not any(name in fields for name in REPLIES) or fields.keys() & TRACES:
+    if _ANSWERS.isdisjoint(fields) or not TRACES.isdisjoint(fields) or _question(fields) is None:
         return False
     return not _candidates(fields) and not _is_turn(fields)
 

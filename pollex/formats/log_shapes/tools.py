@@ -2,13 +2,13 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pollex.formats.assembly.log_parts import Facts, LeftOut, LogPart, Message, ToolScore, moment
 from pollex.formats.labels import as_number
@@ -45,7 +45,16 @@ class Export:
 
     def recognises(self, fields: Fields) -> bool:
         """Return whether a row has the keys of this format."""
-        if not any(_all_in(fields, sign) for sign in self.signs) or any(has(fields, k) for k in self.without.split()):
+        return self.recognises_rest(fields, self.signs, tuple(self.without.split()))
+
+    def recognises_rest(self, fields: Fields, signs: Iterable[tuple[str, ...]], without: tuple[str, ...]) -> bool:
+        """Return whether a row has one of some signs, and is otherwise of this format.
+
+        Args:
+            signs: What is left of this format's signs where some of their keys are known to be there.
+            without: What is left of the keys that the row must not have.
+        """
+        if not any(_all_in(fields, sign) for sign in signs) or any(has(fields, key) for key in without):
             return False
         if "." in self.where:
             return any(get(fields, path) is not None for path in self.where.split("|"))
@@ -65,8 +74,7 @@ class Export:
         return chain(own, (part for make, table, row in rows for part in make(table, row)))
 
     def _function(self, name: str) -> Callable[[Fields], Any]:
-        found: Callable[[Fields], Any] = getattr(import_module(f"{__package__}.{self.module}"), name)
-        return found
+        return _function_in(self.module, name)
 
     def missing(self, fields: Fields) -> tuple[float, list[str]]:
         """Return the share of a format's keys that a row has, and the missing keys."""
@@ -79,8 +87,15 @@ class Export:
         return max(sum("*" not in key for key in sign) for sign in self.signs if _all_in(fields, sign))
 
 
+@cache
+def _function_in(module: str, name: str) -> Callable[[Fields], Any]:
+    """Return a function of a module that reads exports, which is loaded with its first row."""
+    function: Callable[[Fields], Any] = getattr(import_module(f"{__package__}.{module}"), name)
+    return function
+
+
 def _all_in(fields: Fields, sign: tuple[str, ...]) -> bool:
-    return all(has(fields, key) for key in sign)
+    return not sign or all(has(fields, key) for key in sign)
 
 
 def _items(table: Table, fields: Fields) -> Iterator[Fields]:
@@ -196,8 +211,11 @@ def export_of(fields: Fields) -> Export | None:
 
     A row that has words is never one of thumbs or facts alone, whatever keys stand beside the words.
     """
-    fitting = [export for export in _possible(frozenset(fields)) if export.recognises(fields)]
-    if fitting and all(export.wordless for export in fitting) and has_words(fields):
+    possible = _possible(frozenset(fields))
+    fitting = [one.export for one in possible if one.export.recognises_rest(fields, one.signs, one.without)]
+    if not fitting:
+        return None
+    if all(export.wordless for export in fitting) and has_words(fields):
         fitting = [export for export in fitting if not export.wordless]
     return max(fitting, key=lambda export: export.weight(fields), default=None)
 
@@ -224,15 +242,36 @@ def _is_message(message: Mapping[str, Any]) -> bool:
     return any(name in message for name in ROLE_NAMES) and any(name in message for name in TEXT_NAMES)
 
 
+class Possible(NamedTuple):
+    """A format that rows with certain names may have.
+
+    Attributes:
+        signs: What is left to be looked for inside their values.
+        without: What is left that must not be there.
+    """
+
+    export: Export
+    signs: tuple[tuple[str, ...], ...]
+    without: tuple[str, ...]
+
+
 @lru_cache(maxsize=256)
-def _possible(names: frozenset[str]) -> tuple[Export, ...]:
+def _possible(names: frozenset[str]) -> tuple[Possible, ...]:
     """Return the formats possible for these top-level names; cached for all rows of a table."""
-    known = {*names, "*"}
-    return tuple(
-        export
-        for export in EXPORTS
-        if any(all(key in names or key.partition(".")[0] in known for key in sign) for sign in export.signs)
-    )
+    outer = {*names, "*"}
+    possible: list[Possible] = []
+    for export in EXPORTS:
+        left = [tuple(key for key in sign if key not in names) for sign in export.signs]
+        signs = tuple(dict.fromkeys(sign for sign in left if all(_begins_in(key, outer) for key in sign)))
+        without = tuple(export.without.split())
+        if signs and names.isdisjoint(without):
+            possible.append(Possible(export, signs, tuple(key for key in without if _begins_in(key, outer))))
+    return tuple(possible)
+
+
+def _begins_in(key: str, outer: Collection[str]) -> bool:
+    """Return whether a path may lead into one of some fields."""
+    return key == "*" or ("." in key and key.partition(".")[0] in outer)
 
 
 def respell(fields: Fields) -> dict[str, Any] | None:

@@ -338,7 +338,7 @@ def role_of(spelling: object) -> Role:
 
 def turns_in(message: object) -> tuple[Turn, ...]:
     """Read the turns of one message; several if its parts include tool results."""
-    if not isinstance(message, Mapping):
+    if not isinstance(message, dict):
         raise BadInput(f"a turn is {kind_of(message)}", remedy="write each turn as an object with role and content")
     if message.keys() == _PLAIN and isinstance(message["role"], str) and isinstance(message["content"], str):
         return (Turn(role=role_of(message["role"]), content=text_of(message["content"])),)
@@ -415,7 +415,7 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
     turns: list[Turn] = []
     for index, message in enumerate(messages):
         try:
-            turns.extend(turns_in(message))
+            turns += turns_in(message)
         except BadInput as error:
             error.where = f"turn {index}"
             if isinstance(error, UnknownRole):

@@ -18,6 +18,8 @@ DEEPEST = 3
 
 def plain_row(fields: dict[str, Any]) -> dict[str, Any]:
     """Return a row of DynamoDB's or MongoDB's typed JSON with plain values; any other row as it is."""
+    if dict not in map(type, fields.values()):  # as in most tables
+        return fields
     item = fields.get("Item")
     if isinstance(item, dict) and len(fields) == 1 and item and all(map(_is_dynamo, item.values())):
         fields = item
