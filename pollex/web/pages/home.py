@@ -10,6 +10,7 @@ from pollex.web import links
 from pollex.web.likeness import good_of
 from pollex.web.listing import SCORING
 from pollex.web.pages.compare import built_in_beside
+from pollex.web.pages.run_states import status_shown
 from pollex.web.pages.runs import pulse_of
 from pollex.web.pages.sets import SupportedRubric, lives_in, supported
 from pollex.web.pages.waiting import waiting_in
@@ -32,7 +33,7 @@ def home(site: Site) -> Data:
     said = {title: said_of(own.rubrics, kind) for kind, title in SIDES} if own else {}
     found_anything = any(sides.values()) or any(said.values())
     return {
-        "runs": every[:LAST],
+        "runs": [(run, status_shown(site, run, status)) for run, status in every[:LAST]],
         "total": len(every),
         "live": [(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
         "with_scores": next((run for run, _ in every if run.command in SCORING), None),

@@ -171,6 +171,14 @@ def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any
     return asyncio.run(waiting_pool(site.store, run))
 
 
+def status_shown(site: Site, run: Run, status: str) -> str:
+    """Return a run's state as people read it: one that waits for them at its pool isn't interrupted."""
+    try:
+        return "waiting" if pool_waiting(site, run, status) else status
+    except PollexError:  # its page says why its states can't be read
+        return status
+
+
 @page("/api/runs/{run}/state")
 def state(site: Site, run: Run, node: str) -> Response:
     """Return the state after a node as JSON."""
@@ -188,7 +196,7 @@ def edit_pool(site: Site, run: Run, pool: Pool, node: str = "", confirmed: str =
     """
     require_yes(site, run, confirmed)
     rows = [
-        {"id": "", "text": pool.get(f"text-{n}", ""), "polarity": side}
+        {"id": "", "text": pool.get(f"text-{n}", "").replace("\r\n", " "), "polarity": side}
         for name, side in pool.items()
         for kind, _, n in [name.partition("-")]
         if kind == "polarity" and f"out-{n}" not in pool and (f"text-{n}" in pool or f"was-{n}" in pool)

@@ -21,7 +21,7 @@ from pollex.web.kept_commands import kept_command
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import SCORING, ListForm, listing_of
 from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, unsealed
-from pollex.web.pages.run_states import NEW, NodeChange, states_shown
+from pollex.web.pages.run_states import NEW, NodeChange, states_shown, status_shown
 from pollex.web.run_page import (
     BINS,
     ERRORS,
@@ -39,7 +39,7 @@ from pollex.web.site import Site
 from pollex.web.views import Data, page
 
 ENDED = ("done", "partial", "failed", "interrupted", "killed")
-STOPPED = ("failed", "interrupted", "killed")
+STOPPED = ("failed", "interrupted", "killed", "waiting")
 GRAPHS = {"evaluate": "score", "label": "score"}
 """Command to the graph that it runs, where the names differ."""
 
@@ -51,6 +51,8 @@ By = Literal["sent", "stage", "item", "ms", "outcome", "attempt", "in", "out", "
 def runs(site: Site, as_json: bool, command: str | None = None, status: str | None = None) -> Data:
     """List all runs; those that go on first, as cards."""
     every = [(run, site.status(run)) for run in site.runs()]
+    if not as_json:
+        every = [(run, status_shown(site, run, now)) for run, now in every]
     shown = [(run, now) for run, now in every if command in (None, run.command) and status in (None, now)]
     if as_json:
         return {"runs": [run.model_dump(mode="json") | {"status": status} for run, status in shown]}
@@ -149,7 +151,7 @@ def run_page(site: Site, run: Run, as_json: bool, from_: float | None = None, to
     spans = spans_kept(site, run)
     times, grades, states = times_of(spans, from_, to), grades_of(site, run), states_shown(site, run, status)
     return {
-        "status": status,
+        "status": "waiting" if states.waiting else status,
         "times": times,
         "whole": from_ is None and to is None,
         "stretch": {"from": from_, "to": to},

@@ -5,6 +5,7 @@ import contextlib
 import re
 import shutil
 import sqlite3
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,8 @@ def waiting(learnt: Learnt, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rows_in(page: str) -> dict[str, str]:
     """The fields of the first pool of a page, as a browser sends them."""
     form = page[page.index("/pool") :].partition("</form>")[0]
-    fields = dict(re.findall(r'name="(text-\d+|was-\d+|node|confirmed)" value="([^"]*)"', form))
+    fields = dict(re.findall(r'name="(was-\d+|node|confirmed)" value="([^"]*)"', form))
+    fields |= {name: unescape(text) for name, text in re.findall(r'<textarea name="(text-\d+)"[^>]*>([^<]*)<', form)}
     return fields | {f"polarity-{n}": "sat" for n in range(1, form.count("<select") + 1)}
 
 
@@ -97,7 +99,9 @@ async def test_a_wrong_pool_is_refused_while_the_run_waits_on_and_with_a_right_o
                 refused = await posted(client, run, wrong)
                 assert refused.status_code == 400
                 assert why in refused.text
-                assert "The pool waits for you" in (await client.get(f"/runs/{run}")).text
+                page = (await client.get(f"/runs/{run}")).text
+                assert "The pool waits for you" in page
+                assert "It was interrupted" not in page, "it waits, and nothing went wrong"
             assert (await posted(client, run, fields | {"out-1": "1"} | last)).status_code == 303
             assert "The pool waits for you" not in (await client.get(f"/runs/{run}")).text
             ended = await carried_on(client, run)

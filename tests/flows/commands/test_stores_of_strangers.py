@@ -44,7 +44,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory, learnt: Learnt) -> Iterato
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         ended = run_here("learn", "log.jsonl", "--out", "r.json", "--store", "store", "--review", "pool")
-    assert ended.code == 130, ended.err
+    assert ended.code == 75, ended.err
     with Store.open(folder / "store", read_only=True) as store:
         yield Waiting(folder, runs(store)[0].id)
 
