@@ -6,8 +6,8 @@ from typing import Any
 
 from pollex.reports.page import render
 
-WIDE, SPAN = 240, 0.5
-"""Pixels of a plot, and the effect at its edges."""
+WIDE, SPAN, EDGE = 240, 0.5, 4
+"""Pixels of a plot, the least effect at its edges, and what stays free beyond these."""
 
 
 def remedies_page(run: str, kept: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> str:
@@ -58,27 +58,54 @@ def advice_on(kept: Mapping[str, Any]) -> tuple[str, str]:
     return ("Don't" if known else "Not enough seen"), str(kept["ended"] or kept["verdict"])
 
 
+LOGARITHMS = ("length", "cost")
+"""Rows whose effect is −ln(new / old); the others' is a share of the scale from never to always."""
+
+
+def in_units(name: str, effect: float, digits: int = 0) -> str:
+    """Write an effect as people read it: points of 100, or percent more for length and cost."""
+    if name in LOGARITHMS:
+        return f"{expm1(-effect):+.{digits}%}"
+    return f"{100 * effect:+.{digits}f}"
+
+
 def worse_of(guardrails: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say which guardrails fell beyond chance and by how much; length and cost, which are logarithms, in percent."""
     found = []
     for one in (one for one in guardrails if one["effect"]["high"] < 0):
-        ends = [one["effect"][end] for end in ("value", "low", "high")]
-        if one["name"] in ("length", "cost"):
-            value, high, low = (f"{expm1(-end):+.0%}" for end in ends)
-        else:
-            value, low, high = (f"{end:+.2f}" for end in ends)
+        value, low, high = (in_units(one["name"], one["effect"][end]) for end in ends_of(one["name"]))
         state = "within its margin" if one["state"] == "cleared" else one["state"]
-        found.append(f"{one['name']} {value} [{low}, {high}] ({state})")
+        unit = "" if one["name"] in LOGARITHMS else " points"
+        found.append(f"{one['name']} {value}{unit} [{low}, {high}] ({state})")
     return found
+
+
+def ends_of(name: str) -> tuple[str, str, str]:
+    """Return value and ends of an effect as they are written: in logarithms more is the other way round."""
+    return ("value", "high", "low") if name in LOGARITHMS else ("value", "low", "high")
 
 
 def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the target and each guardrail with the places of their interval in the plot, harm first."""
     target = {"name": "the target", "state": edit["verdict"], "effect": edit["primary"]["effect"], "sealed": False}
     rows = [target, *sorted(edit["guardrails"], key=lambda one: one["effect"]["value"])]
-    return [{**one, **{end: place(one["effect"][end]) for end in ("low", "value", "high")}} for one in rows]
+    span = span_of(rows)
+    return [
+        {
+            **one,
+            "told": in_units(one["name"], one["effect"]["value"]),
+            "bounds": ", ".join(in_units(one["name"], one["effect"][end]) for end in ends_of(one["name"])[1:]),
+            **{end: place(one["effect"][end], span) for end in ("low", "value", "high")},
+        }
+        for one in rows
+    ]
 
 
-def place(value: float) -> float:
-    """Return where an effect stands in the plot."""
-    return round(WIDE / 2 + WIDE / 2 * max(-1.0, min(1.0, value / SPAN)), 1)
+def span_of(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Return the effect at the edges of the plot: no interval is cut."""
+    return max(SPAN, *(abs(one["effect"][end]) for one in rows for end in ("low", "high")))
+
+
+def place(value: float, span: float) -> float:
+    """Return where an effect stands in the plot, a little within its edges."""
+    return round(WIDE / 2 + (WIDE / 2 - EDGE) * value / span, 1)

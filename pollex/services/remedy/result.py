@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pollex.graphs.remedy.trial import Trial
 
-COMMAND, FORMAT, PAIRS, STRATA = "remedy", 1, 5, ("failing", "fine", "any")
+COMMAND, FORMAT, PAIRS, STRATA = "remedy", 1, 10, ("failing", "fine", "any")
 COLUMNS = dict.fromkeys(("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"), "VARCHAR")
 COLUMNS |= {"turn": "INTEGER", "k": "INTEGER", "length": "INTEGER", "values": "JSON", "distributions": "JSON"}
 COLUMNS |= {"said": "VARCHAR", "reader": "DOUBLE"}
@@ -284,8 +284,5 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def examples(pairs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return pairs for people's eyes: five that fell furthest, then five by chance."""
-    fell = [one for one in pairs if one["change"] < 0][:PAIRS]
-    rest = sorted((one for one in pairs if one not in fell), key=lambda one: hashlib.sha256(
-        one["context"].encode("utf-8", "replace")).hexdigest())  # fmt: skip
-    return [*fell, *rest[:PAIRS]]
+    """Return pairs for people's eyes: the ten that differ most."""
+    return sorted(pairs, key=lambda one: (-abs(one["change"]), one["context"]))[:PAIRS]

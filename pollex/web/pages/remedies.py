@@ -69,7 +69,8 @@ def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
     )
     differ = change * (reader - 0.5) < 0
     down, up, worst = (np.argsort(one, kind="stable") for one in (change, -change, fell))
-    found = {"": down, "fell": down[change[down] < 0], "gained": up[change[up] > 0], "differ": down[differ[down]]}
+    most = np.argsort(-np.abs(change), kind="stable")
+    found = {"": most, "fell": down[change[down] < 0], "gained": up[change[up] > 0], "differ": down[differ[down]]}
     each = (found["differ"], worst[fell[worst] < 0], found["gained"])
     telling = dict.fromkeys(int(n) for one in each for n in one[:ON_A_PAGE])
     names = [*known]
