@@ -14,15 +14,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from remedy_world import HALF, MOSTLY, NULL, Planted, Proofs, RemedyWorld, mean_over, proofs
+from remedy_world import HALF, MOSTLY, NULL, Planted, RemedyWorld, mean_over, proofs
 from scipy.stats import norm, t
 from small_form import Findings, arguments_of, run, table
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.looks import ALPHA, LOOKS, NOTHING, WORSE, alpha_of, bounds_at_equal_steps
+from pollex.measures.looks import ALPHA, LOOKS, alpha_of, bounds_at_equal_steps
 from pollex.measures.proofs import (
-    MARGIN,
     ProofEnd,
     by_length,
     called_worse,
@@ -162,17 +161,9 @@ def harmful() -> Iterator[Line]:
     world = RemedyWorld(np.random.default_rng(7))
     found = proofs(world.difference(RUNS, 80, 2, Planted(0, 0.3), most=1))
     yield "a harmful change is called worse", found.worse, 0.33, 1.0
-    yield "a harmful change is called harm, likely or sure", called_harm(found), 0.36, 1.0
     yield "a harmful change is called better", found.better, 0.0, 0.003
     nothing = proofs(world.difference(RUNS, 80, 2, NULL, most=1))
     yield "a change of nothing is called worse", nothing.worse, 0.0, 0.018
-    yield "a change of nothing is called harm, likely or sure", called_harm(nothing), 0.0, 0.04
-
-
-def called_harm(found: Proofs) -> float:
-    """Return the share of proofs that end as worse, or with likely harm."""
-    likely = ((found.low + found.high) / 2 < -MARGIN) | (found.high < 0)
-    return float(((found.outcome == WORSE) | ((found.outcome == NOTHING) & likely)).mean())
 
 
 GUARDS = (0.05, 0.05, 0.1, 0.1, 0.1, 0.15, 0.15, 0.2, 0.2, 0.3, 0.3, 0.5)
@@ -197,14 +188,20 @@ def whole_verdicts() -> Iterator[Line]:
         nothing = Counter(verdict_in(world, failing, [NULL] * 13)[0] for _ in range(runs))
         yield f"a change of nothing is called worse, {told}, n {runs}", nothing["worse"] / runs, 0.0, 0.02
         harm = (nothing["worse"] + nothing["no gain, likely harm"]) / runs
-        yield f"a change of nothing is called harm, likely or sure, {told}, n {runs}", harm, 0.0, 0.04
+        most = 0.02 + 1.645 * float(np.sqrt(0.02 * 0.98 / runs))
+        yield f"a change of nothing is called harm, likely or sure, {told}, n {runs}", harm, 0.0, most
         better = (nothing["judged better"] + nothing["not cleared"]) / runs
         yield f"a change of nothing has a gain, cleared or not, {told}, n {runs}", better, 0.0, 0.035
 
+        # The target itself falls by .10, where it failed and elsewhere.
+        broken = Counter(verdict_in(world, failing, [Planted(0, 0.3), *[NULL] * 12])[0] for _ in range(100))
+        harm = (broken["worse"] + broken["no gain, likely harm"]) / 100
+        yield f"30 % of what went well breaks: called harm, {told}, n 100", harm, 0.4 if failing == 80 else 0.2, 1.0
+
         # The guardrail breaks that fails in .1 of replies: −.24 where .65 of its fine replies fail, −.30 where .8.
         for mends, breaks in ((0.0, 0.65), (0.0, 0.8), (0.5, 0.65)):
-            broken = [Planted(mends), *[NULL] * 3, Planted(0, breaks), *[NULL] * 8]
-            found = [verdict_in(world, failing, broken) for _ in range(60)]
+            edits = [Planted(mends), *[NULL] * 3, Planted(0, breaks), *[NULL] * 8]
+            found = [verdict_in(world, failing, edits) for _ in range(60)]
             fell = float(np.mean([least for _, least in found]))
             what = f"one guardrail falls by {-fell:.2f}, the target's failures by {mends:.0%}"
             called = float(np.mean([verdict == "worse" for verdict, _ in found]))

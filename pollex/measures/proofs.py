@@ -33,6 +33,8 @@ ACCUSED = 0.10
 FELL, HARMS = 0.001, 0.6
 """Levels of the verdict *worse*, one-sided: that of all guardrails of a change together, and what the target has of
 its proof's level, .015 of the first proof's .025: a change of nothing is called worse in 2 % at most."""
+LIKELY, CERTAIN = 0.9, 0.99
+"""Chances of harm, over all replies, that tell *likely harm*: the first where the effect is also beyond the margin."""
 LONGEST = 1.5
 """Growth of replies, or of what they cost, from which on it counts against a change."""
 NORMAL, ONE_SIDED = 1.96, 1.645
@@ -215,6 +217,8 @@ OLD, NAIVE, CEILING = 0, 1, 2
 ROOM = 0.08
 """Of the scale: less than this is not worth a proof."""
 FEWEST_USERS, UNTRIED = 2, {"found": False, "said": "not tried: too few replies", "n": 0}
+ELSEWHERE = "the target where it hadn't failed"
+"""Name of a guardrail: what mends some replies may break others of the same kind."""
 GuardrailState = Literal["worse", "cleared", "open", "unknown"]
 
 
@@ -240,6 +244,8 @@ class Primary:
     """The effect on the target, at the look where the proof ended.
 
     Attributes:
+        effect: Where it failed.
+        everywhere: Over all contexts, those too where it hadn't failed: what tells harm.
         worst: The same with missing new replies as failing and missing old ones as not.
         look: From 1.
         smallest: Effect that so many users would have shown in 80 %.
@@ -247,6 +253,7 @@ class Primary:
     """
 
     effect: PairedEffect
+    everywhere: PairedEffect
     worst: PairedEffect
     look: int
     outcome: int
@@ -318,10 +325,17 @@ class ProofArrays:
         return of_users(difference[where], self.user[where])
 
     def guardrails(self, look: int, arm: int = 1, margin: float = MARGIN) -> list[Guardrail]:
-        """Measure all but the target over all contexts; sizes as −ln(new / old), which may fall by ln 1.5."""
+        """Measure all that a change doesn't aim at.
+
+        That is the target where it hadn't failed, everything else over all contexts, and sizes as −ln(new / old), which
+        may fall by ln 1.5.
+        """
         difference, limit = self.differences(look, arm), float(np.log(LONGEST))
         rows = [(name, self.known_change(difference[:, q], q, look, arm), margin, 0.0)
                 for q, name in enumerate(self.names) if q]  # fmt: skip
+        elsewhere = self.stratum != FAILING
+        if elsewhere.any():
+            rows.insert(0, (ELSEWHERE, np.where(elsewhere, difference[:, 0], np.nan), margin, 0.0))
         counted = [name for name, size in self.sizes.items() if not np.isnan(size[:, OLD]).all()]
         rows += [(name, -self.log_ratio(name, look, arm), limit, limit) for name in counted]
         users = [(name, self.users_of(each), least, shift) for name, each, least, shift in rows]
@@ -359,11 +373,12 @@ class ProofArrays:
         n = int((~np.isnan(difference[self.stratum == FAILING])).sum())
         if len(values) < FEWEST_USERS:
             nothing = PairedEffect(0.0, -1.0, 1.0, 0.0, n, len(values))
-            return Primary(nothing, nothing, look + 1, ended.outcome, 1.0, length=False)
+            return Primary(nothing, nothing, nothing, look + 1, ended.outcome, 1.0, length=False)
         worst = self.users_of(self.differences(look, arm, worst=True)[:, 0], FAILING)
         ratio = self.users_of(np.where(np.isnan(difference), np.nan, self.log_ratio("length", look, arm)), FAILING)
         return Primary(
             effect(values, bound, n),
+            effect(self.users_of(difference), bound, int((~np.isnan(difference)).sum())),
             effect(worst, bound, int(((self.stratum == FAILING) & (self.wave <= look)).sum())),
             look + 1,
             ended.outcome,
@@ -501,11 +516,23 @@ def users_to_tell(primary: Primary) -> int:
 
 def harm_told(primary: Primary) -> str:
     """Say how likely harm is, and what it takes to know; empty where nothing speaks for harm."""
-    if primary.effect.value >= 0 or primary.effect.users < FEWEST_USERS:
+    if min(primary.effect.value, primary.everywhere.value) >= 0 or primary.effect.users < FEWEST_USERS:
         return ""
     more = users_to_tell(primary)
     told = f"; about {more} more users would tell" if more else ""
-    return f"the chance that it does harm is {chance_of_harm(primary.effect):.0%} by these replies{told}"
+    return f"the chance that it does harm is {chance_of_harm(primary.everywhere):.0%} by these replies{told}"
+
+
+def is_harm_likely(primary: Primary, margin: float = MARGIN) -> bool:
+    """Tell whether a proof that found no gain is to be called likely harm, by its replies to all contexts.
+
+    An effect beyond the margin where the target failed needs the chance of harm `LIKELY`, any other one `CERTAIN`:
+    of changes that do nothing 2 in 100 are called harm.
+    """
+    if primary.effect.users < FEWEST_USERS:
+        return False
+    chance = chance_of_harm(primary.everywhere)
+    return chance >= CERTAIN or (primary.effect.value < -margin and chance >= LIKELY)
 
 
 def verdict_of(
@@ -533,8 +560,7 @@ def verdict_of(
         return "worse", [*fell, *marked, *lacks]
     if primary.outcome != BETTER:
         told = [*(harm for harm in [harm_told(primary)] if harm), *marked]
-        below = primary.effect.value < -margin or primary.effect.high < 0
-        if below and primary.effect.users >= FEWEST_USERS:
+        if is_harm_likely(primary, margin):
             return "no gain, likely harm", [*told, *lacks]
         if missing:
             return "not proven", [missing, *told, *unknown]

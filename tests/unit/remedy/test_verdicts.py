@@ -11,7 +11,9 @@ from pollex.conversations.reply_context import ReplyContext
 from pollex.measures.looks import BETTER, GOING, NOTHING, WORSE, bounds_at_equal_steps, decide
 from pollex.measures.proofs import (
     ANY,
+    ELSEWHERE,
     FAILING,
+    FINE,
     Guardrail,
     PairedEffect,
     Primary,
@@ -31,7 +33,7 @@ SCALE = 0.1
 
 def seen(value: float, outcome: int = NOTHING, users: int = 80) -> Primary:
     effect = PairedEffect(value, value - SCALE, value + SCALE, value / (SCALE / 2), users, users)
-    return Primary(effect, effect, 2, outcome, 0.15, length=False)
+    return Primary(effect, effect, effect, 2, outcome, 0.15, length=False)
 
 
 def guard(state: Any, name: str = "asks before it books", *, fell: bool = False) -> Guardrail:
@@ -57,17 +59,19 @@ def test_guardrails_fall_by_holm_at_the_verdicts_level_and_few_users_by_their_si
     """Of three at .001: .0003 · 3 and .0004 · 2 are under it, .0011 · 1 isn't."""
     assert fell_for_sure(np.array([0.0011, 0.0003, 0.0004])).tolist() == [False, True, True]
     assert fell_for_sure(np.array([0.0006, 0.0001, 0.0002])).tolist() == [True, True, True]
-    assert [one.fell for one in arrays(1.0, 0.0).guardrails(0)] == [True]
-    assert [one.fell for one in arrays(1.0, 0.0, users=4).guardrails(0)] == [False], "1 in 16 by chance"
+    assert [one.fell for one in arrays(1.0, 0.0).guardrails(0)] == [True, False]
+    assert [one.fell for one in arrays(1.0, 0.0, users=4).guardrails(0)] == [False, False], "1 in 16 by chance"
 
 
 def test_futility_says_how_likely_harm_is_and_what_it_takes_to_know() -> None:
     verdict, against = verdict_of(seen(-0.105), [])
     assert verdict == "no gain, likely harm"
     assert against == ["the chance that it does harm is 98% by these replies; about 84 more users would tell"]
-    beyond = PairedEffect(-0.05, -0.09, -0.01, -2.2, 80, 80)
-    assert verdict_of(replace(seen(-0.05), effect=beyond), [])[0] == "no gain, likely harm"
+    certain = PairedEffect(-0.06, -0.11, -0.01, -2.4, 180, 180)
+    assert verdict_of(replace(seen(-0.05), everywhere=certain), [])[0] == "no gain, likely harm"
     assert verdict_of(seen(-0.05), [])[0] == "no difference found"
+    elsewhere_none = replace(seen(-0.105), everywhere=replace(certain, z=-1.0))
+    assert verdict_of(elsewhere_none, [])[0] == "no difference found", "beyond the margin, but not by all replies"
     told = "the chance that it does harm is 84% by these replies; about 640 more users would tell"
     assert verdict_of(seen(-0.05), [])[1] == [told]
     assert verdict_of(seen(0.02), []) == ("no difference found", [])
@@ -88,13 +92,29 @@ def arrays(old: float, new: float, users: int = 40) -> ProofArrays:
     rng = np.random.default_rng(0)
     values = np.stack([np.full((users, 1, 2), worth) for worth in (old, new)], axis=1)
     values[..., 0] = rng.random((users, 2, 1))
-    return ProofArrays(values, np.full(users, FAILING), np.arange(users), np.zeros(users, int), ["t", "a reply came"])
+    sizes = {"length": np.full((users, 2, 1), 100.0)}
+    names = ["t", "a reply came"]
+    return ProofArrays(values, np.full(users, FAILING), np.arange(users), np.zeros(users, int), names, sizes)
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.5])
+def test_harm_to_the_target_where_it_had_not_failed_is_worse_whatever_it_gains_elsewhere(gain: float) -> None:
+    users = 80
+    here = arrays(1.0, 1.0, users)
+    here.stratum[users // 2 :] = FINE
+    here.values[: users // 2, 1, :, 0] = np.clip(here.values[: users // 2, 0, :, 0] + gain, 0, 1)
+    here.values[users // 2 :, 1, :, 0] = here.values[users // 2 :, 0, :, 0] / 2
+    ended = ProofEnd(BETTER if gain else NOTHING, 0, 0.05)
+    verdict, against = verdict_of(here.primary(1, ended), here.guardrails(0))
+    assert (verdict, against[0]) == ("worse", f"worse: {ELSEWHERE}")
+    here.stratum[:] = FAILING
+    assert ELSEWHERE not in [guardrail.name for guardrail in here.guardrails(0)], "nobody was asked elsewhere"
 
 
 def test_that_a_reply_came_is_not_cleared_where_none_came() -> None:
-    assert [one.state for one in arrays(0.0, 0.0).guardrails(0)] == ["unknown"]
-    assert [one.state for one in arrays(1.0, 0.0).guardrails(0)] == ["worse"]
-    assert [one.state for one in arrays(1.0, 1.0).guardrails(0)] == ["cleared"]
+    assert [one.state for one in arrays(0.0, 0.0).guardrails(0)] == ["unknown", "cleared"]
+    assert [one.state for one in arrays(1.0, 0.0).guardrails(0)] == ["worse", "cleared"]
+    assert [one.state for one in arrays(1.0, 1.0).guardrails(0)] == ["cleared", "cleared"]
 
 
 def test_an_arm_without_any_reply_has_figures_that_are_numbers() -> None:
