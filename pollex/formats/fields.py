@@ -184,8 +184,13 @@ class Picker:
             return self._verdicts.label(listed, name)
         return self.settle_raters([self._verdicts.label(value, name) for value in listed])
 
-    def settle_raters(self, labels: Sequence[Label]) -> Label:
-        """Return the label that most raters gave, none where as many gave the other; count how they agree."""
+    def settle_raters(self, labels: Sequence[Label], *, by_field: bool = True) -> Label:
+        """Return the label that most raters gave, none where as many gave the other; count how they agree.
+
+        Args:
+            by_field: Whether a field names the raters, so that each one's labels can be had.
+        """
+        self._raters["by field"] += by_field
         ups, downs = labels.count(Label.POSITIVE), labels.count(Label.NEGATIVE)
         self._raters["conversations"] += ups + downs > 1
         self._raters["pairs"] += (ups + downs) * (ups + downs - 1) // 2
@@ -287,8 +292,8 @@ class Picker:
         rated = count(n, "conversation was", "conversations were")
         share = f"{told['alike']} of {told['pairs']} pairs of raters agree"
         ties = f"; {told['ties']} with as many of each count {NOT_RATED}" if told["ties"] else ""
-        each = spell(judge_field=None)
-        yield f"{rated} rated by several, and the label is the majority's: {share}{ties}; for each rater's own: {each}"
+        each = f"; for each rater's own: {spell(judge_field=None)}" if told["by field"] else ""
+        yield f"{rated} rated by several, and the label is the majority's: {share}{ties}{each}"
 
     def _notes_on_pairs(self) -> Iterator[str]:
         """Tell which two columns the labels come from, and what contradicts itself."""
@@ -372,8 +377,13 @@ class UsualNames(NamedTuple):
 @lru_cache(maxsize=1024)
 def _usual_names(names: tuple[str, ...]) -> UsualNames:
     """Return which fields have usual names; cached for all rows of a table."""
-    known = (JUDGE_NAMES, GROUP_NAMES, COMMENT_NAMES, TAG_NAMES)
-    return UsualNames(*(_first(names, usual) for usual in known), frozenset(names) & {*LABEL_NAMES, *RATING_NAMES})
+    return UsualNames(
+        judge=_first(names, JUDGE_NAMES),
+        group=_first(names, GROUP_NAMES),
+        comment=_first(names, COMMENT_NAMES),
+        tags=_first(names, TAG_NAMES),
+        labels=frozenset(names) & {*LABEL_NAMES, *RATING_NAMES},
+    )
 
 
 def _thumb_in(fields: Fields, name: str) -> str:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
 
@@ -605,7 +606,7 @@ def label_joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterat
         BadInput: There are thumbs and no words, or words and only thumbs of others.
         WrongUse: Several scores may be the thumb.
     """
-    labeller = Labeller(options)
+    labeller = Labeller(options, partial(picker.settle_raters, by_field=False))
     for item in joiner.join():
         if isinstance(item, BadRow):
             yield replace(item, rows=0)

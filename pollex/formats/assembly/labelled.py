@@ -1,7 +1,7 @@
 """Conversations with their labels, from those that were put together and their thumbs."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pollex.conversations.conversation import BOUNDS, Feedback, Label
@@ -27,8 +27,8 @@ Labelled = tuple[Turns, RowFields, tuple[Feedback, ...]]
 class Labeller:
     """Labels conversations, and counts what the notes have to say of it."""
 
-    def __init__(self, options: ReadOptions) -> None:
-        self._options = options
+    def __init__(self, options: ReadOptions, majority: Callable[[Sequence[Label]], Label]) -> None:
+        self._options, self._majority = options, majority
         self._verdicts = Verdicts.of(options.positive, options.negative, options.unrated)
         self.spellings = self._verdicts.said
         self._counts: Counter[str] = Counter()
@@ -42,7 +42,7 @@ class Labeller:
         """
         try:
             thumbs = [hung for score in joined.scores if (hung := self._hung(joined, score)) is not None]
-            label = label_by(thumbs, self._options.thumbs)
+            label = label_by(thumbs, self._options.thumbs, self._majority)
         except BadInput:
             if self._options.labels_needed:
                 raise
@@ -63,7 +63,7 @@ class Labeller:
             BadInput: As for `label`.
         """
         thumbs = [Hung(None, label_of(score, self._verdicts), score) for score in scores]
-        label = label_by(thumbs, self._options.thumbs)
+        label = label_by(thumbs, self._options.thumbs, self._majority)
         people = ", ".join(dict.fromkeys(score.person for score in scores if score.person))
         return Voted(id_, label, people or None, feedback_of(thumbs))
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -226,13 +226,26 @@ def keep_latest(scores: Iterable[ToolScore], how: str | None = None) -> tuple[li
     return list(found.values()), again
 
 
-def label_by(thumbs: Sequence[Hung], how: str | None) -> Label:
+def are_of_raters(thumbs: Sequence[Hung]) -> bool:
+    """Return whether several people rated the same thing, each of them once."""
+    people = {thumb.score.person for thumb in thumbs}
+    return 1 < len(people) == len(thumbs) and None not in people and len({thumb.place for thumb in thumbs}) == 1
+
+
+def label_by(
+    thumbs: Sequence[Hung], how: str | None, majority: Callable[[Sequence[Label]], Label] | None = None
+) -> Label:
     """Return the label of a conversation with these thumbs.
+
+    Args:
+        majority: The label of what several people rated, where nobody said which thumb counts.
 
     Raises:
         BadInput: They differ, and nobody said which one counts.
     """
     said = [thumb for thumb in thumbs if thumb.label is not Label.NONE]
+    if how is None and majority and are_of_raters(said):
+        return majority([thumb.label for thumb in said])
     labels = {thumb.label for thumb in said}
     if len(labels) < 2:
         return labels.pop() if labels else Label.NONE

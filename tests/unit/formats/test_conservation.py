@@ -5,10 +5,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pollex.conversations.logs import Logs
+from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.mapping import pairs
 from pollex.formats.read_logs import read_logs, read_rows
@@ -159,6 +161,23 @@ def test_the_majority_of_raters_counts_and_their_agreement_is_told() -> None:
             ("ben", "negative"),
             ("cem", "positive"),
         ]
+
+
+def test_the_majority_of_raters_counts_in_the_records_of_an_annotation_tool() -> None:
+    def record(id_: str, *votes: str) -> dict[str, Any]:
+        answers = [{"value": vote, "user_id": f"rater {n}", "status": "submitted"} for n, vote in enumerate(votes)]
+        return {"id": id_, "fields": {"chat": MESSAGES}, "responses": {"rating": answers}}
+
+    logs = read_rows([record("a", "up", "down", "up"), record("b", "down", "down"), record("c", "up", "down")])
+
+    assert [one.label.value for one in logs] == ["positive", "negative", "none"]
+    assert any("2 of 5 pairs of raters agree; 1 with as many of each" in note for note in logs.notes)
+
+
+def test_thumbs_of_nobody_knows_whom_that_differ_are_no_majority() -> None:
+    answers = [{"value": vote, "status": "submitted"} for vote in ("up", "down", "up")]
+    with pytest.raises(BadInput, match="3 thumbs that differ"):
+        read_rows([{"id": "a", "fields": {"chat": MESSAGES}, "responses": {"rating": answers}}])
 
 
 def test_what_a_log_looks_like_is_told_where_it_is_out_of_the_ordinary() -> None:
