@@ -23,7 +23,7 @@ from pollex.measures.classification import Assessment, WindowAssessment, assess,
 from pollex.measures.distributions import log_losses
 from pollex.measures.intervals import Figure, Measure, estimate, mean_of
 from pollex.rubrics.records import ProbabilityFigures, TurnRecord, guarantee_text
-from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.rubric_set import CHANCE, RubricSet
 from pollex.rubrics.score import Score
 from pollex.rubrics.worth import probability_figures
 from pollex.selection.threshold import fit_calibration
@@ -35,7 +35,7 @@ from pollex.services.score import read_unedited, scored_by
 from pollex.services.scorer import BatchScorer
 from pollex.services.workspace import workspace
 from pollex.store.runs import Status
-from pollex.text import Rows, Told, count, notes_told
+from pollex.text import Line, Rows, Told, count, notes_told
 
 SEEN = {"learned_from": "the rubrics were learned from", "fitted_to": "θ was fitted to"}
 """How a conversation may have been used before, in words."""
@@ -78,6 +78,8 @@ class Evaluation(results.Shown):
     def told(self) -> Told:
         """Yield how well a rubric set does on labeled conversations."""
         yield from results.figures_told({f"{self.n} labeled": self.figures})
+        if self.at_chance:
+            yield Line(self.at_chance, "yellow")
         yield from self._guarantee_told()
         smooth = f", smECE {self.probability.smece}" if self.probability.smece else ""
         about = f"Probabilities ({self.rubrics.support}; n = {self.probability.n})"
@@ -88,6 +90,18 @@ class Evaluation(results.Shown):
         yield from results.usage_by_stage(self.usage)
         yield f"Judge: {self.rubrics.judge.name}; run {self.run}"
         yield from notes_told(too_good(self.seen))
+
+    @property
+    def at_chance(self) -> str:
+        """Say that these conversations don't show the set to be better than chance; empty where they do."""
+        auc = self.figures.auc
+        if auc.value is None or (auc.low is not None and auc.low > CHANCE):
+            return ""
+        bounds = f", 95 % interval {auc.low:.2f} to {auc.high:.2f}" if auc.low is not None else ""
+        return (
+            "On these conversations the set is not known to be better than chance: of a good and a bad one it ranks "
+            f"the good one higher {auc.value:.0%} of the time{bounds}, n = {auc.n}"
+        )
 
     def _guarantee_told(self) -> Told:
         if (record := self.rubrics.guaranteed) is None or (measured := self.guarantee) is None:
@@ -112,6 +126,7 @@ class Evaluation(results.Shown):
             | {"probability": results.probability_json(self.probability)}
             | results.support_json(self.rubrics)
             | ({} if self.probability_auc is None else self.of("probability_auc"))
+            | self.of("at_chance")
             | {"theta": self.rubrics.theta, "window": [self.rubrics.window.lower, self.rubrics.window.upper]}
             | {"guaranteed_window": guaranteed}
             | {"run": self.run, "judge": self.rubrics.judge.name, "outcomes": self.outcomes}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import multiprocessing
 import os
 import signal
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
     from pollex.gateway.transport import ChatModel
 
+LOG = logging.getLogger(__name__)
 VECTORS = 20_000
 """Vectors kept from batch to batch: 30 MB of the bundled model's, however long the log."""
 TOGETHER = 64
@@ -189,6 +191,8 @@ class Scorer:
                 f"not a rubric set, but {type(rubrics).__name__}", remedy="read its file: pollex.Scorer.load(PATH)"
             )
         rubrics.require_unedited()
+        if rubrics.at_chance:
+            LOG.warning(rubrics.at_chance)
         self.rubrics = rubrics
         embedded = rubrics.judge.built_in and judge is None
         if (judge or embedded) and (model is not None or base_url is not None):

@@ -5,6 +5,7 @@ import json
 import signal
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pollex.cli.main import pollex as pollex_command
 from pollex.cli.settings import spell
 from pollex.conversations.conversation import BOUNDS, Conversation
 from pollex.errors import BadInput, BadLabels, BadRubrics, PollexError, WrongUse
+from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 
@@ -242,8 +244,21 @@ def test_a_rubric_set_is_refitted_scored_measured_and_reported_in_python(
     scores = pollex.score(small_log(), rubrics, store=store)
     assert scores.outcomes == {"scored": 48}
     assert list(scores.to_frame()["outcome"].unique()) == ["scored"]
-    assert pollex.evaluate(small_log(), rubrics, store=store).n == 48
+    measured = pollex.evaluate(small_log(), rubrics, store=store)
+    assert measured.n == 48
+    assert measured.at_chance == "", "these thumbs are told apart"
+    luck = replace(measured, figures=replace(measured.figures, auc=Figure(0.53, 0.41, 0.65, 48)))
+    assert "not known to be better than chance" in " ".join(map(str, luck.told()))
     assert pollex.refit(small_log(), rubrics, store=store).theta == pytest.approx(rubrics.theta)
+
+
+def test_a_scorer_of_a_set_at_chance_says_so_when_it_is_made(learnt: Learnt, caplog: pytest.LogCaptureFixture) -> None:
+    rubrics = pollex.RubricSet.load(learnt.rubrics)
+    pollex.Scorer(rubrics)
+    assert not caplog.records
+    figures = replace(rubrics.held_out or rubrics.training, auc=Figure(0.53, 0.41, 0.65, 48))
+    pollex.Scorer(rubrics.model_copy(update={"held_out": figures}))
+    assert "not known to be better than chance" in caplog.text
 
 
 def test_two_logs_are_compared_as_the_signature_says(learnt: Learnt, store: Path, tmp_path: Path) -> None:
