@@ -103,7 +103,8 @@ def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def span_of(rows: Sequence[Mapping[str, Any]]) -> float:
     """Return the effect at the edges of the plot: no interval is cut."""
-    return max(SPAN, *(abs(one["effect"][end]) for one in rows for end in ("low", "high")))
+    reach: list[float] = [abs(one["effect"][end]) for one in rows for end in ("low", "high")]
+    return max(SPAN, *reach)
 
 
 def place(value: float, span: float) -> float:
