@@ -30,7 +30,7 @@ CONVERSATIONS = 240
 HARM = ("worse", "no gain, likely harm")
 OLD = "You book tables.\n"
 CHANGES = {
-    "fails in 60 % of what went well": ("Be FRANK.\n", 1.0),
+    "fails in 60 % of what went well": ("Be FRANK.\n", 0.8),
     "refuses half of all replies": ("Be CAREFUL.\n", 1.0),
     "gives no reply in 30 %": ("Be SILENT.\n", 1.0),
     "fails in 30 % of what went well": ("Be DULL.\n", 0.0),
@@ -126,7 +126,7 @@ def main() -> int:
     parser.add_argument("changes", nargs="*", default=[*CHANGES], help="some of them; all if none is named")
     parser.add_argument("--runs", type=int, default=20, help="of each harm")
     parser.add_argument("--nulls", type=int, default=50, help="of a change that does nothing")
-    return run(parser, measure, ["--runs", "1", "--nulls", "1"])
+    return run(parser, measure, ["gives no reply in 30 %", NOTHING, "--runs", "1", "--nulls", "1"])
 
 
 if __name__ == "__main__":
