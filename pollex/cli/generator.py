@@ -157,10 +157,16 @@ class Parsed(click.ParamType[Any]):
 
 def typed_out(command: Command) -> str:
     """Return what to type for a command with options by their names."""
-    made = command_in(command.verb)
-    each = ((name, one) for name, v in command.options.items() for one in (v if isinstance(v, tuple) else (v,)))
-    words = shlex.join(["pollex", command.verb, *command.sources])
-    return " ".join([words, *(spell(made, {name: value}) for name, value in each)])
+    name, _, inner = command.verb.partition(" ")
+    verb = command_in(name)
+    if inner:
+        assert isinstance(verb, click.Group), f"{name} is a group of verbs"
+        verb = verb.commands[inner]
+    words = [shlex.join(["pollex", *command.verb.split(), *command.sources])]
+    for option, value in command.options.items():
+        values = value if isinstance(value, tuple) else (value,)
+        words += [spell(verb, {option: each_value}) for each_value in values]
+    return " ".join(words)
 
 
 def interview(screen: Screen, *given: Any, **named: Any) -> Any:
