@@ -176,7 +176,7 @@ def test_a_run_waits_at_its_pool_for_an_edited_file_and_refuses_a_wrong_one_whil
     asked = ("learn", log, "--out", "mine.json", "--store", store, "--review", "pool")
     ended = pollex(*asked)
     pool = Path("mine.pool.toml")
-    assert ended.code == 130
+    assert ended.code == 75
     assert "waits for you at its pool" in ended.err
     assert "--review pool --resume" in ended.err
     before = read_rubrics(pool)
