@@ -45,7 +45,8 @@ def test_the_command_that_the_error_prints_reads_the_log_and_ends_with_the_one_t
     assert command.count("--columns") == 1
     read = run_here(*command[1:])
     assert "The thumb is 'note': 1 up, 1 down, 0 not rated." in read.out
-    assert read.out.splitlines()[-1] == f"Learn from it: {shlex.join(['pollex', 'learn', *command[2:]])}"
+    first = shlex.join(["pollex", "label", "next", *command[2:], "--out", "to-label.jsonl"])
+    assert read.out.splitlines()[-1] == f"Or give the first, to a random sample: {first}"
 
 
 def test_a_domain_profile_and_a_set_learned_with_it_say_how_the_log_is_read(tmp_path: Path) -> None:

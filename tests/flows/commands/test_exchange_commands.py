@@ -43,7 +43,7 @@ def test_inspect_tells_what_rows_of_ones_own_hold(tmp_path: Path) -> None:
     shown_lines = run("inspect", tmp_path / "logs").out
     assert "The thumb is 'thumbs': 2 up, 1 down, 0 not rated." in shown_lines
     assert "taken for up: Up (2), 1 (1)" in shown_lines
-    assert f"Learn from it: pollex learn {tmp_path / 'logs'}\n" in shown_lines
+    assert f"pollex label next {tmp_path / 'logs'} --out to-label.jsonl\n" in shown_lines
     assert "user: Wo ist meine Rechnung" in shown_lines
 
 
