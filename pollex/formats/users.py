@@ -57,15 +57,14 @@ class Users:
     Attributes:
         known: By path to a field, the user of each conversation by its id.
         asked: By id, a hash of what the user said, where that is enough to be told from a coincidence.
-        unhashed: Conversations that name a user, of which the hash is only wanted where no field turns out to do so.
-        at_once: Whether all are hashed as they come, since their words will be others later.
+        at_once: Whether those that name a user, of which the hash is only wanted where no field turns out to do so, are
+            hashed as they come, too, since their words will be others later.
         ranks: By path, how surely its name says that it is a user's; the lowest goes first.
     """
 
     known: dict[str, dict[str, str]] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
     ranks: dict[str, int | None] = field(default_factory=dict)
-    unhashed: set[str] = field(default_factory=set)
     at_once: bool = False
     _same: dict[str, str] = field(default_factory=dict)
 
@@ -76,9 +75,7 @@ class Users:
             user = self._same.setdefault(value, value)  # one text for all of a user's conversations
             self.known.setdefault(path, {})[conversation.id] = user
             names_user = True
-        if names_user and not self.at_once:
-            self.unhashed.add(conversation.id)
-        else:
+        if self.at_once or not names_user:
             self._hash(conversation)
 
     def _hash(self, conversation: Conversation) -> None:
@@ -107,10 +104,10 @@ class Users:
             labels: Of all conversations, by id.
             conversations: All of them; read again only where some named a user, and no field names users.
         """
-        for conversation in conversations if self.unhashed else ():
-            if conversation.id in self.unhashed:
+        unhashed = self.known and not self.at_once
+        for conversation in conversations if unhashed else ():
+            if any(conversation.id in users for users in self.known.values()):
                 self._hash(conversation)
-        self.unhashed.clear()
         sizes = Counter(asked for id_, asked in self.asked.items() if id_ in labels)
         copies = {id_: asked for id_, asked in self.asked.items() if id_ in labels and sizes[asked] > 1}
         lost = len(copies) - len(set(copies.values()))
