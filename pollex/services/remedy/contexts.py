@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -105,7 +105,7 @@ def held_in(rubric_set: RubricSet, conversations: Sequence[Conversation], store:
         holding = sum(holds for *_, holds in known)
         replies, without = map(tuple, (places[True], places[False]))
         found[rubric.id] = Held(rubric, len(said[rubric.id]), holding, replies, without, later)
-    return _with_occasions(rubric_set, found)
+    return found | _with_occasions(found, {id_ for id_ in found if is_local(rubric_set, found[id_].rubric)})
 
 
 def reply_at(conversation: Conversation, evidence: Sequence[int]) -> int | None:
@@ -166,11 +166,15 @@ def local_judge(rubric_set: RubricSet) -> Judge:
     return LocalJudge(embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_MODEL)), learned)
 
 
-def _with_occasions(rubric_set: RubricSet, found: Mapping[str, Held]) -> dict[str, Held]:
-    """Add where it went well: without a model no occasions are known, but what holds for the other side is one."""
+def _with_occasions(found: Mapping[str, Held], among: Collection[str] | None = None) -> dict[str, Held]:
+    """Add where it went well: without a model's answers no occasions are known, but what holds for the other side is.
+
+    Args:
+        among: Ids of the rubrics that have no such answers; None: all.
+    """
     changed = dict(found)
     for id_, held in found.items():
-        if not is_local(rubric_set, held.rubric):
+        if among is not None and id_ not in among:
             continue
         failed = {context.conversation.id for context in held.replies}
         other = [each for each in found.values() if each.rubric.polarity != held.rubric.polarity and each.rubric.leads]
@@ -193,7 +197,7 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
     if not any(one.holds for one in found.values()):
         what = f"{rubric_set.judge.name} judged, and its answers (run {rubric_set.run}) are not in the store"
         raise BadRubrics(what, remedy="give the store of that run, or the log that it was learned from", option="store")
-    return _with_occasions(rubric_set, found)
+    return _with_occasions(found)
 
 
 def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
