@@ -150,7 +150,8 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     if new:
         about, own = [batch[row] for row in new], scores if len(new) == len(batch) else scores.take(new)
         live.store.put(conversation_rows(live.run, [one for one in about if one.id not in live.known]))
-        live.store.put([live.cells.block(about, live.questions, own.answers, live.judge.fingerprint)])
+        kept = [own.answers] if own.tone is None else [own.answers, own.tone]
+        live.store.put([live.cells.block(about, live.questions, one, live.judge.fingerprint) for one in kept])
         live.store.put([score_block(live.run, own)])
     live.settle(scores)
     await live.store.settle()

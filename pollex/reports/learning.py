@@ -544,8 +544,11 @@ def trust(rubrics: RubricSet) -> str:
 def behind_plain(rubrics: RubricSet) -> str:
     """Say which plain method tells good conversations from bad ones better; empty for none."""
     for one in rubrics.baselines:
-        if one.advantage and known(one.advantage.high) and one.advantage.high < 0:
-            return f"{one.name} tells good conversations from bad ones better than the sum of these rubrics does."
+        by, ahead = "the probability of this set", one.probability_ahead
+        if ahead is None:
+            by, ahead = "the sum of these rubrics", one.advantage
+        if ahead and known(ahead.high) and ahead.high < 0:
+            return f"{one.name} tells good conversations from bad ones better than {by} does."
     return ""
 
 

@@ -411,12 +411,14 @@ class Baseline(Record):
 
     Attributes:
         advantage: AUC of the rubrics minus that of the baseline, with its interval.
+        probability_ahead: AUC of the set's probability minus that of the baseline; None in sets of before.
     """
 
     name: str
     training: Assessment | None = None
     held_out: Assessment | None = None
     advantage: Figure | None = None
+    probability_ahead: Figure | None = None
 
 
 EMBEDDED, LLM = "embedded", "llm"

@@ -128,6 +128,9 @@ OUTCOME_WORDS = re.compile(
 TONE_KINDS = ("phrase", "turns")
 """Sources that are words alone: nobody knows what was done or came of it."""
 
+TONE = "tone"
+"""Id and source of what the model of the probability reads beside the rubrics: moods and lengths as one number."""
+
 TONES = {
     *("thanks", "praise", "agreement", "courtesy", "warmth", "farewell", "negation", "need", "disclaimer", "hedge"),
     *("exclamation", "assistant_exclamation", "user_question", "clarifying_question", "next_topic", "code", "steps"),

@@ -35,9 +35,10 @@ from pollex.rubrics.records import (
     SpreadRecord,
     TurnRecord,
 )
-from pollex.rubrics.rubric import Reason, Rubric, content_id
+from pollex.rubrics.rubric import TONE, Reason, Rubric, content_id
 from pollex.rubrics.score import NetSat, ThumbModel, decide_at
 from pollex.rubrics.starter import StarterRecord
+from pollex.rubrics.tone import ToneRecord
 from pollex.rubrics.worth import Reach
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import Calibration, GuaranteedWindow, Window
@@ -131,6 +132,7 @@ class RubricSet(Record):
         remarks: What people wrote with their thumb, by side, the most frequent first; nothing is scored by it.
         spread: Of NetSAT, held-out conversations included; None in sets of before.
         reach: How far it reaches on held-out conversations; None where nothing was held out, and in sets of before.
+        tone: What the probability reads beside the rubrics; None in sets of before, and beside a starter.
         found_nothing: Share of training conversations in which the model found no reason; None where none was asked.
         notes: What a reader must know: small samples, nothing held out, refused rubrics.
         turns: Probabilities of conversations that go on, by turns of the user; empty where nobody measured them.
@@ -171,6 +173,7 @@ class RubricSet(Record):
     reach: Reach | None = None
     never: dict[str, float] = Field(default_factory=dict)
     starter: StarterRecord | None = None
+    tone: ToneRecord | None = None
     turns: tuple[TurnRecord, ...] = ()
     off: tuple[ChosenRubric, ...] = ()
     by_hand: bool = False
@@ -366,20 +369,23 @@ class RubricSet(Record):
 
     @property
     def questions(self) -> list[Question]:
-        """The rubrics as questions to a judge, in their order; a starter's stand last."""
+        """The rubrics as questions to a judge, in their order; a starter's stand last, as does tone."""
         return [Question.about(rubric, self.judge.scale) for rubric in self.all_rubrics]
 
     @property
     def all_rubrics(self) -> tuple[ChosenRubric, ...]:
-        """The set's own rubrics, then a starter's."""
-        return self.rubrics + (self.starter.rubrics if self.starter else ())
+        """The set's own rubrics, then a starter's, or tone."""
+        tone = (self.tone.rubric,) if self.tone and self.tone.weight else ()
+        return self.rubrics + (self.starter.rubrics if self.starter else ()) + tone
 
     @property
     def asked_judge(self) -> JudgeRecord:
-        """The judge with all that it has learned, of a starter's rubrics too."""
-        if self.starter is None:
+        """The judge with all that it has learned, of a starter's rubrics and of tone too."""
+        others = self.starter.judge.learned if self.starter else {}
+        tone = {TONE: self.tone.learned} if self.tone and self.tone.weight else {}
+        if not (others or tone):
             return self.judge
-        return self.judge.model_copy(update={"learned": {**self.judge.learned, **self.starter.judge.learned}})
+        return self.judge.model_copy(update={"learned": {**self.judge.learned, **others, **tone}})
 
     @property
     def learned_from(self) -> frozenset[str]:

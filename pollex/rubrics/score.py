@@ -20,6 +20,7 @@ from pollex.errors import WrongUse, spell
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import entropy
 from pollex.rubrics.answers import LIKERT, NEUTRAL, Answer, Unanswered
+from pollex.rubrics.rubric import TONE
 from pollex.selection.threshold import Calibration, Window
 from pollex.text import html_table
 
@@ -137,6 +138,24 @@ class AnswerColumns:
         index = index.reshape(len(rows), len(self.rubrics)) - (len(places) - len(kept))
         return type(self)(self.rubrics, [self.different[place] for place in kept.tolist()], index)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Put answers to the same rubrics behind one another."""
+        different, index = list[Answer | Unanswered](), list[Ints]()
+        for part in parts:
+            index.append(np.where(part.index < 0, part.index, part.index + len(different)))
+            different += part.different
+        return cls(parts[0].rubrics, different, np.concatenate(index))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process as plain values, which is quicker."""
+        different = [(type(one), dict(vars(one))) for one in self.different]
+        return _arrived, (self.rubrics, different, self.index)
+
+
+def _arrived(rubrics: tuple[str, ...], different: Sequence[Any], index: Ints) -> AnswerColumns:
+    return AnswerColumns(rubrics, [kind.model_construct(**values) for kind, values in different], index)
+
 
 @dataclass(frozen=True, repr=False)  # `asyncio.run` makes the repr of what it returns, twice
 class ScoreColumns(Sequence[Score]):
@@ -145,11 +164,13 @@ class ScoreColumns(Sequence[Score]):
     Attributes:
         ids: Of the conversations.
         fields: By the name of a field of `Score`, its values `[conversation]`; those left out have their default.
+        tone: The answers of tone, which are no rubric's; None where they weren't asked for.
     """
 
     ids: Sequence[str]
     answers: AnswerColumns
     fields: dict[str, list[Any]]
+    tone: AnswerColumns | None = None
 
     @classmethod
     def of(cls, scores: Sequence[Score], rubrics: Sequence[str]) -> Self:
@@ -162,15 +183,12 @@ class ScoreColumns(Sequence[Score]):
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Put scores by the same set behind one another."""
-        ids, different, index = list[str](), list[Answer | Unanswered](), list[Ints]()
-        for part in parts:
-            own = part.answers.index
-            index.append(np.where(own < 0, own, own + len(different)))
-            different += part.answers.different
-            ids += part.ids
+        ids = [id_ for part in parts for id_ in part.ids]
         names = dict.fromkeys(name for part in parts for name in part.fields)
         fields = {name: [value for part in parts for value in part.column(name)] for name in names}
-        return cls(ids, AnswerColumns(parts[0].answers.rubrics, different, np.concatenate(index)), fields)
+        tones = [part.tone for part in parts if part.tone is not None]
+        tone = AnswerColumns.joined(tones) if tones else None
+        return cls(ids, AnswerColumns.joined([part.answers for part in parts]), fields, tone)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -189,23 +207,13 @@ class ScoreColumns(Sequence[Score]):
     def take(self, rows: Sequence[int]) -> Self:
         """Return the scores of some of the conversations."""
         fields = {name: [values[row] for row in rows] for name, values in self.fields.items()}
-        return type(self)([self.ids[row] for row in rows], self.answers.take(np.array(rows, np.int64)), fields)
+        places = np.array(rows, np.int64)
+        tone = None if self.tone is None else self.tone.take(places)
+        return type(self)([self.ids[row] for row in rows], self.answers.take(places), fields, tone)
 
     def column(self, name: str) -> list[Any]:
         """Return the values of a field `[conversation]`."""
         return self.fields.get(name) or [Score.model_fields[name].default] * len(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to another process as plain values, which is quicker."""
-        different = [(type(one), dict(vars(one))) for one in self.answers.different]
-        return _arrived, (self.ids, self.answers.rubrics, different, self.answers.index, self.fields)
-
-
-def _arrived(
-    ids: Sequence[str], rubrics: tuple[str, ...], different: Sequence[Any], index: Ints, fields: dict[str, list[Any]]
-) -> ScoreColumns:
-    answers = [kind.model_construct(**values) for kind, values in different]
-    return ScoreColumns(ids, AnswerColumns(rubrics, answers, index), fields)
 
 
 DIGITS = 12
@@ -366,7 +374,8 @@ class NetSat:
         fields |= self._decisions(fields) | {"outcome": ["scored"] * len(whole)}
         if len(whole) < len(ids):
             fields = self._with_unscored(fields, whole.tolist(), answers)
-        return ScoreColumns(ids, answers, fields)
+        with_tone = self.thumb_model is not None and TONE in self.thumb_model.rubrics
+        return ScoreColumns(ids, answers, fields, AnswerColumns.of((TONE,), given) if with_tone else None)
 
     def _sums(self, answers: AnswerColumns) -> Floats:
         signed = [

@@ -259,7 +259,7 @@ def distill(
 def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Answer]]:
     """Collect what was answered to the set's rubrics in any run, worded as they are now; the last answer stands."""
     asked = {question.id: question.digest for question in rubric_set.questions}
-    own = {rubric.id for rubric in rubric_set.rubrics if rubric.answered_by}
+    own = {rubric.id for rubric in rubric_set.all_rubrics if rubric.answered_by}
     found: dict[str, dict[str, Answer]] = {}
     for run in runs(store):
         if run.command in JUDGING:

@@ -12,7 +12,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, PollexError
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
-from pollex.rubrics.rubric import Reason
+from pollex.rubrics.rubric import TONE, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import certainty, verdict_told
 from pollex.services.named_sets import read_set
@@ -186,6 +186,7 @@ class Origin(Result):
         roles: Names of the agents that made the set.
         conversations: The quoted conversations that the store still has, by id.
         learned_in: The run that made the set.
+        tone: What is told of the set's tone, where that is asked about; else empty.
     """
 
     json_fields = ("rubric", "reasons", "conversations")
@@ -195,9 +196,13 @@ class Origin(Result):
     reasons: tuple[Reason, ...]
     conversations: Mapping[str, Conversation]
     learned_in: str
+    tone: str = ""
 
     def told(self) -> Told:
         """Yield the rubric's reasons, quotes and conversations."""
+        if self.tone:
+            yield Line(self.tone, limit=LONGEST)
+            return
         rubric = self.rubric
         words = [rubric.text] if isinstance(rubric, DroppedRubric) else filter(None, rubric.entry)
         side = {"dsat": "Goes along with thumbs down", "sat": "Goes along with thumbs up"}[rubric.polarity]
@@ -307,7 +312,8 @@ def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
     rubrics = read_set(path, run.store, arrays=False)
     rubric = rubric_named(rubrics, name, path)
     reasons, kept = origin(run, rubrics, rubric)
-    return Origin(rubric, tuple(dict.fromkeys(rubrics.roles.values())), tuple(reasons), kept, rubrics.run)
+    tone = rubrics.tone.told if rubrics.tone and rubric.id == TONE else ""
+    return Origin(rubric, tuple(dict.fromkeys(rubrics.roles.values())), tuple(reasons), kept, rubrics.run, tone)
 
 
 def questions_of(store: Store, run: Run) -> dict[str, Question]:
@@ -329,6 +335,7 @@ def rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | Dr
         BadRubrics: There is none, or several.
     """
     every: list[ChosenRubric | DroppedRubric] = [*rubrics.all_rubrics, *rubrics.dropped]
+    every += [rubrics.tone.rubric] if rubrics.tone and not rubrics.tone.weight else []
     found = [rubric for rubric in every if rubric.id.startswith(name)]
     if len(found) != 1:
         raise BadRubrics(

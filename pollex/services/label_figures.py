@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pollex.agents.embedded.signals import FORM
 from pollex.calibration.candidates import NETWORK
 from pollex.calibration.thumbs import fit_one, probability_positive
 from pollex.errors import BadCalibrator
@@ -18,8 +19,12 @@ from pollex.measures.intervals import Figure, Measure, estimate, mean_of
 from pollex.reports.calibration import LearningPoint
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.records import CalibratorRecord
+from pollex.rubrics.rubric import TONE
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.tone import ToneRecord, ToneScale, as_answers
+from pollex.store.resume import conversations_of
 from pollex.store.store import Store
+from pollex.text import writable
 
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 DRAWS, REDRAWS = 10, 100
@@ -185,6 +190,16 @@ def _same(rubric_set: RubricSet, table: _Table, whole: Floats) -> bool | None:
     return bool(np.abs(probability_positive(kept, table.answers) - whole).max() < EXACT)
 
 
+def _tones(store: Store, run: str, tone: ToneRecord, ids: Sequence[str], options: int) -> Floats:
+    """Return answers of tone `[row, 1, option]`; NaN of conversations that the store has no more."""
+    kept = list(conversations_of(store, run, ids=list(ids)))
+    features = FORM.measure(kept)
+    tones = ToneScale.from_json(tone.learned, features.shape[1]).tone(features)
+    known = {writable(one.id): answer for one, answer in zip(kept, as_answers(tones, options), strict=True)}
+    missing = np.full(options, np.nan)
+    return np.array([[known.get(id_, missing)] for id_ in ids])
+
+
 def _read(store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: Sequence[dict[str, str]]) -> _Table:
     ids, side = [row["id"] for row in rows], {one.id: one.sign for one in rubric_set.rubrics}
     record = record.model_copy(update={"rubrics": tuple(one for one in record.rubrics if one in side)})  # no starter's
@@ -192,9 +207,14 @@ def _read(store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: S
     answers = np.full((len(ids), len(record.rubrics), len(SCALES[rubric_set.judge.scale])), np.nan)
     for given in store.ask(rubric_set.run, ANSWERED, [list(record.rubrics), ids]):
         answers[place[given["conversation"]], column[given["question"]]] = given["probabilities"]
+    signs = [float(side[one]) for one in record.rubrics]
+    if (tone := rubric_set.tone) is not None and tone.weight:
+        record = record.model_copy(update={"rubrics": (*record.rubrics, TONE)})
+        answers = np.concatenate([answers, _tones(store, rubric_set.run, tone, ids, answers.shape[2])], axis=1)
+        signs.append(tone.weight)
     return _Table(
         record,
-        tuple(float(side[one]) for one in record.rubrics),
+        tuple(signs),
         ids,
         answers,
         np.array([row["label"] == "positive" for row in rows]),

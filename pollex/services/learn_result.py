@@ -146,6 +146,8 @@ class LearnResult(Shown):
         for caveat in caveats(rubrics):
             yield Line(caveat, "bold")
         yield from rubrics_told(rubrics, verbose)
+        if rubrics.tone is not None:
+            yield rubrics.tone.told
         if behind := behind_plain(rubrics):
             yield behind
         adapted = [str(change) for change in rubrics.adapted if verbose or change.does != "kept"]

@@ -16,6 +16,7 @@ from pollex.agents.embedded.events.signal import family_of
 from pollex.agents.embedded.evidence import judged_by
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.roles import EmbeddedExtractor
+from pollex.agents.embedded.signals import FORM
 from pollex.agents.roles import Extraction, Roles
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
@@ -139,7 +140,11 @@ async def refit(
     )
     fixed, graph = keeping_all(kept_settings, rubrics), refit_graph.build()
     again = Learning(logs=logs, profile=rubric_set.domain, settings=fixed, rubrics=rubrics, starter=starter)
-    before = {"judge_record": rubric_set.judge, "learned_from": rubric_set.learned_from}
+    before = {
+        "judge_record": rubric_set.judge,
+        "learned_from": rubric_set.learned_from,
+        "earlier_tone": rubric_set.tone,
+    }
     learned = await _learn("refit", graph, again, roles, setting, rubric_set.prompts, **before)
     known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
     whole = _refitted(rubric_set, learned, known)
@@ -271,6 +276,7 @@ def _material(run: str, asked: Learning, sides: Sides, setting: RunSettings, **g
         family_of=family_of,
         kept=tuple(asked.rubrics),
         starter=asked.starter,
+        form=FORM,
         **given,
     )
 

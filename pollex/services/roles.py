@@ -415,9 +415,9 @@ async def hire_judge(
         asked = options_as_before(options, record)
         hired = await hire(asked, rubric_set.domain, store, seed_of(record), budget, together)
         hired.notes += warn_of_changes(record, hired.capabilities)
-        if any(rubric.answered_by for rubric in rubric_set.rubrics):
+        if any(rubric.answered_by for rubric in rubric_set.all_rubrics):
             hired.embedder = embedder_for(store.folder, embeds_with(record, options.settings.embedding_model))
-        return hired.leaving(rubric_set.rubrics, record.learned)
+        return hired.leaving(rubric_set.all_rubrics, rubric_set.asked_judge.learned)
     staff = embedded_workers(rubric_set.domain, embedder_for(store.folder, embedding_confirmed(options, record)))
     return staff.judging_by(build(rubric_set.asked_judge, staff.embedder, rubric_set.rubrics), record)
 
@@ -433,7 +433,7 @@ async def workers_from_memory(
         return None
     embedder = embedder_for(store.folder, embeds_with(record, record.options.embedding_model))
     workers = embedded_workers(rubric_set.domain, embedder).judging_by(judge, record)
-    return workers.leaving(rubric_set.rubrics, record.learned)
+    return workers.leaving(rubric_set.all_rubrics, rubric_set.asked_judge.learned)
 
 
 def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOptions:

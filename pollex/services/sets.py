@@ -320,6 +320,8 @@ class EditedSet(Result):
                 by = f"judge {rubric.answered_by}" if rubric.answered_by else ""
                 state = (side, by, "edited" * is_edited(rubric), "" if on else "off", rubric.note, f"id {rubric.id}")
                 yield rubric_line(rubric.text, [*figures_of(rubric), *filter(None, state)])
+        if self.rubrics.tone is not None:
+            yield self.rubrics.tone.told
         yield f"Judge: {self.rubrics.judge.name}"
         if self.rubrics.edited:
             again = f"pollex refit LOGS --rubrics {self.path}"
@@ -330,7 +332,8 @@ class EditedSet(Result):
             "rubrics": [
                 {"id": r.id, "text": r.text, "polarity": r.polarity, "on": on, "note": r.note, "edited": is_edited(r)}
                 for r, on in self.rows
-            ]
+            ],
+            "tone": self.rubrics.tone and self.rubrics.tone.told,
         }
 
 

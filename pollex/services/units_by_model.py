@@ -64,7 +64,7 @@ async def _scored(
         staff = llm_workers(
             job.model, job.rubrics.domain, job.salt, embedder, gateway, job.capabilities, seed_of(record)
         )
-        judge = staff.leaving(job.rubrics.rubrics, record.learned).roles.judge
+        judge = staff.leaving(job.rubrics.all_rubrics, job.rubrics.asked_judge.learned).roles.judge
         scorer = BatchScorer(job.rubrics, job.judges, job.costs, judge=judge, at_once=2 * limits.concurrency)
         return await scorer.batch(conversations)
 

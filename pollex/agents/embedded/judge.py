@@ -16,13 +16,14 @@ from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_source, plain_events
 from pollex.agents.embedded.evidence import evidence_of, party_of, strongest_turns
-from pollex.agents.embedded.signals import MEASURES, SIGNALS, Signal, measure_marks, summary
+from pollex.agents.embedded.signals import MEASURES, OF_WORDS, SIGNALS, Signal, form_of, measure_marks, summary
 from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
 from pollex.agents.roles import no_answers
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import PERSON, Rubric, content_id
+from pollex.rubrics.rubric import PERSON, TONE, Rubric, content_id
+from pollex.rubrics.tone import ToneScale, as_answers
 
 VERSION = "4"
 FOLDS = 5
@@ -59,7 +60,10 @@ class EmbeddedJudge:
     ) -> None:
         self.embedder = embedder
         self.vectors = any(evidence_of(rubric, embedder).vectors for rubric in rubrics)
-        self.scales = {id_: scale_from_json(id_, stored) for id_, stored in (learned or {}).items()}
+        own = dict(learned or {})
+        tone = own.pop(TONE, None)
+        self.tone = None if tone is None else ToneScale.from_json(tone, len(OF_WORDS) * len(MEASURES))
+        self.scales = {id_: scale_from_json(id_, stored) for id_, stored in own.items()}
         self._fold_scales: list[dict[str, LearnedScale]] = []
         self._folds: dict[str, int] = {}
         self._fingerprint: str | None = None
@@ -68,7 +72,7 @@ class EmbeddedJudge:
         self.remembered = REMEMBERED
         self._evidence: dict[str, tuple[Rubric, Signal]] = {}
         self._known: dict[tuple[Any, ...], tuple[Signal, LearnedScale | None, Answer]] = {}
-        self._asked: tuple[Sequence[Question], list[tuple[Question, Signal, str]]] = (), []
+        self._asked: tuple[Sequence[Question], list[tuple[Question, Signal | None, str]]] = (), []
         self._patterns: frozenset[str] = frozenset()
         self._look_for(rubrics)
 
@@ -80,6 +84,7 @@ class EmbeddedJudge:
     def fingerprint(self) -> str:
         if self._fingerprint is None:
             scales = sorted(f"{id_} {scale.to_json()}" for id_, scale in self.scales.items())
+            scales += [] if self.tone is None else [f"{TONE} {self.tone.to_json()}"]
             self._fingerprint = content_id("judge", VERSION, self.embedder.identity, *scales)
         return self._fingerprint
 
@@ -126,7 +131,8 @@ class EmbeddedJudge:
         known = self._asked
         if known[0] is not questions:  # the same ones are asked about all of a log
             rubrics = [rubric_of(question) for question in questions]
-            evidence = [self._evidence_of(rubric) for rubric in rubrics]  # a view is read for the events of all of it
+            # A view is read for the events of all of it; tone has no single evidence.
+            evidence = [None if rubric.source == TONE else self._evidence_of(rubric) for rubric in rubrics]
             known = questions, list(zip(questions, evidence, [rubric.id for rubric in rubrics], strict=True))
             self._asked = known
         fold = self._folds.get(conversation.text_hash)
@@ -141,7 +147,11 @@ class EmbeddedJudge:
             view = self._views[conversation.text_hash] = View(conversation, self.embedder, self._patterns)
         return view
 
-    def _answer(self, view: View, question: Question, evidence: Signal, scale: LearnedScale | None) -> Answer:
+    def _answer(
+        self, view: View, question: Question, evidence: Signal | None, scale: LearnedScale | None
+    ) -> Answer | Unanswered:
+        if evidence is None:
+            return self._tone_answer(view, question)
         found = evidence.marks(view)
         silent = found is view.silent
         if self._replicate is not None and not silent:
@@ -156,6 +166,22 @@ class EmbeddedJudge:
             answer = self._answered(view, question, evidence, scale, found.tolist())
             known = self._known[key] = evidence, scale, answer
         return known[2]
+
+    def _tone_answer(self, view: View, question: Question) -> Answer | Unanswered:
+        if self.tone is None:
+            return no_answers([question], "error", "the set has lost the scale of its tone", self.name)[0]
+        tone = float(self.tone.tone(form_of(view)))
+        p = tuple(as_answers(np.array(tone), len(question.options)).tolist())
+        return Answer.trusted(
+            question_id=question.id,
+            probabilities=p,
+            chosen=p.index(max(p)),
+            source="built-in",
+            justification=f"tone {tone:+.1f}; 0 is the middle of the training log, over 0 it sounds like a good one",
+            turns=(),
+            judge=self.name,
+            asked_in="",
+        )
 
     def _answered(
         self, view: View, question: Question, evidence: Signal, scale: LearnedScale | None, marks: list[float]

@@ -17,6 +17,7 @@ from pollex.agents.embedded.events.sentences import rows
 from pollex.agents.embedded.spoken import in_other_language
 from pollex.agents.embedded.view import Floats, Indices, View, likeness
 from pollex.conversations.conversation import Conversation
+from pollex.rubrics.tone import Form
 
 Party = Literal["user", "assistant", "both"]
 _CLASSES = re.compile(r"\\[A-Z]")
@@ -176,13 +177,21 @@ COMPARING = frozenset({"user_repeats", "assistant_repeats", "relevance", "irrele
 """Signals that compare turns, which costs more than they add here."""
 
 
+OF_WORDS = tuple(signal for name, signal in SIGNALS.items() if name not in COMPARING)
+"""Signals of words."""
+
+
 def word_features(conversations: Sequence[Conversation]) -> Floats:
     """Measure all signals of words `[conversation, 4 × signal]`; see `measured` for the four."""
-    signals = [signal for name, signal in SIGNALS.items() if name not in COMPARING]
-    rows = [_row(conversation, signals) for conversation in conversations]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), -1)
+    views = [View(one, Embedder()) for one in conversations]  # it loads a model only when it is asked
+    rows = [form_of(view) for view in views]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(OF_WORDS) * len(MEASURES))
 
 
-def _row(conversation: Conversation, signals: Sequence[Signal]) -> Floats:
-    view = View(conversation, Embedder())  # it loads a model only when it is asked
-    return np.concatenate([measure_marks(signal.marks(view), view.of(signal.party)) for signal in signals])
+def form_of(view: View) -> Floats:
+    """Measure all signals of words in one conversation `[4 × signal]`."""
+    return np.concatenate([measure_marks(signal.marks(view), view.of(signal.party)) for signal in OF_WORDS])
+
+
+FORM = Form(tuple(signal.statement for signal in OF_WORDS), word_features)
+"""What tone is made of."""

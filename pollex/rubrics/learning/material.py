@@ -17,6 +17,7 @@ from pollex.rubrics.records import LLM, JudgeRecord
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.score import value_of
 from pollex.rubrics.starter import StarterRecord
+from pollex.rubrics.tone import Form, ToneRecord
 from pollex.selection.losses import EVAL_RANGE
 
 
@@ -164,6 +165,8 @@ class Material:
         family_of: Name of the family of a rubric, by its source.
         make: Makes the pool anew of some of these conversations; None where that isn't free.
         words: Lays out all phrases of some of these conversations; None where nobody mined.
+        form: What tone is made of; None where nobody measures it.
+        earlier_tone: That of the set whose rubrics these are; None where there is none.
         once: What was worked out of all this, and need not be again in this process.
         learned_from: Text hashes of conversations that the rubrics were learned from in an earlier run. Models of the
             thumbs can't be compared on these, since the choice of rubrics saw them.
@@ -188,6 +191,8 @@ class Material:
     family_of: Callable[[str], str]
     make: Callable[[Sequence[Conversation], Bools], Made] | None = None
     words: Callable[[Sequence[Conversation]], Words] | None = None
+    form: Form | None = None
+    earlier_tone: ToneRecord | None = None
     once: dict[str, Any] = field(default_factory=dict)
     learned_from: frozenset[str] = frozenset()
     pool: Mapping[Polarity, Sequence[Rubric]] = field(default_factory=dict)

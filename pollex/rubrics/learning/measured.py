@@ -33,6 +33,7 @@ from pollex.rubrics.learning.crossfit import (
 )
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.thumbs import FittedThumbs, grades_on
+from pollex.rubrics.learning.tone import fit_signals
 from pollex.rubrics.records import (
     Alone,
     Baseline,
@@ -64,9 +65,6 @@ from pollex.selection.threshold import GuaranteedWindow, Window, fit_window, gua
 
 Scored = tuple[Floats, Floats]
 """Log-odds of being positive `[conversation]`, of training conversations and of others."""
-
-PENALTY = 0.01
-"""Inverse strength: some 200 features stand against a few hundred labels."""
 
 WORDS, SIGNALS, CONSTANT = "TF-IDF + logistic regression", "signals + logistic regression", "constant"
 
@@ -120,15 +118,16 @@ class Plain:
                 own_rows = {c.id: row for row, c in enumerate(training)}
                 self.scores[name] = self.scores[name][0], found[[own_rows[c.id] for c in measured]]
 
-    def baselines(self, truth: Bools, tested: Floats, rng: np.random.Generator) -> list[Baseline]:
+    def baselines(self, truth: Bools, tested: Floats, likely: Floats, rng: np.random.Generator) -> list[Baseline]:
         """Measure each method on both sides, and how far the rubrics are ahead.
 
         Args:
             truth: Labels of held-out conversations `[conversation]`.
             tested: Their NetSAT `[conversation]`.
+            likely: Their probability `[conversation]`.
         """
         known, blocks = block_ids(self.training), block_ids(self.measured)
-        held_out = len(truth) > 0
+        held_out, other_rng = len(truth) > 0, np.random.default_rng(13)
         return [
             Baseline(
                 name=name,
@@ -137,6 +136,9 @@ class Plain:
                 if held_out
                 else None,
                 advantage=auc_difference(tested, unseen, truth, rng, together=blocks) if held_out else None,
+                probability_ahead=auc_difference(likely, unseen, truth, other_rng, together=blocks)
+                if held_out
+                else None,
             )
             for name, (seen, unseen) in self.scores.items()
         ]
@@ -158,17 +160,9 @@ def by_words(seen: Sequence[str], unseen: Sequence[str], positive: Bools) -> Sco
 
 
 def by_signals(seen: Floats, unseen: Floats, positive: Bools) -> Scored:
-    """Fit all signals of mood and flow `[conversation, feature]`, standardized, balanced classes."""
-    from sklearn.linear_model import LogisticRegression  # as above
-
-    spread = seen.std(axis=0)
-    scale = np.where(spread > 0, spread, 1.0)
-    known, others = ((side - seen.mean(axis=0)) / scale for side in (seen, unseen))
-    model = LogisticRegression(C=PENALTY, class_weight="balanced", max_iter=2000).fit(known, positive)
-    return (
-        np.asarray(model.decision_function(known)),
-        np.asarray(model.decision_function(others)) if len(others) else np.zeros(0),
-    )
+    """Fit all signals of mood and flow `[conversation, feature]`, as tone is fitted."""
+    slopes, intercept = fit_signals(seen, positive)
+    return seen @ slopes + intercept, unseen @ slopes + intercept
 
 
 def text_of(conversation: Conversation) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.calibration.candidates import BEST, NETWORK, candidate
+from pollex.calibration.candidates import BEGINNING, BEST, NETWORK, candidate
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs, positives
 from pollex.conversations.splits import block_ids, split
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats
+from pollex.measures.intervals import Figure
 from pollex.rubrics.learning.choice import candidates, chosen_by
 from pollex.rubrics.learning.crossfit import (
     FOLDS,
@@ -27,9 +28,11 @@ from pollex.rubrics.learning.crossfit import (
     with_thumbs,
 )
 from pollex.rubrics.learning.material import Material
-from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.learning.tone import FittedTone, tone_of, tone_record, with_tone
+from pollex.rubrics.rubric import TONE
 from pollex.rubrics.score import ThumbModel, judges_of
 from pollex.rubrics.starter import standard, weigh
+from pollex.rubrics.tone import ToneRecord
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
@@ -189,7 +192,7 @@ def grades_compared(
 def rating_of(
     found: Mapping[str, Any],
     answers: Floats,
-    rubrics: Sequence[Rubric],
+    ids: Sequence[str],
     signs: Floats,
     training: Sequence[Conversation],
 ) -> JudgedEstimator:
@@ -198,12 +201,13 @@ def rating_of(
     Args:
         found: See `grades_compared`.
         answers, signs: See `calibration.thumbs.fit_one`.
+        ids: Of the rubrics.
     """
     from pollex.calibration.grades import fitted_grades
 
     grades, scales = grades_on(found, training)
-    ids, blocks = [rubric.id for rubric in rubrics], block_ids(training)
-    return fitted_grades(found["chosen"], answers, signs.tolist(), grades, scales, judges_of(training), ids, blocks)
+    about = (judges_of(training), ids, block_ids(training))
+    return fitted_grades(found["chosen"], answers, signs.tolist(), grades, scales, *about)
 
 
 def comparison_as_json(found: ModelComparison | None, probability: str) -> dict[str, Any]:
@@ -233,11 +237,13 @@ class FittedThumbs:
     Attributes:
         crossfitted: By conversation, P(thumb up) by a model and rubrics that did not see it.
         grades: By held-out conversation, the probability of each grade, likewise; empty where labels are no grades.
+        tone: None where it was not looked at.
     """
 
     model: ThumbModel
     crossfitted: Mapping[str, float]
     grades: Mapping[str, Floats]
+    tone: ToneRecord | None = None
 
     @classmethod
     def of(cls, material: Material, comparison: Mapping[str, Any]) -> FittedThumbs:
@@ -247,27 +253,37 @@ class FittedThumbs:
         taught, (held_out, fold) = with_graded(material, pool), held_out_folds(material)
         for number in np.unique(fold):
             known, out = (list(compress(held_out, rows)) for rows in (fold != number, fold == number))
-            part, ids = _fitted(material, comparison, [*taught, *known]), [one.id for one in out]
-            likely |= zip(ids, part.probability(material.answers(out)).tolist(), strict=True)
-            grades |= zip(ids, part.grades(material.answers(out)), strict=True) if part.rating else ()
+            (part, tone), ids = _fitted(material, comparison, [*taught, *known]), [one.id for one in out]
+            answers = material.answers(out)
+            answers = answers if tone is None else tone.beside(answers, material, out)
+            likely |= zip(ids, part.probability(answers).tolist(), strict=True)
+            grades |= zip(ids, part.grades(answers), strict=True) if part.rating else ()
         if seen is not None:
             likely |= zip(comparison["conversations"], seen, strict=True)
-        return cls(_fitted(material, comparison, [*taught, *held_out]), likely, grades)
+        model, tone = _fitted(material, comparison, [*taught, *held_out])
+        return cls(model, likely, grades, tone_record(material, tone, comparison.get("tone")))
 
 
-def _fitted(material: Material, comparison: Mapping[str, Any], rows: Sequence[Conversation]) -> ThumbModel:
+def _fitted(
+    material: Material, comparison: Mapping[str, Any], rows: Sequence[Conversation]
+) -> tuple[ThumbModel, FittedTone | None]:
     from pollex.calibration.thumbs import fit_one  # scikit-learn comes with it, and takes a second to import
 
     rubrics, (own, other) = material.in_order, comparison["weights"]
     weights = np.where(np.arange(len(rubrics)) < len(material.chosen), own, other)
     signs = np.array([rubric.sign for rubric in rubrics]) * weights
-    thumbs, ids = with_thumbs(rows), [rubric.id for rubric in rubrics]
-    answers, about = material.answers(thumbs), (judges_of(thumbs), ids, block_ids(thumbs))
-    own_model = fit_one(comparison["chosen"], answers, signs.tolist(), positives(thumbs), *about)
+    ids, answers, tone = [rubric.id for rubric in rubrics], material.answers(rows), None
+    if (weight := (comparison.get("tone") or {}).get("weight")) and (tone := tone_of(material, rows)) is not None:
+        answers, signs = tone.beside(answers, material, rows), np.append(signs, weight)
+        ids.append(TONE)
+    has_thumb = np.array([one.label is not Label.NONE for one in rows], dtype=bool)
+    thumbs = with_thumbs(rows)
+    about = (judges_of(thumbs), ids, block_ids(thumbs))
+    own_model = fit_one(comparison["chosen"], answers[has_thumb], signs.tolist(), positives(thumbs), *about)
     model = ThumbModel(tuple(ids), own_model, answers.shape[2])
     if (graded := comparison.get("grades")) is not None:
-        model.rating = rating_of(graded, material.answers(rows), rubrics, signs, rows)
-    return model
+        model.rating = rating_of(graded, answers, ids, signs, rows)
+    return model, tone
 
 
 def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
@@ -280,6 +296,7 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
         why = "the rubrics were learned from these conversations, so models can't be compared on them"
         unknown = {"grades": grades_compared(None, with_graded(material, pool), graded_fields(material), settings.seed)}
         about["weights"] = material.starter.record.weights if material.starter else (1.0, 1.0)
+        about["tone"] = earlier_tone(material)
         return uncompared(settings.probability, why) | unknown | about
     rows = with_graded(material, pool)
     if material.by_evidence or material.by_both:
@@ -288,6 +305,9 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
         parts = without_each_fold(material, pool, selection["alpha"], rows)
     if parts and material.starter is not None:
         parts = [with_starter(material, pool, selection, fold, rows) for fold in parts]
+    about["tone"] = None
+    if parts and material.form is not None and material.starter is None:
+        parts, about["tone"] = toned(material, pool, selection, parts, rows)
     advance, count = partial(material.progress.advance, "calibrate"), len(pool.conversations)
     thumbs = parts and [replace(fold, out=fold.out[:count], answers=fold.answers[:count]) for fold in parts]
     about_rows = (pool.labels, judges_of(pool.conversations), advance, block_ids(pool.conversations))
@@ -295,6 +315,49 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     grades = grades_compared(parts, rows, graded_fields(material), settings.seed)
     about["weights"] = weights_of(material, pool, selection)
     return comparison_as_json(found, settings.probability) | {"grades": grades} | about
+
+
+def earlier_tone(material: Material) -> dict[str, Any] | None:
+    """Return what was found of tone when the set was learned, as `toned` does."""
+    before = material.earlier_tone
+    return None if before is None else {"weight": before.weight, "adds": asdict(before.adds)}
+
+
+def toned(
+    material: Material, pool: Candidates, selection: Mapping[str, Any], parts: list[Fold], rows: Sequence[Conversation]
+) -> tuple[list[Fold], dict[str, Any]]:
+    """Return the folds with tone beside the rubrics where it lowers log-loss, else as they are, and what was found.
+
+    Measured is what the network begins as, with tone and without: it takes a second, and networks a minute.
+    """
+    from pollex.calibration.model_choice import joint_intervals, standard_error  # scikit-learn comes with them
+    from pollex.calibration.thumbs import fit_one, probability_positive
+
+    honest, count = selection["held_out_scores"], len(pool.conversations)
+    others = [with_tone(material, fold, rows, honest) for fold in parts]
+    beside = [fold for fold in others if fold is not None]
+    if len(beside) < len(parts):
+        too_few = Figure(None, n=count, undefined="there are too few labels to learn it from")
+        return parts, {"weight": 0.0, "adds": asdict(too_few)}
+
+    # How much lower log-loss is with tone, of each conversation by what did not see it.
+    up, blocks, loss = pool.labels, block_ids(pool.conversations), np.zeros((2, count))
+    for place, folds in enumerate((parts, beside)):
+        for fold in folds:
+            out, answers = fold.out[:count], fold.answers[:count]
+            model = fit_one(BEGINNING, answers[~out], fold.signs, up[~out], groups=blocks[~out])
+            p = probability_positive(model, answers[out])
+            loss[place, out] = -np.log(np.where(up[out], p, 1 - p))
+    gain = loss[0] - loss[1]
+    mean, (low, high) = (
+        float(gain.mean()),
+        joint_intervals(gain[:, None], blocks, np.random.default_rng(11))[0].tolist(),
+    )
+    adds = Figure(mean, low, high, n=count, units=len(np.unique(blocks)))
+    if mean <= standard_error(gain, blocks):
+        return parts, {"weight": 0.0, "adds": asdict(adds)}
+    weight = float(np.mean([fold.signs[-1] for fold in beside]))
+    return beside, {"weight": weight, "adds": asdict(adds)}
 
 
 def without_each_fold(

@@ -126,7 +126,8 @@ Said = list[tuple[Conversation, Answer]]
 def _answers(rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path) -> dict[str, Said]:
     """Return the answers about each rubric: without a model anew, of a model as the learning run kept them."""
     said: dict[str, Said] = defaultdict(list)
-    local = [question for question in rubric_set.questions if is_local(rubric_set, question.rubric)]
+    rubrics = [rubric for rubric in rubric_set.rubrics if is_local(rubric_set, rubric)]
+    local = [Question.about(rubric, rubric_set.judge.scale) for rubric in rubrics]
 
     async def judged() -> None:
         judge = local_judge(rubric_set)

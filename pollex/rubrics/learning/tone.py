@@ -1,0 +1,177 @@
+"""Learning tone: a logistic model of all signals of form; no conversation's label teaches its own tone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import positives
+from pollex.conversations.splits import block_ids
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.intervals import Figure
+from pollex.rubrics.learning.crossfit import with_thumbs
+from pollex.rubrics.learning.material import Material
+from pollex.rubrics.starter import standard, weigh
+from pollex.rubrics.tone import FARTHEST, NAMED, ToneRecord, ToneScale, as_answers
+from pollex.selection.losses import EVAL_RANGE
+
+if TYPE_CHECKING:
+    from pollex.calibration.thumbs import Fold
+
+FOLDS = 5
+PENALTY = 0.01
+"""Inverse strength: some 200 features stand against a few hundred labels."""
+
+LEAST_SPREAD = 1e-9
+
+
+def fit_signals(features: Floats, positive: Bools) -> tuple[Floats, float]:
+    """Fit a logistic model of standardized features, balanced classes: slopes `[feature]` and intercept of raw ones."""
+    from sklearn.linear_model import LogisticRegression  # a second, needed by `learn` alone
+
+    spread, middle = features.std(axis=0), features.mean(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    model = LogisticRegression(C=PENALTY, class_weight="balanced", max_iter=2000)
+    model.fit((features - middle) / scale, positive)
+    slopes = np.asarray(model.coef_[0] / scale, dtype=np.float64)
+    return slopes, float(model.intercept_[0] - middle @ slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTone:
+    """Tone, fitted on some conversations.
+
+    Attributes:
+        scale: Of all of them.
+        own: Tone of each of them by what was fitted without it, by id.
+    """
+
+    scale: ToneScale
+    own: Mapping[str, float]
+
+    def of(self, material: Material, conversations: Sequence[Conversation]) -> Floats:
+        """Return the tone of conversations `[conversation]`, by what their labels did not teach."""
+        tones = self.scale.tone(form_of(material, conversations)).tolist()
+        return np.array([self.own.get(one.id, tone) for one, tone in zip(conversations, tones, strict=True)])
+
+    def beside(self, answers: Floats, material: Material, conversations: Sequence[Conversation]) -> Floats:
+        """Return answers `[conversation, rubric, option]` with tone as one more."""
+        tones = as_answers(self.of(material, conversations), answers.shape[2])
+        return np.concatenate([answers, tones[:, None]], axis=1)
+
+
+def form_of(material: Material, conversations: Sequence[Conversation]) -> Floats:
+    """Measure the form of conversations `[conversation, feature]`, each once in a process."""
+    assert material.form is not None, "only called where there is something to measure"
+    known: dict[str, Floats] = material.once.setdefault("form", {})
+    new = [one for one in conversations if one.text_hash not in known]
+    known |= zip([one.text_hash for one in new], material.form.measure(new), strict=True)
+    return np.array([known[one.text_hash] for one in conversations]).reshape(len(conversations), -1)
+
+
+def fit_tone(features: Floats, positive: Bools, blocks: Ints, seed: int) -> tuple[ToneScale, Floats] | None:
+    """Fit tone, and once more without each fold; None where a class has too few blocks.
+
+    Returns:
+        Tone for others, and tone of each conversation by what was fitted without its fold `[conversation]`.
+    """
+    fold = deal(positive, blocks, seed)
+    rests = [positive[fold != number] for number in range(FOLDS)]
+    if any(rest.all() or not rest.any() for rest in rests):
+        return None
+    odds = np.zeros(len(positive))
+    for number in range(FOLDS):
+        out = fold == number
+        slopes, intercept = fit_signals(features[~out], positive[~out])
+        odds[out] = features[out] @ slopes + intercept
+
+    # One scale for all: what is far for a conversation that taught it not is far for a new one.
+    middle, spread = float(odds.mean()), max(float(odds.std()), LEAST_SPREAD)
+    slopes, intercept = fit_signals(features, positive)
+    scale = ToneScale(slopes / spread, (intercept - middle) / spread)
+    return scale, np.clip((odds - middle) / spread, -FARTHEST, FARTHEST)
+
+
+def deal(positive: Bools, blocks: Ints, seed: int) -> Ints:
+    """Deal whole blocks to folds `[conversation]`, those with a thumb down first, so that each fold has its share."""
+    rng = np.random.default_rng([seed, 12])
+    names = rng.permutation(np.unique(blocks))
+    down = np.isin(names, blocks[~positive])
+    order = [*names[down].tolist(), *names[~down].tolist()]
+    place = {name: number % FOLDS for number, name in enumerate(order)}
+    return np.array([place[block] for block in blocks.tolist()], dtype=np.int64)
+
+
+def tone_of(material: Material, conversations: Sequence[Conversation]) -> FittedTone | None:
+    """Fit tone on the conversations that have a thumb; None where there are too few."""
+    thumbs = with_thumbs(conversations)
+    features, up = form_of(material, thumbs), positives(thumbs)
+    fitted = fit_tone(features, up, block_ids(thumbs), material.settings.seed)
+    if fitted is None:
+        return None
+    return FittedTone(fitted[0], dict(zip([one.id for one in thumbs], fitted[1].tolist(), strict=True)))
+
+
+def with_tone(
+    material: Material, fold: Fold, rows: Sequence[Conversation], honest: Sequence[float] | None
+) -> Fold | None:
+    """Return a fold with tone as the last answer; None where there are too few to learn it from.
+
+    Args:
+        honest: NetSAT of the conversations with a thumb, by rubrics that did not see them; None where there is none.
+    """
+    known = [one for one, out in zip(rows, fold.out.tolist(), strict=True) if not out]
+    tone = tone_of(material, known)
+    if tone is None:
+        return None
+    answers = tone.beside(fold.answers, material, rows)
+    weight = weight_of(answers, fold.signs, with_thumbs(rows), ~fold.out, honest)
+    return replace(fold, signs=[*fold.signs, weight], answers=answers)
+
+
+def weight_of(
+    answers: Floats,
+    signs: Sequence[float],
+    thumbs: Sequence[Conversation],
+    known: Bools,
+    honest: Sequence[float] | None,
+) -> float:
+    """Return what a point of tone counts for beside a point of a rubric.
+
+    Args:
+        answers: With tone as the last `[conversation, rubric, option]`, of those with a thumb first.
+        thumbs: Conversations with a thumb.
+        known: Those whose labels are looked at `[conversation]`.
+        honest: See `with_tone`.
+    """
+    values = np.nan_to_num(answers[: len(thumbs)] @ np.linspace(0, EVAL_RANGE, answers.shape[2]), nan=EVAL_RANGE / 2)
+    tone, sums, some = values[:, -1], values[:, :-1] @ np.array(signs), known[: len(thumbs)]
+    own = sums if honest is None else np.array(honest)
+    first, second = weigh(standard(own)[some], standard(tone)[some], positives(thumbs)[some])
+    ratio = float((sums.std() or 1.0) / (tone.std() or 1.0))
+    return max(second, 0.0) / max(first, LEAST_FIRST) * ratio
+
+
+LEAST_FIRST = 0.1
+"""Of the weight that tone's is set against: a set whose sum says nothing is no reason for an endless weight."""
+
+
+def tone_record(material: Material, tone: FittedTone | None, found: Mapping[str, Any] | None) -> ToneRecord | None:
+    """Return the record of a set's tone; None where it was not looked at.
+
+    Args:
+        found: See `thumbs.compare`.
+    """
+    if found is None or material.form is None:
+        return None
+    adds = Figure(**found["adds"])
+    if tone is None or not found["weight"]:
+        return ToneRecord(weight=0.0, signals=(), adds=adds)
+    training = form_of(material, with_thumbs(material.training))
+    pulls = np.abs(tone.scale.slopes * training.std(axis=0)).reshape(len(material.form.signals), -1).sum(axis=1)
+    signals = tuple(material.form.signals[place] for place in np.argsort(-pulls, kind="stable")[:NAMED].tolist())
+    return ToneRecord(weight=found["weight"], signals=signals, adds=adds, learned=tone.scale.to_json())

@@ -1,0 +1,120 @@
+"""Tone: how people sound, and how long they get, as one number of a conversation.
+
+Moods and lengths are no rubrics: nobody can act on them one by one. Together they tell something of how a conversation
+went, so the model of the probability reads them as one answer more, beside those to the rubrics.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import Any, Self
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation
+from pollex.errors import BadRubrics
+from pollex.measures.arrays import Floats
+from pollex.measures.intervals import Figure
+from pollex.rubrics.records import ChosenRubric, Record
+from pollex.rubrics.rubric import BUILT_IN, TONE
+
+FARTHEST = 2.5
+"""Deviations from the middle beyond which a tone says no more."""
+
+NAMED = 3
+"""Signals that are named of all that tone is made of."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What tone is made of.
+
+    Attributes:
+        signals: A sentence for each.
+        measure: Measures conversations `[conversation, feature]`; each signal has as many features as any other, side
+            by side.
+    """
+
+    signals: tuple[str, ...]
+    measure: Callable[[Sequence[Conversation]], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class ToneScale:
+    """From the measures of form to tone.
+
+    Attributes:
+        slopes: `[feature]`.
+        offset: So that 0 is the middle of the conversations that it was learned from, and 1 their deviation.
+    """
+
+    slopes: Floats
+    offset: float
+
+    def tone(self, features: Floats) -> Floats:
+        """Return tone, over 0 where it sounds like a good conversation `[…]`, of features `[…, feature]`."""
+        return np.asarray(np.clip(features @ self.slopes + self.offset, -FARTHEST, FARTHEST), dtype=np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"slopes": self.slopes.tolist(), "offset": self.offset}
+
+    @classmethod
+    def from_json(cls, stored: Any, features: int) -> Self:
+        """Read what `to_json` gave.
+
+        Raises:
+            BadRubrics: It has another form, or another number of features.
+        """
+        try:
+            scale = cls(np.array(stored["slopes"], dtype=np.float64), float(stored["offset"]))
+        except (KeyError, TypeError, ValueError):
+            scale = cls(np.empty(0), 0.0)
+        if scale.slopes.shape != (features,):
+            what = f"tone.learned: slopes are not {features} numbers"
+            raise BadRubrics(what, remedy="fit it again: `pollex refit LOGS --rubrics …`")
+        return scale
+
+
+def as_answers(tone: Floats, options: int) -> Floats:
+    """Return tones as answers, whose expected value rises with tone `[…, option]`."""
+    p, places = 1 / (1 + np.exp(-np.asarray(tone)[..., None])), np.arange(options)
+    ways = np.array([comb(options - 1, place) for place in places.tolist()])
+    return np.asarray(ways * p**places * (1 - p) ** (options - 1 - places))
+
+
+class ToneRecord(Record):
+    """The tone of a set.
+
+    Attributes:
+        weight: What a point of it counts for beside a point of a rubric, in the model to begin with; 0: it is left out.
+        signals: Those that weigh most, the heaviest first, each in a sentence.
+        adds: How much lower it makes the log-loss of the probability, by folds.
+        learned: See `ToneScale`; empty where it is left out.
+    """
+
+    weight: float
+    signals: tuple[str, ...]
+    adds: Figure
+    learned: Mapping[str, Any] = {}
+
+    @property
+    def rubric(self) -> ChosenRubric:
+        """What the built-in judge is asked, where it counts."""
+        text = "The conversation sounds like those that went well."
+        return ChosenRubric(id=TONE, text=text, polarity="sat", source=TONE, answered_by=BUILT_IN, written=text)
+
+    @property
+    def told(self) -> str:
+        """Say in one line what it is made of, and what it adds."""
+        if self.adds.value is None:
+            return f"{MADE_OF} has weight 0: {self.adds.undefined}."
+        bounds = f"95 % interval {self.adds.low:+.3f} to {self.adds.high:+.3f}, n = {self.adds.n}"
+        figure = f"by {self.adds.value:.3f} ({bounds})"
+        if not self.weight:
+            return f"{MADE_OF} has weight 0: it lowers log-loss {figure}, no more than chance does."
+        named = "; ".join(signal.rstrip(".") for signal in self.signals)
+        return f"{MADE_OF} lowers log-loss {figure}. What weighs most in it: {named}."
+
+
+MADE_OF = "Tone (wording, mood and length as one number of the probability, beside the rubrics)"
