@@ -1,5 +1,6 @@
 """Tone from learning to scoring: the same whole and one by one, kept in the store, and listed as one line."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ def test_the_tone_of_a_score_is_that_of_its_text_and_the_store_gives_the_same_pr
     done = pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--store", "s", "--out", "scores.jsonl", "--json")
     assert done.code == 0, done.err
     with Store.open(Path("s"), read_only=True) as store:
-        (run,) = {row["run"] for row in store.rows("SELECT run FROM scores")}
+        run = json.loads(done.out)["run"]
         kept = answers_of(store, run)
         (again,) = scores_of(store, run, rubrics, logs.conversations)
 
