@@ -176,7 +176,7 @@ async def test_a_judge_that_fails_on_one_conversation_leaves_all_others_their_sc
     assert (after["c007"].netsat, after["c007"].outcome) == (None, "error")
     trace = conversation_trace(kept, broken.run, "c007")
     assert {step.name: step.error.split(":")[0] for step in trace.steps} == {
-        f"judge_{side}": f"{len([r for r in rubrics.rubrics if r.polarity == side])} unanswered, the first"
+        f"judge_{side}": f"{len([r for r in rubrics.all_rubrics if r.polarity == side])} unanswered, the first"
         for side in ("sat", "dsat")
     }
     assert find_run(kept, broken.run).status == "partial"
