@@ -130,7 +130,7 @@ def read(paths: Sequence[str], embeddings: Path, *, one_way: bool = False) -> di
 def judged(logs: Logs, rubric_set: RubricSet, embedder: Embedder) -> Data:
     """The labelled conversations that can be judged."""
     conversations = [c for c in logs if c.label is not Label.NONE and not c.not_scorable]
-    judge = EmbeddedJudge(embedder, rubric_set.judge.learned)
+    judge = EmbeddedJudge(embedder, rubric_set.asked_judge.learned)
 
     async def ask() -> list[list[float]]:
         await judge.prepare(conversations)

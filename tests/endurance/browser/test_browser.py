@@ -177,14 +177,11 @@ def test_the_sums_of_a_conversation_give_its_netsat_to_the_eye(visitor: Visitor)
     page = visitor.page
     for number in (1, 4, 6):
         visitor.go(f"/conversation?run=learn-1&id=conversation+{number}")
-        good, bad, *_ = [figure(cell) for cell in page.locator(".sums td").all_inner_texts()]
-        parts = [figure(part) for part in page.locator(".part .mean").all_inner_texts()]
-        netsat = figure(page.locator("#netsat").inner_text())
+        good, bad, *_ = [figure(cell) for cell in page.locator(".sums td").all_text_contents()]
+        netsat = figure(page.locator("#netsat").text_content() or "")
         netsat_said = page.locator("section[aria-labelledby=score] summary").inner_text()
-        assert netsat_said.startswith(f"NetSAT {page.locator('#netsat').inner_text()}:")
+        assert f"NetSAT {page.locator('#netsat').text_content()}," in netsat_said
         assert good + bad == pytest.approx(netsat, abs=0.11), "each is rounded to a tenth"
-        assert sum(parts) == pytest.approx(netsat, abs=0.11)
-        assert sum(part for part in parts if part > 0) == pytest.approx(good, abs=0.06)
 
 
 @pytest.mark.scenario(7)

@@ -69,8 +69,13 @@ def test_a_starter_goes_along_in_the_set_and_everything_knows_it(
     assert drafted.probability == pytest.approx(alone.probability, abs=1e-9)
 
 
-def test_without_a_starter_ten_labels_are_too_few(pollex: Pollex, few: Path, store: Path) -> None:
-    assert pollex("learn", few, "--store", store, "--test-fraction", 0).code == 1
+def test_without_a_starter_ten_labels_give_hints_alone(pollex: Pollex, few: Path, store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "hints.json"
+    ended = pollex("learn", few, "--store", store, "--test-fraction", 0, "--out", out)
+    assert ended.code == 0, ended.err
+    assert "to-label.jsonl" in ended.out
+    assert "as hints without figures" in ended.out
+    assert RubricSet.load(out).rubrics
 
 
 def test_a_starter_of_another_judge_is_refused_with_words(
