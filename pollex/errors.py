@@ -106,7 +106,13 @@ class BadCalibrator(PollexError):
 
 
 class ModelUnavailable(PollexError):
-    """The endpoint or model can't serve now; a retry or a later resume may succeed."""
+    """The endpoint or model can't serve now; a retry or a later resume may succeed.
+
+    Attributes:
+        fault: What the last attempt failed with, one word (`connection`, `server`), where that is known.
+    """
+
+    fault: str = ""
 
 
 class ModelRefused(PollexError):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.progress import (
     BarColumn,
@@ -47,6 +48,9 @@ NAMES = {
     "write": "Writing scores",
 }
 
+
+WIDEST_TABLE = 10_000
+"""Columns of a table that is written to a file or a pipe."""
 
 SECONDS_BETWEEN_LINES = 60.0
 """Between lines of progress, where there is no terminal for bars."""
@@ -165,7 +169,7 @@ def show(screen: Screen, told: Told, typed: Callable[[Command], str] = str) -> N
     """
     for one in told:
         if isinstance(one, Rows):
-            screen.console.print(table_of(one))
+            print_table(screen.console, table_of(one))
         elif isinstance(one, Command):
             screen.say(one.before + typed(one))
         elif isinstance(one, Line) and one.below:
@@ -185,6 +189,16 @@ def show_indented(screen: Screen, text: Text, indent: int) -> None:
         screen.console.print(Padding(text, (0, 0, 0, indent)))
     else:
         screen.console.print(Text(" " * indent) + text, soft_wrap=True)
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table: as wide as the terminal, or in a file or a pipe as wide as it is."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    unbounded = console.options.update(max_width=WIDEST_TABLE)
+    table.width = Measurement.get(console, unbounded, table).maximum
+    console.print(table, crop=False)
 
 
 def table_of(rows: Rows) -> Table:

@@ -306,7 +306,10 @@ class CircuitBreaker:
     def of_outage(self, fault: HttpFault) -> PollexError:
         """Return the error for an endpoint that was down for `max_wait`."""
         what = f"no answer for {self._limits.max_wait:g} s, the last attempt failed with {fault.name}: {fault.detail}"
-        return self._say(ModelUnavailable, what, "check the endpoint with `pollex doctor`, then resume")
+        remedy = "check the endpoint with `pollex doctor`, then resume"
+        error = ModelUnavailable(what, where=self._where, remedy=remedy)
+        error.fault = fault.name
+        return error
 
     def waiting(self, fault: HttpFault) -> str:
         """Describe an outage at its beginning."""

@@ -149,6 +149,9 @@ class _Bench:
         try:
             return await self._exchange(call, replace(self._limits, max_attempts=1) if self._served else self._limits)
         except ModelUnavailable as error:
+            if error.fault == "connection":
+                # A connection that broke tells of the network, and of nothing that the endpoint can do.
+                return await self._exchange(call, replace(self._limits, max_wait=self._max_wait))
             if self._served:
                 return Failed(fault="unavailable", detail=error.what)
             plain = _plain(call)

@@ -117,8 +117,9 @@ class RunList(Result):
             *("run", "started (UTC)", "took", "status", "roles", "log", "rubrics", "AUC"),
             *("calls", "cost"),
         )
-        names_of_files_give_way = (0, 1, 2, 3, 4, 7, 8, 9)
-        yield Rows(columns, [row.cells for row in self.runs], whole=names_of_files_give_way)
+        # On a narrow terminal roles and names of files give way.
+        stay_whole = (0, 1, 2, 3, 7, 8, 9)
+        yield Rows(columns, [row.cells for row in self.runs], whole=stay_whole)
 
 
 @dataclass(frozen=True)

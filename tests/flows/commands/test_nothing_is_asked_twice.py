@@ -108,7 +108,6 @@ def test_a_run_says_what_it_cost_and_so_does_the_list_of_runs(bench: Bench) -> N
     assert "calls" in bench.pollex("runs", "--store", "store").out
 
 
-@pytest.mark.nightly  # on a busy machine the scripted model once wrote no rubric
 def test_a_plan_says_what_is_likely_beside_what_is_possible_at_most(pollex: Pollex, server: ProtocolServer) -> None:
     write_log(Path("log.jsonl"), small_log())
     model = ("--model", "m", "--base-url", server.url, "--set", "without=built-in")

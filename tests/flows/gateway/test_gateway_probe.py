@@ -211,3 +211,9 @@ def test_a_chat_openai_that_the_user_made_serves_one_event_loop_after_another() 
 
         for first in (0, 40):
             assert all(isinstance(result, Completed) for result in asyncio.run(run(first)))
+
+
+async def test_a_connection_that_breaks_once_tells_of_no_lack() -> None:
+    for match in ("json_schema", "logprobs"):
+        capabilities, _ = await probed({"do": "reset", "match": f'"{match}"', "count": 1})
+        assert cannot(capabilities) == set()
