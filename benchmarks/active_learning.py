@@ -1,15 +1,22 @@
 """How many labels are saved by asking for the most telling ones instead of random ones.
 
-    python benchmarks/active_learning.py --data LOG LOG [--repeats 40] [--seed 100] [--embeddings FOLDER] [--plot FILE]
+    python benchmarks/active_learning.py --data LOG LOG [--repeats 40] [--seed 100] [--embeddings
+    FOLDER] [--plot FILE]
 
-The conversations of each log are judged by a rubric set that was learnt on the other log, so no label of theirs is
-behind their features. In each repeat a random half of the labelled conversations is held out. Of the other half a few
-random labels are known to begin with; then labels are bought ten at a time: by our rule (`calibration/active.py`), the
-least certain ones, or random ones. After each purchase the calibrator is fitted anew, and its probabilities of the
+The conversations of each log are judged by a rubric set that was learnt on the other log, so no
+label of theirs is
+behind their features. In each repeat a random half of the labelled conversations is held out. Of
+the other half a few
+random labels are known to begin with; then labels are bought ten at a time: by our rule
+(`calibration/active.py`), the
+least certain ones, or random ones. After each purchase the calibrator is fitted anew, and its
+probabilities of the
 held-out thumbs are measured. Repeats are paired: all rules begin with the same labels.
 
-The rule was chosen on repeats from 1000 on; figures of others are to be reported. Two intervals are printed: of the
-mean over repeats, which is about these conversations, and one widened for what repeats share, which is about new ones
+The rule was chosen on repeats from 1000 on; figures of others are to be reported. Two intervals are
+printed: of the
+mean over repeats, which is about these conversations, and one widened for what repeats share, which
+is about new ones
 (Nadeau & Bengio 2003, doi:10.1023/A:1024068626366).
 """
 
@@ -48,7 +55,8 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.label import embeddings_of
 
 THUMB = "thumb"
-OURS, RANDOM = "most telling", "random"
+OURS = "most telling"
+RANDOM = "random"
 RULES = (OURS, "least certain", RANDOM)
 SHARED = 10.0
 """Of the calibrator's slopes: on repeats 1000 to 1013 better in log-loss than its default, which is for grades."""
@@ -85,13 +93,23 @@ def main() -> int:
     parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs=2, required=True, metavar="LOG")
     parser.add_argument("--repeats", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=100, help="of the first repeat; the others follow")
-    parser.add_argument("--draws", type=int, default=3, help="random orders a repeat, of which the mean is taken")
+    parser.add_argument(
+        "--seed", type=int, default=100, help="of the first repeat; the others follow"
+    )
+    parser.add_argument(
+        "--draws", type=int, default=3, help="random orders a repeat, of which the mean is taken"
+    )
     parser.add_argument("--start", type=int, default=20, help="labels known to begin with")
     parser.add_argument("--step", type=int, default=10, help="labels bought at a time")
-    parser.add_argument("--end", type=int, default=100, help="well below the size of the pool, where all rules meet")
-    parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    parser.add_argument("--one-way", action="store_true", help="the first log alone, by the rubrics of the other")
+    parser.add_argument(
+        "--end", type=int, default=100, help="well below the size of the pool, where all rules meet"
+    )
+    parser.add_argument(
+        "--embeddings", help="folder of cached embeddings; an empty temporary one if left out"
+    )
+    parser.add_argument(
+        "--one-way", action="store_true", help="the first log alone, by the rubrics of the other"
+    )
     sizes = ["--start", "10", "--end", "20", "--repeats", "1", "--draws", "1"]
     return run(parser, measure_all, ["--data", FEW, OTHERS, "--one-way", *sizes])
 
@@ -101,9 +119,13 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
     sizes = list(range(arguments.start, arguments.end + 1, arguments.step))
     seeds = range(arguments.seed, arguments.seed + arguments.repeats)
     with tempfile.TemporaryDirectory() as scratch:
-        data = read(arguments.data, Path(arguments.embeddings or scratch), one_way=arguments.one_way)
+        data = read(
+            arguments.data, Path(arguments.embeddings or scratch), one_way=arguments.one_way
+        )
     reports = {
-        name: report_of(found, sizes, [repeat(found, sizes, seed, arguments.draws) for seed in seeds])
+        name: report_of(
+            found, sizes, [repeat(found, sizes, seed, arguments.draws) for seed in seeds]
+        )
         for name, found in data.items()
     }
     print(
@@ -117,7 +139,8 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
 
 def read(paths: Sequence[str], embeddings: Path, *, one_way: bool = False) -> dict[str, Data]:
     """Both logs, or the first alone, each judged by the rubrics of the other."""
-    profile, settings = DomainProfile.neutral(), LearnSettings(stability=False, test_fraction=0.2)
+    profile = DomainProfile.neutral()
+    settings = LearnSettings(stability=False, test_fraction=0.2)
     embedder = Embedder(cache=embeddings)
     pairs = [tuple(paths), tuple(reversed(paths))][: 1 if one_way else 2]
     data = {}
@@ -135,23 +158,41 @@ def judged(logs: Logs, rubric_set: RubricSet, embedder: Embedder) -> Data:
     async def ask() -> list[list[float]]:
         await judge.prepare(conversations)
         answers = [await judge.judge(c, rubric_set.questions) for c in conversations]
-        return [[p for a in row if isinstance(a, Answer) for p in a.probabilities] for row in answers]
+        return [
+            [p for a in row if isinstance(a, Answer) for p in a.probabilities] for row in answers
+        ]
 
-    likert = [Scale(q.id, tuple(option.value for option in q.options)) for q in rubric_set.questions]
+    likert = [
+        Scale(q.id, tuple(option.value for option in q.options)) for q in rubric_set.questions
+    ]
     questions = Questionnaire((*likert, Scale(THUMB, (0.0, 1.0), asked=False)), THUMB)
     positive = np.array([c.label is Label.POSITIVE for c in conversations], dtype=np.int64)
-    return Data(np.array(asyncio.run(ask())), embeddings_of(conversations, embedder), positive, questions)
+    return Data(
+        np.array(asyncio.run(ask())), embeddings_of(conversations, embedder), positive, questions
+    )
 
 
-def repeat(data: Data, sizes: Sequence[int], seed: int, draws: int) -> dict[str, dict[str, list[float]]]:
+def repeat(
+    data: Data, sizes: Sequence[int], seed: int, draws: int
+) -> dict[str, dict[str, list[float]]]:
     """By rule and measure, the figures at each size; the same halves and the same first labels for all rules."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(data.positive))
-    pool, held_out = data.part(order[: len(order) // 2]), data.part(order[len(order) // 2 :])
+    pool = data.part(order[: len(order) // 2])
+    held_out = data.part(order[len(order) // 2 :])
     first = both_kinds(pool.positive, sizes[0], rng)
-    curves = {rule: [curve(pool, held_out, first, sizes, CHOOSE[rule], rng)] for rule in RULES if rule != RANDOM}
-    curves[RANDOM] = [curve(pool, held_out, first, sizes, CHOOSE[RANDOM], rng) for _ in range(draws)]
-    return {rule: dict(zip(MEASURES, np.mean(found, axis=0).T.tolist(), strict=True)) for rule, found in curves.items()}
+    curves = {
+        rule: [curve(pool, held_out, first, sizes, CHOOSE[rule], rng)]
+        for rule in RULES
+        if rule != RANDOM
+    }
+    curves[RANDOM] = [
+        curve(pool, held_out, first, sizes, CHOOSE[RANDOM], rng) for _ in range(draws)
+    ]
+    return {
+        rule: dict(zip(MEASURES, np.mean(found, axis=0).T.tolist(), strict=True))
+        for rule, found in curves.items()
+    }
 
 
 def both_kinds(positive: Ints, count: int, rng: np.random.Generator) -> Ints:
@@ -171,7 +212,8 @@ def curve(
     rng: np.random.Generator,
 ) -> Floats:
     """AUC and log-loss on the held-out half at each size `[size, 2]`."""
-    labelled, found = first, []
+    labelled = first
+    found = []
     for size, following in zip(sizes, [*sizes[1:], sizes[-1]], strict=True):
         model = fit(pool, labelled)
         proba = model.predict_proba(held_out.X)
@@ -192,7 +234,13 @@ def fit(pool: Data, labelled: Ints) -> JudgedEstimator:
     return OrdinalMixedEffects(shared=SHARED).fit(pool.X[labelled], given, questions=pool.questions)
 
 
-def telling(pool: Data, labelled: Ints, proba: Floats, count: int, rng: np.random.Generator) -> Ints:  # noqa: ARG001
+def telling(
+    pool: Data,
+    labelled: Ints,
+    proba: Floats,
+    count: int,
+    rng: np.random.Generator,  # noqa: ARG001
+) -> Ints:
     """Our rule, as `pollex label next` has it."""
     sheet = pool.questions
     vectors = vectors_of(sheet.expected(pool.X), pool.embeddings)
@@ -200,14 +248,26 @@ def telling(pool: Data, labelled: Ints, proba: Floats, count: int, rng: np.rando
     return select_queries(vectors, predictive_variance(proba, sheet)[:, None], known, count).row
 
 
-def uncertain(pool: Data, labelled: Ints, proba: Floats, count: int, rng: np.random.Generator) -> Ints:  # noqa: ARG001
+def uncertain(
+    pool: Data,  # noqa: ARG001
+    labelled: Ints,
+    proba: Floats,
+    count: int,
+    rng: np.random.Generator,  # noqa: ARG001
+) -> Ints:
     """Those whose probability is nearest to one half."""
     away = np.abs(proba[:, 1] - 0.5)
     away[labelled] = np.inf
     return np.argsort(away, kind="stable")[:count]
 
 
-def at_random(pool: Data, labelled: Ints, proba: Floats, count: int, rng: np.random.Generator) -> Ints:  # noqa: ARG001
+def at_random(
+    pool: Data,  # noqa: ARG001
+    labelled: Ints,
+    proba: Floats,
+    count: int,
+    rng: np.random.Generator,
+) -> Ints:
     """Any."""
     return rng.choice(np.setdiff1d(np.arange(len(proba)), labelled), count, replace=False)
 
@@ -215,19 +275,27 @@ def at_random(pool: Data, labelled: Ints, proba: Floats, count: int, rng: np.ran
 CHOOSE: dict[str, Rule] = {OURS: telling, "least certain": uncertain, RANDOM: at_random}
 
 
-def report_of(data: Data, sizes: Sequence[int], repeats: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def report_of(
+    data: Data, sizes: Sequence[int], repeats: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Means at each size, and how far each rule is ahead of random choice over the whole curve."""
     values = {
-        measure: {rule: np.array([one[rule][measure] for one in repeats]) for rule in RULES} for measure in MEASURES
+        measure: {rule: np.array([one[rule][measure] for one in repeats]) for rule in RULES}
+        for measure in MEASURES
     }
     return {
         "conversations": len(data.positive),
         "positive": int(data.positive.sum()),
         "sizes": list(sizes),
         "repeats": len(repeats),
-        "curves": {m: {rule: v.mean(axis=0).tolist() for rule, v in by.items()} for m, by in values.items()},
+        "curves": {
+            m: {rule: v.mean(axis=0).tolist() for rule, v in by.items()} for m, by in values.items()
+        },
         "ahead": {
-            rule: {m: ahead(by[rule], by[RANDOM], sign=1 if m == "auc" else -1) for m, by in values.items()}
+            rule: {
+                m: ahead(by[rule], by[RANDOM], sign=1 if m == "auc" else -1)
+                for m, by in values.items()
+            }
             for rule in RULES
             if rule != RANDOM
         },
@@ -239,7 +307,11 @@ def ahead(ours: Floats, random: Floats, sign: int) -> dict[str, Any]:
     """Area between the curves per label bought, paired: how much better on average from the first purchase on."""
     differences = sign * (ours - random)[:, 1:].mean(axis=1)
     count = len(differences)
-    half = student.ppf(0.975, count - 1) * differences.std(ddof=1) / np.sqrt(count) if count > 1 else np.inf
+    half = (
+        student.ppf(0.975, count - 1) * differences.std(ddof=1) / np.sqrt(count)
+        if count > 1
+        else np.inf
+    )
     mean = float(differences.mean())
     return {
         "mean": mean,
@@ -251,7 +323,8 @@ def ahead(ours: Floats, random: Floats, sign: int) -> dict[str, Any]:
 
 def same_as(ours: Floats, random: Floats, sizes: Sequence[int], measure: str) -> int | None:
     """With how many of our labels the mean curve is as good as with all random ones; None where it never is."""
-    curve, last = ours.mean(axis=0), random.mean(axis=0)[-1]
+    curve = ours.mean(axis=0)
+    last = random.mean(axis=0)[-1]
     reached = curve >= last if measure == "auc" else curve <= last
     return int(sizes[int(reached.argmax())]) if reached.any() else None
 
@@ -266,13 +339,19 @@ def in_words(name: str, report: Mapping[str, Any]) -> str:
         by = report["curves"][measure]
         lines.append(f"{title + ' after labels':<24}" + "".join(f"{rule:>16}" for rule in by))
         for place, size in enumerate(report["sizes"]):
-            lines.append(f"{size:>8}{'':<16}" + "".join(f"{values[place]:>16.3f}" for values in by.values()))
+            lines.append(
+                f"{size:>8}{'':<16}" + "".join(f"{values[place]:>16.3f}" for values in by.values())
+            )
     for rule, found in report["ahead"].items():
         for measure, title in MEASURES.items():
-            lines.append(f"{rule} ahead of random in {title}: {told(found[measure], report['repeats'])}")
+            lines.append(
+                f"{rule} ahead of random in {title}: {told(found[measure], report['repeats'])}"
+            )
     for measure, title in MEASURES.items():
         if size := report["same_as"][measure]:
-            lines.append(f"{title} of {report['sizes'][-1]} random labels is reached with {size} of ours")
+            lines.append(
+                f"{title} of {report['sizes'][-1]} random labels is reached with {size} of ours"
+            )
     return "\n".join(lines)
 
 

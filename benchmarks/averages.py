@@ -16,7 +16,8 @@ def averaged(
 ) -> dict[str, Figure]:
     """Average each measure over several predictions of the same judgments: splits, seeds.
 
-    The interval is that of the mean, with every run on the same resamples of texts. It says how far other texts would
+    The interval is that of the mean, with every run on the same resamples of texts. It says how far
+    other texts would
     move it; what splits and seeds do is another question.
 
     Args:
@@ -26,7 +27,8 @@ def averaged(
     each = [figures_of(run) for run in runs]
     figures = {
         name: Measure(
-            _mean([of[name].statistic for of in each]), next(filter(None, (of[name].undefined for of in each)), "")
+            _mean([of[name].statistic for of in each]),
+            next(filter(None, (of[name].undefined for of in each)), ""),
         )
         for name in measures
     }

@@ -1,11 +1,16 @@
 """The end of the chain: does LLM-Rubric's network, which begins as decorrelated NetSAT, give good probabilities?
 
-    python benchmarks/chain.py --data sgd.jsonl mwoz.jsonl examples/bikes.jsonl [--halvings 5] [--labels 200 2000 5000]
+    python benchmarks/chain.py --data sgd.jsonl mwoz.jsonl examples/bikes.jsonl [--halvings 5]
+    [--labels 200 2000 5000]
 
-For each log, halves are drawn again and again, rubrics are learned from one, and all models of the probability are
-compared by cross-fitting there, with rubrics chosen without each fold; AUC is that of the other half. Where a log has
-`ratings`, their rounded mean is learned as a grade. The planted world has twelve rubrics, two of which do harm only
-together. Each bar is printed with what was measured, n and a 95 % interval over halvings (of Student's t), or over
+For each log, halves are drawn again and again, rubrics are learned from one, and all models of the
+probability are
+compared by cross-fitting there, with rubrics chosen without each fold; AUC is that of the other
+half. Where a log has
+`ratings`, their rounded mean is learned as a grade. The planted world has twelve rubrics, two of
+which do harm only
+together. Each bar is printed with what was measured, n and a 95 % interval over halvings (of
+Student's t), or over
 conversations.
 """
 
@@ -55,8 +60,12 @@ def main() -> int:
     parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs="+", required=True, type=Path, metavar="LOG")
     parser.add_argument("--halvings", type=int, default=5)
-    parser.add_argument("--labels", type=int, nargs="*", default=list(GAINS), help="in the planted world")
-    parser.add_argument("--worlds", type=int, default=8, help="planted worlds for each number of labels")
+    parser.add_argument(
+        "--labels", type=int, nargs="*", default=list(GAINS), help="in the planted world"
+    )
+    parser.add_argument(
+        "--worlds", type=int, default=8, help="planted worlds for each number of labels"
+    )
     return run(parser, measure_all, ["--data", BIKES, "--halvings", "2", "--labels"])
 
 
@@ -69,7 +78,11 @@ def measure_all(given: argparse.Namespace) -> Findings:
     bikes_without_torch()
     numpy_beside_torch()
     head = ["log (labels to learn from)", *SHOWN.values(), "network less decorrelated NetSAT, 95 %"]
-    of_worlds = ["labels", "what", f"mean of {given.worlds} planted worlds, each measured on {OTHERS:,} others"]
+    of_worlds = [
+        "labels",
+        "what",
+        f"mean of {given.worlds} planted worlds, each measured on {OTHERS:,} others",
+    ]
     return Findings({"table": table(head, rows), "worlds": table(of_worlds, worlds)}, bars=HELD)
 
 
@@ -91,15 +104,28 @@ def told(what: str, figure: str, bar: str, held: bool) -> None:
     print(f"{what} | {figure} | {bar} | {'yes' if held else 'NO'}", flush=True)
 
 
-def judged(what: str, values: Sequence[float] | Floats, least: float = -np.inf, most: float = np.inf) -> None:
+def judged(
+    what: str, values: Sequence[float] | Floats, least: float = -np.inf, most: float = np.inf
+) -> None:
     """Print the bar of a mean; one that is missed, while the interval of the mean holds it, is told apart."""
-    mean, half = float(np.mean(values)), 0.0
+    mean = float(np.mean(values))
+    half = 0.0
     if len(values) > 1:
-        half = float(student.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
-    held = "yes" if least <= mean <= most else "NO" if mean + half < least or mean - half > most else "within noise"
+        half = float(
+            student.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
+        )
+    held = (
+        "yes"
+        if least <= mean <= most
+        else "NO"
+        if mean + half < least or mean - half > most
+        else "within noise"
+    )
     bar = f"≤ {most}" if np.isfinite(most) else f"≥ {least}"
     HELD[what] = held != "NO"
-    print(f"{what} | {mean:.3f} [{mean - half:.3f}, {mean + half:.3f}] | {bar} | {held}", flush=True)
+    print(
+        f"{what} | {mean:.3f} [{mean - half:.3f}, {mean + half:.3f}] | {bar} | {held}", flush=True
+    )
 
 
 def of_log(path: Path, halvings: int) -> list[object]:
@@ -113,10 +139,13 @@ def of_log(path: Path, halvings: int) -> list[object]:
             own = replace(logs, label_field="grade" if with_grades and seed == halvings - 1 else "")
             with without_network():
                 before, first = timed(
-                    replace(logs, label_field=""), replace(settings, probability="best"), Path(folder)
+                    replace(logs, label_field=""),
+                    replace(settings, probability="best"),
+                    Path(folder),
                 )
             run, second = timed(own, settings, Path(folder))
-            if seed and not own.label_field:  # the first run embeds, and grades are not what is compared
+            # the first run embeds, and grades are not what is compared
+            if seed and not own.label_field:
                 found["seconds more"].append(second - first)
             record = run.rubric_set.calibrator
             assert record is not None
@@ -131,13 +160,22 @@ def of_log(path: Path, halvings: int) -> list[object]:
                 grades.append(record.rating)
     name = f"{path.stem} (n = {n}, {halvings} halvings)"
     means = {key: f"{np.mean(values):.4f}" for key, values in found.items()}
-    print(f"{name}: log-loss " + ", ".join(f"{key} {means[key]}" for key in found if key in CANDIDATES))
+    print(
+        f"{name}: log-loss "
+        + ", ".join(f"{key} {means[key]}" for key in found if key in CANDIDATES)
+    )
     # The best on average: the best of each halving would be the luckiest of five.
-    best = min((key for key in found if key in CANDIDATES - {NETWORK}), key=lambda key: np.mean(found[key]))
+    best = min(
+        (key for key in found if key in CANDIDATES - {NETWORK}), key=lambda key: np.mean(found[key])
+    )
     for other, bar in ((best, 0.004), (START, 0.002)):
         behind = np.subtract(found[NETWORK], found[other])
         judged(f"{name}, log-loss behind {other}", behind, most=bar)
-    judged(f"{name}, held-out AUC {means['auc']}, less that without the network", found["ahead"], least=-0.003)
+    judged(
+        f"{name}, held-out AUC {means['auc']}, less that without the network",
+        found["ahead"],
+        least=-0.003,
+    )
     judged(f"{name}, seconds of CPU more than without the network", found["seconds more"], most=6)
     print(f"{name}, held-out log-loss: {interval(found['held out'])}")
     for record in grades:
@@ -163,7 +201,9 @@ def timed(logs: Logs, settings: LearnSettings, embeddings: Path) -> tuple[Learne
 def without_network() -> Iterator[None]:
     """Learn as before there was a network: the other models, and the best of them."""
     every = thumbs.thumb_models
-    thumbs.thumb_models = lambda signs: {name: one for name, one in every(signs).items() if name != NETWORK}
+    thumbs.thumb_models = lambda signs: {
+        name: one for name, one in every(signs).items() if name != NETWORK
+    }
     try:
         yield
     finally:
@@ -173,12 +213,14 @@ def without_network() -> Iterator[None]:
 def held_out_auc(run: Learned) -> float:
     """AUC of the probability on the held-out half."""
     rows = [one for one in run.scores if one.side == "held_out" and one.probability is not None]
-    return auc(np.array([one.probability for one in rows]), np.array([one.positive for one in rows]))
+    return auc(
+        np.array([one.probability for one in rows]), np.array([one.positive for one in rows])
+    )
 
 
-CANDIDATES = frozenset({NETWORK, START, "NetSAT", "NetSAT with learned weights", "ordinal mixed effects"}) | {
-    "decorrelated NetSAT with learned weights"
-}
+CANDIDATES = frozenset(
+    {NETWORK, START, "NetSAT", "NetSAT with learned weights", "ordinal mixed effects"}
+) | {"decorrelated NetSAT with learned weights"}
 
 
 def graded(logs: Logs) -> Logs:
@@ -188,7 +230,9 @@ def graded(logs: Logs) -> Logs:
         if not one.metadata.get("ratings"):
             return one
         return one.model_copy(
-            update={"metadata": one.metadata | {"grade": round(float(np.mean(one.metadata["ratings"])))}}
+            update={
+                "metadata": one.metadata | {"grade": round(float(np.mean(one.metadata["ratings"])))}
+            }
         )
 
     return replace(logs, conversations=[with_grade(one) for one in logs])
@@ -205,15 +249,24 @@ def planted(labels: int, rng: np.random.Generator) -> tuple[Floats, Bools, Float
 
 def of_world(labels: int, worlds: int) -> list[object]:
     """Print the bar of the planted world with so many labels, and return its row."""
-    behind, gained = [], []
+    behind = []
+    gained = []
     options = np.linspace(0, 1, 5)
     for world in range(worlds):
         held, up, true = planted(labels, np.random.default_rng([3, world]))
-        answers = np.clip(1 - np.abs(held[..., None] - options) / 0.25, 0, 1)  # between the two nearest options
-        known, others = slice(0, labels), slice(labels, None)
-        linear = LogisticRegression(C=1.0).fit(held[known], up[known]).predict_proba(held[others])[:, 1]
-        network = probability_positive(fit_one(NETWORK, answers[known], SIGNS, up[known]), answers[others])
-        line, net, least = (-np.log(np.where(up[others], p, 1 - p)).mean() for p in (linear, network, true[others]))
+        # between the two nearest options
+        answers = np.clip(1 - np.abs(held[..., None] - options) / 0.25, 0, 1)
+        known = slice(0, labels)
+        others = slice(labels, None)
+        linear = (
+            LogisticRegression(C=1.0).fit(held[known], up[known]).predict_proba(held[others])[:, 1]
+        )
+        network = probability_positive(
+            fit_one(NETWORK, answers[known], SIGNS, up[known]), answers[others]
+        )
+        line, net, least = (
+            -np.log(np.where(up[others], p, 1 - p)).mean() for p in (linear, network, true[others])
+        )
         behind.append(float(net - line))
         gained.append(float((line - net) / (line - least)))
     what = f"planted world, {labels} labels (n = {OTHERS}, {worlds} worlds)"
@@ -275,7 +328,10 @@ def bikes_without_torch() -> None:
     """Print whether `pollex score` loads torch with a set that was learned from the bicycle shop."""
     bikes = str(Path(__file__).parents[1] / "examples" / "bikes.jsonl")
     with tempfile.TemporaryDirectory() as folder:
-        for verb in (["learn", bikes, "--out", "set.json"], ["score", bikes, "--rubrics", "set.json"]):
+        for verb in (
+            ["learn", bikes, "--out", "set.json"],
+            ["score", bikes, "--rubrics", "set.json"],
+        ):
             command = [sys.executable, "-c", SCORE, *verb]
             ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)  # noqa: S603 - ours
     torch = ended.stdout.splitlines()[-1]
@@ -290,21 +346,33 @@ def numpy_beside_torch() -> None:
 
     held, up, _ = planted(200, np.random.default_rng(0))
     answers = np.clip(1 - np.abs(held[:200, :, None] - np.linspace(0, 1, 5)) / 0.25, 0, 1)
-    stacks, losses = [], begun._Stack.losses
+    stacks = []
+    losses = begun._Stack.losses
     begun._Stack.losses = lambda stack: stacks.append(stack) or losses(stack)  # type: ignore[func-returns-value]
     try:
-        network = CalibrationNetwork(thumbs.UNITS, thumbs.UNITS, start=WeightedSum(SIGNS), strengths=(20.0,))
+        network = CalibrationNetwork(
+            thumbs.UNITS, thumbs.UNITS, start=WeightedSum(SIGNS), strengths=(20.0,)
+        )
         rubrics = [str(number) for number in range(len(SIGNS))]
-        network.fit(thumbs.flatten(answers), up[:200].astype(float), questions=thumbs.questionnaire(rubrics))
+        network.fit(
+            thumbs.flatten(answers), up[:200].astype(float), questions=thumbs.questionnaire(rubrics)
+        )
     finally:
         begun._Stack.losses = losses
     begins = np.log(network.starts_[0].predict_proba(thumbs.flatten(answers)))
     stack = stacks[0]
-    stack.begins = torch.tensor(begins, dtype=torch.float32)[None, :, None].expand(stack.count, -1, 1, -1)
+    stack.begins = torch.tensor(begins, dtype=torch.float32)[None, :, None].expand(
+        stack.count, -1, 1, -1
+    )
     with torch.no_grad():
         by_torch = torch.softmax(stack.logits(0), -1).mean(0)[:, 1].numpy()
     apart = float(np.abs(probability_positive(network, answers) - by_torch).max())
-    told("NumPy's forward pass less torch's, at most (n = 200)", f"{apart:.1e}", "≤ 1e-6", apart <= 1e-6)
+    told(
+        "NumPy's forward pass less torch's, at most (n = 200)",
+        f"{apart:.1e}",
+        "≤ 1e-6",
+        apart <= 1e-6,
+    )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,10 @@ class Chosen:
 def chosen_on(study: StudiedLog, up: Bools, rows: Bools, seed: int) -> Chosen:
     """Choose by some conversations of a log, as `learn` does, and answer for all of them."""
     labels = (Label.POSITIVE if one else Label.NEGATIVE for one in up)
-    log = [c.model_copy(update={"label": label}) for c, label in zip(study.conversations, labels, strict=True)]
+    log = [
+        c.model_copy(update={"label": label})
+        for c, label in zip(study.conversations, labels, strict=True)
+    ]
     mine = [c for c, here in zip(log, rows, strict=True) if here]
     place = np.flatnonzero(rows)
 

@@ -3,14 +3,21 @@
     python benchmarks/conformal.py [--splits 1000] [--seed 0]
     python benchmarks/conformal.py --data LOG [LOG …] [--real-splits 20] [--pools FOLDER]
 
-Each of the 1,000 splits draws calibration conversations from a population whose precision over every threshold is
-known, fits both windows and looks up their true precisions. A window fails where either side's is below P = 0.9. The
-guarantee allows that in 10 % of the splits. Made populations are of 200,000; one has no threshold that is good enough,
-by a hair; one breaks what the guarantee rests on, a precision that doesn't rise again on the way inwards.
+Each of the 1,000 splits draws calibration conversations from a population whose precision over
+every threshold is
+known, fits both windows and looks up their true precisions. A window fails where either side's is
+below P = 0.9. The
+guarantee allows that in 10 % of the splits. Made populations are of 200,000; one has no threshold
+that is good enough,
+by a hair; one breaks what the guarantee rests on, a precision that doesn't rise again on the way
+inwards.
 
-With `--data` the populations are real: the held-out scores of each real split, drawn from with replacement. And as
-`learn` does it: both windows fitted on a training half, looked at on the held-out half. There the true precision is not
-known: what is printed is how often those outside the window are labelled right, all splits together.
+With `--data` the populations are real: the held-out scores of each real split, drawn from with
+replacement. And as
+`learn` does it: both windows fitted on a training half, looked at on the held-out half. There the
+    true precision is not
+known: what is printed is how often those outside the window are labelled right, all splits
+    together.
 """
 
 from __future__ import annotations
@@ -87,7 +94,9 @@ def made(rng: np.random.Generator) -> Iterator[tuple[str, Population]]:
     worlds = {
         "well apart": 1 / (1 + np.exp(-(0.5 + 3 * scores))),
         "as real logs": 1 / (1 + np.exp(-(1.0 + 1.5 * scores))),
-        "never good enough, by a hair": np.where(scores > 0, PRECISION - 0.005, 1 - PRECISION + 0.005),
+        "never good enough, by a hair": np.where(
+            scores > 0, PRECISION - 0.005, 1 - PRECISION + 0.005
+        ),
         "a dip at both ends": np.where(np.abs(scores) > 1.5, 0.5, 1 / (1 + np.exp(-4 * scores))),
     }
     for name, chance in worlds.items():
@@ -99,11 +108,19 @@ def main() -> int:
     parser = arguments_of(__doc__)
     parser.add_argument("--splits", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--data", nargs="*", default=[], metavar="LOG", help="labelled logs, in place of made data")
-    parser.add_argument("--real-splits", type=int, default=20, help="whose held-out scores are the populations")
+    parser.add_argument(
+        "--data", nargs="*", default=[], metavar="LOG", help="labelled logs, in place of made data"
+    )
+    parser.add_argument(
+        "--real-splits", type=int, default=20, help="whose held-out scores are the populations"
+    )
     parser.add_argument("--domain", help="a domain profile; the neutral one if left out")
-    parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    parser.add_argument("--pools", type=Path, help="folder in which judged pools are kept for another run")
+    parser.add_argument(
+        "--embeddings", help="folder of cached embeddings; an empty temporary one if left out"
+    )
+    parser.add_argument(
+        "--pools", type=Path, help="folder in which judged pools are kept for another run"
+    )
     return run(parser, measure_all, ["--splits", "100"])
 
 
@@ -112,7 +129,9 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
     rng = np.random.default_rng(arguments.seed)
     failures: dict[str, int] = {}
     print(f"P = {PRECISION}, δ = {DELTA}, {arguments.splits} splits a row; [95 % interval]")
-    print(f"{'':<32}{'n':>6}  {'window':<12}{'true precision below P':>26}{'yield':>8}{'right':>8}{'no side':>9}")
+    print(
+        f"{'':<32}{'n':>6}  {'window':<12}{'true precision below P':>26}{'yield':>8}{'right':>8}{'no side':>9}"
+    )
     if not arguments.data:
         for name, population in made(rng):
             for n in SIZES:
@@ -121,14 +140,25 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
     profile = DomainProfile.load(arguments.domain) if arguments.domain else DomainProfile.neutral()
     with tempfile.TemporaryDirectory() as scratch:
         for path in arguments.data:
-            logs, embeddings = read_logs(path), Path(arguments.embeddings or scratch)
+            logs = read_logs(path)
+            embeddings = Path(arguments.embeddings or scratch)
             pools = [
-                judged_pool(logs, profile, seed, embeddings, arguments.pools) for seed in range(arguments.real_splits)
+                judged_pool(logs, profile, seed, embeddings, arguments.pools)
+                for seed in range(arguments.real_splits)
             ]
             chosen = [Chosen.of(pool) for pool in pools]
             populations = [Population.of(one.tested, one.pool.truth) for one in chosen]
             for n in SIZES:
-                print(coverage(f"{Path(path).name}, resampled", populations, n, arguments.splits, rng, failures))
+                print(
+                    coverage(
+                        f"{Path(path).name}, resampled",
+                        populations,
+                        n,
+                        arguments.splits,
+                        rng,
+                        failures,
+                    )
+                )
             print(as_learnt(Path(path).name, chosen))
     return Findings(figures=failures, bars={KEPT: kept(failures, arguments.splits)})
 
@@ -183,7 +213,8 @@ class Chosen:
     """What `learn` makes of a pool.
 
     Attributes:
-        fitted: NetSAT of training conversations by the rubrics chosen on all of them `[conversation]`.
+        fitted: NetSAT of training conversations by the rubrics chosen on all of them
+            `[conversation]`.
         honest: By rubrics chosen without their fold `[conversation]`.
         tested: Of held-out conversations `[conversation]`.
     """
@@ -199,12 +230,16 @@ class Chosen:
         found = choose_alpha(pool.values, pool.positive, pool.sat, pool.ids, BUDGET, pool.folds)
         problem = Pool.of(pool.values, pool.positive, pool.sat, pool.ids, BUDGET)
         chosen = np.sort(POLICIES[DEFAULT](problem, found.alpha, np.random.default_rng(0)))
-        return cls(pool, pool.values[:, chosen].sum(1), found.held_out, pool.held_out[:, chosen].sum(1))
+        return cls(
+            pool, pool.values[:, chosen].sum(1), found.held_out, pool.held_out[:, chosen].sum(1)
+        )
 
 
 def as_learnt(name: str, splits: Sequence[Chosen]) -> str:
     """Held-out conversations outside each window, and how many of them are labelled right, over all splits."""
-    lines = [f"{name}, as learnt: {len(splits)} splits; they share conversations, so the intervals are too narrow"]
+    lines = [
+        f"{name}, as learnt: {len(splits)} splits; they share conversations, so the intervals are too narrow"
+    ]
     scored = {
         "plug-in, as the paper": [(one.fitted, WINDOWS["plug-in"]) for one in splits],
         "plug-in, cross-fitted scores": [(one.honest, WINDOWS["plug-in"]) for one in splits],
@@ -215,7 +250,10 @@ def as_learnt(name: str, splits: Sequence[Chosen]) -> str:
         for one, (scores, fit) in zip(splits, fits, strict=True):
             window = fit(scores, one.pool.positive, theta_c(one.fitted, one.pool.positive))
             beyond, hits, below = Population.of(one.tested, one.pool.truth).beyond(window)
-            n, outside, right, failed = n + len(one.tested), outside + beyond, right + hits, failed + below
+            n = n + len(one.tested)
+            outside = outside + beyond
+            right = right + hits
+            failed = failed + below
         words = f"right {_share(right, outside)}" if outside else "nothing outside"
         lines.append(
             f"  {title:<30}{outside} of {n} held-out scores outside ({outside / n:.3f}), {words}; "

@@ -43,7 +43,9 @@ def counted(conversation: Conversation) -> list[float]:
 
 def said_by(conversation: Conversation, role: str) -> list[str]:
     """The texts of one party; never none of a conversation that can be learnt from."""
-    return [turn.content for turn in conversation.turns if turn.role == role and turn.content.strip()]
+    return [
+        turn.content for turn in conversation.turns if turn.role == role and turn.content.strip()
+    ]
 
 
 def turns_with(pattern: str, texts: Sequence[str]) -> int:
@@ -51,9 +53,15 @@ def turns_with(pattern: str, texts: Sequence[str]) -> int:
 
 
 def count_scores(
-    training: Sequence[Conversation], positive: npt.NDArray[np.bool_], others: Sequence[Conversation]
+    training: Sequence[Conversation],
+    positive: npt.NDArray[np.bool_],
+    others: Sequence[Conversation],
 ) -> Floats:
     """Log-odds of being positive for `others`, [conversation]."""
-    model = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=2000))
+    model = make_pipeline(
+        StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=2000)
+    )
     model.fit(np.array([counted(c) for c in training], dtype=np.float64), positive)
-    return np.asarray(model.decision_function(np.array([counted(c) for c in others], dtype=np.float64)))
+    return np.asarray(
+        model.decision_function(np.array([counted(c) for c in others], dtype=np.float64))
+    )

@@ -1,14 +1,19 @@
 """How well a built-in judge answers a model's rubrics, learned from the model's own answers.
 
-    python benchmarks/distill.py LOGS… --rubrics RUBRICS --store STORE [--base-url URL] [--group-field FIELD]
+    python benchmarks/distill.py LOGS… --rubrics RUBRICS --store STORE [--base-url URL]
+    [--group-field FIELD]
     python benchmarks/distill.py --recorded
     python benchmarks/distill.py --simulated [--conversations 400] [--seed 0]
 
-The first reads answers that were paid for, and asks nobody; `--recorded` those of the recorded run of the bundled log,
+The first reads answers that were paid for, and asks nobody; `--recorded` those of the recorded run
+of the bundled log,
 which it replays. `--simulated` learns from a SIMULATED model in a planted
-world first: its figures say whether distilling works, not how well a real model's answers can be learned.
-Printed are the mean correlation with the model's answers by cross-fitting over conversations, what AUC and log-loss
-lose on held-out conversations, and the calls that are saved, with what asking again in doubtful cases buys.
+world first: its figures say whether distilling works, not how well a real model's answers can be
+    learned.
+Printed are the mean correlation with the model's answers by cross-fitting over conversations, what
+AUC and log-loss
+lose on held-out conversations, and the calls that are saved, with what asking again in doubtful
+cases buys.
 """
 
 import argparse
@@ -45,7 +50,9 @@ def main() -> int:
     parser.add_argument("--group-field", help="field of the group that the set was split by")
     parser.add_argument("--recorded", action="store_true")
     parser.add_argument("--simulated", action="store_true")
-    parser.add_argument("--conversations", type=int, default=400, help="of the planted world, half of them held out")
+    parser.add_argument(
+        "--conversations", type=int, default=400, help="of the planted world, half of them held out"
+    )
     parser.add_argument("--seed", type=int, default=0)
     return run(parser, measure_all, ["--simulated", "--conversations", "40"])
 
@@ -53,12 +60,16 @@ def main() -> int:
 def measure_all(asked: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
     if asked.simulated:
-        name, result = "a SIMULATED model in a planted world", simulated(asked.conversations, asked.seed)
+        name = "a SIMULATED model in a planted world"
+        result = simulated(asked.conversations, asked.seed)
     elif asked.recorded:
-        name, result = "a large language model, recorded", recorded()
+        name = "a large language model, recorded"
+        result = recorded()
     else:
         name = str(asked.rubrics)
-        result = distilled(asked.logs, asked.rubrics, asked.store, asked.base_url, asked.group_field)
+        result = distilled(
+            asked.logs, asked.rubrics, asked.store, asked.base_url, asked.group_field
+        )
     told(name, result)
     return Findings(bars={"something is distilled": bool(result.rubrics.rubrics)})
 
@@ -97,7 +108,10 @@ def recorded() -> DistillResult:
 
 def simulated(conversations: int, seed: int) -> DistillResult:
     """Learn by a simulated model, and distill what it answered."""
-    with tempfile.TemporaryDirectory() as name, ProtocolServer(script=[{"do": "planted", "reader": {}}]) as server:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        ProtocolServer(script=[{"do": "planted", "reader": {}}]) as server,
+    ):
         folder = Path(name)
         log = World(seed).write_log(folder / "log.jsonl", conversations)
         pollex.learn(

@@ -1,6 +1,7 @@
 """The embedded pool of one split: what `learn` chooses from, judged on the held-out side as well.
 
-`learn` asks about the held-out conversations only what it chose. A comparison of policies needs the answers to the
+`learn` asks about the held-out conversations only what it chose. A comparison of policies needs the
+answers to the
 whole pool there; and it needs them once, not once a policy.
 """
 
@@ -77,7 +78,11 @@ def judged_pool(
     place = None if kept is None else kept / f"{logs.fingerprint[:12]}-{seed}.npz"
     if place is not None and place.exists():
         return JudgedPool.load(place)
-    found = asyncio.run(_judged(logs, embedded_roles(profile, embedder := Embedder(cache=embeddings)), embedder, seed))
+    found = asyncio.run(
+        _judged(
+            logs, embedded_roles(profile, embedder := Embedder(cache=embeddings)), embedder, seed
+        )
+    )
     if place is not None:
         place.parent.mkdir(parents=True, exist_ok=True)
         found.save(place)
@@ -112,14 +117,23 @@ async def _pool(roles: Roles, training: Sequence[Conversation], batch: int) -> S
     found = [await roles.extractor.extract(conversation) for conversation in training]
     reasons = [reason for one in found if isinstance(one, Extraction) for reason in one.reasons]
     kinds: tuple[Polarity, Polarity] = ("sat", "dsat")
-    pools = [await _summarized(roles, [r for r in reasons if r.polarity == kind], kind, batch) for kind in kinds]
-    return (await roles.deduplicator.deduplicate([rubric for pool in pools for rubric in pool])).kept
+    pools = [
+        await _summarized(roles, [r for r in reasons if r.polarity == kind], kind, batch)
+        for kind in kinds
+    ]
+    return (
+        await roles.deduplicator.deduplicate([rubric for pool in pools for rubric in pool])
+    ).kept
 
 
-async def _summarized(roles: Roles, reasons: Sequence[Reason], polarity: Polarity, batch: int) -> list[Rubric]:
+async def _summarized(
+    roles: Roles, reasons: Sequence[Reason], polarity: Polarity, batch: int
+) -> list[Rubric]:
     pool = dict[str, Rubric]()
     for start in range(0, len(reasons), batch):
-        summary = await roles.summarizer.summarize(reasons[start : start + batch], tuple(pool.values()), polarity)
+        summary = await roles.summarizer.summarize(
+            reasons[start : start + batch], tuple(pool.values()), polarity
+        )
         assert not hasattr(summary, "outcome"), "the embedded summariser always answers"
         pool |= {id_: with_reasons(pool[id_], more) for id_, more in summary.supported.items()}
         pool |= {rubric.id: rubric for rubric in summary.rubrics if rubric.id not in pool}

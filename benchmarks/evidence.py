@@ -1,14 +1,21 @@
 """Whether what leads holds: proven and likely rubrics on conversations that took no part in finding them.
 
-    python benchmarks/evidence.py --data LOG [LOG …] [--halvings 10] [--shuffles 100] [--before FOLDER] [--worlds …]
+    python benchmarks/evidence.py --data LOG [LOG …] [--halvings 10] [--shuffles 100] [--before
+    FOLDER] [--worlds …]
 
-Chooses on one half of a log, all of it made anew, and looks at what leads on the other: how much holds up (thumbs
-differ as the side says, Fisher's p < .05), how much goes the other way, how many thumbs down it covers, and AUC of what
-is proven and likely alone, and of the set. Then whether another seed proves the same families; and the whole log with
-its labels shuffled: what is proven there is false, and the cross-fitted AUC should be that of guessing. Last, worlds
-whose truth is known (`worlds/`, one module a kind), and with `--before`, a checkout of an earlier version, the time of
+Chooses on one half of a log, all of it made anew, and looks at what leads on the other: how much
+holds up (thumbs
+differ as the side says, Fisher's p < .05), how much goes the other way, how many thumbs down it
+covers, and AUC of what
+is proven and likely alone, and of the set. Then whether another seed proves the same families; and
+the whole log with
+its labels shuffled: what is proven there is false, and the cross-fitted AUC should be that of
+    guessing. Last, worlds
+whose truth is known (`worlds/`, one module a kind), and with `--before`, a checkout of an earlier
+version, the time of
 `pollex learn` beside its.
-Shares have Wilson's interval; means that of Student's t over halvings, seeds or shuffles. Halvings share
+Shares have Wilson's interval; means that of Student's t over halvings, seeds or shuffles. Halvings
+share
 conversations, so theirs is too narrow.
 """
 
@@ -55,7 +62,9 @@ class Figures:
         rows = {}
         for name, hits in self.shares.items():
             one = share_of(sum(hits), len(hits))
-            rows[name] = f"{one.value or 0:.2f} [{one.low or 0:.2f}, {one.high or 0:.2f}], n = {len(hits)}"
+            rows[name] = (
+                f"{one.value or 0:.2f} [{one.low or 0:.2f}, {one.high or 0:.2f}], n = {len(hits)}"
+            )
         for name, values in self.means.items():
             half = student.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5
             mean = float(np.mean(values))
@@ -67,10 +76,16 @@ def main() -> int:
     """Print the table of every log."""
     parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs="*", default=[], metavar="LOG")
-    parser.add_argument("--worlds", nargs="+", choices=list(WORLDS), help="these alone; all if not given")
+    parser.add_argument(
+        "--worlds", nargs="+", choices=list(WORLDS), help="these alone; all if not given"
+    )
     parser.add_argument("--halvings", type=int, default=10)
     parser.add_argument("--shuffles", type=int, default=100)
-    parser.add_argument("--before", metavar="FOLDER", help="a checkout of an earlier version, for the time of learning")
+    parser.add_argument(
+        "--before",
+        metavar="FOLDER",
+        help="a checkout of an earlier version, for the time of learning",
+    )
     return run(parser, measure_all, ["--data", DEBUGGING, "--halvings", "1", "--shuffles", "2"])
 
 
@@ -78,7 +93,8 @@ def measure_all(given: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
     columns: dict[str, dict[str, str]] = {}
     for path in given.data:
-        logs, figures = dealt_as_before(read_logs(path)), Figures()
+        logs = dealt_as_before(read_logs(path))
+        figures = Figures()
         study = StudiedLog(sorted(logs.learnable, key=lambda c: c.id), Embedder())
         for seed in range(given.halvings):
             halved(study, seed, figures)
@@ -88,28 +104,40 @@ def measure_all(given: argparse.Namespace) -> Findings:
         if given.before:
             timed(path, Path(given.before), figures)
         columns[Path(path).stem] = figures.rows()
-    outcomes = {name: measure(given.quick) for name, measure in WORLDS.items() if name in (given.worlds or WORLDS)}
+    outcomes = {
+        name: measure(given.quick)
+        for name, measure in WORLDS.items()
+        if name in (given.worlds or WORLDS)
+    }
     rows = [row for one in outcomes.values() for row in one.rows]
     texts = {"table": table_of(columns), "planted": table(["planted", "what is found"], rows)}
     figures = {"logs": columns, "worlds": {name: one.figures for name, one in outcomes.items()}}
-    return Findings(texts, figures, {bar: held for one in outcomes.values() for bar, held in one.bars.items()})
+    return Findings(
+        texts, figures, {bar: held for one in outcomes.values() for bar, held in one.bars.items()}
+    )
 
 
 def table_of(columns: dict[str, dict[str, str]]) -> str:
     """Return a column a log; a log too small for a row has a dash there."""
     names = dict.fromkeys(name for column in columns.values() for name in column)
-    return table(["", *columns], [[name, *(column.get(name, "–") for column in columns.values())] for name in names])
+    return table(
+        ["", *columns],
+        [[name, *(column.get(name, "–") for column in columns.values())] for name in names],
+    )
 
 
 def halved(study: StudiedLog, seed: int, figures: Figures) -> None:
     """Choose on one half, and add what that comes to on the other."""
-    up, training = positives(study.conversations), {c.id for c in split(study.conversations, 0.5, seed).train}
+    up = positives(study.conversations)
+    training = {c.id for c in split(study.conversations, 0.5, seed).train}
     rows = np.array([c.id in training for c in study.conversations])
     found = chosen_on(study, up, rows, seed)
-    pool, truth = found.weighed.pool, up[~rows]
+    pool = found.weighed.pool
+    truth = up[~rows]
     held = np.abs(pool.values[~rows]) > 5
     for one in found.leading:
-        there, elsewhere = truth[held[:, one]], truth[~held[:, one]]
+        there = truth[held[:, one]]
+        elsewhere = truth[~held[:, one]]
         table = [[int((~side).sum()), int(side.sum())] for side in (there, elsewhere)]
         gap = there.mean() - elsewhere.mean() if len(there) and len(elsewhere) else 0.0
         right = gap > 0 if found.weighed.sat[one] else gap < 0
@@ -119,17 +147,24 @@ def halved(study: StudiedLog, seed: int, figures: Figures) -> None:
     down = [one for one in found.leading if not found.weighed.sat[one]]
     covered = held[:, down].any(axis=1)
     sure = [one for one in found.order.tolist() if found.p[one] <= LIKELY]
-    figures.means["thumbs down in which a leading rubric holds"].append(float(covered[~truth].mean()))
+    figures.means["thumbs down in which a leading rubric holds"].append(
+        float(covered[~truth].mean())
+    )
     figures.means["thumbs up in which one holds: false alarms"].append(float(covered[truth].mean()))
-    figures.means["AUC of what is proven or likely alone"].append(auc(pool.values[~rows][:, sure].sum(axis=1), truth))
-    figures.means["AUC of the set"].append(auc(pool.values[~rows][:, found.order].sum(axis=1), truth))
+    figures.means["AUC of what is proven or likely alone"].append(
+        auc(pool.values[~rows][:, sure].sum(axis=1), truth)
+    )
+    figures.means["AUC of the set"].append(
+        auc(pool.values[~rows][:, found.order].sum(axis=1), truth)
+    )
     figures.means["rubrics in the set"].append(len(found.order))
     figures.means["of them leading"].append(len(found.leading))
 
 
 def again(study: StudiedLog, figures: Figures, seeds: int) -> None:
     """Add whether another seed proves the same families, from all labels, and the cross-fitted AUC of each."""
-    up, every = positives(study.conversations), np.ones(len(study.conversations), dtype=bool)
+    up = positives(study.conversations)
+    every = np.ones(len(study.conversations), dtype=bool)
     proven = []
     for seed in range(seeds):
         found = chosen_on(study, up, every, seed)
@@ -143,15 +178,21 @@ def again(study: StudiedLog, figures: Figures, seeds: int) -> None:
         figures.means["all labels: cross-fitted AUC"].append(auc(found.fit.above, up))
         figures.means["all labels: leading rubrics"].append(len(found.leading))
     for one, other in combinations(proven, 2):
-        figures.shares["families proven that another seed proves"] += [name in other for name in sorted(one)]
+        figures.shares["families proven that another seed proves"] += [
+            name in other for name in sorted(one)
+        ]
 
 
 def shuffled(study: StudiedLog, seed: int, figures: Figures) -> None:
     """Choose by labels that mean nothing, and add what is proven all the same."""
     up = np.random.default_rng([seed, 11]).permutation(positives(study.conversations))
     found = chosen_on(study, up, np.ones(len(up), dtype=bool), seed)
-    figures.shares["labels shuffled: runs with anything proven"].append(bool((found.p <= PROVEN).any()))
-    figures.shares["labels shuffled: runs with anything likely"].append(bool((found.p <= LIKELY).any()))
+    figures.shares["labels shuffled: runs with anything proven"].append(
+        bool((found.p <= PROVEN).any())
+    )
+    figures.shares["labels shuffled: runs with anything likely"].append(
+        bool((found.p <= LIKELY).any())
+    )
     figures.shares["labels shuffled: runs in which anything leads"].append(bool(found.leading))
     figures.means["labels shuffled: cross-fitted AUC"].append(auc(found.fit.above, up))
 
@@ -167,7 +208,15 @@ def timed(path: str, before: Path, figures: Figures) -> None:
 def seconds_of(path: str, root: Path) -> float:
     """Run `pollex learn` of a checkout in an empty folder: CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pollex", "learn", str(Path(path).resolve()), "--out", "rubrics.json"]
+        command = [
+            sys.executable,
+            "-m",
+            "pollex",
+            "learn",
+            str(Path(path).resolve()),
+            "--out",
+            "rubrics.json",
+        ]
         start = os.times()
         environment = os.environ | {"PYTHONPATH": str(root.resolve()), "OMP_NUM_THREADS": "1"}
         subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)  # noqa: S603 - our own

@@ -2,10 +2,14 @@
 
     python benchmarks/exchange.py --data FOLDER [--top]
 
-FOLDER holds exports of the same six conversations and `EXPECTED.json`. By file one line, with what the file lacks:
-`right`, where words and thumbs are as expected, and tool calls with arguments and results, images, failures, users,
-comments and times as far as the file has them; `lost by the tool`, where the export lacks words or thumbs; `clear
-error`, for exports from which nothing can be learned; or `wrong`, which must not be: the exit code is 1 then. `--top`
+FOLDER holds exports of the same six conversations and `EXPECTED.json`. By file one line, with what
+the file lacks:
+`right`, where words and thumbs are as expected, and tool calls with arguments and results, images,
+failures, users,
+comments and times as far as the file has them; `lost by the tool`, where the export lacks words or
+thumbs; `clear
+error`, for exports from which nothing can be learned; or `wrong`, which must not be: the exit code
+is 1 then. `--top`
 reads the eight tools alone that most people have logs in.
 """
 
@@ -28,7 +32,17 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 
 TOP = (
-    *("open-webui", "langfuse", "langsmith", "langgraph", "dify", "otel", "openinference", "phoenix", "mlflow"),
+    *(
+        "open-webui",
+        "langfuse",
+        "langsmith",
+        "langgraph",
+        "dify",
+        "otel",
+        "openinference",
+        "phoenix",
+        "mlflow",
+    ),
     *("librechat", "chainlit"),
 )
 Line = tuple[str, tuple[str, ...]]
@@ -57,21 +71,45 @@ WITH: dict[str, tuple[str, ...]] = {
     "sdk-spans.otlp.jsonl": ("sdk-scores.json",),
     "list_runs.jsonl": ("list_feedback.jsonl",),
     "list_runs-roots.jsonl": ("list_feedback.jsonl",),
-    "rest-spans.json": ("rest-span_annotations.json", "rest-trace_annotations.json", "rest-session_annotations.json"),
+    "rest-spans.json": (
+        "rest-span_annotations.json",
+        "rest-trace_annotations.json",
+        "rest-session_annotations.json",
+    ),
     "rest-spans-otlpv1.json": (
-        *("rest-span_annotations.json", "rest-trace_annotations.json", "rest-session_annotations.json"),
+        *(
+            "rest-span_annotations.json",
+            "rest-trace_annotations.json",
+            "rest-session_annotations.json",
+        ),
     ),
     "spans_dataframe.jsonl": (
-        *("span_annotations_dataframe.csv", "rest-trace_annotations.json", "rest-session_annotations.json"),
+        *(
+            "span_annotations_dataframe.csv",
+            "rest-trace_annotations.json",
+            "rest-session_annotations.json",
+        ),
     ),
     "spans_dataframe.parquet": (
-        *("span_annotations_dataframe.csv", "rest-trace_annotations.json", "rest-session_annotations.json"),
+        *(
+            "span_annotations_dataframe.csv",
+            "rest-trace_annotations.json",
+            "rest-session_annotations.json",
+        ),
     ),
     "spans_dataframe-roots.csv": (
-        *("span_annotations_dataframe.csv", "rest-trace_annotations.json", "rest-session_annotations.json"),
+        *(
+            "span_annotations_dataframe.csv",
+            "rest-trace_annotations.json",
+            "rest-session_annotations.json",
+        ),
     ),
     "client-session_turns.json": (
-        *("rest-span_annotations.json", "rest-trace_annotations.json", "rest-session_annotations.json"),
+        *(
+            "rest-span_annotations.json",
+            "rest-trace_annotations.json",
+            "rest-session_annotations.json",
+        ),
     ),
     "chainlit/2.12.0/steps.csv": ("feedbacks.csv", "threads.csv"),
     "vercel-ai/7.0.173/chats.jsonl": ("vote-table.jsonl",),
@@ -124,9 +162,15 @@ LOST: dict[str, tuple[str, str]] = {
     "get_thread.jsonl": ("image", "images: elements need a storage client"),
     "steps-joined.csv": ("image", "images: elements need a storage client"),
     "chainlit/2.12.0/steps.csv": ("image", "images: elements need a storage client"),
-    "chatgpt-export/conversations.json": ("user tools error", "tool calls, failures; all users are one"),
+    "chatgpt-export/conversations.json": (
+        "user tools error",
+        "tool calls, failures; all users are one",
+    ),
     "conversation-history.json": ("user tools image", "users, tool calls, images"),
-    "dify/api-messages.jsonl": ("user comment tools image", "users, comments; no tools or files were used"),
+    "dify/api-messages.jsonl": (
+        "user comment tools image",
+        "users, comments; no tools or files were used",
+    ),
     "dify/feedback-export.csv": ("tools words", "all but the rated exchange"),
     "dify/feedback-export.json": ("tools words", "all but the rated exchange"),
     "flowise/chatmessage.json": (
@@ -135,7 +179,10 @@ LOST: dict[str, tuple[str, str]] = {
     ),
     "gemini/contents.jsonl": ("time user comment error", f"{OWN}; failures"),
     "helicone/export.jsonl": ("comment", "comments"),
-    "hf/oasst2.jsonl": ("user comment tools image error", "users, comments, tool calls, images, failures"),
+    "hf/oasst2.jsonl": (
+        "user comment tools image error",
+        "users, comments, tool calls, images, failures",
+    ),
     "hf/oasst2-trees.jsonl": (
         "time thumb user comment tools image error",
         "as in the messages; trees have no emojis for down",
@@ -145,16 +192,31 @@ LOST: dict[str, tuple[str, str]] = {
         "the score of a sample that failed; users have no field",
     ),
     "inspect-ai/0.3.285/shop.json": ("user", "users: they have no field"),
-    "8ab5cb28.parquet": ("user thumb shop-005:comment", "the score of a sample that failed; users have no field"),
+    "8ab5cb28.parquet": (
+        "user thumb shop-005:comment",
+        "the score of a sample that failed; users have no field",
+    ),
     "3555dec0.parquet": ("tools", "shop-002 has no tool call there"),
     "intercom/conversations.json": ("tools image error", "tool calls, images, failures"),
-    "langflow/monitor-messages.json": ("user comment tools image", "users, comments, tool calls, images"),
+    "langflow/monitor-messages.json": (
+        "user comment tools image",
+        "users, comments, tool calls, images",
+    ),
     "ui-traces.jsonl": ("tools", "a trace's own words: tool calls stand in observations"),
     "ui-traces.json": ("tools", "a trace's own words: tool calls stand in observations"),
     "ui-traces.csv": ("tools", "a trace's own words: tool calls stand in observations"),
-    "c01d3c377f57e67bbbba68845ae0dc0d.json": ("words thumb", "one trace of two; the thumb is the other's"),
-    "threads.get_history-shop-002.json": ("thumb", "states lack the thread's metadata, in which the thumb is"),
-    "threads.get_state.json": ("thumb comment", "states lack the thread's metadata, in which the thumb is"),
+    "c01d3c377f57e67bbbba68845ae0dc0d.json": (
+        "words thumb",
+        "one trace of two; the thumb is the other's",
+    ),
+    "threads.get_history-shop-002.json": (
+        "thumb",
+        "states lack the thread's metadata, in which the thumb is",
+    ),
+    "threads.get_state.json": (
+        "thumb comment",
+        "states lack the thread's metadata, in which the thumb is",
+    ),
     "threads.search.json": ("comment", "comments: the thumb is the application's own"),
     "list_runs-roots.jsonl": ("tools", "root runs alone: tool calls stand in the others"),
     **dict.fromkeys(
@@ -163,36 +225,65 @@ LOST: dict[str, tuple[str, str]] = {
         ("user", "users: a message doesn't name them"),
     ),
     "mlflow/3.17.2/cli-get.json": ("tools", "one trace of two: the tool was called in the other"),
-    "evals/output_items.jsonl": ("tools time words thumb comment", "all but one turn; graders are no users"),
+    "evals/output_items.jsonl": (
+        "tools time words thumb comment",
+        "all but one turn; graders are no users",
+    ),
     "responses/conversation-items.jsonl": (
         "time thumb comment error",
         "thumbs, comments, failures: items are words alone",
     ),
     "responses/responses.jsonl": ("comment", "comments: the thumb is metadata of one's own"),
-    "messages-of-one.json": ("time words thumb", "the answer and the metadata stand in the completion"),
+    "messages-of-one.json": (
+        "time words thumb",
+        "the answer and the metadata stand in the completion",
+    ),
     "with-messages.jsonl": ("comment shop-005:words", "comments; a failure comes as a refusal"),
     **dict.fromkeys(
         ["rest-traces.json", "search_traces.jsonl", *(f"trace_{name}.json" for name in OPIK)],
         ("tools", "a trace's own words: tool calls are in no span"),
     ),
-    "openai-v2-2.4b0/span-and-event.otlp.jsonl": ("shop-003:words", "the words of a message with an image"),
-    "openai-0.40.14/attributes.otlp.jsonl": ("shop-003:absent shop-003:unknown", "the prompts of a call with an image"),
-    "openai-0.62.4/attributes.otlp.jsonl": ("shop-003:absent", "all messages of a call with an image"),
+    "openai-v2-2.4b0/span-and-event.otlp.jsonl": (
+        "shop-003:words",
+        "the words of a message with an image",
+    ),
+    "openai-0.40.14/attributes.otlp.jsonl": (
+        "shop-003:absent shop-003:unknown",
+        "the prompts of a call with an image",
+    ),
+    "openai-0.62.4/attributes.otlp.jsonl": (
+        "shop-003:absent",
+        "all messages of a call with an image",
+    ),
     "client-session_turns.json": ("tools", "root spans alone: tool calls stand in the others"),
     "spans_dataframe-roots.csv": ("tools", "root spans alone: tool calls stand in the others"),
     "rest-spans-otlpv1.json": ("shop-003:words", "cut to 14 spans"),
     "phoenix/20.26.1/dataset.csv": ("*", "the session: every example stands alone"),
     "dataset-examples.json": ("*", "the session: every example stands alone"),
-    "rasa/event-broker.jsonl": ("user comment tools image shop-005:words", "all but words; failed answers look as any"),
-    "rasa/trackers.jsonl": ("user comment tools image shop-005:words", "all but words; failed answers look as any"),
+    "rasa/event-broker.jsonl": (
+        "user comment tools image shop-005:words",
+        "all but words; failed answers look as any",
+    ),
+    "rasa/trackers.jsonl": (
+        "user comment tools image shop-005:words",
+        "all but words; failed answers look as any",
+    ),
     "chats-with-votes.jsonl": ("time comment", "comments: votes have none"),
     "chats.jsonl": ("time comment", "comments: votes have none"),
     "message-table.jsonl": ("user comment", "comments and users: neither table has them"),
-    "ticket-comments.csv": ("user tools image error", "tool calls, images, failures; users are numbers"),
+    "ticket-comments.csv": (
+        "user tools image error",
+        "tool calls, images, failures; users are numbers",
+    ),
     "tickets.jsonl": ("user tools image error", "tool calls, images, failures; users are numbers"),
     **dict.fromkeys(PAIRS, ("*", "thumbs: pairs are of one turn, and both sides of each come out")),
     **dict.fromkeys(
-        ["lmsys-chat-1m.jsonl", "lmsys-chat-1m.parquet", "wildchat.jsonl", "fine-tuning/supervised.jsonl"],
+        [
+            "lmsys-chat-1m.jsonl",
+            "lmsys-chat-1m.parquet",
+            "wildchat.jsonl",
+            "fine-tuning/supervised.jsonl",
+        ],
         ("time thumb comment tools image error", "thumbs and all but words: the data set has none"),
     ),
 }
@@ -260,10 +351,15 @@ def words_in(lines: list[Line]) -> list[Line]:
 
 def differences(logs: Logs, talks: list[dict[str, Any]]) -> set[str]:
     """What is other than expected, as `talk:what`."""
-    by_line = {line: talk for talk in talks for line in words_in(expected_of(talk)) if line[0] == "user"}
-    found, seen = set(), set()
+    by_line = {
+        line: talk for talk in talks for line in words_in(expected_of(talk)) if line[0] == "user"
+    }
+    found = set()
+    seen = set()
     for conversation in logs:
-        talk = next((by_line[line] for line in words_in(turns_of(conversation)) if line in by_line), None)
+        talk = next(
+            (by_line[line] for line in words_in(turns_of(conversation)) if line in by_line), None
+        )
         if talk is None:
             found.add(f"{conversation.id}:unknown")
             continue
@@ -273,17 +369,24 @@ def differences(logs: Logs, talks: list[dict[str, Any]]) -> set[str]:
 
 
 def _compared(conversation: Conversation, talk: dict[str, Any]) -> Iterator[str]:
-    said, expected = turns_of(conversation), expected_of(talk)
+    said = turns_of(conversation)
+    expected = expected_of(talk)
     if words_in(said) != words_in(expected):
         yield "words"
     elif said != expected:
         yield next(what for what, mark in KINDS.items() if _marked(expected, mark) or mark == "")
     if conversation.label.value != talk["label"]:
         yield "thumb"
-    if [one.comment for one in conversation.feedback if one.comment] != ([talk["comment"]] if talk["comment"] else []):
+    if [one.comment for one in conversation.feedback if one.comment] != (
+        [talk["comment"]] if talk["comment"] else []
+    ):
         yield "comment"
     known = (talk["user"], str(uuid.uuid5(uuid.NAMESPACE_DNS, talk["user"])))
-    user = conversation.judge if conversation.label.value != "none" else conversation.metadata.get("user", known[0])
+    user = (
+        conversation.judge
+        if conversation.label.value != "none"
+        else conversation.metadata.get("user", known[0])
+    )
     if user not in known:
         yield "user"
     if calls_of(conversation) != calls_expected(talk):
@@ -296,7 +399,11 @@ def calls_of(conversation: Conversation) -> list[tuple[str, str, str | None]]:
     """The calls of tools: name, arguments, and what came back."""
     turns = conversation.turns
     return [
-        (use.call.name, use.call.normalized, None if use.result is None else _value(turns[use.result].content))
+        (
+            use.call.name,
+            use.call.normalized,
+            None if use.result is None else _value(turns[use.result].content),
+        )
         for use in tool_uses(turns)
     ]
 
@@ -305,7 +412,11 @@ def calls_expected(talk: dict[str, Any]) -> list[tuple[str, str, str | None]]:
     """Those of a talk of EXPECTED.json, each with the result that comes next."""
     turns = talk["turns"]
     return [
-        (turn["tool_call"]["name"], _written(turn["tool_call"]["arguments"]), _written(after["content"]))
+        (
+            turn["tool_call"]["name"],
+            _written(turn["tool_call"]["arguments"]),
+            _written(after["content"]),
+        )
         for turn, after in itertools.pairwise(turns)
         if "tool_call" in turn
     ]
@@ -336,10 +447,18 @@ def judge(path: Path, talks: list[dict[str, Any]], data: Path) -> Verdict:
     name = name_of(path, data)
     if why := _of(REFUSED, name):
         return _refused(path, why)
-    if main := next((end for end, names in WITH.items() if _is_beside(path, end, names, data)), None):
-        path = next(found for found in sorted(path.parent.iterdir()) if str(found).removesuffix(".gz").endswith(main))
+    if main := next(
+        (end for end, names in WITH.items() if _is_beside(path, end, names, data)), None
+    ):
+        path = next(
+            found
+            for found in sorted(path.parent.iterdir())
+            if str(found).removesuffix(".gz").endswith(main)
+        )
         verdict = judge(path, talks, data)
-        return Verdict(verdict.kind, "; ".join(filter(None, [f"read with {path.name}", verdict.why])))
+        return Verdict(
+            verdict.kind, "; ".join(filter(None, [f"read with {path.name}", verdict.why]))
+        )
     beside = _of(WITH, name) or ()
     files = [path, *(found for one in beside for found in sorted(path.parent.glob(one)))]
     try:
@@ -388,7 +507,9 @@ def main() -> int:
     parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--top", action="store_true", help="the eight tools that come first, alone")
-    return run(parser, measure_all, ["--data", str(ROOT / "tests" / "unit" / "formats" / "exchange")])
+    return run(
+        parser, measure_all, ["--data", str(ROOT / "tests" / "unit" / "formats" / "exchange")]
+    )
 
 
 def measure_all(given: argparse.Namespace) -> Findings:
@@ -397,7 +518,11 @@ def measure_all(given: argparse.Namespace) -> Findings:
     counts: Counter[str] = Counter()
     for path in sorted(given.data.rglob("*")):
         name = str(path.relative_to(given.data))
-        if not path.is_file() or name.startswith("_") or path.name in ("README.md", "EXPECTED.json"):
+        if (
+            not path.is_file()
+            or name.startswith("_")
+            or path.name in ("README.md", "EXPECTED.json")
+        ):
             continue
         if given.top and not name.startswith(TOP):
             continue
@@ -405,7 +530,10 @@ def measure_all(given: argparse.Namespace) -> Findings:
         counts[verdict.kind] += 1
         print(f"{verdict.kind:17} {name}" + (f": {verdict.why}" if verdict.why else ""))
     print(", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())))
-    return Findings(figures=dict(counts), bars={"no file is read wrongly": counts["wrong"] == 0 < counts["right"]})
+    return Findings(
+        figures=dict(counts),
+        bars={"no file is read wrongly": counts["wrong"] == 0 < counts["right"]},
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,9 @@ def main() -> int:
     """Run the cases that are wanted, and print a line for each; 1 if one doesn't hold."""
     parser = arguments_of(__doc__)
     parser.add_argument("entries", nargs="*", help="numbers of entries; all if none is given")
-    return run(parser, measure_all, [case.entry for case in cases() if case.run.__name__ not in SHOWN])
+    return run(
+        parser, measure_all, [case.entry for case in cases() if case.run.__name__ not in SHOWN]
+    )
 
 
 def measure_all(arguments: argparse.Namespace) -> Findings:
@@ -36,12 +38,17 @@ def made_anew(one: Case) -> bool:
     begun = monotonic()
     with TemporaryDirectory() as folder, redirect_stderr(StringIO()) as noise:
         try:
-            seen, held = one.run(Path(folder)), True
+            seen = one.run(Path(folder))
+            held = True
         except AssertionError as error:
-            seen, held = str(error) or "an assertion failed", False
+            seen = str(error) or "an assertion failed"
+            held = False
         except Exception as error:  # a case that breaks is one that does not hold
-            seen, held = f"{type(error).__name__}: {error}", False
-    print(f"{one.entry:>5}  {'held' if held else 'NOT HELD'}  {one.holds}: {seen} ({monotonic() - begun:.1f} s)")
+            seen = f"{type(error).__name__}: {error}"
+            held = False
+    print(
+        f"{one.entry:>5}  {'held' if held else 'NOT HELD'}  {one.holds}: {seen} ({monotonic() - begun:.1f} s)"
+    )
     if not held:
         print(noise.getvalue(), file=sys.stderr)
     return held

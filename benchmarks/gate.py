@@ -2,10 +2,14 @@
 
     python benchmarks/gate.py [--series 1000] [--days 20] [--a-day 20] [--baseline 400] [--json]
 
-Series of simulated probabilities (Beta with mean .7, as a calibrated set gives) grow from day to day beside a fixed
-baseline, and are checked each day: once with the interval for one look (normal approximation), once with the
-confidence sequence of `pollex check --again`. Without a drop every shut gate is a false alarm: at most 5 % are
-allowed over all days together. A gate shuts where the drop is at least .03 and its interval leaves out 0.
+Series of simulated probabilities (Beta with mean .7, as a calibrated set gives) grow from day to
+day beside a fixed
+baseline, and are checked each day: once with the interval for one look (normal approximation), once
+    with the
+confidence sequence of `pollex check --again`. Without a drop every shut gate is a false alarm: at
+most 5 % are
+allowed over all days together. A gate shuts where the drop is at least .03 and its interval leaves
+out 0.
 """
 
 import argparse
@@ -35,26 +39,41 @@ def main() -> int:
 
 def measure_all(given: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
-    figures = {drop: measured(drop, given.series, given.days, given.a_day, given.baseline) for drop in DROPS}
+    figures = {
+        drop: measured(drop, given.series, given.days, given.a_day, given.baseline)
+        for drop in DROPS
+    }
     alarms = {kind: row["share"] or 0.0 for kind, row in figures[0.0].items()}
     return Findings(
         {"table": table_of(figures)},
         figures,
         {
-            "without a drop, the interval for every look shuts in at most .05 of series": alarms["every look"] <= 0.05,
-            "without a drop, it shuts no more often than that for one look": alarms["every look"] <= alarms["one look"],
-            "the largest drop shuts both, always": all(row["share"] == 1 for row in figures[DROPS[-1]].values()),
+            "without a drop, the interval for every look shuts in at most .05 of series": alarms[
+                "every look"
+            ]
+            <= 0.05,
+            "without a drop, it shuts no more often than that for one look": alarms["every look"]
+            <= alarms["one look"],
+            "the largest drop shuts both, always": all(
+                row["share"] == 1 for row in figures[DROPS[-1]].values()
+            ),
         },
     )
 
 
-def measured(drop: float, series: int, days: int, a_day: int, baseline: int) -> dict[str, dict[str, float | None]]:
+def measured(
+    drop: float, series: int, days: int, a_day: int, baseline: int
+) -> dict[str, dict[str, float | None]]:
     """Share of series whose gate ever shut, with half its 95 % interval, and the median day, by kind of interval."""
     rng = np.random.default_rng(0)
     first: dict[str, list[int | None]] = {"one look": [], "every look": []}
     for _ in range(series):
-        before, after = drawn(MEAN, baseline, rng), drawn(MEAN - drop, days * a_day, rng)
-        looks = {"one look": at_one_look(before, after, a_day), "every look": at_every_look(before, after, a_day)}
+        before = drawn(MEAN, baseline, rng)
+        after = drawn(MEAN - drop, days * a_day, rng)
+        looks = {
+            "one look": at_one_look(before, after, a_day),
+            "every look": at_every_look(before, after, a_day),
+        }
         for kind, figures in looks.items():
             first[kind].append(shut_on(figures))
     return {kind: summed(shut) for kind, shut in first.items()}
@@ -77,7 +96,8 @@ def at_one_look(before: Floats, after: Floats, a_day: int) -> list[Figure]:
 
 def at_every_look(before: Floats, after: Floats, a_day: int) -> list[Figure]:
     """The difference on each day, with the interval that holds on all of them."""
-    first, second = ConfidenceSequence(0.025).add(before), ConfidenceSequence(0.025)
+    first = ConfidenceSequence(0.025).add(before)
+    second = ConfidenceSequence(0.025)
     found = []
     for n in range(a_day, len(after) + 1, a_day):
         second.add(after[n - a_day : n])
@@ -89,7 +109,10 @@ def at_every_look(before: Floats, after: Floats, a_day: int) -> list[Figure]:
 def shut_on(figures: Sequence[Figure]) -> int | None:
     """The first day on which the gate is shut."""
     condition = Condition("mean(p) drops by 0.03", "difference", "p", LIMIT, -1)
-    return next((day for day, one in enumerate(figures, 1) if verdict(condition, one).status == "failed"), None)
+    return next(
+        (day for day, one in enumerate(figures, 1) if verdict(condition, one).status == "failed"),
+        None,
+    )
 
 
 def summed(shut: Sequence[int | None]) -> dict[str, float | None]:
@@ -97,7 +120,12 @@ def summed(shut: Sequence[int | None]) -> dict[str, float | None]:
     days = [day for day in shut if day is not None]
     share = len(days) / len(shut)
     half = 1.96 * float(np.sqrt(share * (1 - share) / len(shut)))
-    return {"share": share, "half": half, "n": len(shut), "median day": float(np.median(days)) if days else None}
+    return {
+        "share": share,
+        "half": half,
+        "n": len(shut),
+        "median day": float(np.median(days)) if days else None,
+    }
 
 
 def table_of(figures: dict[float, dict[str, dict[str, float | None]]]) -> str:
@@ -109,7 +137,10 @@ def table_of(figures: dict[float, dict[str, dict[str, float | None]]]) -> str:
         cells = [f"{drop:.2f}"]
         for row in by_kind.values():
             day = row["median day"]
-            cells += [f"{row['share']:.3f} ± {row['half']:.3f} of {row['n']:,}", f"{day:.0f}" if day else "–"]
+            cells += [
+                f"{row['share']:.3f} ± {row['half']:.3f} of {row['n']:,}",
+                f"{day:.0f}" if day else "–",
+            ]
         rows.append(cells)
     return table(head, rows)
 

@@ -2,16 +2,21 @@
 
     python benchmarks/gateway.py [--quick] [--conversations 1000] [--concurrency 64] [--repeats 3]
 
-A conversation of some 2 KB is judged on ten SAT and ten DSAT rubrics: two calls, ten answers each. Every way sends the
+A conversation of some 2 KB is judged on ten SAT and ten DSAT rubrics: two calls, ten answers each.
+Every way sends the
 same bodies to the tests' loopback server and checks every answer:
 
-- bare: `asyncio` with a semaphore and the `openai` client, prompts rendered beforehand, nothing kept
+- bare: `asyncio` with a semaphore and the `openai` client, prompts rendered beforehand, nothing
+kept
 - gateway: the same calls through the gateway, ledger in memory
 - gateway + store: intents and replies durable on disk
-- score: all that `pollex score` does between reading and writing: graph, prompts, canaries, ledger, answers, spans
+- score: all that `pollex score` does between reading and writing: graph, prompts, canaries, ledger,
+answers, spans
 
-The client has one core and the server another. Prints how many replies a second the store has on the disk, and of each
-way calls a second, the share of what latency alone would allow, processor time a call, and the ratios to bare: the
+The client has one core and the server another. Prints how many replies a second the store has on
+the disk, and of each
+way calls a second, the share of what latency alone would allow, processor time a call, and the
+ratios to bare: the
 median over the repeats of what was measured side by side.
 """
 
@@ -37,7 +42,15 @@ from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.roles import ask_sides
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.budget import Limits
-from pollex.gateway.calls import Call, Capabilities, Completed, Failed, Ledger, MemoryLedger, Outcome
+from pollex.gateway.calls import (
+    Call,
+    Capabilities,
+    Completed,
+    Failed,
+    Ledger,
+    MemoryLedger,
+    Outcome,
+)
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.rubrics.judge_settings import JudgeSettings
@@ -230,38 +243,57 @@ WAYS: dict[str, Way] = {
 
 def measure(way: Way, work: Work) -> Measured:
     """Runs one way once."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall = time.perf_counter()
+    cpu = time.process_time()
     with few_collections() if way is score_graph else nullcontext():
         asyncio.run(way(work))  # type: ignore[arg-type]
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    wall = time.perf_counter() - wall
+    cpu = time.process_time() - cpu
     return Measured(len(work.calls) / wall, 1000 * cpu / len(work.calls))
 
 
-def compare(latency: float, conversations: Sequence[Conversation], limits: Limits, repeats: int) -> float:
+def compare(
+    latency: float, conversations: Sequence[Conversation], limits: Limits, repeats: int
+) -> float:
     """Measure all ways in turn, print a table, and return the rate of a scoring run over that of a bare client."""
     runs: dict[str, list[Measured]] = {name: [] for name in WAYS}
-    with on_core(1), SubprocessServer(latency=latency, script=[{"do": "attentive", "kept": True}]) as server:
+    with (
+        on_core(1),
+        SubprocessServer(latency=latency, script=[{"do": "attentive", "kept": True}]) as server,
+    ):
         rubrics = rubric_set(server.url)
         calls = asyncio.run(calls_of(conversations, rubrics))
         work = Work(server.url, conversations, rubrics, calls, limits)
         with on_core(0):
-            asyncio.run(bare(work))  # the server has written every answer once, and all that is imported late is
+            # the server has written every answer once, and all that is imported late is
+            asyncio.run(bare(work))
             for _ in range(repeats):
                 for name, way in WAYS.items():
                     runs[name].append(measure(way, work))
         counts = server.counts()
-    if counts["paid"] != len(calls) * (1 + len(WAYS) * repeats) or counts["distinct"] > 2 * len(calls):
+    if counts["paid"] != len(calls) * (1 + len(WAYS) * repeats) or counts["distinct"] > 2 * len(
+        calls
+    ):
         raise RuntimeError(f"the server counted otherwise: {counts}")
     concurrency = limits.concurrency
-    print(f"\n{len(conversations)} conversations, {len(calls)} calls, concurrency {concurrency}, ", end="")
+    print(
+        f"\n{len(conversations)} conversations, {len(calls)} calls, concurrency {concurrency}, ",
+        end="",
+    )
     print(f"{1000 * latency:.0f} ms latency, median of {repeats}")
-    print(f"{'':18}{'calls/s':>9}{'of ideal':>10}{'CPU ms/call':>13}{'rate of bare':>14}{'CPU of bare':>13}")
+    print(
+        f"{'':18}{'calls/s':>9}{'of ideal':>10}{'CPU ms/call':>13}{'rate of bare':>14}{'CPU of bare':>13}"
+    )
     for name, measured in runs.items():
         rate = statistics.median(run.rate for run in measured)
         ideal = f"{rate * latency / concurrency:.2f}" if latency else "-"
         cpu = statistics.median(run.cpu for run in measured)
-        ratio = statistics.median(run.rate / base.rate for run, base in zip(measured, runs["bare"], strict=True))
-        load = statistics.median(run.cpu / base.cpu for run, base in zip(measured, runs["bare"], strict=True))
+        ratio = statistics.median(
+            run.rate / base.rate for run, base in zip(measured, runs["bare"], strict=True)
+        )
+        load = statistics.median(
+            run.cpu / base.cpu for run, base in zip(measured, runs["bare"], strict=True)
+        )
         print(f"{name:18}{rate:9.0f}{ideal:>10}{cpu:13.2f}{ratio:14.2f}{load:13.2f}")
     return ratio
 
@@ -291,7 +323,8 @@ def main() -> int:
 
 def measure_all(options: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
-    count, repeats = options.conversations, options.repeats
+    count = options.conversations
+    repeats = options.repeats
     conversations = [conversation(number, words=130) for number in range(count)]
     durable = [asyncio.run(durable_replies()) for _ in range(repeats)]
     rates: dict[str, float] = {}
@@ -301,7 +334,8 @@ def measure_all(options: argparse.Namespace) -> Findings:
             latency, conversations, Limits(concurrency=options.concurrency), repeats
         )
     return Findings(
-        figures=rates, bars={"a scoring run is not under a quarter of a bare client": min(rates.values()) > 0.25}
+        figures=rates,
+        bars={"a scoring run is not under a quarter of a bare client": min(rates.values()) > 0.25},
     )
 
 

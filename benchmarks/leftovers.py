@@ -8,7 +8,8 @@ import threading
 def end_with_parent() -> None:
     """Ends this process as soon as its parent is gone; to be called first in it.
 
-    A parent that a signal ends can tell its pool nothing, and the pool would go on waiting for work, or working.
+    A parent that a signal ends can tell its pool nothing, and the pool would go on waiting for
+    work, or working.
     """
     threading.Thread(target=_end, daemon=True).start()
 

@@ -130,7 +130,10 @@ def with_others_answers(sheets: AnswerMatrix) -> AnswerMatrix:
     others = (same & ~np.eye(len(sheets), dtype=bool)).astype(float)
     counts = others.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
-        blocks = [others @ _one_hot(sheets.answers[:, place], scale) / counts for place, scale in _others(sheets)]
+        blocks = [
+            others @ _one_hot(sheets.answers[:, place], scale) / counts
+            for place, scale in _others(sheets)
+        ]
     return _widened(sheets, blocks, llm=False)
 
 
@@ -165,7 +168,10 @@ def only_main(sheets: AnswerMatrix, proba: Floats) -> AnswerMatrix:
     place = sheets.questions.index()
     scale = replace(sheets.questions.scale(), asked=True)
     return replace(
-        sheets, X=proba, answers=sheets.answers[:, [place]], questions=Questionnaire((scale,), scale.question)
+        sheets,
+        X=proba,
+        answers=sheets.answers[:, [place]],
+        questions=Questionnaire((scale,), scale.question),
     )
 
 
@@ -174,7 +180,11 @@ def _system(row: dict[str, Any]) -> str:
 
 
 def _others(sheets: AnswerMatrix) -> list[tuple[int, Scale]]:
-    return [(n, scale) for n, scale in enumerate(sheets.questions.scales) if scale.question != sheets.questions.main]
+    return [
+        (n, scale)
+        for n, scale in enumerate(sheets.questions.scales)
+        if scale.question != sheets.questions.main
+    ]
 
 
 def _one_hot(answers: Floats, scale: Scale) -> Floats:
@@ -184,7 +194,11 @@ def _one_hot(answers: Floats, scale: Scale) -> Floats:
 
 def _widened(sheets: AnswerMatrix, blocks: Sequence[Floats], llm: bool) -> AnswerMatrix:
     own = [replace(scale, question=OWN.format(scale.question)) for _, scale in _others(sheets)]
-    scales = sheets.questions.scales if llm else tuple(replace(s, asked=False) for s in sheets.questions.scales)
+    scales = (
+        sheets.questions.scales
+        if llm
+        else tuple(replace(s, asked=False) for s in sheets.questions.scales)
+    )
     nothing = np.full((len(sheets), len(own)), np.nan)
     return replace(
         sheets,
@@ -205,18 +219,27 @@ def made_tables(folder: Path) -> Path:
         ("synthetic", [f"V{n % 2 + 1}_{n}" for n in range(30)]),
         ("real", [f"{n:024x}" for n in range(12)]),
     ):
-        answers, sheets = [], []
+        answers = []
+        sheets = []
         for number, text in enumerate(texts):
             quality = rng.normal()
             for question in QUESTIONS:
                 options = 3 if question == "Q8" else 4
                 logits = -((np.arange(options) - 1.5 - quality) ** 2) + rng.normal(0, 0.3, options)
                 proba = 0.98 * np.exp(logits) / np.exp(logits).sum()
-                columns = {f"answer{k + 1}_prob": proba[k] if k < options else 0.0 for k in range(4)}
+                columns = {
+                    f"answer{k + 1}_prob": proba[k] if k < options else 0.0 for k in range(4)
+                }
                 answers.append({"text_id": text, "criterion": question, "sample_llm": 1, **columns})
             for judge in JUDGES if which == "synthetic" else (JUDGES[number % 3],):
                 given = {
-                    q: int(np.clip(np.round(2.5 + quality + rng.normal(0, 0.7) - (judge == "11")), 1, 3 + (q != "Q8")))
+                    q: int(
+                        np.clip(
+                            np.round(2.5 + quality + rng.normal(0, 0.7) - (judge == "11")),
+                            1,
+                            3 + (q != "Q8"),
+                        )
+                    )
                     for q in QUESTIONS
                 }
                 system = {} if which == "synthetic" else {"dialogue_system": number % 3}

@@ -44,7 +44,9 @@ class RandomAnswers(JudgedEstimator):
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
         options = len(self.questionnaire_.scales[question].values)
-        return np.eye(options)[np.random.default_rng((self.seed, len(X))).integers(options, size=len(X))]
+        return np.eye(options)[
+            np.random.default_rng((self.seed, len(X))).integers(options, size=len(X))
+        ]
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,10 @@ class Method:
         synthetic: What the paper publishes of cross-validation on synthetic dialogues.
         real: Of real ones.
         view: What it sees of the sheets.
-        systems: Whether what belongs together is the dialogues of one system, and not the sheets of one dialogue.
-        isotonic: Whether the prediction then goes through isotonic regression per judge, learnt from predictions of
+        systems: Whether what belongs together is the dialogues of one system, and not the sheets of
+            one dialogue.
+        isotonic: Whether the prediction then goes through isotonic regression per judge, learnt
+            from predictions of
             sheets that the estimator had not seen.
     """
 
@@ -84,7 +88,9 @@ class Method:
         if self.isotonic:
             inner = np.zeros((len(train), proba.shape[1]))
             for rows in folds_of(train, seed):
-                inner[rows] = self._predicted(self.fitted(train.without(rows), seed), train.part(rows))
+                inner[rows] = self._predicted(
+                    self.fitted(train.without(rows), seed), train.part(rows)
+                )
             second = Method("", kind("isotonic")).fitted(only_main(train, inner), seed)
             proba = second.predict_proba(proba, test.judges)
         return proba, choice_of(model)
@@ -102,13 +108,17 @@ class Fixed(JudgedEstimator):
         weights: One each.
     """
 
-    def __init__(self, members: Sequence[tuple[str, Mapping[str, Any]]], weights: Sequence[float]) -> None:
+    def __init__(
+        self, members: Sequence[tuple[str, Mapping[str, Any]]], weights: Sequence[float]
+    ) -> None:
         self.members = members
         self.weights = weights
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
         self.members_ = [
-            model_named(name)(**settings).fit(X, y, questions=self.questionnaire_, groups=groups.tolist())
+            model_named(name)(**settings).fit(
+                X, y, questions=self.questionnaire_, groups=groups.tolist()
+            )
             for name, settings in self.members
         ]
 
@@ -120,7 +130,9 @@ class Fixed(JudgedEstimator):
 def chosen_once(method: Method, sheets: AnswerMatrix, seed: int) -> Method:
     """The same row with what it chooses on all sheets."""
     choice = method.fitted(sheets, seed).choice_
-    members = [(choice.trials[place].model, choice.trials[place].settings) for place in choice.weights]
+    members = [
+        (choice.trials[place].model, choice.trials[place].settings) for place in choice.weights
+    ]
     return replace(method, make=lambda _: Fixed(members, list(choice.weights.values())))
 
 
@@ -141,7 +153,10 @@ def kind(name: str, **settings: Any) -> Make:
     return make
 
 
-BASELINE, NETWORK, ORDINAL, ORACLE = "expected", "network", "ordinal", "oracle"
+BASELINE = "expected"
+NETWORK = "network"
+ORDINAL = "ordinal"
+ORACLE = "oracle"
 CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT = "chosen", "chosen once", "chosen under shift"
 """Keys of rows that others are compared with."""
 
@@ -157,15 +172,33 @@ PLAIN = {"intercepts": None, "scales": None, "slopes": None}
 def predictors() -> dict[str, Method]:
     """Table 1."""
     return {
-        "random": Method("random", RandomAnswers, True, (1.499, 0.002, -0.003, -0.003), (1.427, 0.011, 0.006, 0.005)),
+        "random": Method(
+            "random",
+            RandomAnswers,
+            True,
+            (1.499, 0.002, -0.003, -0.003),
+            (1.427, 0.011, 0.006, 0.005),
+        ),
         "argmax": Method(
-            "argmax LLM Q0", kind("argmax"), False, (0.984, 0.153, 0.161, 0.147), (1.186, 0.106, 0.123, 0.120)
+            "argmax LLM Q0",
+            kind("argmax"),
+            False,
+            (0.984, 0.153, 0.161, 0.147),
+            (1.186, 0.106, 0.123, 0.120),
         ),
         BASELINE: Method(
-            "expected LLM Q0", kind("as_is"), False, (0.856, 0.182, 0.217, 0.168), (0.901, 0.143, 0.141, 0.138)
+            "expected LLM Q0",
+            kind("as_is"),
+            False,
+            (0.856, 0.182, 0.217, 0.168),
+            (0.901, 0.143, 0.141, 0.138),
         ),
         "alone": Method(
-            "calibrated Q0", kind("main_alone"), False, (0.801, 0.198, 0.196, 0.193), (0.784, 0.211, 0.218, 0.192)
+            "calibrated Q0",
+            kind("main_alone"),
+            False,
+            (0.801, 0.198, 0.196, 0.193),
+            (0.784, 0.211, 0.218, 0.192),
         ),
         "constant": Method("constant", kind("constant")),
         "judge": Method("judge's mean", kind("judge_mean")),
@@ -173,32 +206,48 @@ def predictors() -> dict[str, Method]:
         "ridge": Method("ridge with judge", kind("ridge")),
         "authors": Method("network, authors' recipe", kind("network", **AUTHORS), True),
         NETWORK: Method(
-            "network (LLM-Rubric)", kind("network"), True, (0.396, 0.401, 0.398, 0.393), (0.422, 0.350, 0.347, 0.331)
+            "network (LLM-Rubric)",
+            kind("network"),
+            True,
+            (0.396, 0.401, 0.398, 0.393),
+            (0.422, 0.350, 0.347, 0.331),
         ),
         "heads": Method("network, ordinal heads", kind("network", heads="ordinal"), True),
-        "intercepts": Method("ordinal, judge intercepts", kind("ordinal", scales=None, slopes=None)),
+        "intercepts": Method(
+            "ordinal, judge intercepts", kind("ordinal", scales=None, slopes=None)
+        ),
         "scales": Method("ordinal, + scales", kind("ordinal", slopes=None)),
         ORDINAL: Method("ordinal, + scales and slopes", kind("ordinal")),
-        "nine scales": Method("ordinal, nine scores, scales", kind("ordinal", slopes=None), view=with_scores_alone),
+        "nine scales": Method(
+            "ordinal, nine scores, scales", kind("ordinal", slopes=None), view=with_scores_alone
+        ),
         "nine slopes": Method("  that, + slopes", kind("ordinal"), view=with_scores_alone),
         CHOSEN: Method("chosen by cross-validation", kind("best"), True),
         CHOSEN_ONCE: Method("  chosen once, on all sheets", kind("best"), True),
-        CHOSEN_SHIFT: Method("chosen leaving a system out", kind("best", shift=True), True, systems=True),
+        CHOSEN_SHIFT: Method(
+            "chosen leaving a system out", kind("best", shift=True), True, systems=True
+        ),
     }
 
 
 def bounds() -> dict[str, Method]:
     """Upper bounds of table 2: what the judge's own answers, or other judges', tell."""
-    ordinal, plain = kind("ordinal"), kind("ordinal", **PLAIN)
-    own, others = with_own_answers, with_others_answers
+    ordinal = kind("ordinal")
+    plain = kind("ordinal", **PLAIN)
+    own = with_own_answers
+    others = with_others_answers
     published = (0.237, 0.611, 0.626, 0.605), (0.289, 0.717, 0.711, 0.675)
     return {
         ORACLE: Method("oracle: + the judge's own answers", ordinal, False, *published, view=own),
         "oracle bare": Method("oracle without LLM answers", ordinal, view=own_answers_alone),
         "oracle plain": Method("oracle without personalisation", plain, view=own),
-        "oracle isotonic": Method("  that, then isotonic per judge", plain, view=own, isotonic=True),
+        "oracle isotonic": Method(
+            "  that, then isotonic per judge", plain, view=own, isotonic=True
+        ),
         "others": Method("other judges' answers instead", plain, view=others),
-        "others isotonic": Method("  that, then isotonic per judge", plain, view=others, isotonic=True),
+        "others isotonic": Method(
+            "  that, then isotonic per judge", plain, view=others, isotonic=True
+        ),
     }
 
 
@@ -213,7 +262,10 @@ def ablations(of: str) -> dict[str, Method]:
         ORDINAL: {"without personalisation": PLAIN},
     }[of]
     seeded = of == NETWORK
-    rows = {f"{of}: {name}": Method(name, kind(of, **settings), seeded) for name, settings in parts.items()}
+    rows = {
+        f"{of}: {name}": Method(name, kind(of, **settings), seeded)
+        for name, settings in parts.items()
+    }
     for number in range(9):
         name = f"without Q{number}"
         rows[f"{of}: {name}"] = Method(name, kind(of), seeded, view=_without(f"Q{number}"))

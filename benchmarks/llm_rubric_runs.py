@@ -72,7 +72,8 @@ class Material:
 
 def all_done(tasks: Sequence[Task], folder: Path, processes: int) -> list[Done]:
     """Computes tasks, the likely longest first; says on stderr how far it is."""
-    # One thread each: the arrays are small, and threads of two processes would be in each other's way.
+    # One thread each: the arrays are small, and threads of two processes would be in each other's
+    # way.
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     context = multiprocessing.get_context("spawn")
     found = []
@@ -108,7 +109,8 @@ def held_out(task: Task, sheets: AnswerMatrix) -> Done:
     if task.key == CHOSEN_ONCE:
         method = chosen_once(method, sheets, task.seed)
     folds = folds_of(sheets, task.split) if task.where == CV else systems_of(sheets)
-    proba, notes = np.zeros((len(sheets), len(sheets.questions.scale().values))), []
+    proba = np.zeros((len(sheets), len(sheets.questions.scale().values)))
+    notes = []
     for rows in folds:
         proba[rows], note = method.predict(sheets.without(rows), sheets.part(rows), task.seed)
         notes.append(note)
@@ -127,7 +129,14 @@ def curve(task: Task, sheets: AnswerMatrix) -> list[Point]:
     rng = np.random.default_rng(task.seed)
     folds = folds_of(sheets, task.split)
     return learning_curve(
-        model, sheets.X, y, sheets.questions, folds, rng, repeats=task.repeats, groups=sheets.dialogue
+        model,
+        sheets.X,
+        y,
+        sheets.questions,
+        folds,
+        rng,
+        repeats=task.repeats,
+        groups=sheets.dialogue,
     )
 
 

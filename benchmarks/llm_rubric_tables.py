@@ -154,8 +154,18 @@ def ablation_table(rows: Rows, of: str, where: str) -> str:
     whole = rows.get((of, where))
     if whole is None:
         return ""
-    lines = [_line("", ("log-loss", "Pearson", "Δ log-loss, 95 % interval", "p", "runs"), ABLATION_WIDTHS)]
-    cells = _over_runs(whole, "log_loss"), _over_runs(whole, "pearson"), "", "", str(len(whole.runs))
+    lines = [
+        _line(
+            "", ("log-loss", "Pearson", "Δ log-loss, 95 % interval", "p", "runs"), ABLATION_WIDTHS
+        )
+    ]
+    cells = (
+        _over_runs(whole, "log_loss"),
+        _over_runs(whole, "pearson"),
+        "",
+        "",
+        str(len(whole.runs)),
+    )
     lines.append(_line("all of it", cells, ABLATION_WIDTHS))
     for key, method in ablations(of).items():
         if (row := rows.get((key, where))) is None:
@@ -189,7 +199,10 @@ def calibration_table(rows: Rows, where: str) -> str:
     """smECE by answer beside the log-loss: a constant has no error and says nothing."""
     lines = [_line("", ("y = 1", "2", "3", "4", "mean", "log-loss", "Brier", "kappa"), (9,) * 8)]
     for key, method in everything().items():
-        if (row := rows.get((key, where))) is not None and key not in {*ablations(NETWORK), *ablations(ORDINAL)}:
+        if (row := rows.get((key, where))) is not None and key not in {
+            *ablations(NETWORK),
+            *ablations(ORDINAL),
+        }:
             cells = [_n(row.smece_of(value)) for value in row.runs[0].values]
             cells += [_n(row.mean(name)) for name in ("smece", "log_loss", "brier", "kappa")]
             lines.append(_line(method.title, cells, (9,) * 8))
@@ -206,7 +219,10 @@ def curve_table(done: Iterable[Done]) -> str:
         same = [point for point in points if point.share == share]
         each = [repeat for point in same for repeat in point.repeats]
         cells = [f"{share:.0%}", f"{np.mean([point.labels for point in same]):.0f}"]
-        cells += [_spread([getattr(one, name).value for one in each]) for name in ("pearson", "rmse", "log_loss")]
+        cells += [
+            _spread([getattr(one, name).value for one in each])
+            for name in ("pearson", "rmse", "log_loss")
+        ]
         lines.append(_line(title, cells, widths))
     return "\n".join(lines)
 
@@ -220,11 +236,14 @@ def _table(methods: Mapping[str, Method], rows: Rows, where: str, chosen: str | 
         "RMSE", "Pearson", "Spearm.", "Kendall", "log-loss", "smECE", "p ≠ LLM", "p ≠ best", "paper: RMSE P S K",
     )  # fmt: skip
     lines = [_line("", names, WIDTHS)]
-    baseline, best = rows.get((BASELINE, where)), rows.get((chosen or "", where))
+    baseline = rows.get((BASELINE, where))
+    best = rows.get((chosen or "", where))
     for key, method in methods.items():
         if (row := rows.get((key, where))) is None:
             continue
-        interval = {name: _interval(row.interval[name], row.deviation(name)) for name in WITH_INTERVAL}
+        interval = {
+            name: _interval(row.interval[name], row.deviation(name)) for name in WITH_INTERVAL
+        }
         cells = (
             interval["rmse"], interval["pearson"], _n(row.mean("spearman")), _n(row.mean("kendall")),
             interval["log_loss"], _n(row.mean("smece")), _p(row.against(baseline)), _p(row.against(best)),
@@ -235,7 +254,10 @@ def _table(methods: Mapping[str, Method], rows: Rows, where: str, chosen: str | 
 
 
 def _line(title: str, cells: Iterable[str], widths: Sequence[int]) -> str:
-    return (f"{title:<34}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))).rstrip()
+    return (
+        f"{title:<34}"
+        + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+    ).rstrip()
 
 
 def _n(value: float | None) -> str:

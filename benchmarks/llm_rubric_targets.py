@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-from llm_rubric_methods import CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT, CV, ORACLE, REAL, SYSTEMS, predictors
+from llm_rubric_methods import (
+    CHOSEN,
+    CHOSEN_ONCE,
+    CHOSEN_SHIFT,
+    CV,
+    ORACLE,
+    REAL,
+    SYSTEMS,
+    predictors,
+)
 from llm_rubric_tables import Rows
 
 
@@ -52,7 +61,11 @@ def _cross_validated(rows: Rows) -> list[Target]:
         ("synthetic CV, chosen in each fold", rows.get((CHOSEN, CV))),
         ("synthetic CV, chosen once", rows.get((CHOSEN_ONCE, CV))),
     )
-    return [Target(f"{what}: {n}", b, least, row and row.mean(n)) for what, row in places for n, b, least in bounds]
+    return [
+        Target(f"{what}: {n}", b, least, row and row.mean(n))
+        for what, row in places
+        for n, b, least in bounds
+    ]
 
 
 def _real(rows: Rows) -> list[Target]:
@@ -68,7 +81,9 @@ def _real(rows: Rows) -> list[Target]:
         for n, b, least in bounds
     ]
     spread = [
-        Target(f"{whats[0]}: sd of {n} over seeds", 0.01, False, chosen[0] and chosen[0].deviation(n))
+        Target(
+            f"{whats[0]}: sd of {n} over seeds", 0.01, False, chosen[0] and chosen[0].deviation(n)
+        )
         for n, *_ in bounds
     ]
     return [*found, *spread]

@@ -1,10 +1,13 @@
 """Whether two models differ by more than chance, on the same judgments.
 
-Source: Good 2005, "Permutation, Parametric, and Bootstrap Tests of Hypotheses", doi:10.1007/b138696; Phipson and Smyth
+Source: Good 2005, "Permutation, Parametric, and Bootstrap Tests of Hypotheses",
+    doi:10.1007/b138696; Phipson and Smyth
 2010, doi:10.2202/1544-6115.1585, for counting the actual sample among the random ones.
 
-If two models are as good as each other, then it is chance which of the two gave which prediction of a text. So the two
-are swapped text by text, a text's judgments together, in every way that there is, or in many at random.
+If two models are as good as each other, then it is chance which of the two gave which prediction of
+a text. So the two
+are swapped text by text, a text's judgments together, in every way that there is, or in many at
+random.
 """
 
 from dataclasses import dataclass
@@ -40,7 +43,9 @@ class Tested:
     undefined: str = ""
 
 
-def compared_losses(first: Floats, second: Floats, text: Ints, rng: np.random.Generator, draws: int = DRAWS) -> Tested:
+def compared_losses(
+    first: Floats, second: Floats, text: Ints, rng: np.random.Generator, draws: int = DRAWS
+) -> Tested:
     """Tests the mean difference of two losses `[judgment]` by flipping the sign of each text's difference.
 
     Args:
@@ -63,7 +68,12 @@ def compared_losses(first: Floats, second: Floats, text: Ints, rng: np.random.Ge
 
 
 def compared_correlations(
-    first: Floats, second: Floats, given: Floats, text: Ints, rng: np.random.Generator, draws: int = DRAWS
+    first: Floats,
+    second: Floats,
+    given: Floats,
+    text: Ints,
+    rng: np.random.Generator,
+    draws: int = DRAWS,
 ) -> Tested:
     """Tests the difference of Pearson's correlations with the given answers by swapping the two text by text.
 
@@ -76,7 +86,8 @@ def compared_correlations(
         if len(numbers) < 2 or np.ptp(numbers) <= 1e-12 * np.abs(numbers).max():
             return Tested(None, None, 0, True, f"all {name} are alike")
     # Both models' predictions below each other; a swap is then a choice of weights, 1 or 0.
-    numbers, answers = np.concatenate([first, second]), np.concatenate([given, given])
+    numbers = np.concatenate([first, second])
+    answers = np.concatenate([given, given])
     pearson = pearson_statistic(numbers, answers)
     codes = np.unique(text, return_inverse=True)[1]
     differing = np.flatnonzero(np.bincount(codes, np.abs(first - second)) > 0)
@@ -89,7 +100,9 @@ def compared_correlations(
         found.append(pearson(np.hstack([mine, 1 - mine])) - pearson(np.hstack([1 - mine, mine])))
     ones = np.ones((1, len(first)))
     actual = float((pearson(np.hstack([ones, 0 * ones])) - pearson(np.hstack([0 * ones, ones])))[0])
-    return Tested(actual, _p(np.abs(np.concatenate(found)), abs(actual), exact), len(differing), exact)
+    return Tested(
+        actual, _p(np.abs(np.concatenate(found)), abs(actual), exact), len(differing), exact
+    )
 
 
 def _refuse_unequal(first: Floats, second: Floats, text: Ints) -> None:
@@ -100,7 +113,9 @@ def _refuse_unequal(first: Floats, second: Floats, text: Ints) -> None:
         )
 
 
-def _signs(texts: int, draws: int, rng: np.random.Generator, width: int = 0) -> tuple[list[Floats], bool]:
+def _signs(
+    texts: int, draws: int, rng: np.random.Generator, width: int = 0
+) -> tuple[list[Floats], bool]:
     """+1 and −1 in blocks `[draw, text]`, and whether they are all that there are.
 
     Args:

@@ -1,19 +1,30 @@
 """Whether the pipeline gets back what was planted: a simulated model in a world whose causes are known.
 
-    python benchmarks/planted_world.py recovery [--worlds 5] [--conversations 200] [--agreement 0.75 0.85 0.95]
-    python benchmarks/planted_world.py policies [--worlds 200] [--conversations 200] [--agreement 0.85]
+    python benchmarks/planted_world.py recovery [--worlds 5] [--conversations 200] [--agreement 0.75
+    0.85 0.95]
+    python benchmarks/planted_world.py policies [--worlds 200] [--conversations 200] [--agreement
+    0.85]
     python benchmarks/planted_world.py tables   [--worlds 5] [--model M --base-url U]
 
-Each world draws 6 of 14 signals of satisfaction and 6 of 14 of dissatisfaction that have to do with the thumb; the
-others occur whatever it is. `recovery` learns with the whole pipeline and prints the share of the planted signals
-among the rubrics chosen, at several agreements of model and truth, with budgets of 6 + 6, as many as were planted, and
-10 + 10. `policies` leaves the pipeline out and compares ways to choose from a pool of one rubric a signal, on answers
-drawn with the same noise. `tables` prints the rows of RUBICON's tables that take a model, beside the published figures.
+Each world draws 6 of 14 signals of satisfaction and 6 of 14 of dissatisfaction that have to do with
+the thumb; the
+others occur whatever it is. `recovery` learns with the whole pipeline and prints the share of the
+planted signals
+among the rubrics chosen, at several agreements of model and truth, with budgets of 6 + 6, as many
+as were planted, and
+10 + 10. `policies` leaves the pipeline out and compares ways to choose from a pool of one rubric a
+signal, on answers
+drawn with the same noise. `tables` prints the rows of RUBICON's tables that take a model, beside
+the published figures.
 
-All figures are of a SIMULATED model unless `--model` names a real one. They say whether the pipeline works, not how
-well a model reads; what the simulation is taken to be like without DS, CDP or domain is an assumption (see
-`tests/planted/model.py`), and so are the sizes of the gaps between the rows that rest on it. Worlds are independent of
-one another: intervals are Student's, 95 %, over worlds. Half of each world's conversations are held out.
+All figures are of a SIMULATED model unless `--model` names a real one. They say whether the
+pipeline works, not how
+well a model reads; what the simulation is taken to be like without DS, CDP or domain is an
+assumption (see
+`tests/planted/model.py`), and so are the sizes of the gaps between the rows that rest on it. Worlds
+are independent of
+one another: intervals are Student's, 95 %, over worlds. Half of each world's conversations are held
+    out.
 """
 
 import argparse
@@ -61,21 +72,45 @@ def main() -> int:
     parser.add_argument("part", choices=["recovery", "policies", "tables"])
     parser.add_argument("--worlds", type=int)
     parser.add_argument("--seed", type=int, default=0, help="of the first world; the others follow")
-    parser.add_argument("--conversations", type=int, default=200, help="of a world, half of them held out")
-    parser.add_argument("--agreement", type=float, nargs="+", help="of the simulated model with the truth")
-    parser.add_argument("--budgets", type=int, nargs="+", default=[6, 10], help="rubrics a side, for `recovery`")
+    parser.add_argument(
+        "--conversations", type=int, default=200, help="of a world, half of them held out"
+    )
+    parser.add_argument(
+        "--agreement", type=float, nargs="+", help="of the simulated model with the truth"
+    )
+    parser.add_argument(
+        "--budgets", type=int, nargs="+", default=[6, 10], help="rubrics a side, for `recovery`"
+    )
     parser.add_argument("--model", help="a real model in place of the simulated one, for `tables`")
     parser.add_argument("--base-url")
-    quick = ["recovery", "--worlds", "1", "--agreement", "0.95", "--conversations", "40", "--budgets", "6"]
+    quick = [
+        "recovery",
+        "--worlds",
+        "1",
+        "--agreement",
+        "0.95",
+        "--conversations",
+        "40",
+        "--budgets",
+        "6",
+    ]
     return run(parser, measure_all, quick)
 
 
 def measure_all(asked: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
-    worlds = [World(asked.seed + i) for i in range(asked.worlds or (200 if asked.part == "policies" else 5))]
+    worlds = [
+        World(asked.seed + i)
+        for i in range(asked.worlds or (200 if asked.part == "policies" else 5))
+    ]
     if asked.part == "recovery":
-        shares = recovery(worlds, asked.conversations, asked.agreement or [0.75, 0.85, 0.95], asked.budgets)
-        return Findings(figures=shares, bars={"all that was planted is in the pool": min(shares["in the pool"]) == 1})
+        shares = recovery(
+            worlds, asked.conversations, asked.agreement or [0.75, 0.85, 0.95], asked.budgets
+        )
+        return Findings(
+            figures=shares,
+            bars={"all that was planted is in the pool": min(shares["in the pool"]) == 1},
+        )
     if asked.part == "policies":
         for agreement in asked.agreement or [0.85]:
             policies(worlds, asked.conversations, agreement)
@@ -90,17 +125,30 @@ def recovery(
 ) -> dict[str, list[float]]:
     """Print how much of what was planted is in the pool and among the rubrics chosen, and return it."""
     shares: dict[str, list[float]] = {"in the pool": [], "chosen": []}
-    print(f"SIMULATED model, {len(worlds)} worlds, {count} conversations each, half held out; policy {DEFAULT}\n")
-    print("agreement | budget | planted, in the pool | planted, chosen | chosen, planted | held-out AUC")
+    print(
+        f"SIMULATED model, {len(worlds)} worlds, {count} conversations each, half held out; policy {DEFAULT}\n"
+    )
+    print(
+        "agreement | budget | planted, in the pool | planted, chosen | chosen, planted | held-out AUC"
+    )
     for agreement in agreements:
         for budget in budgets:
             rows = []
             for world in worlds:
-                found = in_world(world, count, Technique(RUBICON), Reader(agreement, seed=world.seed), budget)
+                found = in_world(
+                    world, count, Technique(RUBICON), Reader(agreement, seed=world.seed), budget
+                )
                 chosen = [rubric.text for rubric in found.rubrics]
                 pool = [*chosen, *(rubric.text for rubric in found.dropped)]
                 right = np.mean([world.recovered([text]) > 0 for text in chosen])
-                rows.append([world.recovered(pool), world.recovered(chosen), float(right), value(found, "auc")])
+                rows.append(
+                    [
+                        world.recovered(pool),
+                        world.recovered(chosen),
+                        float(right),
+                        value(found, "auc"),
+                    ]
+                )
             cells = " | ".join(interval(column, most=1) for column in np.array(rows).T)
             print(f"{agreement:.2f} | {budget} + {budget} | {cells}", flush=True)
             for name, column in zip(shares, np.array(rows).T, strict=False):
@@ -118,9 +166,12 @@ def in_world(
 ) -> RubricSet:
     """The rubric set of one world, in a store of its own; by a simulated model where none is named."""
     chat = None if model and model.model else ChatModel(PlantedChat(reader=reader))
-    logs, profile = logs_of(world.conversations(count)), DomainProfile.load(DEBUGGING)
+    logs = logs_of(world.conversations(count))
+    profile = DomainProfile.load(DEBUGGING)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
-        return asyncio.run(learnt(how, logs, profile, store, budget=(budget, budget), model=model, chat=chat))[0]
+        return asyncio.run(
+            learnt(how, logs, profile, store, budget=(budget, budget), model=model, chat=chat)
+        )[0]
 
 
 def value(found: RubricSet, figure: str) -> float:
@@ -133,33 +184,57 @@ def value(found: RubricSet, figure: str) -> float:
 def tables(worlds: Sequence[World], count: int, agreement: float, options: ModelOptions) -> None:
     """The rows of the paper's tables that take a model; what stands in two tables once, and RUBICON first."""
     who = f"model {options.model}" if options.model else f"SIMULATED model, agreement {agreement:g}"
-    print(f"{who}; {len(worlds)} worlds, {count} conversations each, half held out; mean ± sd over worlds, in brackets")
-    print("the paper's, of other conversations and GPT-4; last, AUC less that of RUBICON in the same world\n")
+    print(
+        f"{who}; {len(worlds)} worlds, {count} conversations each, half held out; mean ± sd over worlds, in brackets"
+    )
+    print(
+        "the paper's, of other conversations and GPT-4; last, AUC less that of RUBICON in the same world\n"
+    )
     print(" | ".join(["technique", *HEADINGS, "planted, chosen", "AUC − RUBICON's"]))
     rows = {how.options: how for techniques in TABLES.values() for how in techniques}
     reference: Floats | None = None
     for how in sorted(rows.values(), key=lambda how: how.name != RUBICON):
-        found = [in_world(world, count, how, Reader(agreement, seed=world.seed), model=options) for world in worlds]
+        found = [
+            in_world(world, count, how, Reader(agreement, seed=world.seed), model=options)
+            for world in worlds
+        ]
         cells = np.array([[value(one, figure) for figure in FIGURES] for one in found])
         cells[:, 1:6] *= 100
-        back = [world.recovered(r.text for r in one.rubrics) for world, one in zip(worlds, found, strict=True)]
+        back = [
+            world.recovered(r.text for r in one.rubrics)
+            for world, one in zip(worlds, found, strict=True)
+        ]
         reference = cells[:, -1] if reference is None else reference
         gap = interval(cells[:, -1] - reference) if how.name != RUBICON else "–"
         published = how.published or UNPUBLISHED
         shown = [spread(column, p, 1) for column, p in zip(cells.T, published, strict=False)]
         shown.append(spread(cells[:, -1], None, 3))
-        print(" | ".join([f"{how.name}: {how.options}", *shown, interval(back, most=1), gap]), flush=True)
+        print(
+            " | ".join([f"{how.name}: {how.options}", *shown, interval(back, most=1), gap]),
+            flush=True,
+        )
 
 
 def policies(worlds: Sequence[World], count: int, agreement: float) -> None:
     """Ways to choose 6 + 6 of 28 rubrics on answers with the noise, each against the default in the same world."""
-    print(f"answers drawn at agreement {agreement:g}, {len(worlds)} worlds, {count // 2} training conversations\n")
-    print("policy | planted, chosen | AUC on 2,000 others | planted less the default's | AUC less the default's")
+    print(
+        f"answers drawn at agreement {agreement:g}, {len(worlds)} worlds, {count // 2} training conversations\n"
+    )
+    print(
+        "policy | planted, chosen | AUC on 2,000 others | planted less the default's | AUC less the default's"
+    )
     names = [DEFAULT, *(name for name in POLICIES if name != DEFAULT), PLANTED]
-    scores = {name: np.array([chosen_by(name, world, count, agreement) for world in worlds]) for name in names}
+    scores = {
+        name: np.array([chosen_by(name, world, count, agreement) for world in worlds])
+        for name in names
+    }
     for name, rows in scores.items():
-        gaps = ["–", "–"] if name == DEFAULT else [interval(gap) for gap in (rows - scores[DEFAULT]).T]
-        print(" | ".join([name, *(interval(column, most=1) for column in rows.T), *gaps]), flush=True)
+        gaps = (
+            ["–", "–"] if name == DEFAULT else [interval(gap) for gap in (rows - scores[DEFAULT]).T]
+        )
+        print(
+            " | ".join([name, *(interval(column, most=1) for column in rows.T), *gaps]), flush=True
+        )
 
 
 def chosen_by(policy: str, world: World, count: int, agreement: float) -> tuple[float, float]:
@@ -167,8 +242,11 @@ def chosen_by(policy: str, world: World, count: int, agreement: float) -> tuple[
     sat = np.array([signal.polarity == "sat" for signal in signals()])
     cause = np.array([signal in world.causes for signal in signals()])
     positive, happens = world.happenings(count // 2 + 2_000)
-    values = answers(happens, agreement, np.random.default_rng([world.seed, 3])) * np.where(sat, 1, -1)
-    train, unseen = slice(None, count // 2), slice(count // 2, None)
+    values = answers(happens, agreement, np.random.default_rng([world.seed, 3])) * np.where(
+        sat, 1, -1
+    )
+    train = slice(None, count // 2)
+    unseen = slice(count // 2, None)
     if policy == PLANTED:
         chosen = np.flatnonzero(cause)
     else:

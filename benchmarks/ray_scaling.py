@@ -1,11 +1,16 @@
 """Speed-up of scoring on Ray with the number of workers, its overhead, and a plan for a hundred million conversations.
 
-    python benchmarks/ray_scaling.py --data LOG [--rubrics SET] [--n 20000] [--unit-bytes BYTES] [--price .05] [--json]
+    python benchmarks/ray_scaling.py --data LOG [--rubrics SET] [--n 20000] [--unit-bytes BYTES]
+    [--price .05] [--json]
 
-The log is repeated until it has N conversations, each with an id of its own. It is scored into parts by one process
-without Ray (the baseline), then by one and by two workers of a cluster on this machine. Speeds are those between the
-first part and the last, so that starting isn't in them; what a unit costs beside its work is measured with units of one
-conversation. The plan takes CPU, bytes and memory of the baseline's stages, and assumes that the file system keeps up.
+The log is repeated until it has N conversations, each with an id of its own. It is scored into
+parts by one process
+without Ray (the baseline), then by one and by two workers of a cluster on this machine. Speeds are
+those between the
+first part and the last, so that starting isn't in them; what a unit costs beside its work is
+measured with units of one
+conversation. The plan takes CPU, bytes and memory of the baseline's stages, and assumes that the
+file system keeps up.
 """
 
 import argparse
@@ -43,7 +48,9 @@ def main() -> int:
     parser.add_argument("--rubrics", type=Path, help="a rubric set; else one is learned")
     parser.add_argument("--n", type=int, default=20_000, help="conversations to score")
     parser.add_argument("--unit-bytes", type=int, default=1_000_000, help="bytes of a unit")
-    parser.add_argument("--price", type=float, default=0.05, help="of a core for an hour, in your currency")
+    parser.add_argument(
+        "--price", type=float, default=0.05, help="of a core for an hour, in your currency"
+    )
     return run(parser, measure_all, ["--data", BIKES, "--n", "400"])
 
 
@@ -53,7 +60,9 @@ def measure_all(given: argparse.Namespace) -> Findings:
         rubrics = given.rubrics or learned(given.data, Path(folder))
         log = repeated(given.data, given.n, Path(folder) / "log.jsonl")
         few = repeated(given.data, SMALL, Path(folder) / "few.jsonl")
-        found = measured(RubricSet.load(rubrics), log, few, given.unit_bytes, Path(folder)) | {"n": given.n}
+        found = measured(RubricSet.load(rubrics), log, few, given.unit_bytes, Path(folder)) | {
+            "n": given.n
+        }
         found["plan"] = plan(found, log.stat().st_size / given.n, given.price)
     print(in_words(found))
     return Findings(figures=found, bars={"the plan has hours": bool(found["plan"])})
@@ -68,21 +77,34 @@ def learned(data: Path, folder: Path) -> Path:
 
 def repeated(data: Path, n: int, out: Path) -> Path:
     """The log's conversations again and again, each with an id of its own."""
-    lines = [json.loads(line) for line in data.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = [
+        json.loads(line) for line in data.read_text(encoding="utf-8").splitlines() if line.strip()
+    ]
     with out.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps({**lines[k % len(lines)], "id": f"c{k}"}) + "\n" for k in range(n))
+        file.writelines(
+            json.dumps({**lines[k % len(lines)], "id": f"c{k}"}) + "\n" for k in range(n)
+        )
     return out
 
 
-def measured(rubrics: RubricSet, log: Path, few: Path, unit_bytes: int, folder: Path) -> dict[str, Any]:
+def measured(
+    rubrics: RubricSet, log: Path, few: Path, unit_bytes: int, folder: Path
+) -> dict[str, Any]:
     """Conversations a second of each engine, seconds of overhead a unit, and CPU by stage."""
     units = units_of([str(log)], ReadOptions(), unit_bytes)
     small = units_of([str(few)], ReadOptions(), few.stat().st_size // SMALL)
     found: dict[str, Any] = {"units": len(units), "stages": stages(rubrics, units)}
     overhead = {}
-    for name, engine, workers in (("one process", "one", 1), ("ray, 1 worker", "ray", 1), ("ray, 2 workers", "ray", 2)):
+    for name, engine, workers in (
+        ("one process", "one", 1),
+        ("ray, 1 worker", "ray", 1),
+        ("ray, 2 workers", "ray", 2),
+    ):
         found[name] = speed(
-            Job(rubrics=rubrics, out=made(folder / name), reading=ReadOptions()), engine, units, workers
+            Job(rubrics=rubrics, out=made(folder / name), reading=ReadOptions()),
+            engine,
+            units,
+            workers,
         )
         if workers == 1:
             job = Job(rubrics=rubrics, out=made(folder / f"{name}, small"), reading=ReadOptions())
@@ -91,7 +113,8 @@ def measured(rubrics: RubricSet, log: Path, few: Path, unit_bytes: int, folder: 
     found["overhead_ms"] = 1000 * (overhead["ray"] - overhead["one"])
     found["speed-up"] = {name: found[name] / base for name in ("ray, 1 worker", "ray, 2 workers")}
     found["efficiency"] = {
-        name: found["speed-up"][name] / workers for name, workers in (("ray, 1 worker", 1), ("ray, 2 workers", 2))
+        name: found["speed-up"][name] / workers
+        for name, workers in (("ray, 1 worker", 1), ("ray, 2 workers", 2))
     }
     return found
 
@@ -104,7 +127,8 @@ def made(folder: Path) -> str:
 
 def speed(job: Job, engine: str, units: Sequence[Unit], workers: int) -> float:
     """Conversations a second between the first part and the last."""
-    moments, rows = [], []
+    moments = []
+    rows = []
     for _, part in ENGINES[engine](job, units, Cluster(workers=workers)):
         assert not isinstance(part, str), part
         moments.append(time.perf_counter())
@@ -121,21 +145,31 @@ def seconds_a_unit(job: Job, engine: str, units: Sequence[Unit]) -> float:
 
 def stages(rubrics: RubricSet, units: Sequence[Unit]) -> dict[str, float]:
     """CPU milliseconds a conversation by stage, bytes of a row, and most memory of this process in MB."""
-    scorer, spent, n, size = BatchScorer(rubrics), dict.fromkeys(("read", "score", "write"), 0.0), 0, 0
+    scorer = BatchScorer(rubrics)
+    spent = dict.fromkeys(("read", "score", "write"), 0.0)
+    n = 0
+    size = 0
     for number, unit in enumerate(units[:4]):
         marks = [time.process_time()]
         conversations, _ = conversations_of(unit, ReadOptions())
         marks.append(time.process_time())
-        batches = [scorer.scores(conversations[at : at + BATCH]) for at in range(0, len(conversations), BATCH)]
+        batches = [
+            scorer.scores(conversations[at : at + BATCH])
+            for at in range(0, len(conversations), BATCH)
+        ]
         marks.append(time.process_time())
         content = parquet_of(batches, rubrics, ())
         marks.append(time.process_time())
         if number:  # the first one loads what is needed
             for name, begun, ended in zip(spent, marks, marks[1:], strict=False):
                 spent[name] += ended - begun
-            n, size = n + len(conversations), size + len(content)
+            n = n + len(conversations)
+            size = size + len(content)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {name: 1000 * seconds / n for name, seconds in spent.items()} | {"bytes": size / n, "memory_mb": memory}
+    return {name: 1000 * seconds / n for name, seconds in spent.items()} | {
+        "bytes": size / n,
+        "memory_mb": memory,
+    }
 
 
 def plan(found: dict[str, Any], read: float, price: float) -> dict[str, Any]:
@@ -161,9 +195,13 @@ def plan(found: dict[str, Any], read: float, price: float) -> dict[str, Any]:
 
 def in_words(found: dict[str, Any]) -> str:
     """The figures as lines."""
-    stages, planned = found["stages"], found["plan"]
+    stages = found["stages"]
+    planned = found["plan"]
     lines = [f"{found['n']} conversations in {found['units']} units"]
-    lines += [f"{name:16} {found[name]:8.0f} conversations/s" for name in ("one process", *found["speed-up"])]
+    lines += [
+        f"{name:16} {found[name]:8.0f} conversations/s"
+        for name in ("one process", *found["speed-up"])
+    ]
     lines += [
         f"{name:16} speed-up {found['speed-up'][name]:.2f}, efficiency {found['efficiency'][name]:.2f}"
         for name in found["speed-up"]

@@ -1,9 +1,13 @@
 """How much of what says who somebody is gets redacted, and how much else: `python benchmarks/redaction.py [--wrong]`.
 
-Reads `redaction.txt` beside it: sentences of ours, invented, in which `{{KIND|text}}` marks what has to go; those
-without a mark hold what only looks like it (prices, dates, versions, order numbers). Prints recall (marked texts that
-are covered to the last character) and precision (found texts that lie in a marked one) with 95 % Wilson intervals, by
-kind and in all. The patterns were written with sentences of this kind in mind: on other texts both will be lower.
+Reads `redaction.txt` beside it: sentences of ours, invented, in which `{{KIND|text}}` marks what
+    has to go; those
+without a mark hold what only looks like it (prices, dates, versions, order numbers). Prints recall
+(marked texts that
+are covered to the last character) and precision (found texts that lie in a marked one) with 95 %
+Wilson intervals, by
+kind and in all. The patterns were written with sentences of this kind in mind: on other texts both
+will be lower.
 """
 
 import argparse
@@ -23,18 +27,23 @@ _MARK = re.compile(r"\{\{(?P<kind>[A-Z]+)\|(?P<text>.*?)\}\}")
 def unmarked(line: str) -> tuple[str, list[Identifier]]:
     """The sentence without marks, and what was marked in it."""
     line = line.replace("~", "")  # it keeps scanners for leaked keys quiet
-    text, marks, end = "", [], 0
+    text = ""
+    marks = []
+    end = 0
     for mark in _MARK.finditer(line):
         text += line[end : mark.start()]
         marks.append(Identifier(len(text), len(text) + len(mark["text"]), mark["kind"]))
-        text, end = text + mark["text"], mark.end()
+        text = text + mark["text"]
+        end = mark.end()
     return text + line[end:], marks
 
 
 def main() -> int:
     """Print the table."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--wrong", action="store_true", help="list what was missed, and what was found wrongly")
+    parser.add_argument(
+        "--wrong", action="store_true", help="list what was missed, and what was found wrongly"
+    )
     return run(parser, measure_all, [])
 
 
@@ -63,10 +72,17 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
     )
     print(f"{'':10}{'recall':>24}{'precision':>30}")
     for kind in sorted(marked):
-        print(f"{kind:10}{figure(covered[kind], marked[kind]):>24}{figure(right[kind], found[kind]):>30}")
-    print(f"{'all':10}{figure(covered.total(), marked.total()):>24}{figure(right.total(), found.total()):>30}")
-    recall, precision = covered.total() / marked.total(), right.total() / found.total()
-    return Findings(bars={"recall is at least .8": recall >= 0.8, "precision is at least .9": precision >= 0.9})
+        print(
+            f"{kind:10}{figure(covered[kind], marked[kind]):>24}{figure(right[kind], found[kind]):>30}"
+        )
+    print(
+        f"{'all':10}{figure(covered.total(), marked.total()):>24}{figure(right.total(), found.total()):>30}"
+    )
+    recall = covered.total() / marked.total()
+    precision = right.total() / found.total()
+    return Findings(
+        bars={"recall is at least .8": recall >= 0.8, "precision is at least .9": precision >= 0.9}
+    )
 
 
 def figure(hits: int, of: int) -> str:

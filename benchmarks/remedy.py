@@ -2,7 +2,8 @@
 
     python benchmarks/remedy.py [BAR…]      all of them take a minute on one core
 
-Each line has the bar's number, what was found, and what it is to be. Nothing here asks a model. Bars 22 and 23
+Each line has the bar's number, what was found, and what it is to be. Nothing here asks a model.
+Bars 22 and 23
 take people and a model.
 """
 
@@ -44,7 +45,8 @@ LONG = {"1", "14", "19", "24"}
 """Bars that the small form leaves out."""
 
 RUNS = 3000
-ROOM, LAST = 0.08, bounds_at_equal_steps()[-1]
+ROOM = 0.08
+LAST = bounds_at_equal_steps()[-1]
 Line = tuple[str, float, float, float]
 """What was found, its value, and the least and the most that it may be."""
 
@@ -59,9 +61,15 @@ def coverage() -> Iterator[Line]:
                 values = world.difference(2000, users, replies, edit)
                 told = f"effect {truth:.3f}, {users} users, {replies} replies"
                 found = proofs(values)
-                yield f"coverage where the proof ends, {told}", held(found.low, found.high, truth), 0.935, 1.0
+                yield (
+                    f"coverage where the proof ends, {told}",
+                    held(found.low, found.high, truth),
+                    0.935,
+                    1.0,
+                )
                 half = t.isf(norm.sf(LAST), users - 1) * values.std(axis=1, ddof=1) / np.sqrt(users)
-                low, high = values.mean(axis=1) - half, values.mean(axis=1) + half
+                low = values.mean(axis=1) - half
+                high = values.mean(axis=1) + half
                 yield f"coverage at the last look, {told}", held(low, high, truth), 0.935, 0.973
 
 
@@ -82,7 +90,9 @@ def picked(world: RemedyWorld, edits: list[Planted], contexts: int) -> np.ndarra
     return score.argmax(axis=1)
 
 
-def proved(world: RemedyWorld, edits: list[Planted], place: np.ndarray, users: int, replies: int = 2) -> Floats:
+def proved(
+    world: RemedyWorld, edits: list[Planted], place: np.ndarray, users: int, replies: int = 2
+) -> Floats:
     """Return the differences of each run's finalist `[run, user]`."""
     each = np.stack([world.difference(len(place), users, replies, edit, most=1) for edit in edits])
     return np.asarray(each[place, np.arange(len(place))])
@@ -90,12 +100,18 @@ def proved(world: RemedyWorld, edits: list[Planted], place: np.ndarray, users: i
 
 def false_alarms() -> Iterator[Line]:
     """2: six candidates that do nothing; and what reporting the winner where it was chosen would claim."""
-    world, edits = RemedyWorld(np.random.default_rng(2)), [NULL] * 6
+    world = RemedyWorld(np.random.default_rng(2))
+    edits = [NULL] * 6
     found = proofs(proved(world, edits, picked(world, edits, 60), 80))
     yield "six null candidates judged better", found.better, 0.0, 0.035
     chosen = np.stack([world.difference(RUNS, 60, 1, NULL, most=1) for _ in range(8)], axis=1)
     best = chosen[np.arange(RUNS), chosen.mean(axis=2).argmax(axis=1)]
-    yield "the winner of eight, reported where it was chosen", float((z_of(best) > 1.96).mean()), 0.10, 1.0
+    yield (
+        "the winner of eight, reported where it was chosen",
+        float((z_of(best) > 1.96).mean()),
+        0.10,
+        1.0,
+    )
 
 
 def again() -> Iterator[Line]:
@@ -103,7 +119,8 @@ def again() -> Iterator[Line]:
     world = RemedyWorld(np.random.default_rng(3))
     failing, there = world.chances(RUNS, 80)
     old = world.answers(failing, 2)
-    any_better, unadjusted = np.zeros(RUNS, bool), np.zeros(RUNS, bool)
+    any_better = np.zeros(RUNS, bool)
+    unadjusted = np.zeros(RUNS, bool)
     for times in range(1, 6):
         values = mean_over(world.answers(failing, 2) - old, there)
         any_better |= proofs(values, alpha_of(times)).outcome == 1
@@ -115,8 +132,18 @@ def again() -> Iterator[Line]:
 def power() -> Iterator[Line]:
     """4: one candidate, no selection."""
     world = RemedyWorld(np.random.default_rng(4))
-    yield "mends half, 80 contexts", proofs(world.difference(RUNS, 80, 2, HALF, most=1)).better, 0.82, 1.0
-    yield "mends four fifths, 40 contexts", proofs(world.difference(RUNS, 40, 2, MOSTLY, most=1)).better, 0.90, 1.0
+    yield (
+        "mends half, 80 contexts",
+        proofs(world.difference(RUNS, 80, 2, HALF, most=1)).better,
+        0.82,
+        1.0,
+    )
+    yield (
+        "mends four fifths, 40 contexts",
+        proofs(world.difference(RUNS, 40, 2, MOSTLY, most=1)).better,
+        0.90,
+        1.0,
+    )
 
 
 def whole_run() -> Iterator[Line]:
@@ -128,13 +155,17 @@ def whole_run() -> Iterator[Line]:
     yield "the whole run says better", proofs(proved(world, edits, place, 80)).better, 0.60, 1.0
 
 
-def guardrails(world: RemedyWorld, breaks: float, users: int = 180, count: int = 12) -> tuple[Bools, Bools]:
+def guardrails(
+    world: RemedyWorld, breaks: float, users: int = 180, count: int = 12
+) -> tuple[Bools, Bools]:
     """Return which of twelve guardrails are worse, and which are cleared `[run, guardrail]`; the first is broken."""
     values = changes_of_guardrails(world, breaks, users, count)
     return called_worse(p_of_drop(values)), is_cleared(values)
 
 
-def changes_of_guardrails(world: RemedyWorld, breaks: float, users: int = 180, count: int = 12) -> Floats:
+def changes_of_guardrails(
+    world: RemedyWorld, breaks: float, users: int = 180, count: int = 12
+) -> Floats:
     """Return each user's difference in twelve guardrails `[run, guardrail, user]`; the first is broken."""
     edits = [Planted(0, breaks)] + [NULL] * (count - 1)
     return np.stack([world.difference(RUNS, users, 2, edit, most=1) for edit in edits], axis=1)
@@ -172,12 +203,15 @@ GUARDS = (0.05, 0.05, 0.1, 0.1, 0.1, 0.15, 0.15, 0.2, 0.2, 0.3, 0.3, 0.5)
 
 def verdict_in(world: RemedyWorld, failing: int, edits: list[Planted]) -> tuple[str, float]:
     """Carry out a proof with 100 other contexts as `pollex remedy run` does; return verdict and worst guardrail."""
-    arrays, ended = world.proof(failing, 100, edits, GUARDS), dict[int, ProofEnd]()
+    arrays = world.proof(failing, 100, edits, GUARDS)
+    ended = dict[int, ProofEnd]()
     for look in range(LOOKS):
         if not ended:
             ended = arrays.looked(look, ALPHA, ended)
     guards = arrays.guardrails(ended[1].look)
-    return verdict_of(arrays.primary(1, ended[1]), guards)[0], min(guard.effect.value for guard in guards)
+    return verdict_of(arrays.primary(1, ended[1]), guards)[0], min(
+        guard.effect.value for guard in guards
+    )
 
 
 def whole_verdicts() -> Iterator[Line]:
@@ -186,19 +220,42 @@ def whole_verdicts() -> Iterator[Line]:
     for failing, runs in ((80, 1000), (30, 200)):
         told = f"{failing} failing and 100 other users"
         nothing = Counter(verdict_in(world, failing, [NULL] * 13)[0] for _ in range(runs))
-        yield f"a change of nothing is called worse, {told}, n {runs}", nothing["worse"] / runs, 0.0, 0.02
+        yield (
+            f"a change of nothing is called worse, {told}, n {runs}",
+            nothing["worse"] / runs,
+            0.0,
+            0.02,
+        )
         harm = (nothing["worse"] + nothing["no gain, likely harm"]) / runs
         most = 0.02 + 1.645 * float(np.sqrt(0.02 * 0.98 / runs))
-        yield f"a change of nothing is called harm, likely or sure, {told}, n {runs}", harm, 0.0, most
+        yield (
+            f"a change of nothing is called harm, likely or sure, {told}, n {runs}",
+            harm,
+            0.0,
+            most,
+        )
         better = (nothing["judged better"] + nothing["not cleared"]) / runs
-        yield f"a change of nothing has a gain, cleared or not, {told}, n {runs}", better, 0.0, 0.035
+        yield (
+            f"a change of nothing has a gain, cleared or not, {told}, n {runs}",
+            better,
+            0.0,
+            0.035,
+        )
 
         # The target itself falls by .10, where it failed and elsewhere.
-        broken = Counter(verdict_in(world, failing, [Planted(0, 0.3), *[NULL] * 12])[0] for _ in range(100))
+        broken = Counter(
+            verdict_in(world, failing, [Planted(0, 0.3), *[NULL] * 12])[0] for _ in range(100)
+        )
         harm = (broken["worse"] + broken["no gain, likely harm"]) / 100
-        yield f"30 % of what went well breaks: called harm, {told}, n 100", harm, 0.4 if failing == 80 else 0.2, 1.0
+        yield (
+            f"30 % of what went well breaks: called harm, {told}, n 100",
+            harm,
+            0.4 if failing == 80 else 0.2,
+            1.0,
+        )
 
-        # The guardrail breaks that fails in .1 of replies: −.24 where .65 of its fine replies fail, −.30 where .8.
+        # The guardrail breaks that fails in .1 of replies: −.24 where .65 of its fine replies fail,
+        # −.30 where .8.
         for mends, breaks in ((0.0, 0.65), (0.0, 0.8), (0.5, 0.65)):
             edits = [Planted(mends), *[NULL] * 3, Planted(0, breaks), *[NULL] * 8]
             found = [verdict_in(world, failing, edits) for _ in range(60)]
@@ -224,13 +281,20 @@ def unchanged() -> Iterator[Line]:
 
 def headroom() -> Iterator[Line]:
     """9: whether anything fails still, and whether any prompt mends it."""
-    world, users = RemedyWorld(np.random.default_rng(9)), 60
-    for share, told, low, high in ((0.05, "no room: stops", 0.88, 1.0), (0.3, "30 % fail: goes on", 0.97, 1.0)):
+    world = RemedyWorld(np.random.default_rng(9))
+    users = 60
+    for share, told, low, high in (
+        (0.05, "no room: stops", 0.88, 1.0),
+        (0.3, "30 % fail: goes on", 0.97, 1.0),
+    ):
         fails = world.answers(world.chances(RUNS, users, share, most=1)[0][..., 0], 3)
         fine = world.answers(world.chances(RUNS, users, 0.05, most=1)[0][..., 0], 3)
         stops = float((upper_bound_of_difference(fine, fails) < ROOM).mean())
         yield told, stops if share < 0.1 else 1 - stops, low, high
-    for edit, told, low in ((NULL, "nothing helps: stops", 0.77), (Planted(0.6), "60 % mended: goes on", 0.98)):
+    for edit, told, low in (
+        (NULL, "nothing helps: stops", 0.77),
+        (Planted(0.6), "60 % mended: goes on", 0.98),
+    ):
         stops = float((upper_bound(world.difference(RUNS, users, 3, edit, most=1)) < ROOM).mean())
         yield told, stops if edit is NULL else 1 - stops, low, 1.0
 
@@ -238,7 +302,10 @@ def headroom() -> Iterator[Line]:
 def flatterer() -> Iterator[Line]:
     """10: a judge that believes what replies claim, and one that doesn't."""
     world = RemedyWorld(np.random.default_rng(10))
-    for gullible, told, low, high in ((0.5, "believes half: found", 0.94, 1.0), (0.0, "sound: accused", 0.0, 0.065)):
+    for gullible, told, low, high in (
+        (0.5, "believes half: found", 0.94, 1.0),
+        (0.0, "sound: accused", 0.0, 0.065),
+    ):
         failing = world.chances(RUNS, 60, most=1)[0][..., 0]
         rise = world.answers(failing, 2, gullible=gullible) - world.answers(failing, 2)
         yield told, float((norm.sf(z_of(rise)) < 0.05).mean()), low, high
@@ -252,10 +319,21 @@ def length() -> Iterator[Line]:
     values = world.answers(failing, 2) - world.answers(failing, 2) + 0.25 * ratio
     better = proofs(values).outcome == 1
     yield "judged better by length alone, without the check", float(better.mean()), 0.0, 1.0
-    yield "judged better by length alone, clean", float((better & ~by_length(values, ratio)).mean()), 0.0, 0.06
-    values, even = world.answers(HALF.on(failing), 2) - world.answers(failing, 2), ratio - 0.35
+    yield (
+        "judged better by length alone, clean",
+        float((better & ~by_length(values, ratio)).mean()),
+        0.0,
+        0.06,
+    )
+    values = world.answers(HALF.on(failing), 2) - world.answers(failing, 2)
+    even = ratio - 0.35
     clean = (proofs(values).outcome == 1) & ~by_length(values, even)
-    yield "a sound judge and an edit that mends half, no longer: clean", float(clean.mean()), 0.7, 1.0
+    yield (
+        "a sound judge and an edit that mends half, no longer: clean",
+        float(clean.mean()),
+        0.7,
+        1.0,
+    )
 
 
 def position() -> Iterator[Line]:
@@ -276,7 +354,9 @@ def refusals() -> Iterator[Line]:
     fails = world.rng.random(failing.shape) < failing
     new = world.judged(fails ^ (world.rng.random(fails.shape) < 0.12))
     refused = fails & (world.rng.random(fails.shape) < 0.08)
-    dropped = np.where(refused, 0.0, new - old) * failing.shape[1] / (~refused).sum(axis=1, keepdims=True)
+    dropped = (
+        np.where(refused, 0.0, new - old) * failing.shape[1] / (~refused).sum(axis=1, keepdims=True)
+    )
     counted = np.where(refused, 0.0 - old, new - old)
     better = (proofs(dropped).outcome == 1) & (z_of(counted) > 1.96)
     yield "refusals hide failures: better where they are dropped", proofs(dropped).better, 0.0, 1.0
@@ -285,23 +365,28 @@ def refusals() -> Iterator[Line]:
 
 def people() -> Iterator[Line]:
     """14: the share of pairs in which people prefer the new reply, with a reader as prediction."""
-    rng, truth = np.random.default_rng(14), 0.6
+    rng = np.random.default_rng(14)
+    truth = 0.6
     for asked in (30, 60, 100):
         for agrees in (0.65, 0.8, 0.9):
-            hits, width, alone = 0, 0.0, 0.0
+            hits = 0
+            width = 0.0
+            alone = 0.0
             for _ in range(1000):
                 prefers = rng.random(160) < truth
                 reader = np.where(rng.random(160) < agrees, prefers, ~prefers).astype(float)
                 found = share_at_random(Labeled(prefers[:asked], reader[:asked], reader[asked:]))
                 hits += found.low <= truth <= found.high
-                width, alone = width + found.high - found.low, alone + 2 * 1.96 * np.sqrt(0.24 / asked)
+                width = width + found.high - found.low
+                alone = alone + 2 * 1.96 * np.sqrt(0.24 / asked)
             told = f"people's share, {asked} pairs, reader agrees in {agrees:.0%} (width {width / alone:.2f})"
             yield told, hits / 1000, 0.92, 0.98
 
 
 def split() -> Iterator[Line]:
     """19: nobody and no text in two parts."""
-    rng, twice = np.random.default_rng(19), 0
+    rng = np.random.default_rng(19)
+    twice = 0
     for seed in range(10_000):
         n = int(rng.integers(3, 12))
         said = [Turn(role="user", content=f"text {number}") for number in rng.integers(0, 2 * n, n)]
@@ -331,15 +416,38 @@ PAYLOADS = tuple(
 def hostile() -> Iterator[Line]:
     """15: thirty conversations with orders for the prompt, and a proposer that obeys each of them."""
     prompt = PromptText("You book tables for guests of restaurants.\nBe short.\n")
-    log = [Conversation(id=f"h{n}", turns=(Turn(role="user", content=text),)) for n, text in enumerate(PAYLOADS)]
+    log = [
+        Conversation(id=f"h{n}", turns=(Turn(role="user", content=text),))
+        for n, text in enumerate(PAYLOADS)
+    ]
     vetting = Vetting.of(log)
     edits = [PromptEdit("obedient", prompt, with_line(prompt, text)) for text in PAYLOADS]
-    yield "payloads in accepted edits", float(sum(not vetting.refusal(one, []) for one in edits)), 0.0, 0.0
+    yield (
+        "payloads in accepted edits",
+        float(sum(not vetting.refusal(one, []) for one in edits)),
+        0.0,
+        0.0,
+    )
     pairs = [{"context": text, "change": 0.0, "old": text, "new": text} for text in PAYLOADS]
-    kept: dict[str, Any] = {"edits": [], "candidates": [], "headroom": None, "ended": PAYLOADS[2], "notes": PAYLOADS}
-    kept |= {"target": {"text": PAYLOADS[2], "polarity": "dsat"}, "missing": {}, "flatterer": {"said": ""}}
+    kept: dict[str, Any] = {
+        "edits": [],
+        "candidates": [],
+        "headroom": None,
+        "ended": PAYLOADS[2],
+        "notes": PAYLOADS,
+    }
+    kept |= {
+        "target": {"text": PAYLOADS[2], "polarity": "dsat"},
+        "missing": {},
+        "flatterer": {"said": ""},
+    }
     kept |= {"assistant": "", "judge": "", "second": None, "registered": "", "proof": 1}
-    yield "payloads as markup of a page", float(remedies_page("r", kept, pairs).count("<script")), 0.0, 0.0
+    yield (
+        "payloads as markup of a page",
+        float(remedies_page("r", kept, pairs).count("<script")),
+        0.0,
+        0.0,
+    )
 
 
 def blind() -> Iterator[Line]:
@@ -393,13 +501,16 @@ BARS: dict[str, Callable[[], Iterator[Line]]] = {
 def main() -> int:
     """Print each bar with what was found."""
     parser = arguments_of(__doc__)
-    parser.add_argument("bars", nargs="*", metavar="BAR", help="numbers of bars; all if none is given")
+    parser.add_argument(
+        "bars", nargs="*", metavar="BAR", help="numbers of bars; all if none is given"
+    )
     return run(parser, measure_all, sorted(BARS.keys() - LONG))
 
 
 def measure_all(arguments: argparse.Namespace) -> Findings:
     """Measure the bars that are asked for; with all of them those that whole runs show, too."""
-    rows, bars = [], {}
+    rows = []
+    bars = {}
     for number in sorted(arguments.bars or BARS.keys() | TESTED.keys(), key=int):
         lines = [*(BARS[number]() if number in BARS else ())]
         if not arguments.bars and number in TESTED:

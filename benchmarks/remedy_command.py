@@ -1,9 +1,12 @@
 """Whether `pollex remedy run` tells harm: the command, on a planted assistant whose new prompt does harm or nothing.
 
-    python benchmarks/remedy_command.py       # twenty runs of each harm, fifty of nothing: a quarter of an hour
+    python benchmarks/remedy_command.py       # twenty runs of each harm, fifty of nothing: a
+    quarter of an hour
 
-The assistant is a function: rules and chance in place of a model. Under the new prompt it fails more often where it was
-to be mended, refuses what it did before, or doesn't answer. Each run is a command with a store of its own.
+The assistant is a function: rules and chance in place of a model. Under the new prompt it fails
+    more often where it was
+to be mended, refuses what it did before, or doesn't answer. Each run is a command with a store of
+its own.
 """
 
 import argparse
@@ -74,8 +77,27 @@ def verdict_of_command(folder: Path, line: str, seed: int) -> tuple[str, int]:
     name = f"{line.split()[1].strip('.').lower()}_{seed}"
     (folder / f"{name}.py").write_text(SEEDED.format(name="seeded", seed=seed), "utf-8")
     (folder / "new.md").write_text(OLD + line, "utf-8")
-    words = ["remedy", "run", "log.jsonl", "--rubrics", "rubrics.json", "--prompt", "old.md", "--edit", "new.md"]
-    words += ["--target", TARGET, "--assistant", f"{name}:seeded", "--set", f"seed={seed}", "--group-field", "user"]
+    words = [
+        "remedy",
+        "run",
+        "log.jsonl",
+        "--rubrics",
+        "rubrics.json",
+        "--prompt",
+        "old.md",
+        "--edit",
+        "new.md",
+    ]
+    words += [
+        "--target",
+        TARGET,
+        "--assistant",
+        f"{name}:seeded",
+        "--set",
+        f"seed={seed}",
+        "--group-field",
+        "user",
+    ]
     words += ["--store", f"{name}-store", "--out", f"{name}.json"]
     heard = io.StringIO()
     with chdir(folder), redirect_stdout(heard), redirect_stderr(heard):
@@ -92,7 +114,9 @@ def verdict_of_command(folder: Path, line: str, seed: int) -> tuple[str, int]:
 
 def measure(arguments: argparse.Namespace) -> Findings:
     """Run the command for each change and seed."""
-    rows, figures, bars = [], {}, {}
+    rows = []
+    figures = {}
+    bars = {}
     with TemporaryDirectory() as made:
         folder = Path(made)
         logs = read_table_log(folder / "log.jsonl", CONVERSATIONS)
@@ -105,15 +129,26 @@ def measure(arguments: argparse.Namespace) -> Findings:
             times = arguments.nulls if what == NOTHING else arguments.runs
             ended = [verdict_of_command(folder, line, seed) for seed in range(times)]
             told = sum(verdict in HARM for verdict, _ in ended)
-            coded = all((code == 4) == (verdict in HARM or verdict == "not cleared") for verdict, code in ended)
+            coded = all(
+                (code == 4) == (verdict in HARM or verdict == "not cleared")
+                for verdict, code in ended
+            )
             low, high = share_interval(told, times, units=None)
             verdicts = Counter(verdict for verdict, _ in ended)
             said = ", ".join(f"{verdict} {n}" for verdict, n in verdicts.most_common())
             rows.append([what, f"{told} of {times} ({percent(low)} to {percent(high)})", said])
-            figures[what] = {"n": times, "harm": told, "low": low, "high": high, "verdicts": dict(verdicts)}
+            figures[what] = {
+                "n": times,
+                "harm": told,
+                "low": low,
+                "high": high,
+                "verdicts": dict(verdicts),
+            }
             bars[f"{what}: exit code 4 where harm is told"] = coded
             if what == NOTHING:
-                bars["a change of nothing is called worse in 2 % at most"] = verdicts["worse"] <= 0.02 * times
+                bars["a change of nothing is called worse in 2 % at most"] = (
+                    verdicts["worse"] <= 0.02 * times
+                )
             else:
                 bars[f"{what}: told as harm"] = told >= least * times
     head = ["the new prompt", "told as harm (95 %)", "verdicts"]
@@ -123,7 +158,9 @@ def measure(arguments: argparse.Namespace) -> Findings:
 def main() -> int:
     """Print what became of each change."""
     parser = arguments_of(__doc__)
-    parser.add_argument("changes", nargs="*", default=[*CHANGES], help="some of them; all if none is named")
+    parser.add_argument(
+        "changes", nargs="*", default=[*CHANGES], help="some of them; all if none is named"
+    )
     parser.add_argument("--runs", type=int, default=20, help="of each harm")
     parser.add_argument("--nulls", type=int, default=50, help="of a change that does nothing")
     return run(parser, measure, ["gives no reply in 30 %", NOTHING, "--runs", "1", "--nulls", "1"])

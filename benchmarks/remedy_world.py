@@ -7,7 +7,15 @@ import numpy as np
 from scipy.stats import norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.looks import BETTER, GOING, LOOKS, NOTHING, WORSE, bounds_at_equal_steps, decide
+from pollex.measures.looks import (
+    BETTER,
+    GOING,
+    LOOKS,
+    NOTHING,
+    WORSE,
+    bounds_at_equal_steps,
+    decide,
+)
 from pollex.measures.proofs import ANY, FAILING, HARMS, NORMAL, ProofArrays, z_of
 
 GOOD, BAD, NOISE = 0.8, 0.25, 0.15
@@ -35,7 +43,9 @@ class Planted:
         return failing * (1 - self.mends) + (1 - failing) * self.breaks
 
 
-NULL, HALF, MOSTLY = Planted(), Planted(0.5), Planted(0.8)
+NULL = Planted()
+HALF = Planted(0.5)
+MOSTLY = Planted(0.8)
 
 
 @dataclass
@@ -44,22 +54,30 @@ class RemedyWorld:
 
     rng: np.random.Generator
 
-    def chances(self, runs: int, users: int, share: float = 0.5, most: int = MOST) -> tuple[Floats, Bools]:
+    def chances(
+        self, runs: int, users: int, share: float = 0.5, most: int = MOST
+    ) -> tuple[Floats, Bools]:
         """Return the chance of each conversation to fail, and which conversations there are `[run, user, most]`."""
         own = self.rng.beta(share * 6, (1 - share) * 6, (runs, users, 1))
         failing = np.clip(own + self.rng.normal(0, 0.1, (runs, users, most)), 0.01, 0.99)
         there = np.arange(most) < self.rng.integers(1, most + 1, (runs, users, 1))
         return failing, there
 
-    def answers(self, failing: Floats, replies: int, *, gullible: float = 0.0, errs: float = ERRS) -> Floats:
+    def answers(
+        self, failing: Floats, replies: int, *, gullible: float = 0.0, errs: float = ERRS
+    ) -> Floats:
         """Draw replies and a judge's answers, and return their mean `[...]`.
 
         Args:
             gullible: Share of failing replies that the judge believes to do well, as they claim.
         """
-        return np.asarray(self.each_answer(failing, replies, gullible=gullible, errs=errs).mean(axis=-1))
+        return np.asarray(
+            self.each_answer(failing, replies, gullible=gullible, errs=errs).mean(axis=-1)
+        )
 
-    def each_answer(self, failing: Floats, replies: int, *, gullible: float = 0.0, errs: float = ERRS) -> Floats:
+    def each_answer(
+        self, failing: Floats, replies: int, *, gullible: float = 0.0, errs: float = ERRS
+    ) -> Floats:
         """Draw replies and a judge's answers `[..., reply]`; see `answers`."""
         fails = self.rng.random((*failing.shape, replies)) < failing[..., None]
         seen = fails ^ (self.rng.random(fails.shape) < errs)
@@ -70,22 +88,28 @@ class RemedyWorld:
         """Return a judge's answers about replies that it takes for failing `[...]`."""
         return np.clip(np.where(seen, BAD, GOOD) + self.rng.normal(0, NOISE, seen.shape), 0, 1)
 
-    def difference(self, runs: int, users: int, replies: int, edit: Planted, **world: float) -> Floats:
+    def difference(
+        self, runs: int, users: int, replies: int, edit: Planted, **world: float
+    ) -> Floats:
         """Return each user's mean difference of new and old replies `[run, user]`."""
         failing, there = self.chances(runs, users, **world)  # type: ignore[arg-type]
         each = self.answers(edit.on(failing), replies) - self.answers(failing, replies)
         return mean_over(each, there)
 
-    def proof(self, failing: int, others: int, edits: Sequence[Planted], shares: Sequence[float]) -> ProofArrays:
+    def proof(
+        self, failing: int, others: int, edits: Sequence[Planted], shares: Sequence[float]
+    ) -> ProofArrays:
         """Draw a whole proof: the target and guardrails, each with what the edit does to it.
 
         Args:
-            failing: Users with a context where the target failed; half of the replies there fail again.
+            failing: Users with a context where the target failed; half of the replies there fail
+                again.
             others: Users with any other context.
             edits: What the edit does to each question; the target is the first.
             shares: How often each guardrail fails under the old prompt.
         """
-        n, replies = failing + others, 2
+        n = failing + others
+        replies = 2
         values = np.zeros((n, 2, replies, len(edits)))
         for question, (edit, share) in enumerate(zip(edits, (0.5, *shares), strict=True)):
             chances = self.chances(1, n, share, most=1)[0][0, :, 0]
@@ -101,7 +125,9 @@ class RemedyWorld:
         """Return the effect in a judge's units, from a large sample."""
         failing, _ = self.chances(2000, 500, share, most=1)
         seen = (1 - 2 * ERRS) * (edit.on(failing) - failing).mean()
-        high, low = (np.clip(self.rng.normal(one, NOISE, 2_000_000), 0, 1).mean() for one in (GOOD, BAD))
+        high, low = (
+            np.clip(self.rng.normal(one, NOISE, 2_000_000), 0, 1).mean() for one in (GOOD, BAD)
+        )
         return float(-seen * (high - low))
 
 
@@ -144,8 +170,12 @@ def proofs(values: Floats, alpha: float = 0.05, clear: Bools | None = None) -> P
         clear: Whether guardrails are cleared early `[run]`; None: in no run.
     """
     runs, n = values.shape
-    bounds, harm_bounds = bounds_at_equal_steps(alpha=alpha), bounds_at_equal_steps(alpha=alpha * HARMS)
-    outcome, low, high, used = np.full(runs, GOING), np.zeros(runs), np.zeros(runs), np.full(runs, n)
+    bounds = bounds_at_equal_steps(alpha=alpha)
+    harm_bounds = bounds_at_equal_steps(alpha=alpha * HARMS)
+    outcome = np.full(runs, GOING)
+    low = np.zeros(runs)
+    high = np.zeros(runs)
+    used = np.full(runs, n)
     clear = np.zeros(runs, dtype=bool) if clear is None else clear
     for look, bound in enumerate(bounds):
         m = n * (look + 1) // len(bounds)
@@ -158,4 +188,15 @@ def proofs(values: Floats, alpha: float = 0.05, clear: Bools | None = None) -> P
     return Proofs(outcome, low, high, used)
 
 
-__all__ = ["HALF", "MOSTLY", "NORMAL", "NOTHING", "NULL", "Planted", "Proofs", "RemedyWorld", "mean_over", "proofs"]
+__all__ = [
+    "HALF",
+    "MOSTLY",
+    "NORMAL",
+    "NOTHING",
+    "NULL",
+    "Planted",
+    "Proofs",
+    "RemedyWorld",
+    "mean_over",
+    "proofs",
+]

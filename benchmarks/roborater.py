@@ -1,23 +1,35 @@
 """How well an ensemble's ratings agree with people, by the number of runs and by τ: RoboRater's figures 1 and 2.
 
     python benchmarks/roborater.py --runs TABLE --labels LABELS [--plots DIR] [--json FILE]
-    python benchmarks/roborater.py --data LOG [--n 15] [--embeddings DIR] [--plots DIR] [--json FILE]
+    python benchmarks/roborater.py --data LOG [--n 15] [--embeddings DIR] [--plots DIR] [--json
+    FILE]
 
-TABLE has recorded runs, as `pollex judge --votes` writes them (CSV, JSON lines or Parquet): conversation, run, answer
-and perhaps variant; LABELS has conversation and label. Conversations labelled vague, or not at all, are left out and
-counted; an answer that is empty is a failed run, and no vote. With LOG the embedded rater answers on resampled turns: a
-thumb is the truth, none is vague; conversations that it learnt from are answered by weights learnt without them.
+TABLE has recorded runs, as `pollex judge --votes` writes them (CSV, JSON lines or Parquet):
+conversation, run, answer
+and perhaps variant; LABELS has conversation and label. Conversations labelled vague, or not at all,
+are left out and
+counted; an answer that is empty is a failed run, and no vote. With LOG the embedded rater answers
+on resampled turns: a
+thumb is the truth, none is vague; conversations that it learnt from are answered by weights learnt
+without them.
 
-For every n, the first n runs of each conversation are taken, and for every τ that their entropies can have: coverage,
-and the score (+1 right, −1 wrong, averaged) on DE ≤ τ and on DE > τ, with 95 % intervals (Clopper–Pearson). A tie of
-the mode has no rating: it never passes, and counts as wrong where it is left. No τ is chosen here but by --precision,
-which fits it on one half of the conversations and reports the other half, both ways round. Beside the embedded
-ensemble stands its rater alone: as many conversations, those that it is surest of by its own probability.
+For every n, the first n runs of each conversation are taken, and for every τ that their entropies
+can have: coverage,
+and the score (+1 right, −1 wrong, averaged) on DE ≤ τ and on DE > τ, with 95 % intervals
+(Clopper–Pearson). A tie of
+the mode has no rating: it never passes, and counts as wrong where it is left. No τ is chosen here
+    but by --precision,
+which fits it on one half of the conversations and reports the other half, both ways round. Beside
+the embedded
+ensemble stands its rater alone: as many conversations, those that it is surest of by its own
+    probability.
 
-With --plots figure 1 has scores and coverage by n where at least n − 1 runs agree, figure 2 the same over τ with a line
+With --plots figure 1 has scores and coverage by n where at least n − 1 runs agree, figure 2 the
+same over τ with a line
 for every n.
 
-Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
+Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations
+    using LLMs", AAAI Spring
 Symposium.
 """
 
@@ -63,7 +75,8 @@ class Recording:
         truth: [conversation].
         options: Texts of the options.
         vague: Conversations with runs that were left out, having no clear label.
-        plain: Where the rater gives one without an ensemble, the probability of the first option, [conversation].
+        plain: Where the rater gives one without an ensemble, the probability of the first option,
+            [conversation].
     """
 
     answers: Ints
@@ -80,8 +93,12 @@ def main() -> int:
     parser.add_argument("--labels", type=Path)
     parser.add_argument("--data", nargs="+", default=[], metavar="LOG")
     parser.add_argument("--n", type=int, default=15, help="runs of the embedded rater")
-    parser.add_argument("--embeddings", type=Path, help="folder of cached embeddings; none if left out")
-    parser.add_argument("--precision", type=float, default=PRECISION, help="to fit τ to on one half")
+    parser.add_argument(
+        "--embeddings", type=Path, help="folder of cached embeddings; none if left out"
+    )
+    parser.add_argument(
+        "--precision", type=float, default=PRECISION, help="to fit τ to on one half"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the halves")
     parser.add_argument("--plots", type=Path, metavar="DIR")
     return run(parser, measure_all, ["--data", DEBUGGING, "--n", "7"])
@@ -89,19 +106,25 @@ def main() -> int:
 
 def measure_all(arguments: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
-    if bool(arguments.runs) != bool(arguments.labels) or bool(arguments.runs) == bool(arguments.data):
+    if bool(arguments.runs) != bool(arguments.labels) or bool(arguments.runs) == bool(
+        arguments.data
+    ):
         raise SystemExit("give --runs and --labels, or --data")
     recordings = recorded(arguments.runs, arguments.labels) if arguments.runs else {}
     for path in arguments.data:
         recordings[Path(path).stem] = asyncio.run(embedded(path, arguments.n, arguments.embeddings))
     reports = {}
     for name, recording in recordings.items():
-        reports[name] = report(recording, arguments.precision, np.random.default_rng(arguments.seed))
+        reports[name] = report(
+            recording, arguments.precision, np.random.default_rng(arguments.seed)
+        )
     if arguments.plots:
         arguments.plots.mkdir(parents=True, exist_ok=True)
         draw(reports, arguments.plots)
     print("\n\n".join(in_words(*item) for item in reports.items()))
-    return Findings(figures=reports, bars={"every log has its figures": bool(reports) and all(reports.values())})
+    return Findings(
+        figures=reports, bars={"every log has its figures": bool(reports) and all(reports.values())}
+    )
 
 
 def recorded(runs: Path, labels: Path) -> dict[str, Recording]:
@@ -110,7 +133,9 @@ def recorded(runs: Path, labels: Path) -> dict[str, Recording]:
     tables: dict[str, dict[str, dict[int, str]]] = {}
     for row in rows_in(runs):
         table = tables.setdefault(row.get("variant") or "runs", {})
-        table.setdefault(str(row["conversation"]), {})[int(row["run"])] = (row["answer"] or "").strip()
+        table.setdefault(str(row["conversation"]), {})[int(row["run"])] = (
+            row["answer"] or ""
+        ).strip()
     return {name: recording(table, truths) for name, table in tables.items()}
 
 
@@ -140,23 +165,37 @@ def recording(table: Mapping[str, Mapping[int, str]], truths: Mapping[str, str])
 
 async def embedded(path: str, n: int, cache: Path | None) -> Recording:
     """The embedded rater on resampled turns; thumbs are the truth."""
-    from pollex.agents.embedded.embedder import Embedder  # these take seconds, and recorded runs need none of them
+    # these take seconds, and recorded runs need none of them
+    from pollex.agents.embedded.embedder import Embedder
     from pollex.agents.embedded.rater import EmbeddedRater
     from pollex.agents.votes import make_question
 
     logs = read_logs(path)
     rater = EmbeddedRater(Embedder(cache=cache))
     await rater.fit(logs.conversations, [])
-    ensemble, question = Ensemble(rater, n=n), make_question("Did the conversation go well?", ["yes", "no"])
+    ensemble = Ensemble(rater, n=n)
+    question = make_question("Did the conversation go well?", ["yes", "no"])
     clear = [c for c in logs if c.label is not Label.NONE and not c.not_scorable]
-    rows, plain = [], []
+    rows = []
+    plain = []
     for conversation in clear:
         (answer,) = await rater.judge(conversation, [question])
         plain.append(answer.probabilities[0] if isinstance(answer, Answer) else np.nan)
         votes = await ensemble.votes(conversation, question)
-        rows.append([count_votes([vote], 2).index(1) if any(count_votes([vote], 2)) else FAILED for vote in votes])
+        rows.append(
+            [
+                count_votes([vote], 2).index(1) if any(count_votes([vote], 2)) else FAILED
+                for vote in votes
+            ]
+        )
     truth = np.array([int(c.label is Label.NEGATIVE) for c in clear], dtype=np.int64)
-    return Recording(np.array(rows, dtype=np.int64), truth, ("yes", "no"), len(logs) - len(clear), np.array(plain))
+    return Recording(
+        np.array(rows, dtype=np.int64),
+        truth,
+        ("yes", "no"),
+        len(logs) - len(clear),
+        np.array(plain),
+    )
 
 
 def report(found: Recording, precision: float, rng: np.random.Generator) -> dict[str, Any]:
@@ -173,25 +212,36 @@ def report(found: Recording, precision: float, rng: np.random.Generator) -> dict
         "truths": {option: int((found.truth == i).sum()) for i, option in enumerate(found.options)},
         "rows": rows,
         "fitted": halves,
-        "plain": [] if found.plain is None else [by_confidence(found, found.plain, row) for row in usual],
+        "plain": []
+        if found.plain is None
+        else [by_confidence(found, found.plain, row) for row in usual],
     }
 
 
 def by_tau(found: Recording, n: int) -> list[dict[str, Any]]:
     """Both sides of every τ that the entropies of n runs have."""
     entropy, mode = first_runs(found.answers, n, len(found.options))
-    every, usual = points(entropy, mode, found.truth, n), all_but_one(n)
+    every = points(entropy, mode, found.truth, n)
+    usual = all_but_one(n)
     return [point.as_json | {"agree": bool(abs(point.tau - usual) < 1e-6)} for point in every]
 
 
-def by_confidence(found: Recording, plain: npt.NDArray[np.float64], row: Mapping[str, Any]) -> dict[str, Any]:
+def by_confidence(
+    found: Recording, plain: npt.NDArray[np.float64], row: Mapping[str, Any]
+) -> dict[str, Any]:
     """As many conversations as pass in `row`, picked by how sure the rater is of itself without an ensemble."""
     passing = np.argsort(-np.abs(plain - 0.5), kind="stable")[: row["passed"]["n"]]
     right = int(((plain < 0.5) == found.truth)[passing].sum())
-    return {"n": row["n"], "coverage": row["coverage"], "passed": TauSide(len(passing), right, 0).as_json}
+    return {
+        "n": row["n"],
+        "coverage": row["coverage"],
+        "passed": TauSide(len(passing), right, 0).as_json,
+    }
 
 
-def half_and_half(found: Recording, n: int, precision: float, rng: np.random.Generator) -> list[dict[str, Any]]:
+def half_and_half(
+    found: Recording, n: int, precision: float, rng: np.random.Generator
+) -> list[dict[str, Any]]:
     """τ fitted to the precision on one half, and what it keeps of it on the other; both ways round."""
     (entropy, mode), truth = first_runs(found.answers, n, len(found.options)), found.truth
     side = rng.permutation(len(truth)) % 2 == 0
@@ -236,7 +286,11 @@ def in_words(name: str, found: Mapping[str, Any]) -> str:
     ]
     for row in found["fitted"]:
         tau = "none" if row["tau"] is None else f"{row['tau']:.4f}"
-        kept = "nothing passes" if row["precision"] is None else f"{row['precision']:.3f} (n = {row['passed']['n']})"
+        kept = (
+            "nothing passes"
+            if row["precision"] is None
+            else f"{row['precision']:.3f} (n = {row['passed']['n']})"
+        )
         lines.append(
             f"τ for a precision of {row['wanted']} fitted on {row['fitted_on']}: {tau}; on the other half {kept}"
         )
@@ -261,14 +315,19 @@ def draw(reports: Mapping[str, Mapping[str, Any]], folder: Path) -> None:
 
     mpl.use("svg")
     for name, found in reports.items():
-        by_runs([row for row in found["rows"] if row["agree"]], name).savefig(folder / f"figure1-{name}.svg")
+        by_runs([row for row in found["rows"] if row["agree"]], name).savefig(
+            folder / f"figure1-{name}.svg"
+        )
         by_entropy(found["rows"], name).savefig(folder / f"figure2-{name}.svg")
 
 
 def by_runs(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
     """Scores of what passes and of what is left, and coverage, at the usual τ of every n."""
     figure, (scores, coverage) = panels(2, title)
-    for axes, values in ((scores, (("passed", "DE ≤ τ"), ("left", "DE > τ"))), (coverage, (("", "coverage"),))):
+    for axes, values in (
+        (scores, (("passed", "DE ≤ τ"), ("left", "DE > τ"))),
+        (coverage, (("", "coverage"),)),
+    ):
         for side, label in values:
             told = [(row["n"], *figures_of(row, side)) for row in rows if figures_of(row, side)]
             n, value, low, high = zip(*told, strict=True) if told else ((), (), (), ())
@@ -294,13 +353,24 @@ def by_entropy(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
         for place, n in enumerate(numbers):
             colour = colormaps["viridis"](0.95 * place / max(len(numbers) - 1, 1))
             tau, value = steps([row for row in rows if row["n"] == n], side, end)
-            axes.plot(tau, value, drawstyle="steps-post", color=colour, label=f"n = {n}", linewidth=1.3)
-        axes.set(xlabel="τ in nats", ylabel=label, xlim=(0, end), ylim=(-1.05, 1.05) if side else (0, 1.05))
-    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
+            axes.plot(
+                tau, value, drawstyle="steps-post", color=colour, label=f"n = {n}", linewidth=1.3
+            )
+        axes.set(
+            xlabel="τ in nats",
+            ylabel=label,
+            xlim=(0, end),
+            ylim=(-1.05, 1.05) if side else (0, 1.05),
+        )
+    figure.legend(
+        *all_axes[0].get_legend_handles_labels(), loc="outside right center", fontsize="small"
+    )
     return figure
 
 
-def steps(rows: Sequence[Mapping[str, Any]], side: str, end: float) -> tuple[list[float], list[float]]:
+def steps(
+    rows: Sequence[Mapping[str, Any]], side: str, end: float
+) -> tuple[list[float], list[float]]:
     """τ and values of one n: constant between entropies that occur, and no line where there is no value."""
     told = [(row["tau"], found[0]) for row in rows if (found := figures_of(row, side))]
     if not told:
@@ -320,7 +390,11 @@ def panels(count: int, title: str) -> tuple[Figure, Sequence[Axes]]:
 
 def figures_of(row: Mapping[str, Any], side: str) -> tuple[float, float, float] | tuple[()]:
     """A side's score, or without a side the coverage, with its interval; nothing where there is none."""
-    value, ends = (row[side]["score"], row[side]["interval"]) if side else (row["coverage"], row["coverage_interval"])
+    value, ends = (
+        (row[side]["score"], row[side]["interval"])
+        if side
+        else (row["coverage"], row["coverage_interval"])
+    )
     return () if value is None else (value, *ends)
 
 

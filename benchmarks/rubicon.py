@@ -2,13 +2,18 @@
 
     python benchmarks/rubicon.py --data LOG [LOG …] [--splits 10] [--seed 0] [--json]
 
-Learns with the whole `learn` graph and the embedded roles on stratified 50:50 splits (each split's seed is its number)
-and prints mean ± standard deviation over the splits of the held-out figures, beside TF-IDF and thirteen counts with
-logistic regression on the same splits. Then the same of the probability of a thumb up: its AUC, log-loss and Brier
-score, beside NetSAT and the share of positive training conversations. The halves are those of earlier figures
+Learns with the whole `learn` graph and the embedded roles on stratified 50:50 splits (each split's
+seed is its number)
+and prints mean ± standard deviation over the splits of the held-out figures, beside TF-IDF and
+thirteen counts with
+logistic regression on the same splits. Then the same of the probability of a thumb up: its AUC,
+log-loss and Brier
+score, beside NetSAT and the share of positive training conversations. The halves are those of
+earlier figures
 (`dealt_as_before`).
 
-Splits share conversations, so the deviation over splits is no independent standard error. The intervals of the paired
+Splits share conversations, so the deviation over splits is no independent standard error. The
+intervals of the paired
 differences allow for that: Nadeau and Bengio 2003, doi:10.1023/A:1024068626366.
 """
 
@@ -56,7 +61,9 @@ BASELINES = ("TF-IDF", "13 counts")
 COMPARABLE = ("auc", "accuracy", "f1")
 """A baseline's scores are log-odds and have no window."""
 
-PROBABILITY, NETSAT, SHARE = "probability", "NetSAT itself", "class share"
+PROBABILITY = "probability"
+NETSAT = "NetSAT itself"
+SHARE = "class share"
 
 Table = dict[str, dict[str, list[float | None]]]
 """By who scored and metric: one value a split."""
@@ -79,8 +86,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first split; the others follow")
     parser.add_argument("--budget", type=int, nargs=2, metavar=("SAT", "DSAT"))
     parser.add_argument("--test-fraction", type=float, default=0.5)
-    parser.add_argument("--no-speed", action="store_true", help="without the seconds that learning takes")
-    parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
+    parser.add_argument(
+        "--no-speed", action="store_true", help="without the seconds that learning takes"
+    )
+    parser.add_argument(
+        "--embeddings", help="folder of cached embeddings; an empty temporary one if left out"
+    )
     return run(parser, measure_all, ["--data", FEW, "--splits", "1", "--no-speed"])
 
 
@@ -103,12 +114,24 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
             )
             print(in_words(report))
             reports[Path(path).stem] = report
-    auc = [value or 0 for report in reports.values() for value in report["values"]["held-out"]["auc"]]
-    return Findings(tables_of(reports), reports, {"NetSAT's held-out AUC is above chance": float(np.mean(auc)) > 0.55})
+    auc = [
+        value or 0 for report in reports.values() for value in report["values"]["held-out"]["auc"]
+    ]
+    return Findings(
+        tables_of(reports),
+        reports,
+        {"NetSAT's held-out AUC is above chance": float(np.mean(auc)) > 0.55},
+    )
 
 
 def measured(
-    path: str, profile: DomainProfile, settings: LearnSettings, seeds: Sequence[int], embeddings: Path, *, speed: bool
+    path: str,
+    profile: DomainProfile,
+    settings: LearnSettings,
+    seeds: Sequence[int],
+    embeddings: Path,
+    *,
+    speed: bool,
 ) -> dict[str, Any]:
     """All figures of one log, as JSON values."""
     logs = dealt_as_before(read_logs(path))
@@ -126,7 +149,9 @@ def measured(
         chosen.append(rubrics.calibrator.chosen if rubrics.calibrator else "none")
         for name, measured_by in compared(logs, drawn, rubrics).items():
             for metric in SHOWN:
-                table.setdefault(name, {}).setdefault(metric, []).append(getattr(measured_by, metric).value)
+                table.setdefault(name, {}).setdefault(metric, []).append(
+                    getattr(measured_by, metric).value
+                )
     ratio = rubrics.data.held_out / rubrics.data.training
     return {
         "log": Path(path).name,
@@ -137,7 +162,10 @@ def measured(
         "splits": list(seeds),
         "budget": list(settings.limits),
         "values": table,
-        "advantage": {name: advantage(table["held-out"]["auc"], table[name]["auc"], ratio) for name in BASELINES},
+        "advantage": {
+            name: advantage(table["held-out"]["auc"], table[name]["auc"], ratio)
+            for name in BASELINES
+        },
         "probabilities": probabilities,
         "chosen": dict(Counter(chosen)),
         "gain": {
@@ -156,7 +184,8 @@ def measured(
 def dealt_as_before(logs: Logs) -> Logs:
     """Give each conversation a group of its own, so that the halves are those of all earlier figures.
 
-    Conversations without groups are dealt in runs since, see `splits`; other halves are other test conversations, and
+    Conversations without groups are dealt in runs since, see `splits`; other halves are other test
+    conversations, and
     figures of before and after could not be compared.
     """
     if any(conversation.group is not None for conversation in logs):
@@ -175,7 +204,8 @@ def learned(
     """One run of the `learn` graph in a store of its own.
 
     Args:
-        embedder: One that has its model loaded already; else one of `embeddings` is made, which counts as work.
+        embedder: One that has its model loaded already; else one of `embeddings` is made, which
+            counts as work.
     """
     start = time.perf_counter()
     embedder = embedder or Embedder(cache=embeddings)
@@ -193,7 +223,9 @@ def compared(logs: Logs, settings: LearnSettings, rubrics: RubricSet) -> Mapping
     assert tfidf is not None
     # The same call, and so the same sides, as in `runs.learn`.
     sides = split(logs.learnable, settings.test_fraction, settings.seed)
-    positive, truth = (np.array([c.label is Label.POSITIVE for c in side]) for side in (sides.train, sides.test))
+    positive, truth = (
+        np.array([c.label is Label.POSITIVE for c in side]) for side in (sides.train, sides.test)
+    )
     counts = count_scores(sides.train, positive, sides.test)
     rng = np.random.default_rng(settings.seed)
     return {
@@ -206,13 +238,19 @@ def compared(logs: Logs, settings: LearnSettings, rubrics: RubricSet) -> Mapping
 
 def likely(found: Learned) -> dict[str, dict[str, float | None]]:
     """AUC, log-loss and Brier score on the held-out side, by what gives the probability; NetSAT gives none."""
-    record, held_out = found.rubric_set.calibrator, found.rubric_set.held_out
+    record = found.rubric_set.calibrator
+    held_out = found.rubric_set.held_out
     assert record is not None
     assert record.held_out is not None
     assert held_out is not None
     truth = record.held_out
-    rows = [(s.probability, s.positive) for s in found.scores if s.side == "held_out" and s.probability is not None]
-    probability, positive = np.array([p for p, _ in rows]), np.array([up for _, up in rows], dtype=bool)
+    rows = [
+        (s.probability, s.positive)
+        for s in found.scores
+        if s.side == "held_out" and s.probability is not None
+    ]
+    probability = np.array([p for p, _ in rows])
+    positive = np.array([up for _, up in rows], dtype=bool)
     share = {"auc": 0.5, "log_loss": truth.share_log_loss.value, "brier": truth.share_brier.value}
     return {
         PROBABILITY: {
@@ -225,14 +263,18 @@ def likely(found: Learned) -> dict[str, dict[str, float | None]]:
     }
 
 
-def advantage(ours: Sequence[float | None], theirs: Sequence[float | None], ratio: float) -> dict[str, float]:
+def advantage(
+    ours: Sequence[float | None], theirs: Sequence[float | None], ratio: float
+) -> dict[str, float]:
     """Mean of the paired differences with its 95 % interval; see `resampled_interval`."""
     differences = np.array(ours, dtype=np.float64) - np.array(theirs, dtype=np.float64)
     low, high = resampled_interval(differences, ratio)
     return {"mean": float(differences.mean()), "low": low, "high": high}
 
 
-def resampled_interval(differences: npt.NDArray[np.float64], ratio: float, level: float = 0.95) -> tuple[float, float]:
+def resampled_interval(
+    differences: npt.NDArray[np.float64], ratio: float, level: float = 0.95
+) -> tuple[float, float]:
     """t-interval of the mean over random splits, widened for what the splits share.
 
     The variance of the mean is (1/k + n_test/n_train)·s² in place of s²/k.
@@ -251,19 +293,31 @@ def resampled_interval(differences: npt.NDArray[np.float64], ratio: float, level
 
 def in_words(report: Mapping[str, Any]) -> str:
     """The tables of one log."""
-    lines = [heading(report), f"{'mean ± sd over splits':<24}" + "".join(f"{title:>16}" for title in SHOWN.values())]
+    lines = [
+        heading(report),
+        f"{'mean ± sd over splits':<24}" + "".join(f"{title:>16}" for title in SHOWN.values()),
+    ]
     for name, metrics in report["values"].items():
         known = SHOWN if name in ("held-out", "training") else COMPARABLE
         cells = [spread(values) if metric in known else "–" for metric, values in metrics.items()]
         lines.append(f"{ROWS[name]:<24}" + "".join(f"{cell:>16}" for cell in cells))
-    lines.append(f"{'probability of thumb up':<24}" + "".join(f"{title:>16}" for title in LIKELY.values()))
+    lines.append(
+        f"{'probability of thumb up':<24}" + "".join(f"{title:>16}" for title in LIKELY.values())
+    )
     for name, by_metric in report["probabilities"].items():
-        cells = [spread(by_metric[metric]) if by_metric[metric][0] is not None else "–" for metric in LIKELY]
+        cells = [
+            spread(by_metric[metric]) if by_metric[metric][0] is not None else "–"
+            for metric in LIKELY
+        ]
         lines.append(f"{name:<24}" + "".join(f"{cell:>16}" for cell in cells))
-    counts = ", ".join(f"{name} {n}×" for name, n in sorted(report["chosen"].items(), key=lambda one: -one[1]))
+    counts = ", ".join(
+        f"{name} {n}×" for name, n in sorted(report["chosen"].items(), key=lambda one: -one[1])
+    )
     lines.append(f"Chosen on training conversations: {counts}")
     for name, gap in report["gain"].items():
-        lines.append(f"{name}, paired: {gap['mean']:+.3f}, 95 % interval {gap['low']:+.3f} to {gap['high']:+.3f}")
+        lines.append(
+            f"{name}, paired: {gap['mean']:+.3f}, 95 % interval {gap['low']:+.3f} to {gap['high']:+.3f}"
+        )
     for name, gap in report["advantage"].items():
         lines.append(
             f"AUC of NetSAT less that of {name}, paired: {gap['mean']:+.3f}, "
@@ -274,18 +328,30 @@ def in_words(report: Mapping[str, Any]) -> str:
 
 def tables_of(reports: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return tables for pages: all figures, those of the probability, both in short, and paired differences."""
-    whole, probability, short, paired, speed = [], [], [], [], []
+    whole = []
+    probability = []
+    short = []
+    paired = []
+    speed = []
     for name, report in reports.items():
         log = f"{name} ({report['training'] + report['held_out']})"
-        values, chances = report["values"], report["probabilities"]
-        own = [spread(values["held-out"][metric], 1 if metric == "delta_netsat" else 3) for metric in SHOWN]
+        values = report["values"]
+        chances = report["probabilities"]
+        own = [
+            spread(values["held-out"][metric], 1 if metric == "delta_netsat" else 3)
+            for metric in SHOWN
+        ]
         whole.append([log, *own, *(spread(values[baseline]["auc"]) for baseline in BASELINES)])
         loss, share = (spread(chances[source]["log_loss"]) for source in (PROBABILITY, SHARE))
         gain = report["gain"]["Log-loss of the class share less that of the probability"]
-        probability.append([log, spread(chances[PROBABILITY]["auc"]), loss, share, in_brackets(gain)])
+        probability.append(
+            [log, spread(chances[PROBABILITY]["auc"]), loss, share, in_brackets(gain)]
+        )
         short.append([log, own[0], spread(values["TF-IDF"]["auc"]), loss, share])
         ahead = [in_brackets(report["advantage"][baseline]) for baseline in BASELINES]
-        paired.append([log, *ahead, in_brackets(report["gain"]["AUC of the probability less that of NetSAT"])])
+        paired.append(
+            [log, *ahead, in_brackets(report["gain"]["AUC of the probability less that of NetSAT"])]
+        )
         seconds = [f"{run['seconds']:.1f} s, {run['encoded']} texts" for run in report["seconds"]]
         speed += [[log, *seconds, f"{report['load']:.1f}"]] if seconds else []
     baselines = [f"AUC of {baseline}" for baseline in BASELINES]
@@ -293,10 +359,14 @@ def tables_of(reports: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     losses = ["log-loss of the probability", "of the class share"]
     return {
         "table": table(["log (labeled)", *SHOWN.values(), *baselines], whole),
-        "probability": table(["log (labeled)", "AUC of the probability", *losses, "gain, 95 % interval"], probability),
+        "probability": table(
+            ["log (labeled)", "AUC of the probability", *losses, "gain, 95 % interval"], probability
+        ),
         "short": table([*both, *losses], short),
         "speed": table(["log", "nothing cached", "embeddings cached", "load average"], speed),
-        "paired": table(["AUC less that of", *BASELINES, "the probability's less NetSAT's"], paired),
+        "paired": table(
+            ["AUC less that of", *BASELINES, "the probability's less NetSAT's"], paired
+        ),
     }
 
 

@@ -1,20 +1,32 @@
 """RUBICON's Tables 1–4 with our figures beside the published ones.
 
-    python benchmarks/rubicon_tables.py --data LOG [LOG …] [--splits 20] [--seed 0] [--pools FOLDER] [--json]
-    python benchmarks/rubicon_tables.py --data LOG --model M [--base-url U] [--domain PROFILE] [--store FOLDER]
+    python benchmarks/rubicon_tables.py --data LOG [LOG …] [--splits 20] [--seed 0] [--pools FOLDER]
+    [--json]
+    python benchmarks/rubicon_tables.py --data LOG --model M [--base-url U] [--domain PROFILE]
+    [--store FOLDER]
 
-Table 3, the policies, runs on the embedded pool of each log: 10 + 10 rubrics, stratified 50:50 splits (each split's
-seed is its number), α by cross-validation on the training half, every figure on the other half. Policies that draw are
-the mean of 20 draws a split. The last column, accuracy outside the window, says what a yield is worth.
+Table 3, the policies, runs on the embedded pool of each log: 10 + 10 rubrics, stratified 50:50
+splits (each split's
+seed is its number), α by cross-validation on the training half, every figure on the other half.
+Policies that draw are
+the mean of 20 draws a split. The last column, accuracy outside the window, says what a yield is
+worth.
 
-Tables 1, 2 and 4 need a model: each row is what `pollex learn` comes to with the options that stand at its end.
-Without `--model` they are left out, and `benchmarks/planted_world.py` has them against a simulated one. All rows and
-splits share one store, so that no call is paid for twice; `--store` keeps it for another run, or to go on after one
-that was stopped. What a row sent is what none before it had asked; a few tiny calls that probe the endpoint come to it.
+Tables 1, 2 and 4 need a model: each row is what `pollex learn` comes to with the options that stand
+    at its end.
+Without `--model` they are left out, and `benchmarks/planted_world.py` has them against a simulated
+one. All rows and
+splits share one store, so that no call is paid for twice; `--store` keeps it for another run, or to
+go on after one
+that was stopped. What a row sent is what none before it had asked; a few tiny calls that probe the
+endpoint come to it.
 
-Differences are paired by split. Two errors stand beside each: the standard error over splits, which is too small as
-splits share conversations, and the t-interval corrected for that (Nadeau and Bengio 2003, doi:10.1023/A:1024068626366).
-The published figures are of 100 conversations with a C# debugging assistant and GPT-4: another log and another judge.
+Differences are paired by split. Two errors stand beside each: the standard error over splits, which
+is too small as
+splits share conversations, and the t-interval corrected for that (Nadeau and Bengio 2003,
+doi:10.1023/A:1024068626366).
+The published figures are of 100 conversations with a C# debugging assistant and GPT-4: another log
+and another judge.
 """
 
 import argparse
@@ -63,7 +75,12 @@ SHOWN = {
 }
 PERCENT = ("yield_rate", "accuracy", "precision", "recall", "f1", "confident_accuracy")
 
-SAME = {"greedy": "RUBICON", "ucb": "UCB", "brute_force": "brute force", "correctness": "correctness only"}
+SAME = {
+    "greedy": "RUBICON",
+    "ucb": "UCB",
+    "brute_force": "brute force",
+    "correctness": "correctness only",
+}
 """Our policies by the paper's names."""
 
 Values = dict[str, list[float | None]]
@@ -86,13 +103,17 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
     with tempfile.TemporaryDirectory() as scratch:
         for path in arguments.data:
             logs = read_logs(path)
-            report = policies(logs, profile, seeds, Path(arguments.embeddings or scratch), arguments.pools)
+            report = policies(
+                logs, profile, seeds, Path(arguments.embeddings or scratch), arguments.pools
+            )
             report["log"] = Path(path).name
             print(in_words(report))
             if arguments.model:
                 with Store.open(arguments.store or Path(scratch) / "store") as store:
                     report["techniques"] = list(tables(logs, profile, seeds, store, arguments))
-                report["behind"] = behind(report["techniques"], report["held_out"] / report["training"])
+                report["behind"] = behind(
+                    report["techniques"], report["held_out"] / report["training"]
+                )
                 print(behind_in_words(report["behind"]))
             reports.append(report)
     over_all = {name: _mean_ahead(reports, name) for name in POLICIES if name != DEFAULT}
@@ -100,7 +121,8 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
     if not arguments.model:
         print(needing_a_model())
     return Findings(
-        figures={"logs": reports, "over_all": over_all}, bars={"every policy has its row": len(over_all) >= 4}
+        figures={"logs": reports, "over_all": over_all},
+        bars={"every policy has its row": len(over_all) >= 4},
     )
 
 
@@ -108,14 +130,22 @@ def parser_of() -> argparse.ArgumentParser:
     parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs="+", required=True, metavar="LOG")
     parser.add_argument("--domain", help="a domain profile; the neutral one if left out")
-    parser.add_argument("--adapted", default="generic_debugging", help="the generic set adapted to the domain")
+    parser.add_argument(
+        "--adapted", default="generic_debugging", help="the generic set adapted to the domain"
+    )
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0, help="of the first split; the others follow")
-    parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    parser.add_argument("--pools", type=Path, help="folder in which judged pools are kept for another run")
+    parser.add_argument(
+        "--embeddings", help="folder of cached embeddings; an empty temporary one if left out"
+    )
+    parser.add_argument(
+        "--pools", type=Path, help="folder in which judged pools are kept for another run"
+    )
     parser.add_argument("--model", help="for the rows that need one")
     parser.add_argument("--base-url", help="of the model's endpoint")
-    parser.add_argument("--store", type=Path, help="folder of the model's answers; a temporary one if left out")
+    parser.add_argument(
+        "--store", type=Path, help="folder of the model's answers; a temporary one if left out"
+    )
     return parser
 
 
@@ -153,7 +183,9 @@ def weighed(pool: JudgedPool, policy: str) -> float:
     """α as `learn` chooses it, on the training half alone."""
     if len(ALPHAS[policy]) == 1:
         return ALPHAS[policy][0]
-    return choose_alpha(pool.values, pool.positive, pool.sat, pool.ids, BUDGET, pool.folds, policy).alpha
+    return choose_alpha(
+        pool.values, pool.positive, pool.sat, pool.ids, BUDGET, pool.folds, policy
+    ).alpha
 
 
 def measured(pool: JudgedPool, policy: str, alpha: float, seed: int) -> dict[str, float | None]:
@@ -161,17 +193,22 @@ def measured(pool: JudgedPool, policy: str, alpha: float, seed: int) -> dict[str
     problem = Pool.of(pool.values, pool.positive, pool.sat, pool.ids, BUDGET)
     draws = DRAWS if policy in DRAWN else 1
     found = [
-        _figures(pool, np.sort(POLICIES[policy](problem, alpha, np.random.default_rng([seed, draw]))))
+        _figures(
+            pool, np.sort(POLICIES[policy](problem, alpha, np.random.default_rng([seed, draw])))
+        )
         for draw in range(draws)
     ]
     return {metric: _mean([one[metric] for one in found]) for metric in SHOWN}
 
 
 def _figures(pool: JudgedPool, chosen: npt.NDArray[np.intp]) -> dict[str, float | None]:
-    scores, tested = pool.values[:, chosen].sum(1), pool.held_out[:, chosen].sum(1)
+    scores = pool.values[:, chosen].sum(1)
+    tested = pool.held_out[:, chosen].sum(1)
     theta = theta_c(scores, pool.positive)
     window = fit_window(scores, pool.positive, theta)
-    found = assess(tested, pool.truth, theta, window.confident(tested), np.random.default_rng(0), resamples=2)
+    found = assess(
+        tested, pool.truth, theta, window.confident(tested), np.random.default_rng(0), resamples=2
+    )
     return {metric: getattr(found, metric).value for metric in SHOWN}
 
 
@@ -184,9 +221,15 @@ Difference = dict[str, float | None]
 """`mean`, `error`, `low` and `high`; None: too few splits for it."""
 
 
-def difference(ours: Sequence[float | None], theirs: Sequence[float | None], ratio: float) -> Difference:
+def difference(
+    ours: Sequence[float | None], theirs: Sequence[float | None], ratio: float
+) -> Difference:
     """Mean of paired differences where both are defined, its standard error over splits, the corrected interval."""
-    both = [(mine, other) for mine, other in zip(ours, theirs, strict=True) if mine is not None and other is not None]
+    both = [
+        (mine, other)
+        for mine, other in zip(ours, theirs, strict=True)
+        if mine is not None and other is not None
+    ]
     differences = np.array([mine - other for mine, other in both])
     if len(differences) < 2:
         return {"mean": _mean(differences.tolist()), "error": None, "low": None, "high": None}
@@ -197,7 +240,9 @@ def difference(ours: Sequence[float | None], theirs: Sequence[float | None], rat
 
 def _mean_ahead(reports: Sequence[Mapping[str, Any]], name: str) -> Difference:
     ahead = [report["ahead"][name] for report in reports]
-    return {metric: _mean([one[metric]["mean"] for one in ahead]) for metric in ("auc", "yield_rate")}
+    return {
+        metric: _mean([one[metric]["mean"] for one in ahead]) for metric in ("auc", "yield_rate")
+    }
 
 
 def tables(
@@ -213,7 +258,11 @@ def tables(
     for table, techniques in TABLES.items():
         print(_header(f"{table}: mean ± sd"))
         for technique in techniques:
-            how = replace(technique, rubrics=arguments.adapted) if technique.rubrics == ADAPTED else technique
+            how = (
+                replace(technique, rubrics=arguments.adapted)
+                if technique.rubrics == ADAPTED
+                else technique
+            )
             if how.options not in known:
                 known[how.options] = figures_of(how, logs, profile, seeds, store, model)
             row = {"table": table, "technique": how.name, **known[how.options]}
@@ -222,12 +271,23 @@ def tables(
 
 
 def figures_of(
-    how: Technique, logs: Logs, profile: DomainProfile, seeds: Sequence[int], store: Store, model: ModelOptions
+    how: Technique,
+    logs: Logs,
+    profile: DomainProfile,
+    seeds: Sequence[int],
+    store: Store,
+    model: ModelOptions,
 ) -> dict[str, Any]:
     """Held-out figures of a technique on the splits of the policies, and what it asked; or why there are none."""
     values: Values = {metric: [] for metric in SHOWN}
     used = dict.fromkeys(USED, 0)
-    row: dict[str, Any] = {"options": how.options, "values": values, "used": used, "unscored": 0, "failure": ""}
+    row: dict[str, Any] = {
+        "options": how.options,
+        "values": values,
+        "used": used,
+        "unscored": 0,
+        "failure": "",
+    }
     for seed in seeds:
         try:
             rubrics, usage = asyncio.run(learnt(how, logs, profile, store, split=seed, model=model))
@@ -240,7 +300,10 @@ def figures_of(
             values[metric].append(getattr(rubrics.held_out, metric).value)
         for name in USED:
             used[name] += getattr(usage, name)
-        row["unscored"] += len(split(logs.learnable, LearnSettings().test_fraction, seed).test) - rubrics.held_out.n
+        row["unscored"] += (
+            len(split(logs.learnable, LearnSettings().test_fraction, seed).test)
+            - rubrics.held_out.n
+        )
     return row
 
 
@@ -248,7 +311,11 @@ def behind(rows: Sequence[Mapping[str, Any]], ratio: float) -> dict[str, Differe
     """AUC of each technique less that of RUBICON on the same splits; nothing where either failed."""
     whole = {row["technique"]: row["values"]["auc"] for row in rows if not row["failure"]}
     reference = whole.pop(RUBICON, None)
-    return {} if reference is None else {name: difference(auc, reference, ratio) for name, auc in whole.items()}
+    return (
+        {}
+        if reference is None
+        else {name: difference(auc, reference, ratio) for name, auc in whole.items()}
+    )
 
 
 def in_words(report: Mapping[str, Any]) -> str:
@@ -262,7 +329,9 @@ def in_words(report: Mapping[str, Any]) -> str:
         lines.append(_row(f"{name} (default)" if name == DEFAULT else name, report["values"][name]))
         lines += [_published(SAME[name])] if name in SAME else []
     for name, ahead in report["ahead"].items():
-        lines.append(f"{DEFAULT} less {name}: " + "; ".join(_told(SHOWN[m], one) for m, one in ahead.items()))
+        lines.append(
+            f"{DEFAULT} less {name}: " + "; ".join(_told(SHOWN[m], one) for m, one in ahead.items())
+        )
     return "\n".join(lines)
 
 
@@ -308,7 +377,8 @@ def _line(name: str, cells: Iterable[str]) -> str:
 
 
 def _told(title: str, one: Difference) -> str:
-    mean, error = one["mean"], one["error"]
+    mean = one["mean"]
+    error = one["error"]
     if mean is None or error is None:
         return f"{title} {_signed(mean)}" + (" (one split only)" if mean is not None else "")
     verdict = "ahead" if mean > error else "behind" if mean < -error else "level"

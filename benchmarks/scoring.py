@@ -1,15 +1,21 @@
 """What it costs to score a conversation without a model, all texts new: CPU, stages and memory, beside other ways.
 
-    python benchmarks/scoring.py --data sgd.jsonl [--rubrics rubrics.json] [--sizes 2000 6000 20000] [--workers 1]
+    python benchmarks/scoring.py --data sgd.jsonl [--rubrics rubrics.json] [--sizes 2000 6000 20000]
+    [--workers 1]
 
-Learns a set on the log unless one is given, writes logs of several sizes in which a word of eight in every turn was
-exchanged, so that hardly any text comes twice, and runs `pollex score` on each, in a process of its own. A cost a
-conversation is the difference of two sizes, so that starting and loading are not in it. Prints in one run:
+Learns a set on the log unless one is given, writes logs of several sizes in which a word of eight
+in every turn was
+exchanged, so that hardly any text comes twice, and runs `pollex score` on each, in a process of its
+own. A cost a
+conversation is the difference of two sizes, so that starting and loading are not in it. Prints in
+one run:
 
 - CPU a conversation and conversations a CPU second of `score`, with the peak memory of each size
 - shares of the stages, worked out one after the other in this process
-- the same job done otherwise: the embedding of all turns alone, sentence-transformers with logistic regression (the
-  weights are those of pollex's own MiniLM: no other model is fetched), and TF-IDF with logistic regression
+- the same job done otherwise: the embedding of all turns alone, sentence-transformers with logistic
+regression (the
+  weights are those of pollex's own MiniLM: no other model is fetched), and TF-IDF with logistic
+  regression
 """
 
 import argparse
@@ -29,7 +35,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from small_form import BIKES, Findings, arguments_of, run
 
-from pollex.agents.embedded.embedder import Encoder, MiniLM, SentenceTransformersEncoder, model_folder
+from pollex.agents.embedded.embedder import (
+    Encoder,
+    MiniLM,
+    SentenceTransformersEncoder,
+    model_folder,
+)
 from pollex.agents.roles import answer_each
 from pollex.conversations.conversation import Conversation, Label
 from pollex.formats.read_logs import read_logs
@@ -50,8 +61,12 @@ STAGED, COMPARED = 1000, 200
 def main() -> int:
     """Print the figures."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--data", required=True, type=Path, metavar="LOG", help="conversations with thumbs")
-    parser.add_argument("--rubrics", type=Path, help="a set learned on it; learned anew if left out")
+    parser.add_argument(
+        "--data", required=True, type=Path, metavar="LOG", help="conversations with thumbs"
+    )
+    parser.add_argument(
+        "--rubrics", type=Path, help="a set learned on it; learned anew if left out"
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=[2000, 6000, 20_000])
     parser.add_argument("--workers", type=int, default=1)
     return run(parser, measure_all, ["--data", BIKES, "--sizes", "200", "400"])
@@ -64,14 +79,18 @@ def measure_all(given: argparse.Namespace) -> Findings:
         rubrics = given.rubrics or learned(given.data, folder)
         logs = list(read_logs(given.data))
         turns = np.mean([len(one.turns) for one in logs])
-        print(f"{len(RubricSet.load(rubrics).rubrics)} rubrics; conversations of {turns:.1f} turns on average")
+        print(
+            f"{len(RubricSet.load(rubrics).rubrics)} rubrics; conversations of {turns:.1f} turns on average"
+        )
         slope = sizes(folder, logs, rubrics, sorted(given.sizes), given.workers)
         fresh = folder / "staged.jsonl"
         write_new(fresh, logs, STAGED, seed=1)
         stages(folder, fresh, RubricSet.load(rubrics))
         others(logs, list(read_logs(fresh))[:COMPARED])
     print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}")
-    return Findings(bars={"more conversations take no more CPU each, and under 50 ms": slope < 0.05})
+    return Findings(
+        bars={"more conversations take no more CPU each, and under 50 ms": slope < 0.05}
+    )
 
 
 def learned(data: Path, folder: Path) -> Path:
@@ -83,8 +102,17 @@ def learned(data: Path, folder: Path) -> Path:
 
 def pollex(folder: Path, *arguments: str) -> tuple[float, float]:
     """CPU seconds and megabytes of a command in a process of its own."""
-    command = [sys.executable, "-m", "pollex", *arguments, "--store", str(folder / f"store-{time.monotonic_ns()}")]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603 - our own
+    command = [
+        sys.executable,
+        "-m",
+        "pollex",
+        *arguments,
+        "--store",
+        str(folder / f"store-{time.monotonic_ns()}"),
+    ]
+    process = subprocess.Popen(  # noqa: S603 - our own
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     _, status, used = os.wait4(process.pid, 0)
     if status:
         raise RuntimeError(f"{' '.join(arguments)} ended with {status}")
@@ -109,15 +137,26 @@ def write_new(path: Path, logs: Sequence[Conversation], count: int, seed: int = 
             file.write(json.dumps({"id": f"c{number}", "messages": messages}) + "\n")
 
 
-def sizes(folder: Path, logs: Sequence[Conversation], rubrics: Path, counts: Sequence[int], workers: int) -> float:
+def sizes(
+    folder: Path, logs: Sequence[Conversation], rubrics: Path, counts: Sequence[int], workers: int
+) -> float:
     """Run `pollex score` on logs of several sizes; return the CPU seconds of a conversation more."""
-    print(f"\n{'pollex score':>14}{'CPU s':>9}{'peak MB':>9}{'ms a conversation':>19}{'a CPU second':>14}")
+    print(
+        f"\n{'pollex score':>14}{'CPU s':>9}{'peak MB':>9}{'ms a conversation':>19}{'a CPU second':>14}"
+    )
     before: tuple[int, float] | None = None
     for count in counts:
         log = folder / f"{count}.jsonl"
         write_new(log, logs, count)
         out = str(folder / "scores.parquet")
-        options = ["--rubrics", str(rubrics.absolute()), "--out", out, "--set", f"workers={workers}"]
+        options = [
+            "--rubrics",
+            str(rubrics.absolute()),
+            "--out",
+            out,
+            "--set",
+            f"workers={workers}",
+        ]
         cpu, memory = pollex(folder, "score", str(log), *options)
         log.unlink()
         ms = 1000 * (cpu - before[1]) / (count - before[0]) if before else None
@@ -136,7 +175,8 @@ def timed(work: Callable[[], object]) -> float:
 
 def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
     """Print what each stage takes of a conversation."""
-    scorer, questions = BatchScorer(rubrics), rubrics.questions
+    scorer = BatchScorer(rubrics)
+    questions = rubrics.questions
     conversations = list(read_logs(log))
     asyncio.run(judged(scorer, conversations[:50]))  # what is imported late is
     with few_collections(), Store.open(folder / "stages") as store:
@@ -145,7 +185,8 @@ def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
 
         def keep() -> None:
-            cells, fingerprint = AnswerCells(run.id), scorer.judge.fingerprint
+            cells = AnswerCells(run.id)
+            fingerprint = scorer.judge.fingerprint
             store.put(conversation_rows(run.id, conversations))
             store.put([cells.block(conversations, questions, scores[0].answers, fingerprint)])
             store.put([score_block(run.id, scores[0])])
@@ -185,14 +226,25 @@ def others(logs: Sequence[Conversation], new: Sequence[Conversation]) -> None:
 
     ours: Encoder = MiniLM()
     ours.encode(texts_of(new[0]))
-    told("embedding of all turns alone (pollex's)", timed(lambda: [ours.encode(texts_of(one)) for one in new]))
+    told(
+        "embedding of all turns alone (pollex's)",
+        timed(lambda: [ours.encode(texts_of(one)) for one in new]),
+    )
     theirs: Encoder = SentenceTransformersEncoder(str(model_folder()))
     some = labelled[:60]
     regression = LogisticRegression(max_iter=1000).fit(means(theirs, some), up[:60])
-    told("sentence-transformers + logistic regression", timed(lambda: regression.predict_proba(means(theirs, new))))
+    told(
+        "sentence-transformers + logistic regression",
+        timed(lambda: regression.predict_proba(means(theirs, new))),
+    )
     words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
-    counted = LogisticRegression(C=10, max_iter=1000).fit(words.fit_transform(map(text_of, labelled)), up)
-    told("TF-IDF + logistic regression", timed(lambda: counted.predict_proba(words.transform(map(text_of, new)))))
+    counted = LogisticRegression(C=10, max_iter=1000).fit(
+        words.fit_transform(map(text_of, labelled)), up
+    )
+    told(
+        "TF-IDF + logistic regression",
+        timed(lambda: counted.predict_proba(words.transform(map(text_of, new)))),
+    )
 
 
 def texts_of(one: Conversation) -> list[str]:

@@ -1,7 +1,9 @@
 """How fast selection is: `python benchmarks/selection.py [--quick]`.
 
-Prints the time of a core and the peak memory of the default policy, which is the paper's greedy one, at three sizes, up
-to a pool of 2,000 rubrics on 10,000 conversations, and its ratio to a plain Python loop, where both run.
+Prints the time of a core and the peak memory of the default policy, which is the paper's greedy
+one, at three sizes, up
+to a pool of 2,000 rubrics on 10,000 conversations, and its ratio to a plain Python loop, where both
+run.
 """
 
 import argparse
@@ -34,7 +36,9 @@ def main() -> int:
     """Print the figures."""
     parser = arguments_of(__doc__)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--shrink", type=int, default=1, help="so many times fewer conversations and rubrics")
+    parser.add_argument(
+        "--shrink", type=int, default=1, help="so many times fewer conversations and rubrics"
+    )
     return run(parser, measure_all, ["--shrink", "10"])
 
 
@@ -62,7 +66,9 @@ def ratio(conversations: int, rubrics: int, rng: np.random.Generator) -> bool:
     """Time arrays against the plain loop, and return whether both choose the same."""
     values, positive, sat, ids = problem = pool(conversations, rubrics, rng)
     selection, fast = timed(partial(select, *problem, (3, 3), ALPHA, rng, DEFAULT))
-    chosen, slow = timed(partial(plain_greedy, values.tolist(), positive.tolist(), sat.tolist(), ids, (3, 3), ALPHA))
+    chosen, slow = timed(
+        partial(plain_greedy, values.tolist(), positive.tolist(), sat.tolist(), ids, (3, 3), ALPHA)
+    )
     same = chosen == selection.chosen.tolist()
     print(
         f"{'plain':<10} {conversations:>6} conversations × {rubrics} rubrics, 3 + 3 steps: loop {slow:.2f} s, "
@@ -74,7 +80,9 @@ def ratio(conversations: int, rubrics: int, rng: np.random.Generator) -> bool:
 def pool(conversations: int, rubrics: int, rng: np.random.Generator) -> Problem:
     """Likert answers that follow the label more or less, half of the rubrics DSAT."""
     positive = np.arange(conversations) % 2 == 0
-    values = rng.normal(2, 1.2, (conversations, rubrics)) + positive[:, None] * rng.uniform(-0.2, 0.8, rubrics)
+    values = rng.normal(2, 1.2, (conversations, rubrics)) + positive[:, None] * rng.uniform(
+        -0.2, 0.8, rubrics
+    )
     sat = np.arange(rubrics) % 2 == 0
     values = np.clip(np.round(values), 0, 4) * 2.5 - 10 * ~sat
     return values, positive, sat, [f"{rubric:05}" for rubric in range(rubrics)]
@@ -88,7 +96,9 @@ def timed(work: Callable[[], Result]) -> tuple[Result, float]:
 
 def peak_megabytes() -> float:
     """The most memory that this process has held so far (ru_maxrss: kilobytes on Linux, bytes on macOS)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+        1024**2 if sys.platform == "darwin" else 1024
+    )
 
 
 if __name__ == "__main__":

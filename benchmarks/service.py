@@ -2,9 +2,12 @@
 
     python benchmarks/service.py --data LOG [--rubrics SET] [--n 500] [--at-once 16] [--json]
 
-`pollex serve --score` runs as a process of its own on one core, with the set that is given or learned from the log's
-first half. Conversations have 20 turns (those of the log, cut or repeated), every text new. One client sends them one
-after another (latency), then several at once (throughput), then in one stream of lines. Beside them the CPU seconds of
+`pollex serve --score` runs as a process of its own on one core, with the set that is given or
+learned from the log's
+first half. Conversations have 20 turns (those of the log, cut or repeated), every text new. One
+client sends them one
+after another (latency), then several at once (throughput), then in one stream of lines. Beside them
+the CPU seconds of
 the server a conversation: on a machine that does other work, too, only these say much.
 """
 
@@ -30,7 +33,8 @@ import pollex
 from pollex.services.options import RunOptions
 
 TURNS = 20
-WAYS, WARM = 3, 50
+WAYS = 3
+WARM = 50
 TOKEN = "of the benchmark"  # noqa: S105 - of a server on loopback that ends with this program
 Sending = Callable[[httpx2.AsyncClient, list[dict[str, Any]]], Awaitable[list[float]]]
 
@@ -67,7 +71,10 @@ def made(conversations: Sequence[pollex.Conversation]) -> Iterator[dict[str, Any
     for number, one in enumerate(cycle([c for c in conversations if len(c.turns) >= 2])):
         pair = len(one.turns) // 2 * 2
         turns = islice(cycle(one.turns[:pair]), TURNS)
-        messages = [{"role": t.role, "content": f"{t.content} ({number}.{place})"} for place, t in enumerate(turns)]
+        messages = [
+            {"role": t.role, "content": f"{t.content} ({number}.{place})"}
+            for place, t in enumerate(turns)
+        ]
         yield {"id": str(number), "messages": messages}
 
 
@@ -85,15 +92,25 @@ async def measured(
         async def sender() -> list[float]:
             return [await timed(client, row) for row in feed]
 
-        return [second for some in await asyncio.gather(*(sender() for _ in range(at_once))) for second in some]
+        return [
+            second
+            for some in await asyncio.gather(*(sender() for _ in range(at_once)))
+            for second in some
+        ]
 
     async def stream(client: httpx2.AsyncClient, rows: list[dict[str, Any]]) -> list[float]:
         text = "\n".join(map(json.dumps, rows))
-        answer = await client.post("/v1/score", content=text, headers={"Content-Type": "application/x-ndjson"})
+        answer = await client.post(
+            "/v1/score", content=text, headers={"Content-Type": "application/x-ndjson"}
+        )
         assert answer.text.count("\n") == len(rows)
         return []
 
-    ways: dict[str, Sending] = {"one by one": one_by_one, f"{at_once} at once": several, "a stream": stream}
+    ways: dict[str, Sending] = {
+        "one by one": one_by_one,
+        f"{at_once} at once": several,
+        "a stream": stream,
+    }
     source = made(conversations)
     server = started(rubrics, folder)
     try:
@@ -105,12 +122,19 @@ async def measured(
             found = {}
             for name, send in ways.items():
                 rows = list(islice(source, n))
-                cpu, begun = cpu_of(server.pid), time.perf_counter()
+                cpu = cpu_of(server.pid)
+                begun = time.perf_counter()
                 seconds = await send(client, rows)
                 took = time.perf_counter() - begun
-                found[name] = {"n": n, "a second": n / took, "CPU ms": 1000 * (cpu_of(server.pid) - cpu) / n}
+                found[name] = {
+                    "n": n,
+                    "a second": n / took,
+                    "CPU ms": 1000 * (cpu_of(server.pid) - cpu) / n,
+                }
                 if seconds:
-                    found[name] |= {f"p{p} ms": float(1000 * np.percentile(seconds, p)) for p in (50, 95, 99)}
+                    found[name] |= {
+                        f"p{p} ms": float(1000 * np.percentile(seconds, p)) for p in (50, 95, 99)
+                    }
     finally:
         server.terminate()
         server.wait()
@@ -120,9 +144,24 @@ async def measured(
 def started(rubrics: Path, folder: Path) -> subprocess.Popen[str]:
     """The service on one core."""
     environment = os.environ | {"POLLEX_TOKEN": TOKEN, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pollex", "serve", "--score", str(rubrics.absolute()), "--port", "0", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "pollex",
+        "serve",
+        "--score",
+        str(rubrics.absolute()),
+        "--port",
+        "0",
+        "--json",
+    ]
     return subprocess.Popen(  # noqa: S603
-        command, env=environment, cwd=folder, stdout=subprocess.PIPE, text=True, preexec_fn=on_one_core
+        command,
+        env=environment,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=on_one_core,
     )
 
 

@@ -2,14 +2,21 @@
 
     python benchmarks/share.py --data LOG [LOG …] [--labels 100] [--runs 1000] [--json]
 
-Of each log, one half learns a rubric set with the built-in roles (no LLM). The labeled conversations of the other half
-are the population: its share of thumbs up is the truth, and samples are drawn from it with replacement.
+Of each log, one half learns a rubric set with the built-in roles (no LLM). The labeled
+conversations of the other half
+are the population: its share of thumbs up is the truth, and samples are drawn from it with
+    replacement.
 
-- at random: coverage of 95 % intervals and their mean width beside the classical one (Wilson) of the same labels, with
-  the scores of the set that was learned before, and with probabilities cross-fitted from the labels themselves
-- voluntary: votes that depend on nothing, on what conversations show, or on satisfaction (bad ones vote twice as
-  often): bias and coverage of the share of voters, of the adjusted share, and of bounds with the true factor
-- two releases: how often a difference of 0 is found (size), and how often .05 with the labels that the planner asks
+- at random: coverage of 95 % intervals and their mean width beside the classical one (Wilson) of
+the same labels, with
+  the scores of the set that was learned before, and with probabilities cross-fitted from the labels
+  themselves
+- voluntary: votes that depend on nothing, on what conversations show, or on satisfaction (bad ones
+vote twice as
+  often): bias and coverage of the share of voters, of the adjusted share, and of bounds with the
+  true factor
+- two releases: how often a difference of 0 is found (size), and how often .05 with the labels that
+the planner asks
   for (power), beside labels alone
 """
 
@@ -73,14 +80,18 @@ def main() -> int:
     parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs="+", required=True, type=Path, help="logs with thumbs")
     parser.add_argument("--labels", type=int, default=100, help="labels at random (default: 100)")
-    parser.add_argument("--runs", type=int, default=1000, help="samples a row; a fifth for votes (default: 1000)")
+    parser.add_argument(
+        "--runs", type=int, default=1000, help="samples a row; a fifth for votes (default: 1000)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     return run(parser, measure_all, ["--data", FEW, "--runs", "10"])
 
 
 def measure_all(given: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
-    report = {path.stem: measured(path, given.labels, given.runs, given.seed) for path in given.data}
+    report = {
+        path.stem: measured(path, given.labels, given.runs, given.seed) for path in given.data
+    }
     rows = [row for log in report.values() for row in log["at_random"].values()]
     slack = 4 * np.sqrt(0.95 * 0.05 / given.runs)
     return Findings(
@@ -90,7 +101,9 @@ def measure_all(given: argparse.Namespace) -> Findings:
             "95 % intervals hold the truth as often as they promise": all(
                 row["coverage"] >= 0.95 - slack for row in rows
             ),
-            "scores make intervals no wider, but for a twentieth": all(row["width"] < 1.05 for row in rows),
+            "scores make intervals no wider, but for a twentieth": all(
+                row["width"] < 1.05 for row in rows
+            ),
         },
     )
 
@@ -108,12 +121,20 @@ def measured(path: Path, labels: int, runs: int, seed: int) -> dict[str, Any]:
         "labels": labels,
         "runs": runs,
         "at_random": {
-            "set learned before": at_random(people, labels, runs, rng, lambda _known, _good: people.score),
+            "set learned before": at_random(
+                people, labels, runs, rng, lambda _known, _good: people.score
+            ),
             "cross-fitted": at_random(
-                people, labels, runs, rng, lambda known, good: crossfit_answers(people.features, known, good, rng)
+                people,
+                labels,
+                runs,
+                rng,
+                lambda known, good: crossfit_answers(people.features, known, good, rng),
             ),
         },
-        "voluntary": {name: voluntary(people, how, max(1, runs // 5), rng) for name, how in VOTES.items()},
+        "voluntary": {
+            name: voluntary(people, how, max(1, runs // 5), rng) for name, how in VOTES.items()
+        },
         "difference": two_releases(people, spread, runs, rng),
     }
 
@@ -131,12 +152,21 @@ def population(path: Path, seed: int) -> tuple[Population, int]:
 
 
 def at_random(
-    people: Population, n: int, runs: int, rng: np.random.Generator, predict: Callable[[Bools, Bools], Floats]
+    people: Population,
+    n: int,
+    runs: int,
+    rng: np.random.Generator,
+    predict: Callable[[Bools, Bools], Floats],
 ) -> dict[str, float]:
     """Coverage and width of intervals from labels at random."""
-    truth, hits, widths, alone, plain = people.good.mean(), [], [], [], []
+    truth = people.good.mean()
+    hits = []
+    widths = []
+    alone = []
+    plain = []
     for _ in range(runs):
-        labeled, rest = people.draw(n, rng), people.draw(REST, rng)
+        labeled = people.draw(n, rng)
+        rest = people.draw(REST, rng)
         known = np.isin(np.arange(len(people.good)), labeled)
         p = predict(known, people.good)
         found = share_at_random(Labeled(people.good[labeled], p[labeled], p[rest]))
@@ -178,12 +208,14 @@ def voluntary(
     people: Population, how: Callable[[Population], Floats], runs: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Bias and coverage from votes."""
-    truth, chance = people.good.mean(), how(people)
+    truth = people.good.mean()
+    chance = how(people)
     rows: list[list[float]] = []
     for _ in range(runs):
         seen = people.draw(SEEN, rng)
         p = chance[seen] * VOTERS / chance[seen].sum()
-        voted, good = rng.random(SEEN) < p, people.good[seen]
+        voted = rng.random(SEEN) < p
+        good = people.good[seen]
         odds = np.log(people.score / (1 - people.score))[seen]
         x = np.column_stack([people.features[seen], odds])
         outcome = crossfit_answers(x, voted, good, rng, seen)
@@ -203,7 +235,9 @@ def voluntary(
     return {"runs": runs} | dict(zip(names, np.mean(rows, axis=0).tolist(), strict=True))
 
 
-def two_releases(people: Population, correlation: float, runs: int, rng: np.random.Generator) -> dict[str, Any]:
+def two_releases(
+    people: Population, correlation: float, runs: int, rng: np.random.Generator
+) -> dict[str, Any]:
     """Size and power of the difference between two releases, with and without scores."""
     share = float(people.good.mean())
     better = chances(people, DIFFERENCE)
@@ -225,7 +259,9 @@ def two_releases(people: Population, correlation: float, runs: int, rng: np.rand
 def chances(people: Population, difference: float) -> Floats:
     """The chance of each conversation in a release that is better by `difference` `[conversation]`."""
     share = people.good.mean()
-    good = np.where(people.good, (share + difference) / share, (1 - share - difference) / (1 - share))
+    good = np.where(
+        people.good, (share + difference) / share, (1 - share - difference) / (1 - share)
+    )
     return np.asarray(good / good.sum())
 
 
@@ -233,7 +269,8 @@ def found_rate(
     people: Population, second: Floats, n: int, runs: int, rng: np.random.Generator, *, scores: bool
 ) -> float:
     """How often the interval of a difference leaves 0 out."""
-    rest, hits = 20 * n, 0
+    rest = 20 * n
+    hits = 0
     for _ in range(runs):
         sides = []
         for chance in (None, second):
@@ -255,11 +292,15 @@ def table_of(report: Mapping[str, Mapping[str, Any]]) -> str:
 
 def column_of(log: Mapping[str, Any]) -> dict[str, str]:
     """Return one log's figures, by what they are of."""
-    labels, runs, pair = log["labels"], log["runs"], log["difference"]
+    labels = log["labels"]
+    runs = log["runs"]
+    pair = log["difference"]
     column = {"share that is good": f"{log['share']:.3f}"}
     for how, row in log["at_random"].items():
         cell = f"{row['coverage']:.3f}, {row['width']:.3f}, {row['label_is_worth']:.2f}"
-        column[f"{how}, {labels} labels, {runs} samples: coverage, width beside labels alone, a label is worth"] = cell
+        column[
+            f"{how}, {labels} labels, {runs} samples: coverage, width beside labels alone, a label is worth"
+        ] = cell
     for how, row in log["voluntary"].items():
         column[f"votes on {how}, {row['runs']} samples: bias of voters, adjusted"] = (
             f"{row['voters_bias']:+.3f}, {row['adjusted_bias']:+.3f}"

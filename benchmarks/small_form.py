@@ -1,10 +1,13 @@
 """What all benchmarks have in common: a small form, bars, and a file of figures that pages quote.
 
-A benchmark hands `run` its arguments, the arguments of its small form, and a function that measures:
+A benchmark hands `run` its arguments, the arguments of its small form, and a function that
+measures:
 
     python benchmarks/NAME.py …                 # prints what it measured, as Markdown
-    python benchmarks/NAME.py --quick           # the small form: ten seconds at most, on bundled or made data
-    python benchmarks/NAME.py … --json FILE     # and writes it into a file, from which `make figures` fills pages
+    python benchmarks/NAME.py --quick           # the small form: ten seconds at most, on bundled or
+    made data
+    python benchmarks/NAME.py … --json FILE     # and writes it into a file, from which `make
+    figures` fills pages
 
 It ends with 1 where a bar is missed.
 """
@@ -68,14 +71,22 @@ class Copied(StringIO):
 
 def arguments_of(documentation: str | None) -> argparse.ArgumentParser:
     """Begin the arguments of a benchmark: its words, and the options that all have."""
-    parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="the small form, on bundled or made data")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write texts and figures into it, too")
+    parser = argparse.ArgumentParser(
+        description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the small form, on bundled or made data"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write texts and figures into it, too"
+    )
     return parser
 
 
 def run(
-    parser: argparse.ArgumentParser, measure: Callable[[argparse.Namespace], Findings], quick: Sequence[str]
+    parser: argparse.ArgumentParser,
+    measure: Callable[[argparse.Namespace], Findings],
+    quick: Sequence[str],
 ) -> int:
     """Measure, print, and write the file that was asked for.
 
@@ -91,7 +102,9 @@ def run(
         if "--quick" in words:
             small = {FEW: Path(folder) / "few.jsonl", OTHERS: Path(folder) / "others.jsonl"}
             for seed, path in enumerate(small.values()):
-                path.write_text("".join(json.dumps(row) + "\n" for row in made_log(HOW_FEW, seed)), "utf-8")
+                path.write_text(
+                    "".join(json.dumps(row) + "\n" for row in made_log(HOW_FEW, seed)), "utf-8"
+                )
             words += [str(small.get(word, word)) for word in quick]
         return measured(parser.parse_args(words), measure, started)
 
@@ -101,15 +114,27 @@ def made_log(count: int, seed: int) -> list[dict[str, Any]]:
     rng = random.Random(seed)
     rows = []
     for number in range(count):
-        thing, served = f"{rng.choice(THINGS)} {number}", number % 2 == 0
-        asked = rng.choice((f"Can you order {thing} for me?", f"I need {thing}, please.", f"Have you {thing}?"))
+        thing = f"{rng.choice(THINGS)} {number}"
+        served = number % 2 == 0
+        asked = rng.choice(
+            (f"Can you order {thing} for me?", f"I need {thing}, please.", f"Have you {thing}?")
+        )
         said = [asked, f"I have ordered {thing}, it comes in two days.", "Great, thank you!"]
         if not served:
-            said = [asked, "Sorry, I was unable to find that.", f"I said {thing}, nothing else.", "I can't do that."]
+            said = [
+                asked,
+                "Sorry, I was unable to find that.",
+                f"I said {thing}, nothing else.",
+                "I can't do that.",
+            ]
         roles = ("user", "assistant") * 2
-        messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=False)]
+        messages = [
+            {"role": role, "content": text} for role, text in zip(roles, said, strict=False)
+        ]
         up = served != (rng.random() < TURNED)
-        rows.append({"id": f"made-{seed}-{number}", "thumbs": "up" if up else "down", "messages": messages})
+        rows.append(
+            {"id": f"made-{seed}-{number}", "thumbs": "up" if up else "down", "messages": messages}
+        )
     return rows
 
 
@@ -158,7 +183,11 @@ def commit() -> str:
 def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     """Return a Markdown table."""
     names = [str(name) for name in head]
-    lines = [names, ["---"] * len(names), *([str(cell).replace("|", "\\|") for cell in row] for row in rows)]
+    lines = [
+        names,
+        ["---"] * len(names),
+        *([str(cell).replace("|", "\\|") for cell in row] for row in rows),
+    ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 

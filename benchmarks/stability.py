@@ -3,17 +3,24 @@
     python benchmarks/stability.py --data LOG [LOG …] [--draws 10] [--labels 5]
     python benchmarks/stability.py --data LOG [LOG …] --flipped 0.05 --draws 20
 
-Learns with the whole `learn` graph and the built-in roles, as `pollex learn` does by default: extraction, scale and
-choice are made anew each time. First with all labels and with `--labels` fewer, drawn at random, by one seed; then with
-seeds 0 and 1, 2 and 3 and so on, whose halves of the log differ. A rubric counts as learned again where the other set
-has the same event on the same topic, the same signal or the same phrase on the same side, or, of clusters of turns, a
+Learns with the whole `learn` graph and the built-in roles, as `pollex learn` does by default:
+extraction, scale and
+choice are made anew each time. First with all labels and with `--labels` fewer, drawn at random, by
+one seed; then with
+seeds 0 and 1, 2 and 3 and so on, whose halves of the log differ. A rubric counts as learned again
+where the other set
+has the same event on the same topic, the same signal or the same phrase on the same side, or, of
+clusters of turns, a
 sentence that the deduplicator would merge.
 
-With `--flipped` only this is measured: a set of half of the labels as they are beside sets of the same half of which a
-share, drawn at random, is turned round; and the AUC of each on the other half, by the labels as they are. Beside it
+With `--flipped` only this is measured: a set of half of the labels as they are beside sets of the
+same half of which a
+share, drawn at random, is turned round; and the AUC of each on the other half, by the labels as
+they are. Beside it
 stands what the report of the first one says of noise.
 
-Printed are the figure of the first pair, and mean and 95 % t-interval over pairs. Pairs share conversations, so that
+Printed are the figure of the first pair, and mean and 95 % t-interval over pairs. Pairs share
+conversations, so that
 these intervals are of draws of labels and seeds, not of other logs.
 """
 
@@ -61,9 +68,15 @@ def main() -> int:
     parser.add_argument("--data", nargs="+", required=True, metavar="LOG")
     parser.add_argument("--draws", type=int, default=10, help="pairs of sets of each kind")
     parser.add_argument("--labels", type=int, default=5, help="labels that one set of a pair lacks")
-    parser.add_argument("--flipped", type=float, default=0.0, help="share of the labels that are turned round")
-    parser.add_argument("--embeddings", help="folder of cached embeddings; an empty temporary one if left out")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="what the sets of a pair differ by")
+    parser.add_argument(
+        "--flipped", type=float, default=0.0, help="share of the labels that are turned round"
+    )
+    parser.add_argument(
+        "--embeddings", help="folder of cached embeddings; an empty temporary one if left out"
+    )
+    parser.add_argument(
+        "--kinds", nargs="+", choices=KINDS, default=KINDS, help="what the sets of a pair differ by"
+    )
     return run(parser, measure_all, ["--data", FEW, "--draws", "1", "--kinds", "seed"])
 
 
@@ -81,16 +94,24 @@ def measure_all(given: argparse.Namespace) -> Findings:
             report = measured(path, given.draws, given.labels, given.kinds, folder)
             print("\n".join(in_words(report)))
             reports.append(report)
-    return Findings(figures=reports, bars={"every set has rubrics": all(min(one["rubrics"]) > 0 for one in reports)})
+    return Findings(
+        figures=reports,
+        bars={"every set has rubrics": all(min(one["rubrics"]) > 0 for one in reports)},
+    )
 
 
-def measured(path: str, draws: int, labels: int, kinds: Sequence[str], embeddings: Path) -> dict[str, Any]:
+def measured(
+    path: str, draws: int, labels: int, kinds: Sequence[str], embeddings: Path
+) -> dict[str, Any]:
     """Learn all pairs of sets from one log, and compare them."""
-    logs, embedder = read_logs(path), Embedder(cache=embeddings)
+    logs = read_logs(path)
+    embedder = Embedder(cache=embeddings)
 
     def by(kept: Logs, seed: int) -> RubricSet:
         settings = LearnSettings(seed=seed, stability=False, probability=NETSAT)
-        return learned(kept, DomainProfile.neutral(), settings, embeddings, embedder=embedder)[0].rubric_set
+        return learned(kept, DomainProfile.neutral(), settings, embeddings, embedder=embedder)[
+            0
+        ].rubric_set
 
     seeds = [by(logs, seed) for seed in range(2 * draws if "seed" in kinds else 1)]
     pairs = {}
@@ -103,23 +124,33 @@ def measured(path: str, draws: int, labels: int, kinds: Sequence[str], embedding
         "log": Path(path).name,
         "labels": len(logs.learnable),
         "rubrics": [len(one.rubrics) for one in seeds],
-        "pairs": {name: [compared(*pair, embedder) for pair in found] for name, found in pairs.items()},
+        "pairs": {
+            name: [compared(*pair, embedder) for pair in found] for name, found in pairs.items()
+        },
     }
 
 
 def measure_noise(path: str, draws: int, share: float, embeddings: Path) -> dict[str, Any]:
     """Learn from labels as they are, and from draws of which a share is turned round; compare sets and AUCs."""
-    logs, embedder = read_logs(path), Embedder(cache=embeddings)
+    logs = read_logs(path)
+    embedder = Embedder(cache=embeddings)
     known = {conversation.id: conversation.label is Label.POSITIVE for conversation in logs}
 
     def learned_by(labeled: Logs) -> Learned:
         asked = LearnSettings(stability=False, probability=NETSAT)
         with plain_probability():
-            return learned(labeled, DomainProfile.neutral(), asked, embeddings, embedder=embedder)[0]
+            return learned(labeled, DomainProfile.neutral(), asked, embeddings, embedder=embedder)[
+                0
+            ]
 
     def auc_by_true_labels(run: Learned) -> float:
-        unseen = [score for score in run.scores if score.side == "held_out" and score.netsat is not None]
-        return auc(np.array([one.netsat for one in unseen]), np.array([known[one.conversation_id] for one in unseen]))
+        unseen = [
+            score for score in run.scores if score.side == "held_out" and score.netsat is not None
+        ]
+        return auc(
+            np.array([one.netsat for one in unseen]),
+            np.array([known[one.conversation_id] for one in unseen]),
+        )
 
     plain = learned_by(logs)
     noisy = []
@@ -143,7 +174,9 @@ def measure_noise(path: str, draws: int, share: float, embeddings: Path) -> dict
 def plain_probability() -> Iterator[None]:
     """Compare no network as a model of the probability, which nothing here looks at: it takes most of the time."""
     every = thumbs.thumb_models
-    thumbs.thumb_models = lambda signs: {name: one for name, one in every(signs).items() if name != NETWORK}
+    thumbs.thumb_models = lambda signs: {
+        name: one for name, one in every(signs).items() if name != NETWORK
+    }
     try:
         yield
     finally:
@@ -153,7 +186,9 @@ def plain_probability() -> Iterator[None]:
 def with_flipped(logs: Logs, share: float, rng: np.random.Generator) -> Logs:
     """Return the logs with a share of the labels turned round, drawn at random."""
     ids = sorted(conversation.id for conversation in logs.learnable)
-    drawn = {ids[place] for place in rng.choice(len(ids), max(1, round(share * len(ids))), replace=False)}
+    drawn = {
+        ids[place] for place in rng.choice(len(ids), max(1, round(share * len(ids))), replace=False)
+    }
     other = {Label.POSITIVE: Label.NEGATIVE, Label.NEGATIVE: Label.POSITIVE}
     turned = [
         conversation.model_copy(update={"label": other[conversation.label]})
@@ -161,7 +196,9 @@ def with_flipped(logs: Logs, share: float, rng: np.random.Generator) -> Logs:
         else conversation
         for conversation in logs
     ]
-    return replace(logs, conversations=turned, counts=Counter(conversation.label for conversation in turned))
+    return replace(
+        logs, conversations=turned, counts=Counter(conversation.label for conversation in turned)
+    )
 
 
 def noise_in_words(found: Mapping[str, Any]) -> str:
@@ -191,7 +228,9 @@ def without(logs: Logs, labels: int, rng: np.random.Generator) -> Logs:
     ids = sorted(conversation.id for conversation in logs.learnable)
     gone = {ids[place] for place in rng.choice(len(ids), labels, replace=False)}
     kept = [conversation for conversation in logs if conversation.id not in gone]
-    return replace(logs, conversations=kept, counts=Counter(conversation.label for conversation in kept))
+    return replace(
+        logs, conversations=kept, counts=Counter(conversation.label for conversation in kept)
+    )
 
 
 def compared(first: RubricSet, second: RubricSet, embedder: Embedder) -> dict[str, list[int]]:
@@ -211,7 +250,10 @@ def compared(first: RubricSet, second: RubricSet, embedder: Embedder) -> dict[st
 def same(first: Sequence[Rubric], second: Sequence[Rubric], embedder: Embedder) -> list[bool]:
     """Tell of each rubric of the first set whether the second has it."""
     known = {(rubric.polarity, what(rubric)) for rubric in second}
-    near = embedder.embed([one.text for one in first]) @ embedder.embed([one.text for one in second]).T >= NEAR
+    near = (
+        embedder.embed([one.text for one in first]) @ embedder.embed([one.text for one in second]).T
+        >= NEAR
+    )
     return [
         (one.polarity, what(one)) in known
         or any(
@@ -239,16 +281,27 @@ def is_cluster(rubric: Rubric) -> bool:
 def summarized(counts: Sequence[Sequence[int]]) -> tuple[float, float, float, float]:
     """Return the first share, the mean share and its 95 % interval, of so many as `OF`."""
     shares = OF * np.array([hits / n for hits, n in counts if n])
-    half = student.ppf(0.975, len(shares) - 1) * shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
+    half = (
+        student.ppf(0.975, len(shares) - 1) * shares.std(ddof=1) / np.sqrt(len(shares))
+        if len(shares) > 1
+        else 0.0
+    )
     if not len(shares):
         return 0.0, 0.0, 0.0, 0.0
-    return float(shares[0]), float(shares.mean()), float(shares.mean() - half), float(shares.mean() + half)
+    return (
+        float(shares[0]),
+        float(shares.mean()),
+        float(shares.mean() - half),
+        float(shares.mean() + half),
+    )
 
 
 def in_words(report: Mapping[str, Any]) -> list[str]:
     """Format the table of one log."""
     sizes = report["rubrics"]
-    lines = [f"\n{report['log']}: {report['labels']} labels, sets of {min(sizes)} to {max(sizes)} rubrics"]
+    lines = [
+        f"\n{report['log']}: {report['labels']} labels, sets of {min(sizes)} to {max(sizes)} rubrics"
+    ]
     for name, pairs in report["pairs"].items():
         lines.append(f"{name}, of {OF} rubrics remain ({len(pairs)} pairs):")
         for kind in pairs[0]:

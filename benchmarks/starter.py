@@ -2,10 +2,14 @@
 
     python benchmarks/starter.py --data LOG OTHER [--labels 10 20 40 80] [--draws 12] [--json]
 
-A set is learned from all labels of one log and is the starter on the other, both ways round. For each draw, some labels
-of the log (at least two of each class) are learned from with the built-in roles (no LLM), alone and with the starter;
-all other labeled conversations measure the AUC of the probability. Starters whose labels were shuffled, another one in
-each draw, show what a meaningless one costs: each by itself is right or wrong by chance. Draws share conversations:
+A set is learned from all labels of one log and is the starter on the other, both ways round. For
+each draw, some labels
+of the log (at least two of each class) are learned from with the built-in roles (no LLM), alone and
+with the starter;
+all other labeled conversations measure the AUC of the probability. Starters whose labels were
+shuffled, another one in
+each draw, show what a meaningless one costs: each by itself is right or wrong by chance. Draws
+share conversations:
 intervals are by Student's t over draws, and narrower than of other logs.
 """
 
@@ -37,9 +41,23 @@ def main() -> int:
     parser.add_argument("--data", nargs=2, required=True, type=Path, help="two logs with thumbs")
     parser.add_argument("--labels", nargs="+", type=int, default=[10, 20, 40, 80])
     parser.add_argument("--draws", type=int, default=12)
-    parser.add_argument("--one-way", action="store_true", help="only the first log with the other's set")
-    parser.add_argument("--no-meaningless", action="store_true", help="without starters of shuffled labels")
-    quick = ["--data", FEW, OTHERS, "--labels", "12", "--draws", "1", "--one-way", "--no-meaningless"]
+    parser.add_argument(
+        "--one-way", action="store_true", help="only the first log with the other's set"
+    )
+    parser.add_argument(
+        "--no-meaningless", action="store_true", help="without starters of shuffled labels"
+    )
+    quick = [
+        "--data",
+        FEW,
+        OTHERS,
+        "--labels",
+        "12",
+        "--draws",
+        "1",
+        "--one-way",
+        "--no-meaningless",
+    ]
     return run(parser, measure_all, quick)
 
 
@@ -50,11 +68,17 @@ def measure_all(given: argparse.Namespace) -> Findings:
         logs = {path.stem: labelled(path) for path in given.data}
         names = list(logs)
         report = {
-            f"{here} with {there}": bench.measure(logs[here], logs[there], given.labels, given.draws)
+            f"{here} with {there}": bench.measure(
+                logs[here], logs[there], given.labels, given.draws
+            )
             for here, there in (names, names[::-1])[: 1 if given.one_way else 2]
         }
     reached = [np.mean(row["both"]) for by_size in report.values() for row in by_size.values()]
-    return Findings({"table": table_of(report)}, report, {"AUC with a starter is above chance": min(reached) > 0.5})
+    return Findings(
+        {"table": table_of(report)},
+        report,
+        {"AUC with a starter is above chance": min(reached) > 0.5},
+    )
 
 
 def labelled(path: Path) -> list[Conversation]:
@@ -76,26 +100,38 @@ class Bench:
         rng = np.random.default_rng(0)
         starter = self.learned(there)
         known = self.scores(here, starter)
-        found: dict[int, dict[str, list[float]]] = {size: {kind: [] for kind in self.kinds} for size in sizes}
+        found: dict[int, dict[str, list[float]]] = {
+            size: {kind: [] for kind in self.kinds} for size in sizes
+        }
         helpers = {"alone": None, "both": starter}
         for draw in range(draws):
             if "meaningless" in self.kinds:
                 helpers["meaningless"] = self.learned(shuffled(there, rng))
             for size in sizes:
                 picked = drawn(positives(here), size, np.random.default_rng([size, draw]))
-                mine, rest = ([c for c, own in zip(here, picked, strict=True) if own is side] for side in (True, False))
-                ranked = {kind: self.scores(rest, self.learned(mine, helper)) for kind, helper in helpers.items()}
+                mine, rest = (
+                    [c for c, own in zip(here, picked, strict=True) if own is side]
+                    for side in (True, False)
+                )
+                ranked = {
+                    kind: self.scores(rest, self.learned(mine, helper))
+                    for kind, helper in helpers.items()
+                }
                 ranked["starter"] = known
                 for kind, scores in ranked.items():
                     column = np.array([scores[c.id] for c in rest], dtype=float)
                     found[size][kind].append(auc(column, positives(rest)))
         return found
 
-    def learned(self, conversations: list[Conversation], starter: RubricSet | None = None) -> RubricSet:
+    def learned(
+        self, conversations: list[Conversation], starter: RubricSet | None = None
+    ) -> RubricSet:
         """A set learned from all of these."""
         return learn_from(conversations, self.run, starter=starter)
 
-    def scores(self, conversations: list[Conversation], rubric_set: RubricSet) -> dict[str, float | None]:
+    def scores(
+        self, conversations: list[Conversation], rubric_set: RubricSet
+    ) -> dict[str, float | None]:
         """Probabilities by id."""
         scores = pollex.score(logs_of(conversations), rubric_set, store=self.run.store).scores or ()
         return {score.conversation_id: score.probability for score in scores}
@@ -113,14 +149,19 @@ def drawn(good: np.ndarray[Any, Any], size: int, rng: np.random.Generator) -> li
 def shuffled(conversations: Sequence[Conversation], rng: np.random.Generator) -> list[Conversation]:
     """The conversations with their labels in another order."""
     labels = rng.permutation([c.label for c in conversations])
-    return [c.model_copy(update={"label": Label(label)}) for c, label in zip(conversations, labels, strict=True)]
+    return [
+        c.model_copy(update={"label": Label(label)})
+        for c, label in zip(conversations, labels, strict=True)
+    ]
 
 
 def gain(values: Sequence[float], alone: Sequence[float]) -> tuple[float, float]:
     """Mean difference and half its 95 % interval over draws."""
     differences = np.array(values) - np.array(alone)
     n = len(differences)
-    return float(differences.mean()), float(student.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n))
+    return float(differences.mean()), float(
+        student.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n)
+    )
 
 
 def table_of(report: Mapping[str, Mapping[int, Mapping[str, Sequence[float]]]]) -> str:

@@ -132,9 +132,11 @@ async def learnt(
     """The rubric set as `pollex learn` makes it, but for stability, which no table needs; and what was asked.
 
     Args:
-        store: Whose ledger may have answers already: a call is known by all that it says, and no run takes anything
+        store: Whose ledger may have answers already: a call is known by all that it says, and no
+            run takes anything
             else from another.
-        split: Seed of the split. The model has the same seed in all, so that what it said of a conversation in one
+        split: Seed of the split. The model has the same seed in all, so that what it said of a
+            conversation in one
             split is not asked again in the next.
         chat: A model in place of an endpoint.
     """
@@ -146,7 +148,9 @@ async def learnt(
         settings=JudgeSettings(without=frozenset(how.without), scale=how.scale),
         chat=chat,
     )
-    settings = LearnSettings(budget=budget, method=how.method, policy=how.policy, seed=split, stability=False)
+    settings = LearnSettings(
+        budget=budget, method=how.method, policy=how.policy, seed=split, stability=False
+    )
     async with await hire(asked, profile, store, 0) as staff:
         assert staff.gateway is not None, "all of these take a model"
         given = read_rubrics(how.rubrics) if how.rubrics else ()

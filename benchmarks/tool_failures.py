@@ -1,6 +1,7 @@
 """Twelve logs of agents with tools: in 45 of 300 conversations a call fails, and the reply doesn't say so.
 
-Each log has its own tools, format, language and way to fail, several tools whose failures are few each, failures that
+Each log has its own tools, format, language and way to fail, several tools whose failures are few
+each, failures that
 are told, results that look like failures and are none, and a second cause: refusals.
 """
 
@@ -11,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HIDDEN, REFUSED, TOLD = 45, 33, 15
+HIDDEN = 45
+REFUSED = 33
+TOLD = 15
 DOWN = {"hidden": 0.82, "refused": 0.85, "told": 0.25, "fine": 0.24}
 COUNT = 300
 
@@ -134,7 +137,13 @@ SPANISH: Talk = {
         "No estoy autorizado para tratar {thing}, {name}.",
         "Eso está fuera de mis funciones, no estoy autorizado para ayudarle.",
     ),
-    "chat": ("Vale.", "Gracias.", "Muy bien, hasta el {day}.", "De acuerdo.", "Bueno, eso es todo."),
+    "chat": (
+        "Vale.",
+        "Gracias.",
+        "Muy bien, hasta el {day}.",
+        "De acuerdo.",
+        "Bueno, eso es todo.",
+    ),
     "names": ("Ana", "Bruno", "Carla", "Diego", "Elena", "Fran"),
     "days": ("lunes", "martes", "jueves", "viernes"),
 }
@@ -241,7 +250,11 @@ WORLDS = (
             "update_card": ("change", "the card"),
             "find_parcel": ("trace", "the parcel"),
         },
-        _json({"statusCode": 503, "body": ""}, {"statusCode": 404, "body": None}, {"statusCode": 500, "body": "x"}),
+        _json(
+            {"statusCode": 503, "body": ""},
+            {"statusCode": 404, "body": None},
+            {"statusCode": 500, "body": "x"},
+        ),
         "openai",
     ),
     World(
@@ -253,7 +266,9 @@ WORLDS = (
             "rent_locker": ("rent", "a locker"),
             "add_guest": ("add", "a guest pass"),
         },
-        _json({"ok": False, "error": {"kind": "E_FULL"}}, {"ok": False, "error": {"kind": "E_LOCK"}}),
+        _json(
+            {"ok": False, "error": {"kind": "E_FULL"}}, {"ok": False, "error": {"kind": "E_LOCK"}}
+        ),
         "openai",
     ),
     World(
@@ -282,7 +297,9 @@ WORLDS = (
             "book_ferry": ("book", "the ferry"),
             "add_bag": ("add", "one more bag"),
         },
-        _marked("see the supplier's page", "the supplier gave no slot", "supplier 7 closed its door"),
+        _marked(
+            "see the supplier's page", "the supplier gave no slot", "supplier 7 closed its door"
+        ),
         "anthropic",
     ),
     World(
@@ -306,7 +323,9 @@ WORLDS = (
             "add_tip": ("add", "a tip"),
             "cancel_order": ("cancel", "the order"),
         },
-        _text("request timed out after 30s", "ETIMEDOUT 10.0.3.7:443", "deadline exceeded: 5000 ms"),
+        _text(
+            "request timed out after 30s", "ETIMEDOUT 10.0.3.7:443", "deadline exceeded: 5000 ms"
+        ),
         "gemini",
     ),
     World(
@@ -318,7 +337,9 @@ WORLDS = (
             "zaehler_melden": ("", "die Meldung"),
             "rechnung_senden": ("", "eine Rechnung"),
         },
-        _json({"meldung": "Zeitüberschreitung beim Verbinden"}, {"meldung": "Vorgang fehlgeschlagen"}),
+        _json(
+            {"meldung": "Zeitüberschreitung beim Verbinden"}, {"meldung": "Vorgang fehlgeschlagen"}
+        ),
         "openai",
     ),
     World(
@@ -342,7 +363,11 @@ WORLDS = (
             "crear_cita": ("", "una cita"),
             "enviar_factura": ("", "la factura"),
         },
-        _json({"estado": "fallido"}, {"mensaje": "tiempo de espera agotado"}, {"mensaje": "no se pudo conectar"}),
+        _json(
+            {"estado": "fallido"},
+            {"mensaje": "tiempo de espera agotado"},
+            {"mensaje": "no se pudo conectar"},
+        ),
         "anthropic",
     ),
     World(
@@ -366,7 +391,11 @@ WORLDS = (
             "emitir_boleto": ("", "o boleto"),
             "enviar_codigo": ("", "o código"),
         },
-        _json({"sucesso": False, "dados": []}, {"mensagem": "falha ao gravar"}, {"mensagem": "serviço indisponível"}),
+        _json(
+            {"sucesso": False, "dados": []},
+            {"mensagem": "falha ao gravar"},
+            {"mensagem": "serviço indisponível"},
+        ),
         "openai",
     ),
     World(
@@ -416,7 +445,12 @@ def _row(world: World, kind: str, number: int, rng: random.Random) -> dict[str, 
         messages.append({"role": "result", "tool": tool, "value": result, "failed": marked})
     messages.append({"role": "assistant", "text": say({"fine": "good"}.get(kind, kind))})
     messages.append({"role": "user", "text": say("chat")})
-    return {"id": f"{number:03}", "kind": kind, "down": rng.random() < DOWN[kind], "messages": messages}
+    return {
+        "id": f"{number:03}",
+        "kind": kind,
+        "down": rng.random() < DOWN[kind],
+        "messages": messages,
+    }
 
 
 def _fine(code: str, rng: random.Random) -> Any:
@@ -455,11 +489,20 @@ def _openai(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for place, message in enumerate(row["messages"]):
         if message["role"] == "call":
-            function = {"name": message["tool"], "arguments": json.dumps(message["arguments"], ensure_ascii=False)}
+            function = {
+                "name": message["tool"],
+                "arguments": json.dumps(message["arguments"], ensure_ascii=False),
+            }
             call = {"id": f"c{place}", "type": "function", "function": function}
             out.append({"role": "assistant", "content": None, "tool_calls": [call]})
         elif message["role"] == "result":
-            out.append({"role": "tool", "tool_call_id": f"c{place - 1}", "content": written(message["value"])})
+            out.append(
+                {
+                    "role": "tool",
+                    "tool_call_id": f"c{place - 1}",
+                    "content": written(message["value"]),
+                }
+            )
         else:
             out.append({"role": message["role"], "content": message["text"]})
     return out
@@ -469,14 +512,25 @@ def _anthropic(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for place, message in enumerate(row["messages"]):
         if message["role"] == "call":
-            use = {"type": "tool_use", "id": f"c{place}", "name": message["tool"], "input": message["arguments"]}
+            use = {
+                "type": "tool_use",
+                "id": f"c{place}",
+                "name": message["tool"],
+                "input": message["arguments"],
+            }
             out.append({"role": "assistant", "content": [use]})
         elif message["role"] == "result":
-            result = {"type": "tool_result", "tool_use_id": f"c{place - 1}", "content": written(message["value"])}
+            result = {
+                "type": "tool_result",
+                "tool_use_id": f"c{place - 1}",
+                "content": written(message["value"]),
+            }
             result |= {"is_error": True} if message["failed"] else {}
             out.append({"role": "user", "content": [result]})
         else:
-            out.append({"role": message["role"], "content": [{"type": "text", "text": message["text"]}]})
+            out.append(
+                {"role": message["role"], "content": [{"type": "text", "text": message["text"]}]}
+            )
     return out
 
 
@@ -484,12 +538,25 @@ def _langchain(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for place, message in enumerate(row["messages"]):
         if message["role"] == "call":
-            call = {"name": message["tool"], "args": message["arguments"], "id": f"c{place}", "type": "tool_call"}
+            call = {
+                "name": message["tool"],
+                "args": message["arguments"],
+                "id": f"c{place}",
+                "type": "tool_call",
+            }
             out.append({"type": "ai", "content": "", "tool_calls": [call]})
         elif message["role"] == "result":
-            out.append({"type": "tool", "tool_call_id": f"c{place - 1}", "content": written(message["value"])})
+            out.append(
+                {
+                    "type": "tool",
+                    "tool_call_id": f"c{place - 1}",
+                    "content": written(message["value"]),
+                }
+            )
         else:
-            out.append({"type": "human" if message["role"] == "user" else "ai", "content": message["text"]})
+            out.append(
+                {"type": "human" if message["role"] == "user" else "ai", "content": message["text"]}
+            )
     return out
 
 
@@ -497,13 +564,20 @@ def _gemini(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for message in row["messages"]:
         if message["role"] == "call":
-            part: dict[str, Any] = {"functionCall": {"name": message["tool"], "args": message["arguments"]}}
+            part: dict[str, Any] = {
+                "functionCall": {"name": message["tool"], "args": message["arguments"]}
+            }
             out.append({"role": "model", "parts": [part]})
         elif message["role"] == "result":
             value = message["value"]
             response = value if isinstance(value, dict) else {"output": written(value)}
             out.append(
-                {"role": "user", "parts": [{"functionResponse": {"name": message["tool"], "response": response}}]}
+                {
+                    "role": "user",
+                    "parts": [
+                        {"functionResponse": {"name": message["tool"], "response": response}}
+                    ],
+                }
             )
         else:
             role = "model" if message["role"] == "assistant" else "user"
@@ -517,7 +591,9 @@ def _plain(row: Mapping[str, Any]) -> list[dict[str, Any]]:
         if message["role"] == "call":
             out.append({"role": "assistant", "content": f"[tool call: {message['tool']}]"})
         elif message["role"] == "result":
-            out.append({"role": "tool", "name": message["tool"], "content": written(message["value"])})
+            out.append(
+                {"role": "tool", "name": message["tool"], "content": written(message["value"])}
+            )
         else:
             out.append({"role": message["role"], "content": message["text"]})
     return out

@@ -1,14 +1,21 @@
 """Choice of labels to ask for, by the expected reduction of predictive variance.
 
-A text that nobody can predict is worth little if it is like no other, and two texts that are alike are worth little
-more than one. So a label is worth by how much the variance of the predicted answers, mean over all texts, would fall
-with it in a logistic model on the texts' vectors: V-optimal design. After each pick the variances are those with that
+A text that nobody can predict is worth little if it is like no other, and two texts that are alike
+are worth little
+more than one. So a label is worth by how much the variance of the predicted answers, mean over all
+texts, would fall
+with it in a logistic model on the texts' vectors: V-optimal design. After each pick the variances
+are those with that
 label, whatever it will be, so that a list spreads over the texts without being told to.
 
-With p the predicted probability, w = p(1−p) and z a text's vector with 1 and its judge in front, a label adds w·z·zᵀ to
-the precision of the weights, and the variance of a predicted probability is w²·zᵀCz, by the delta method.
-Source of the design: Chaloner & Verdinelli 1995, sections 2 and 4, doi:10.1214/ss/1177009939; of choosing texts by it:
-Yu, Bi & Tresp 2006, doi:10.1145/1143844.1143980. An answer with more options than two counts by its variance, as a
+With p the predicted probability, w = p(1−p) and z a text's vector with 1 and its judge in front, a
+label adds w·z·zᵀ to
+the precision of the weights, and the variance of a predicted probability is w²·zᵀCz, by the delta
+method.
+Source of the design: Chaloner & Verdinelli 1995, sections 2 and 4, doi:10.1214/ss/1177009939; of
+    choosing texts by it:
+Yu, Bi & Tresp 2006, doi:10.1145/1143844.1143980. An answer with more options than two counts by its
+variance, as a
 share of the square of its range.
 """
 
@@ -45,7 +52,8 @@ class Picked:
     Attributes:
         row: Texts `[pick]`.
         judge: Whom to ask `[pick]`: a column of `doubt`.
-        fall: Reduction of the mean variance of the predicted answers by each `[pick]`; earlier picks count as labeled.
+        fall: Reduction of the mean variance of the predicted answers by each `[pick]`; earlier
+            picks count as labeled.
     """
 
     row: Ints
@@ -60,7 +68,8 @@ def vectors_of(columns: Floats, embeddings: Floats | None = None) -> Floats:
     """Make vectors of texts `[row, column + direction]` from predictors and embeddings.
 
     Args:
-        columns: Predictors `[row, column]`, such as expected answers; NaN is missing, and counts as average.
+        columns: Predictors `[row, column]`, such as expected answers; NaN is missing, and counts as
+            average.
         embeddings: Of the texts `[row, width]`; None: there are none.
     """
     parts = [_standard(np.asarray(columns, dtype=np.float64))]
@@ -76,7 +85,8 @@ def predictive_variance(proba: Floats, sheet: Questionnaire) -> Floats:
         proba: Distributions `[…, option]`.
     """
     worth = np.array(sheet.scale().values)
-    if not sheet.scale().ordinal:  # no option is more: how unlikely is it that two draws agree, at most 1/2
+    # no option is more: how unlikely is it that two draws agree, at most 1/2
+    if not sheet.scale().ordinal:
         return np.asarray((1 - (proba**2).sum(axis=-1)) / 2)
     worth = (worth - worth[0]) / (worth[-1] - worth[0])
     found: Floats = np.maximum(proba @ worth**2 - (proba @ worth) ** 2, 0.0)
@@ -95,7 +105,8 @@ def select_queries(
 
     Args:
         vectors: Of the texts, labeled or not `[row, width]`; see `vectors_of`.
-        doubt: Of each judge's answer about each text `[row, judge]`, see `predictive_variance`; one column
+        doubt: Of each judge's answer about each text `[row, judge]`, see `predictive_variance`; one
+            column
             where judges are not told apart.
         known: Which labels there are `[row, judge]`.
         count: How many to pick; fewer are where fewer are left.
@@ -103,7 +114,9 @@ def select_queries(
     """
     free = ~known if askable is None else askable & ~known
     design = _Design.of(vectors, doubt, known)
-    rows, judges, falls = [], [], []
+    rows = []
+    judges = []
+    falls = []
     for _ in range(count):
         if not free.any():
             break
@@ -157,7 +170,10 @@ class _Design:
         prior = np.concatenate([[INTERCEPT], np.ones(vectors.shape[1]), np.full(judges, PERSONAL)])
         precision = np.diag(prior) + _moments(A, doubt * known)
         return cls(
-            A, doubt, np.asarray(np.linalg.inv(precision), dtype=np.float64), _moments(A, doubt**2) / max(1, doubt.size)
+            A,
+            doubt,
+            np.asarray(np.linalg.inv(precision), dtype=np.float64),
+            _moments(A, doubt**2) / max(1, doubt.size),
         )
 
     def falls(self) -> Floats:
@@ -170,7 +186,8 @@ class _Design:
         z = np.concatenate([self.A[row], np.zeros(len(self.C) - self.A.shape[1])])
         if len(self.C) > self.A.shape[1]:
             z[self.A.shape[1] + judge] = 1.0
-        w, along = self.doubt[row, judge], self.C @ z
+        w = self.doubt[row, judge]
+        along = self.C @ z
         self.C = self.C - w * np.outer(along, along) / (1 + w * z @ along)
 
     def _squares(self, S: Floats) -> Floats:
@@ -203,8 +220,11 @@ def _principal(about: Floats) -> Floats:
     """Compute the first principal components `[row, direction]`, scaled together to deviation 1."""
     away = about - about.mean(axis=0)
     wide = len(away) < away.shape[1]
-    sizes, axes = np.linalg.eigh(away @ away.T if wide else away.T @ away)  # the smaller of the two is enough
-    kept = np.flatnonzero(sizes > 1e-9 * max(1e-9, float(sizes.max(initial=0.0))))[::-1][:DIRECTIONS]
+    # the smaller of the two is enough
+    sizes, axes = np.linalg.eigh(away @ away.T if wide else away.T @ away)
+    kept = np.flatnonzero(sizes > 1e-9 * max(1e-9, float(sizes.max(initial=0.0))))[::-1][
+        :DIRECTIONS
+    ]
     found = axes[:, kept] * np.sqrt(sizes[kept]) if wide else away @ axes[:, kept]
     spread = float(found.std()) if found.size else 0.0
     return np.asarray(found / spread if spread > 1e-12 else found[:, :0])

@@ -15,7 +15,9 @@ NETWORK = "calibration network"
 """What gives the probability, always, unless the user names another."""
 
 BEGINNING = "what the network begins as"
-BEGINS = "the mean of ordinal mixed effects and of NetSAT with learned weights, plain and decorrelated"
+BEGINS = (
+    "the mean of ordinal mixed effects and of NetSAT with learned weights, plain and decorrelated"
+)
 BEST = "best"
 """Stands for the one with the least log-loss."""
 
@@ -37,7 +39,8 @@ class CandidateScore:
         log_loss: Mean −log p of the given thumb, in nats.
         behind: Its log-loss minus that of the best.
         error: Standard error of `behind`, over independent blocks.
-        ahead: How much lower its log-loss is than that of the model that is taken; None of that model itself, and in
+        ahead: How much lower its log-loss is than that of the model that is taken; None of that
+            model itself, and in
             sets of before.
         low: Lower end of an interval of `ahead`, which allows for all comparisons at once.
         high: Upper end.
@@ -84,5 +87,7 @@ def candidate(name: str) -> str:
     plain = " ".join(name.replace("_", " ").replace("-", " ").casefold().split())
     if plain not in known:
         names = ", ".join(("network", BEST, *(one for one in NAMES if one != NETWORK)))
-        raise WrongUse(f"no model of the probability is called {name!r}", remedy=f"use one of {names}")
+        raise WrongUse(
+            f"no model of the probability is called {name!r}", remedy=f"use one of {names}"
+        )
     return known[plain]

@@ -26,7 +26,9 @@ def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Int
     """
     names = np.unique(groups)
     if len(names) < folds:
-        raise WrongUse(f"{len(names)} groups for {folds} folds", remedy="give more texts, or fewer folds")
+        raise WrongUse(
+            f"{len(names)} groups for {folds} folds", remedy="give more texts, or fewer folds"
+        )
     parts = np.array_split(rng.permutation(names), folds)
     return [np.flatnonzero(np.isin(groups, part)) for part in parts]
 
@@ -94,7 +96,9 @@ def learned_quietly(
     """Return the fitted model, without a warning that all answers are alike."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantLabelsWarning)
-        return model.fit(X, y, questions=questions, groups=None if groups is None else groups.tolist())
+        return model.fit(
+            X, y, questions=questions, groups=None if groups is None else groups.tolist()
+        )
 
 
 SHARES = tuple(percent / 100 for percent in range(10, 101, 10))
@@ -153,14 +157,17 @@ def learning_curve(
         groups: What is drawn together `[row]`; None: each row is its own.
     """
     if not all(0 < share <= 1 for share in shares):
-        raise WrongUse(f"shares of {', '.join(f'{s:g}' for s in shares)}", remedy="give shares over 0, up to 1")
+        raise WrongUse(
+            f"shares of {', '.join(f'{s:g}' for s in shares)}", remedy="give shares over 0, up to 1"
+        )
     together = np.arange(len(X)) if groups is None else np.unique(groups, return_inverse=True)[1]
     orders = [rng.permutation(int(together.max()) + 1) for _ in range(repeats)]
     points = []
     for share in shares:
         # All of it is the same in every repeat.
         found = [
-            _crossfitted(model, X, y, questions, folds, together, o, share) for o in orders[: 1 if share == 1 else None]
+            _crossfitted(model, X, y, questions, folds, together, o, share)
+            for o in orders[: 1 if share == 1 else None]
         ]
         fitted = [pair for pair in found if pair is not None]
         labels = float(np.mean([count for _, count in fitted])) if fitted else 0.0
@@ -195,6 +202,8 @@ def _crossfitted(
             return None
         counts.append(learned.labels)
         texts = np.unique(part.row)
-        fitted = clone(model).fit(*take_rows(X, part, texts), questions=questions, groups=together[texts])
+        fitted = clone(model).fit(
+            *take_rows(X, part, texts), questions=questions, groups=together[texts]
+        )
         proba[held_out] = fitted.predict_proba(X[given.row[held_out]], given.names()[held_out])
     return predictions_beside(proba, given, questions.scale()), float(np.mean(counts))

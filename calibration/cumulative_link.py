@@ -1,8 +1,11 @@
 """Cumulative link with judges' effects, as in P(answer ≤ k | text, judge).
 
-Source: McCullagh 1980, "Regression models for ordinal data", doi:10.1111/j.2517-6161.1980.tb01109.x, eq. 2.1 and 6.1
-(the scale); Hedeker & Gibbons 1994, doi:10.2307/2533433 (random intercepts and slopes). Terms are found at the mode
-of the posterior under independent normal priors. With two options it is a mixed-effects logistic regression.
+Source: McCullagh 1980, "Regression models for ordinal data",
+    doi:10.1111/j.2517-6161.1980.tb01109.x, eq. 2.1 and 6.1
+(the scale); Hedeker & Gibbons 1994, doi:10.2307/2533433 (random intercepts and slopes). Terms are
+found at the mode
+of the posterior under independent normal priors. With two options it is a mixed-effects logistic
+regression.
 """
 
 from collections.abc import Sequence
@@ -62,7 +65,9 @@ class LinkTerms:
         parts = self._parts()
         ends = np.cumsum([part.size for part in parts])[:-1]
         pieces = np.split(values, ends)
-        return type(self)(*(piece.reshape(part.shape) for piece, part in zip(pieces, parts, strict=True)))
+        return type(self)(
+            *(piece.reshape(part.shape) for piece, part in zip(pieces, parts, strict=True))
+        )
 
     def _parts(self) -> tuple[Floats, ...]:
         return self.start, self.gaps, self.slopes, self.intercepts, self.scales, self.judge_slopes
@@ -89,7 +94,9 @@ def flat_terms(shares: Floats, inputs: int, judges: int) -> LinkTerms:
 def precisions(shape: LinkTerms, strengths: Sequence[float | None]) -> LinkTerms:
     """Make precisions in the shape of the terms; None fixes a kind of terms."""
     kinds = zip(shape._parts(), strengths, strict=True)
-    return type(shape)(*(np.full(part.shape, np.inf if strength is None else strength) for part, strength in kinds))
+    return type(shape)(
+        *(np.full(part.shape, np.inf if strength is None else strength) for part, strength in kinds)
+    )
 
 
 def locate_rows(terms: LinkTerms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
@@ -115,8 +122,10 @@ def distribution(terms: LinkTerms, F: Floats, judges: Ints, spread: Floats | Non
     Args:
         F: Inputs `[row, input]`.
         judges: Codes `[row]`.
-        spread: Variance of each row's location where inputs are not known for sure `[row]`. The logistic curve is
-            averaged over it by MacKay's approximation, σ(m / √(1 + π·v/8)) (1992, doi:10.1162/neco.1992.4.5.720).
+        spread: Variance of each row's location where inputs are not known for sure `[row]`. The
+            logistic curve is
+            averaged over it by MacKay's approximation, σ(m / √(1 + π·v/8)) (1992,
+            doi:10.1162/neco.1992.4.5.720).
     """
     place, scale = locate_rows(terms, F, judges)
     if spread is not None:
@@ -179,15 +188,25 @@ def fit_terms(
 class _Task:
     """Minus the log-likelihood of all judgments, with its gradient by hand."""
 
-    def __init__(self, F: Floats, judges: Ints, answers: Ints, weights: Floats, shape: LinkTerms) -> None:
-        self.F, self.judges, self.answers, self.weights, self.shape = F, judges, answers, weights, shape
+    def __init__(
+        self, F: Floats, judges: Ints, answers: Ints, weights: Floats, shape: LinkTerms
+    ) -> None:
+        self.F = F
+        self.judges = judges
+        self.answers = answers
+        self.weights = weights
+        self.shape = shape
         known = np.flatnonzero(judges >= 0)
-        # Sparse: of thousands of users with a thumb or two each, judge by judgment is gigabytes of zeros.
-        self.who = csr_array((np.ones(len(known)), (judges[known], known)), shape=(len(shape.intercepts), len(F)))
+        # Sparse: of thousands of users with a thumb or two each, judge by judgment is gigabytes of
+        # zeros.
+        self.who = csr_array(
+            (np.ones(len(known)), (judges[known], known)), shape=(len(shape.intercepts), len(F))
+        )
         options = len(shape.gaps) + 2
         self.upper = np.minimum(answers, options - 2)
         self.lower = np.maximum(answers - 1, 0)
-        self.top, self.bottom = answers == options - 1, answers == 0
+        self.top = answers == options - 1
+        self.bottom = answers == 0
 
     def curvature(self) -> Floats:
         """About the second derivative of the loss by each term `[term]`, never 0."""
@@ -221,17 +240,27 @@ class _Task:
         pull = 1 / np.expm1(np.minimum(gap, 700.0))
         on_high = np.where(self.top, 0.0, self.weights * (expit(-high) + pull))
         on_low = np.where(self.bottom, 0.0, -self.weights * (expit(low) + pull))
-        return -float(self.weights @ value), -self._gradient(terms, on_high, on_low, high, low, scale)
+        return -float(self.weights @ value), -self._gradient(
+            terms, on_high, on_low, high, low, scale
+        )
 
     def _gradient(
-        self, terms: LinkTerms, on_high: Floats, on_low: Floats, high: Floats, low: Floats, scale: Floats
+        self,
+        terms: LinkTerms,
+        on_high: Floats,
+        on_low: Floats,
+        high: Floats,
+        low: Floats,
+        scale: Floats,
     ) -> Floats:
         """Compute the gradient of the log-likelihood by the terms, from that by bounds."""
         by_cut = np.bincount(self.upper, scale * on_high, len(terms.gaps) + 1)
         by_cut = by_cut + np.bincount(self.lower, scale * on_low, len(terms.gaps) + 1)
         from_cut = np.cumsum(by_cut[::-1])[::-1]
         by_place = -scale * (on_high + on_low)
-        by_scale = on_high * np.where(self.top, 0.0, high) + on_low * np.where(self.bottom, 0.0, low)
+        by_scale = on_high * np.where(self.top, 0.0, high) + on_low * np.where(
+            self.bottom, 0.0, low
+        )
         return np.concatenate(
             [
                 from_cut[:1],

@@ -1,6 +1,7 @@
 """Base of calibrators: checked input, named judges, decoding, aggregation, storage.
 
-An estimator has an `__init__` that only stores, `_learn` and `_distribution`. Those in `models/` also have `_state` and
+An estimator has an `__init__` that only stores, `_learn` and `_distribution`. Those in `models/`
+also have `_state` and
 `_restore`, so that they can be kept. All else comes from here.
 """
 
@@ -18,7 +19,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from pollex.calibration.judgments import NOBODY, Judgments, codes_of, is_missing, judgments, one_a_row
+from pollex.calibration.judgments import (
+    NOBODY,
+    Judgments,
+    codes_of,
+    is_missing,
+    judgments,
+    one_a_row,
+)
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
@@ -33,7 +41,8 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     Attributes:
         questionnaire_: What X and the judgments are about.
-        judges_: Names of the judges seen in training; their places are the codes that `_distribution` gets.
+        judges_: Names of the judges seen in training; their places are the codes that
+            `_distribution` gets.
     """
 
     title: ClassVar[str] = ""
@@ -62,11 +71,13 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             X: Probabilities `[row, question × option]`; NaN blocks are missing answers.
             y: Judgments; see `judgments.judgments` for the shapes.
             judges: Likewise.
-            questions: The questionnaire; None: a single question with one option a column, worth 0, 1, 2 …
+            questions: The questionnaire; None: a single question with one option a column, worth 0,
+                1, 2 …
             groups: What belongs together in cross-validation `[row]`; None: each row is its own.
 
         Raises:
-            WrongUse: X or y can't be read, there is no judgment of the main question, or a setting is unknown.
+            WrongUse: X or y can't be read, there is no judgment of the main question, or a setting
+                is unknown.
 
         Warns:
             ConstantLabelsWarning: All judgments of the main question are alike.
@@ -77,32 +88,41 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         checked = made.questionnaire_.checked(X)
         found = judgments(y, judges, made.questionnaire_, len(checked))
         _require_answers(found, made.questionnaire_)
-        made.judges_ = tuple(sorted({found.judges[code] for code in np.unique(found.judge) if code != NOBODY}))
+        made.judges_ = tuple(
+            sorted({found.judges[code] for code in np.unique(found.judge) if code != NOBODY})
+        )
         made._learn(checked, found.coded(made.judges_), _grouped(groups, len(checked)))
         self.__dict__.update(made.__dict__)
         return self
 
-    def predict_proba(self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None) -> Floats:
+    def predict_proba(
+        self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None
+    ) -> Floats:
         """Return the probability of each answer `[row, option]`.
 
         Args:
             X: As in `fit`.
-            judges: Who is to answer each row `[row]`; None, for all or for one row, and names not seen in training:
+            judges: Who is to answer each row `[row]`; None, for all or for one row, and names not
+                seen in training:
                 somebody unknown.
             question: Id; None: the main one.
 
         Raises:
-            WrongUse: X can't be read; there is no such question, or the estimator has not learned to predict it.
+            WrongUse: X can't be read; there is no such question, or the estimator has not learned
+                to predict it.
         """
         check_is_fitted(self, "questionnaire_")
         checked = self.questionnaire_.checked(X)
         codes = codes_of(one_a_row(judges, len(checked)), self.judges_)
         return self._distribution(checked, codes, self.questionnaire_.index(question))
 
-    def predict(self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None) -> Floats:
+    def predict(
+        self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None
+    ) -> Floats:
         """Return the expected answer Σ p·value `[row]`: the decoding of least squared error. See `predict_proba`.
 
-        Of a question whose answers have no order, and so no mean, the value of the most probable answer.
+        Of a question whose answers have no order, and so no mean, the value of the most probable
+        answer.
         """
         proba = self.predict_proba(X, judges, question)
         scale = self.questionnaire_.scale(question)
@@ -124,7 +144,8 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             aggregate: `mean`, `max`, or a quantile from 0 to 1.
 
         Raises:
-            WrongUse: As in `predict_proba`; the question's answers have no order; `trusted` is one name alone.
+            WrongUse: As in `predict_proba`; the question's answers have no order; `trusted` is one
+                name alone.
         """
         check_is_fitted(self, "questionnaire_")
         scale = self.questionnaire_.scale(question)
@@ -135,23 +156,33 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         return combine_judges(self.predict_each(X, trusted, question), aggregate)
 
-    def proba_for(self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None) -> Floats:
+    def proba_for(
+        self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None
+    ) -> Floats:
         """Return the mean probability of each answer over trusted judges `[row, option]`; see `predict_for`."""
         names = self._trusted(trusted)
-        total: Floats = sum((self.predict_proba(X, [name] * len(X), question) for name in names), np.zeros(()))
+        total: Floats = sum(
+            (self.predict_proba(X, [name] * len(X), question) for name in names), np.zeros(())
+        )
         return total / len(names)
 
-    def predict_each(self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None) -> Floats:
+    def predict_each(
+        self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None
+    ) -> Floats:
         """Predict the answer of every judge `[row, judge]`; see `predict` and `predict_for`."""
         names = self._trusted(trusted)
         rows = self.questionnaire_.checked(X)
         # One after the other: X for all of them at once would be as many times as large.
-        return np.stack([self.predict(rows, [name] * len(rows), question) for name in names], axis=1)
+        return np.stack(
+            [self.predict(rows, [name] * len(rows), question) for name in names], axis=1
+        )
 
     def _trusted(self, trusted: Sequence[str] | None) -> list[str | None]:
         check_is_fitted(self, "questionnaire_")
         if isinstance(trusted, str):
-            raise WrongUse(f"one name, {trusted!r}, for a set of judges", remedy="give a list of names")
+            raise WrongUse(
+                f"one name, {trusted!r}, for a set of judges", remedy="give a list of names"
+            )
         return list(self.judges_ if trusted is None else trusted) or [None]
 
     def state(self) -> State:
@@ -161,7 +192,9 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return State({"judges": list(self.judges_)} | own.facts, own.arrays)
 
     @classmethod
-    def from_state(cls, settings: Mapping[str, Any], questionnaire: Questionnaire, state: State) -> Self:
+    def from_state(
+        cls, settings: Mapping[str, Any], questionnaire: Questionnaire, state: State
+    ) -> Self:
         """Return a fitted estimator from what `get_params` and `state` gave."""
         made = cls(**settings)
         made.questionnaire_, made.judges_ = questionnaire, tuple(state.facts["judges"])
@@ -200,7 +233,10 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         raise self._not_kept()
 
     def _not_kept(self) -> WrongUse:
-        return WrongUse(f"{type(self).__name__} can't be kept", remedy="keep a model of those in `calibration/models`")
+        return WrongUse(
+            f"{type(self).__name__} can't be kept",
+            remedy="keep a model of those in `calibration/models`",
+        )
 
 
 def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
@@ -219,14 +255,23 @@ def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
 
 def _require_known(model: JudgedEstimator) -> None:
     for name, hint in get_type_hints(type(model).__init__).items():
-        words = [each for part in (hint, *get_args(hint)) if get_origin(part) is Literal for each in get_args(part)]
+        words = [
+            each
+            for part in (hint, *get_args(hint))
+            if get_origin(part) is Literal
+            for each in get_args(part)
+        ]
         value = getattr(model, name, None)
         least = 1 if name in model.counts else 0
         if words and value is not None and value not in words:
             known = ", ".join(map(repr, words))
-            raise WrongUse(f"{type(model).__name__} has no {name}={value!r}", remedy=f"use one of {known}")
+            raise WrongUse(
+                f"{type(model).__name__} has no {name}={value!r}", remedy=f"use one of {known}"
+            )
         if isinstance(value, Real) and not float(value) >= least:  # nor is NaN
-            raise WrongUse(f"{type(model).__name__} with {name}={value!r}", remedy=f"give {least} or more")
+            raise WrongUse(
+                f"{type(model).__name__} with {name}={value!r}", remedy=f"give {least} or more"
+            )
 
 
 def _grouped(groups: Sequence[Any] | None, rows: int) -> Ints:
@@ -235,13 +280,17 @@ def _grouped(groups: Sequence[Any] | None, rows: int) -> Ints:
         return np.arange(rows)
     given = np.asarray(groups, dtype=object)
     if given.ndim != 1:
-        raise WrongUse(f"groups of shape {given.shape}", remedy="give one group a row, each a name or a number")
+        raise WrongUse(
+            f"groups of shape {given.shape}", remedy="give one group a row, each a name or a number"
+        )
     if len(given) != rows:
         raise WrongUse(f"{len(given)} groups for {rows} rows", remedy="give one group a row")
     alone = [row for row, group in enumerate(given) if is_missing(group)]
     if alone:
         raise WrongUse(
-            f"rows without a group: {len(alone)} of {rows}", where=f"row {alone[0]}", remedy="give one group a row"
+            f"rows without a group: {len(alone)} of {rows}",
+            where=f"row {alone[0]}",
+            remedy="give one group a row",
         )
     return np.asarray(np.unique(np.asarray(groups), return_inverse=True)[1], dtype=np.int64)
 
@@ -257,7 +306,9 @@ def _require_answers(found: Judgments, questions: Questionnaire) -> None:
         value = questions.scale().values[int(own.answer[0])]
         what = f"all {len(own)} judgments of the main question {questions.main!r} are {value:g}"
         warnings.warn(
-            f"{what} → add judgments that differ, or name another main question", ConstantLabelsWarning, stacklevel=3
+            f"{what} → add judgments that differ, or name another main question",
+            ConstantLabelsWarning,
+            stacklevel=3,
         )
 
 
@@ -295,4 +346,7 @@ def combine_judges(values: Floats, aggregate: Aggregate) -> Floats:
         return np.asarray(values.max(axis=1))
     if isinstance(aggregate, (int, float)) and 0 <= aggregate <= 1:
         return np.asarray(np.quantile(values, aggregate, axis=1))
-    raise WrongUse(f"no way to aggregate is called {aggregate!r}", remedy="use mean, max or a quantile from 0 to 1")
+    raise WrongUse(
+        f"no way to aggregate is called {aggregate!r}",
+        remedy="use mean, max or a quantile from 0 to 1",
+    )

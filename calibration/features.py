@@ -1,7 +1,9 @@
 """Features of answer distributions: standardized expected scores, with missing answers imputed.
 
-A question that is not ordinal enters by the probabilities of its options: its values mean nothing. Of two options the
-first says all; of more, each has its column, though one could be worked out from the others: without one of them,
+A question that is not ordinal enters by the probabilities of its options: its values mean nothing.
+Of two options the
+first says all; of more, each has its column, though one could be worked out from the others:
+without one of them,
 shrinkage would depend on the options' order.
 """
 
@@ -35,7 +37,8 @@ class Inputs:
     Attributes:
         questionnaire: What X is about.
         kept: Which columns vary, of all that there could be `[column]`.
-        gaussian: Of the columns that can be missing, standardized by the training rows' mean and spread.
+        gaussian: Of the columns that can be missing, standardized by the training rows' mean and
+            spread.
         mean: Of the kept columns `[input]`.
         spread: Their standard deviations `[input]`.
     """
@@ -65,7 +68,10 @@ class Inputs:
     def arrays(self) -> dict[str, Any]:
         """Return what was learned, by name."""
         own = {"kept": self.kept, "mean": self.mean, "spread": self.spread}
-        return own | {"gaussian_mean": self.gaussian.mean, "gaussian_covariance": self.gaussian.covariance}
+        return own | {
+            "gaussian_mean": self.gaussian.mean,
+            "gaussian_covariance": self.gaussian.covariance,
+        }
 
 
 def mean_and_spread(columns: Floats) -> tuple[Floats, Floats]:
@@ -85,21 +91,29 @@ def inputs_of(X: Floats, questionnaire: Questionnaire, only: Sequence[str] | Non
     mean, spread = mean_and_spread(np.where(absent, np.nan, columns))
     wanted = [only is None or name in only for name in _names(questionnaire)]
     asked = questionnaire.asked
-    ranges = [float(np.ptp(s.values)) if s.ordinal else 1.0 for s in asked for _ in range(_columns_of(s))]
+    ranges = [
+        float(np.ptp(s.values)) if s.ordinal else 1.0 for s in asked for _ in range(_columns_of(s))
+    ]
     masses = np.full(len(asked), LEAST_MASS_SPREAD)
-    least = np.concatenate([LEAST_SPREAD * np.array(ranges), masses, np.full(len(asked), LEAST_SPREAD)])
+    least = np.concatenate(
+        [LEAST_SPREAD * np.array(ranges), masses, np.full(len(asked), LEAST_SPREAD)]
+    )
     kept = (spread > least) & np.array(wanted, dtype=bool)
     standard = _standard(columns, absent, kept, mean[kept], spread[kept])
-    return Inputs(questionnaire, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learned(standard))
+    return Inputs(
+        questionnaire, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learned(standard)
+    )
 
 
 def inputs_from(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inputs:
     """Restore inputs from the result of `Inputs.arrays`.
 
     Raises:
-        WrongUse: The answers enter otherwise here, as those to class questions did before all their options entered.
+        WrongUse: The answers enter otherwise here, as those to class questions did before all their
+            options entered.
     """
-    then, now = len(arrays["kept"]), len(_names(questionnaire))
+    then = len(arrays["kept"])
+    now = len(_names(questionnaire))
     if then != now:
         raise WrongUse(
             f"it was fitted to answers in {then} columns, and its questions have {now} here",
@@ -113,13 +127,17 @@ def _columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, Bools]:
     """Compute all possible columns, and a mask of inapplicable ones `[row, column]`."""
     if not questionnaire.asked:
         return np.zeros((len(X), 0)), np.zeros((len(X), 0), dtype=bool)
-    mass, expected = questionnaire.mass(X), questionnaire.expected(X)
+    mass = questionnaire.mass(X)
+    expected = questionnaire.expected(X)
     parts = []
-    for place, (scale, block) in enumerate(zip(questionnaire.asked, questionnaire.blocks.values(), strict=True)):
+    for place, (scale, block) in enumerate(
+        zip(questionnaire.asked, questionnaire.blocks.values(), strict=True)
+    ):
         z = mass[:, [place]]
         shares = np.divide(X[:, block], z, out=np.zeros_like(X[:, block]), where=z != 0)
         parts.append(expected[:, [place]] if scale.ordinal else shares[:, : _columns_of(scale)])
-    # NaN != 0, so that what is missing stays NaN; what does not apply has an indicator, and stands at the mean
+    # NaN != 0, so that what is missing stays NaN; what does not apply has an indicator, and stands
+    # at the mean
     indicator = np.where(np.isnan(mass), np.nan, mass == 0)
     places = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
     nowhere = mass == 0
@@ -185,7 +203,8 @@ class Gaussian:
     def learned(cls, rows: Floats, shrinkage: float = 5.0) -> Self:
         """Learn from standardized rows `[row, column]`, NaN where missing, by expectation-maximisation.
 
-        Source: Little & Rubin 2002, "Statistical Analysis with Missing Data", section 11.2. The covariance is drawn to
+        Source: Little & Rubin 2002, "Statistical Analysis with Missing Data", section 11.2. The
+            covariance is drawn to
         the identity as if that had been seen in `shrinkage` rows more.
         """
         size = rows.shape[1]
@@ -194,7 +213,9 @@ class Gaussian:
             full = found.filled(rows)
             mean = full.rows.mean(axis=0)
             away = full.rows - mean
-            unsure = np.tensordot(np.bincount(full.pattern, minlength=len(full.unsure)), full.unsure, axes=1)
+            unsure = np.tensordot(
+                np.bincount(full.pattern, minlength=len(full.unsure)), full.unsure, axes=1
+            )
             seen = away.T @ away + unsure
             found = cls(mean, (seen + shrinkage * np.eye(size)) / (len(rows) + shrinkage))
         return found
@@ -203,7 +224,9 @@ class Gaussian:
         """Fill gaps in rows `[row, column]` with conditional expectations, by pattern of gaps."""
         gaps = np.isnan(rows)
         # Eight columns a byte: to sort rows is slow, and the slower the more columns they have.
-        _, first, which = np.unique(np.packbits(gaps, axis=1), axis=0, return_index=True, return_inverse=True)
+        _, first, which = np.unique(
+            np.packbits(gaps, axis=1), axis=0, return_index=True, return_inverse=True
+        )
         out = rows.copy()
         unsure = np.zeros((len(first), rows.shape[1], rows.shape[1]))
         for number, gap in enumerate(gaps[first]):
@@ -211,7 +234,9 @@ class Gaussian:
                 members = np.flatnonzero(which == number)
                 between = self.covariance[np.ix_(~gap, gap)]
                 weights = np.linalg.solve(self.covariance[np.ix_(~gap, ~gap)], between)
-                unsure[number][np.ix_(gap, gap)] = self.covariance[np.ix_(gap, gap)] - between.T @ weights
+                unsure[number][np.ix_(gap, gap)] = (
+                    self.covariance[np.ix_(gap, gap)] - between.T @ weights
+                )
                 there = rows[np.ix_(members, ~gap)] - self.mean[~gap]
                 out[np.ix_(members, gap)] = self.mean[gap] + there @ weights
         return Filled(out, which.ravel().astype(np.int64), unsure)

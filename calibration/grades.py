@@ -27,7 +27,8 @@ class GradeComparison:
         chosen: Name of the candidate that is taken.
         why: Why this one, in a sentence.
         figures: By candidate.
-        reliability: Mean predicted grade, mean given grade and count in fifths of the predictions, lowest first.
+        reliability: Mean predicted grade, mean given grade and count in fifths of the predictions,
+            lowest first.
     """
 
     chosen: str
@@ -76,7 +77,9 @@ def fitted_grades(
         judges: Who graded `[row]`.
         groups: What goes together in its own cross-validation `[row]`.
     """
-    questions = rated(rubrics or [str(number) for number in range(len(signs))], answers.shape[2], scales)
+    questions = rated(
+        rubrics or [str(number) for number in range(len(signs))], answers.shape[2], scales
+    )
     who: Sequence[str | None] = judges or [None] * len(grades)
     wanted = scales if name == NETWORK else scales[:1]
     given = [
@@ -106,19 +109,37 @@ def compare_grades(
         rng: Of the intervals.
     """
     there = ~np.isnan(grades[:, 0])
-    proba = {name: np.full((len(grades), len(scales[0].values)), np.nan) for name in (START, NETWORK)}
+    proba = {
+        name: np.full((len(grades), len(scales[0].values)), np.nan) for name in (START, NETWORK)
+    }
     for fold in folds:
         known = ~fold.out & there
-        who = None if judges is None else [judge for judge, keep in zip(judges, known, strict=True) if keep]
+        who = (
+            None
+            if judges is None
+            else [judge for judge, keep in zip(judges, known, strict=True) if keep]
+        )
         for name, column in proba.items():
             model = fitted_grades(
-                name, fold.answers[known], fold.signs, grades[known], scales, who, groups=together[known]
+                name,
+                fold.answers[known],
+                fold.signs,
+                grades[known],
+                scales,
+                who,
+                groups=together[known],
             )
             column[fold.out] = model.predict_proba(flatten(fold.answers[fold.out]))
     given = np.searchsorted(scales[0].values, grades[there, 0])
-    found = {name: Predictions(p[there], given, together[there], scales[0].values) for name, p in proba.items()}
+    found = {
+        name: Predictions(p[there], given, together[there], scales[0].values)
+        for name, p in proba.items()
+    }
     figures = {name: assess(one, rng, smooth=False) for name, one in found.items()}
     taken = found[NETWORK]
     parts = np.array_split(np.argsort(taken.expected, kind="stable"), min(FIFTHS, len(taken)))
-    fifths = [(float(taken.expected[part].mean()), float(taken.given[part].mean()), len(part)) for part in parts]
+    fifths = [
+        (float(taken.expected[part].mean()), float(taken.given[part].mean()), len(part))
+        for part in parts
+    ]
     return GradeComparison(NETWORK, ALWAYS, figures, tuple(fifths))

@@ -41,7 +41,9 @@ class Judgments:
 
     def where(self, keep: Bools | Ints) -> Judgments:
         """Return those that `keep` picks; rows, questions and judges keep their numbers."""
-        return Judgments(self.row[keep], self.question[keep], self.judge[keep], self.answer[keep], self.judges)
+        return Judgments(
+            self.row[keep], self.question[keep], self.judge[keep], self.answer[keep], self.judges
+        )
 
     def of_question(self, question: int) -> Judgments:
         """Return those of one question."""
@@ -61,7 +63,8 @@ class Judgments:
 
     def coded(self, judges: Sequence[str]) -> Judgments:
         """Recode judges for other names; judges not among them become unknown."""
-        codes = codes_of([*self.judges, None], judges)  # name by name, not judgment by judgment: those are many more
+        # name by name, not judgment by judgment: those are many more
+        codes = codes_of([*self.judges, None], judges)
         return Judgments(self.row, self.question, codes[self.judge], self.answer, tuple(judges))
 
 
@@ -97,7 +100,9 @@ def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
         WrongUse: They are not one a row, or one name alone.
     """
     if isinstance(judges, str):
-        raise WrongUse(f"one name, {judges!r}, for {rows} rows", remedy="give a list with one judge a row")
+        raise WrongUse(
+            f"one name, {judges!r}, for {rows} rows", remedy="give a list with one judge a row"
+        )
     who = [None] * rows if judges is None else list(judges)
     if len(who) != rows:
         raise WrongUse(f"{len(who)} judges for {rows} rows", remedy="give one judge a row, or None")
@@ -105,19 +110,25 @@ def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
 
 
 def judgments(
-    y: Any, judges: Sequence[Any] | None = None, questions: Questionnaire | None = None, rows: int | None = None
+    y: Any,
+    judges: Sequence[Any] | None = None,
+    questions: Questionnaire | None = None,
+    rows: int | None = None,
 ) -> Judgments:
     """Convert people's answers, given by names and values, to arrays.
 
     Args:
-        y: (row, question id, judge, answer value) each; or values of answers to the main question `[row]`, NaN where
-            there is none; or `Judgments`, which stay as they are. Values are the scales' (1 … 4, not places).
+        y: (row, question id, judge, answer value) each; or values of answers to the main question
+            `[row]`, NaN where
+            there is none; or `Judgments`, which stay as they are. Values are the scales' (1 … 4,
+            not places).
         judges: Who judged each row `[row]`, of values alone; None: nobody known.
         questions: Needed for everything but `Judgments`.
         rows: How many rows X has; checked when given.
 
     Raises:
-        WrongUse: What is no judgment or no number, an answer that its question does not allow, an unknown question, a
+        WrongUse: What is no judgment or no number, an answer that its question does not allow, an
+            unknown question, a
             row that isn't there; says how many and which is the first.
     """
     if isinstance(y, Judgments):
@@ -127,7 +138,10 @@ def judgments(
     else:
         entries = y.tolist() if isinstance(y, np.ndarray) else list(y)
         named = not entries or any(isinstance(entry, (list, tuple)) for entry in entries)
-        found = _coded(_records(entries, judges) if named else _of_rows(entries, judges, questions, rows), questions)
+        found = _coded(
+            _records(entries, judges) if named else _of_rows(entries, judges, questions, rows),
+            questions,
+        )
     if rows is not None and len(found) and not (found.row.min() >= 0 and found.row.max() < rows):
         strangers = (found.row < 0) | (found.row >= rows)
         raise WrongUse(
@@ -149,7 +163,11 @@ def _of_rows(
         remedy = "give one a row, NaN where there is none"
         raise WrongUse(f"answers for {len(values)} rows, X has {rows}", remedy=remedy)
     who = one_a_row(judges, len(values))
-    return [(row, questions.main, who[row], _value(value)) for row, value in enumerate(values) if not is_missing(value)]
+    return [
+        (row, questions.main, who[row], _value(value))
+        for row, value in enumerate(values)
+        if not is_missing(value)
+    ]
 
 
 def _records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Record]:
@@ -157,15 +175,29 @@ def _records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Recor
         raise WrongUse("judges beside judgments that name their own", remedy="leave out `judges`")
     odd = [entry for entry in entries if not (isinstance(entry, (list, tuple)) and len(entry) == 4)]
     _refuse(odd, entries, "that are no (row, question, judge, answer)", "give these four each")
-    odd = [entry for entry in entries if not str(entry[0]).removesuffix(".0").removeprefix("-").isdecimal()]
-    _refuse(odd, entries, "of rows that are no whole numbers", "give the text's place in X, counted from 0")
-    return [(int(float(row)), str(question), judge, _value(value)) for row, question, judge, value in entries]
+    odd = [
+        entry
+        for entry in entries
+        if not str(entry[0]).removesuffix(".0").removeprefix("-").isdecimal()
+    ]
+    _refuse(
+        odd,
+        entries,
+        "of rows that are no whole numbers",
+        "give the text's place in X, counted from 0",
+    )
+    return [
+        (int(float(row)), str(question), judge, _value(value))
+        for row, question, judge, value in entries
+    ]
 
 
 def _refuse(odd: Sequence[Any], entries: Sequence[Any], what: str, remedy: str) -> None:
     if odd:
         where = f"judgment {entries.index(odd[0])}, {odd[0]!r}"
-        raise WrongUse(f"judgments {what}: {len(odd)} of {len(entries)}", where=where, remedy=remedy)
+        raise WrongUse(
+            f"judgments {what}: {len(odd)} of {len(entries)}", where=where, remedy=remedy
+        )
 
 
 def _value(said: Any) -> float | str:
@@ -198,7 +230,9 @@ def _coded(records: Sequence[Record], questions: Questionnaire) -> Judgments:
         row=np.array([row for row, *_ in records], dtype=np.int64),
         question=np.array([places[question] for _, question, *_ in records], dtype=np.int64),
         judge=codes_of([judge for *_, judge, _ in records], names),
-        answer=np.array([options[places[question]][value] for _, question, _, value in records], dtype=np.int64),
+        answer=np.array(
+            [options[places[question]][value] for _, question, _, value in records], dtype=np.int64
+        ),
         judges=tuple(names),
     )
 
@@ -237,7 +271,8 @@ class AnswerMatrix:
 def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
     """Make a matrix with one column for each of the questions; drop other judgments.
 
-    A second answer of the same (or an unknown) judge to the same question about the same text starts a second sheet,
+    A second answer of the same (or an unknown) judge to the same question about the same text
+    starts a second sheet,
     so that no answer is lost.
     """
     column = np.full(max([*questions, *y.question, -1]) + 1, UNANSWERED)

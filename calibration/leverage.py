@@ -1,7 +1,9 @@
 """Leverage: how much the main answer would rise with another question's answer.
 
-Source: Hashemi et al. 2024 (LLM-Rubric), appendix A, doi:10.18653/v1/2024.acl-long.745: the leverage of question i on
-a text x is (∇x ŷ0 · ∇x ŷi) / (∇x ŷi · ∇x ŷi). Here ŷ0 is the expected answer to the main question as the model predicts
+Source: Hashemi et al. 2024 (LLM-Rubric), appendix A, doi:10.18653/v1/2024.acl-long.745: the
+    leverage of question i on
+a text x is (∇x ŷ0 · ∇x ŷi) / (∇x ŷi · ∇x ŷi). Here ŷ0 is the expected answer to the main question
+as the model predicts
 it, and ŷi the expected answer to i that x itself has.
 
 Response curves: each judge's expected answer against the LLM's.
@@ -20,7 +22,8 @@ from pollex.measures.arrays import Floats
 from pollex.measures.intervals import FEWEST, interval_bounds
 
 if TYPE_CHECKING:
-    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.estimator import JudgedEstimator
 
 STEP = 1e-3
 """How far a probability is moved to either side; errors are of the order of its square."""
@@ -36,7 +39,8 @@ class Leverage:
     """The leverage of one question on the main one, over a set of texts.
 
     Attributes:
-        mean: Over the texts, with its 95 % bootstrap interval `low` to `high`, which it lacks with fewer texts than an
+        mean: Over the texts, with its 95 % bootstrap interval `low` to `high`, which it lacks with
+            fewer texts than an
             interval takes; None where it is undefined.
         spread: Standard deviation over the texts.
         n: Texts on which it is defined.
@@ -62,13 +66,19 @@ def leverages(model: JudgedEstimator, X: Any, rng: np.random.Generator) -> list[
     sheet = model.questionnaire_
     rows = sheet.checked(X)
     main = gradient(model, rows)
-    return [_leverage(sheet, rows, main, scale, rng) for scale in sheet.scales if scale.question != sheet.main]
+    return [
+        _leverage(sheet, rows, main, scale, rng)
+        for scale in sheet.scales
+        if scale.question != sheet.main
+    ]
 
 
 def per_text(main: Floats, other: Floats) -> Floats:
     """Compute (∇ŷ0·∇ŷi)/(∇ŷi·∇ŷi) `[row]` from gradients; NaN if ŷi is constant."""
     norm = (other**2).sum(axis=1)
-    found: Floats = np.divide((main * other).sum(axis=1), norm, out=np.full(len(main), np.nan), where=norm > 0)
+    found: Floats = np.divide(
+        (main * other).sum(axis=1), norm, out=np.full(len(main), np.nan), where=norm > 0
+    )
     return found
 
 
@@ -87,17 +97,26 @@ def gradient(model: JudgedEstimator, X: Floats) -> Floats:
 def asked_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
     """Compute ∇x of the expected answer that X itself has."""
     place = [scale.question for scale in sheet.asked].index(question)
-    block, values = sheet.blocks[question], np.array(sheet.asked[place].values)
-    mass, answer = sheet.mass(X)[:, [place]], sheet.expected(X)[:, [place]]
+    block = sheet.blocks[question]
+    values = np.array(sheet.asked[place].values)
+    mass = sheet.mass(X)[:, [place]]
+    answer = sheet.expected(X)[:, [place]]
     out = np.zeros_like(X)
-    out[:, block] = np.divide(values - answer, mass, out=np.zeros((len(X), len(values))), where=mass > 0)
+    out[:, block] = np.divide(
+        values - answer, mass, out=np.zeros((len(X), len(values))), where=mass > 0
+    )
     return out
 
 
-def _leverage(sheet: Questionnaire, X: Floats, main: Floats, scale: Scale, rng: np.random.Generator) -> Leverage:
+def _leverage(
+    sheet: Questionnaire, X: Floats, main: Floats, scale: Scale, rng: np.random.Generator
+) -> Leverage:
     question = scale.question
     if not sheet.scale().ordinal:
-        return Leverage(question, undefined="the main question's options are not ordered: there is nothing to raise")
+        return Leverage(
+            question,
+            undefined="the main question's options are not ordered: there is nothing to raise",
+        )
     if not scale.ordinal:
         return Leverage(question, undefined="its options are not ordered: there is no unit to gain")
     if not scale.asked:
@@ -123,7 +142,9 @@ def _differences(model: JudgedEstimator, X: Floats) -> Floats:
     moved[:, 0, diagonal, diagonal] = np.maximum(X - STEP, 0.0)
     moved[:, 1, diagonal, diagonal] = X + STEP
     nobody = np.full(2 * width * len(X), NOBODY)
-    distribution = model._distribution(moved.reshape(-1, width), nobody, model.questionnaire_.index())
+    distribution = model._distribution(
+        moved.reshape(-1, width), nobody, model.questionnaire_.index()
+    )
     values = distribution @ np.array(model.questionnaire_.scale().values)
     below, above = values.reshape(len(X), 2, width).transpose(1, 0, 2)
     found: Floats = (above - below) / (X + STEP - np.maximum(X - STEP, 0.0))

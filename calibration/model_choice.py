@@ -63,7 +63,8 @@ class ModelChoice:
         rule: See `Rule`.
         chosen: Index in `trials` of the best one.
         trials: All candidates, in the order in which they were given.
-        weights: Shares in the prediction by index in `trials`: one alone, the members of a mixture, or those averaged.
+        weights: Shares in the prediction by index in `trials`: one alone, the members of a mixture,
+            or those averaged.
     """
 
     how: str
@@ -86,7 +87,8 @@ class ModelChoice:
 
     def sentence(self) -> str:
         """Describe the choice and its margin."""
-        best, other = self.trials[self.chosen], self._next()
+        best = self.trials[self.chosen]
+        other = self._next()
         taken = self._taken()
         if self.rule == "average" and len(self.weights) > 1:
             taken = f"{taken}, which can't be told from the best, {best.name},"
@@ -95,21 +97,30 @@ class ModelChoice:
         start = f"{taken} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
         if other is None:
             refused = [trial for trial in self.trials if trial.loss is None]
-            return f"{start}; " + (f"not fitted: {names_of(refused)}" if refused else "there was no other candidate")
+            return f"{start}; " + (
+                f"not fitted: {names_of(refused)}" if refused else "there was no other candidate"
+            )
         return f"{start}, next {other.name} with {other.behind:.3f} ± {other.behind_error:.3f} more"
 
     def _taken(self) -> str:
         chosen = [self.trials[place] for place in self.weights]
-        return chosen[0].name if len(chosen) == 1 else f"{len(chosen)} together ({names_of(chosen)})"
+        return (
+            chosen[0].name if len(chosen) == 1 else f"{len(chosen)} together ({names_of(chosen)})"
+        )
 
     def facts(self) -> dict[str, Any]:
         """Return the choice as JSON values."""
         weights = {str(place): weight for place, weight in self.weights.items()}
-        return asdict(self) | {"trials": [asdict(trial) for trial in self.trials], "weights": weights}
+        return asdict(self) | {
+            "trials": [asdict(trial) for trial in self.trials],
+            "weights": weights,
+        }
 
     def _next(self) -> CandidateFigures | None:
         taken = {self.chosen, *self.weights} if self.rule == "average" else {self.chosen}
-        others = [t for place, t in enumerate(self.trials) if place not in taken and t.loss is not None]
+        others = [
+            t for place, t in enumerate(self.trials) if place not in taken and t.loss is not None
+        ]
         return min(others, key=_loss, default=None)
 
 
@@ -134,11 +145,14 @@ def try_candidates(
     """Return a trial for each candidate.
 
     Args:
-        held_out: Distributions of the judgments by each candidate `[judgment, option]`, or why there are none.
+        held_out: Distributions of the judgments by each candidate `[judgment, option]`, or why
+            there are none.
         answers: What was answered `[judgment]`.
         texts: The text of each judgment, for standard errors `[judgment]`.
     """
-    losses = [None if isinstance(proba, str) else clipped_log_losses(proba, answers) for proba in held_out]
+    losses = [
+        None if isinstance(proba, str) else clipped_log_losses(proba, answers) for proba in held_out
+    ]
     means = [np.inf if loss is None else float(loss.mean()) for loss in losses]
     best = losses[int(np.argmin(means))]
     trials = []
@@ -171,7 +185,8 @@ def clipped_log_losses(proba: Floats, answers: Ints) -> Floats:
 def standard_error(values: Floats, texts: Ints) -> float:
     """Compute the cluster-robust standard error of a mean over judgments; clusters are texts.
 
-    The sum over texts of the squared summed deviations, over the squared count; 0 with one text only.
+    The sum over texts of the squared summed deviations, over the squared count; 0 with one text
+    only.
     """
     _, places = np.unique(texts, return_inverse=True)
     sums = np.bincount(places, values - values.mean())
@@ -187,8 +202,10 @@ def joint_intervals(gains: Floats, blocks: Ints, rng: np.random.Generator) -> Fl
     """Return 95 % intervals of mean gains that hold all at once `[comparison, end]`: low and high.
 
     The largest studentised mean is drawn anew by turning the signs of whole blocks.
-    Sources: Romano and Wolf 2005, "Exact and approximate stepdown methods for multiple hypothesis testing",
-    doi:10.1198/016214504000000539, for the maximum; Wu 1986, doi:10.1214/aos/1176350142, for the signs.
+    Sources: Romano and Wolf 2005, "Exact and approximate stepdown methods for multiple hypothesis
+        testing",
+    doi:10.1198/016214504000000539, for the maximum; Wu 1986, doi:10.1214/aos/1176350142, for the
+    signs.
 
     Args:
         gains: Paired differences `[row, comparison]`.
@@ -220,7 +237,11 @@ def best_of(trials: Sequence[CandidateFigures]) -> int:
 def close_to_best(trials: Sequence[CandidateFigures]) -> list[int]:
     """List the trials within one standard error of the best."""
     fitted = [(place, trial.behind, trial.behind_error) for place, trial in enumerate(trials)]
-    return [place for place, behind, error in fitted if behind is not None and error is not None and behind <= error]
+    return [
+        place
+        for place, behind, error in fitted
+        if behind is not None and error is not None and behind <= error
+    ]
 
 
 def _loss(trial: CandidateFigures) -> float:
@@ -230,10 +251,14 @@ def _loss(trial: CandidateFigures) -> float:
 def mixture_weights(held_out: Sequence[Floats], answers: Ints, rounds: int = 200) -> Floats:
     """Fit mixture weights `[candidate]` by expectation-maximization.
 
-    The usual number of rounds ends shortly before that, with more members left: on LLM-Rubric's synthetic dialogues up
-    to 0.002 nats a judgment short of the largest likelihood, and on systems that the weights have not seen, alike.
+    The usual number of rounds ends shortly before that, with more members left: on LLM-Rubric's
+    synthetic dialogues up
+    to 0.002 nats a judgment short of the largest likelihood, and on systems that the weights have
+    not seen, alike.
     """
-    likely = np.stack([np.maximum(p[np.arange(len(answers)), answers], TINY) for p in held_out], axis=1)
+    likely = np.stack(
+        [np.maximum(p[np.arange(len(answers)), answers], TINY) for p in held_out], axis=1
+    )
     weights = np.full(len(held_out), 1 / len(held_out))
     for _ in range(rounds):
         shares = likely * weights

@@ -27,7 +27,8 @@ class Scale:
         question: Its id.
         values: Value of each option, in the options' order.
         ordinal: Whether the options are ordered as their values are; else they are classes.
-        asked: Whether X has a block for it: the judge (an LLM) was asked. A thumb is not asked, only given by people.
+        asked: Whether X has a block for it: the judge (an LLM) was asked. A thumb is not asked,
+            only given by people.
     """
 
     question: str
@@ -39,17 +40,23 @@ class Scale:
         """Take lists and arrays of values, too, and refuses what is no question.
 
         Raises:
-            WrongUse: Fewer than two options; values that are no numbers, or the same; values that are not in ascending
+            WrongUse: Fewer than two options; values that are no numbers, or the same; values that
+                are not in ascending
                 order where they are ordinal.
         """
         plain = (value.item() if isinstance(value, np.generic) else value for value in self.values)
         object.__setattr__(self, "values", tuple(plain))
         if len(self.values) < 2:
-            raise WrongUse(f"question {self.question!r} has {len(self.values)} options", remedy="give two or more")
+            raise WrongUse(
+                f"question {self.question!r} has {len(self.values)} options",
+                remedy="give two or more",
+            )
         odd = [
             value
             for place, value in enumerate(self.values)
-            if not (isinstance(value, Real) and abs(float(value)) <= LARGEST) or value in self.values[:place]  # nor NaN
+            # nor NaN
+            if not (isinstance(value, Real) and abs(float(value)) <= LARGEST)
+            or value in self.values[:place]
         ]
         if odd:
             raise WrongUse(
@@ -79,9 +86,14 @@ class Questionnaire:
         object.__setattr__(self, "scales", tuple(self.scales))
         names = [scale.question for scale in self.scales]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise WrongUse(f"two questions are called {twice[0]!r}", remedy="give each a name of its own")
+            raise WrongUse(
+                f"two questions are called {twice[0]!r}", remedy="give each a name of its own"
+            )
         if self.main not in names:
-            raise WrongUse(f"the main question {self.main!r} is none of {', '.join(names)}", remedy="name one of them")
+            raise WrongUse(
+                f"the main question {self.main!r} is none of {', '.join(names)}",
+                remedy="name one of them",
+            )
 
     @cached_property
     def asked(self) -> tuple[Scale, ...]:
@@ -92,7 +104,10 @@ class Questionnaire:
     def blocks(self) -> dict[str, slice]:
         """Columns of each asked question in X."""
         ends = np.cumsum([0, *(len(scale.values) for scale in self.asked)]).tolist()
-        return {scale.question: slice(a, b) for scale, a, b in zip(self.asked, ends, ends[1:], strict=False)}
+        return {
+            scale.question: slice(a, b)
+            for scale, a, b in zip(self.asked, ends, ends[1:], strict=False)
+        }
 
     @cached_property
     def width(self) -> int:
@@ -110,7 +125,8 @@ class Questionnaire:
             if scale.question == wanted:
                 return place
         raise WrongUse(
-            f"no question is called {wanted!r}", remedy=f"use one of {', '.join(s.question for s in self.scales)}"
+            f"no question is called {wanted!r}",
+            remedy=f"use one of {', '.join(s.question for s in self.scales)}",
         )
 
     def scale(self, question: str | None = None) -> Scale:
@@ -121,14 +137,17 @@ class Questionnaire:
         """Check that X has the right shape, and whole distributions or NaN as blocks.
 
         Raises:
-            WrongUse: No numbers, or another shape; a probability that is negative, over 1 or infinite; a block that
-                sums to more than 1 + 1e-6, or is NaN in part. Says how many there are and where the first is.
+            WrongUse: No numbers, or another shape; a probability that is negative, over 1 or
+                infinite; a block that
+                sums to more than 1 + 1e-6, or is NaN in part. Says how many there are and where the
+                first is.
         """
         try:
             array = np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise WrongUse(
-                f"X is no table of numbers ({error})", remedy="give one row of probabilities a text, NaN where missing"
+                f"X is no table of numbers ({error})",
+                remedy="give one row of probabilities a text, NaN where missing",
             ) from error
         if array.ndim != 2 or array.shape[1] != self.width:
             raise WrongUse(

@@ -11,7 +11,8 @@ from pollex.calibration.judgments import Judgments
 from pollex.measures.arrays import Floats
 
 if TYPE_CHECKING:
-    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.estimator import JudgedEstimator
 
 MESH = 25
 """Points of a curve."""
@@ -39,14 +40,16 @@ def response_curves(
 ) -> tuple[tuple[float, ...], tuple[ResponseCurve, ...]]:
     """Return each judge's expected answer against the LLM's, smoothed over texts by a Gaussian kernel.
 
-    The first curve is that of an unknown judge. Source: Nadaraya 1964, doi:10.1137/1109020, for the smoothing;
+    The first curve is that of an unknown judge. Source: Nadaraya 1964, doi:10.1137/1109020, for the
+    smoothing;
     Silverman 1986, equation 3.31, for its width.
 
     Args:
         given: Judgments of the main question.
 
     Returns:
-        The LLM's expected answers at which the curves are taken, and the curves; none where there is nothing to draw
+        The LLM's expected answers at which the curves are taken, and the curves; none where there
+        is nothing to draw
         them against.
     """
     sheet = model.questionnaire_
@@ -66,7 +69,8 @@ def response_curves(
     judges = [judge for judge in given.judges if judge in model.judges_]
     each = model.predict_each(X[there], judges) if judges else np.zeros((int(there.sum()), 0))
     curves = (weights @ np.concatenate([unknown, each], axis=1)).T
-    worth, names = np.array(sheet.scale().values), given.names()
+    worth = np.array(sheet.scale().values)
+    names = given.names()
     theirs = [given, *(given.where(names == judge) for judge in judges)]
     return tuple(mesh.tolist()), tuple(
         ResponseCurve(judge, own.labels, _mean(worth[own.answer]), tuple(curve.tolist()))

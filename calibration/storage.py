@@ -1,7 +1,9 @@
 """Fitted calibrators as files: readable JSON with the arrays as safetensors beside it, never pickle.
 
-The arrays' file is named after its content, and the JSON says which it is: the JSON appears last and at once, so a
-reader finds the old calibrator or the new one, never a half of each. What is read was perhaps edited or damaged: names
+The arrays' file is named after its content, and the JSON says which it is: the JSON appears last
+and at once, so a
+reader finds the old calibrator or the new one, never a half of each. What is read was perhaps
+edited or damaged: names
 and hashes are checked, and nothing in a file can run.
 """
 
@@ -39,7 +41,15 @@ QUESTION = "question.{}."
 JSON_NAME = "calibrator.json"
 REMEDY = "fit it again: pollex calibrate fit"
 
-UNFIT = (SafetensorError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
+UNFIT = (
+    SafetensorError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    RuntimeError,
+)
 """What comes of facts and arrays that don't fit each other; a RuntimeError where they are nested without end, too."""
 
 GONE = {"drift", "memory", "adapting_decay", "coding", "questions", "only", "mixture"}
@@ -51,7 +61,8 @@ class Packed:
     """A fitted calibrator, ready to be written.
 
     Attributes:
-        facts: JSON values: the model, its settings, the questionnaire, what it learned, and the hash of the arrays.
+        facts: JSON values: the model, its settings, the questionnaire, what it learned, and the
+            hash of the arrays.
         arrays: In the format of safetensors.
     """
 
@@ -60,29 +71,45 @@ class Packed:
 
 
 def pack_up(
-    model: JudgedEstimator, beside: JudgedEstimator | None = None, others: Sequence[JudgedEstimator] = ()
+    model: JudgedEstimator,
+    beside: JudgedEstimator | None = None,
+    others: Sequence[JudgedEstimator] = (),
 ) -> Packed:
     """Return a fitted calibrator as JSON values and bytes; the same for the same model.
 
     Args:
         beside: Another one whose arrays go into the same file; its facts stand under `beside`.
-        others: Those of other questions, likewise; their facts stand under `questions`, by question.
+        others: Those of other questions, likewise; their facts stand under `questions`, by
+            question.
 
     Raises:
         WrongUse: A setting or a fact can't be written as JSON.
     """
     state = state_of(model)
     other = State({}, {}) if beside is None else state_of(beside, BESIDE)
-    each = {one.questionnaire_.main: state_of(one, QUESTION.format(one.questionnaire_.index())) for one in others}
-    kept = state.arrays | other.arrays | {name: array for one in each.values() for name, array in one.arrays.items()}
+    each = {
+        one.questionnaire_.main: state_of(one, QUESTION.format(one.questionnaire_.index()))
+        for one in others
+    }
+    kept = (
+        state.arrays
+        | other.arrays
+        | {name: array for one in each.values() for name, array in one.arrays.items()}
+    )
     every = sorted(kept.items())
     arrays = bytes_of({name: np.array(value, order="C") for name, value in every})
-    about = {"format": FORMAT, "pollex": version("pollex")} | ({"beside": other.facts} if beside else {})
+    about = {"format": FORMAT, "pollex": version("pollex")} | (
+        {"beside": other.facts} if beside else {}
+    )
     about |= {"questions": {name: one.facts for name, one in each.items()}} if each else {}
-    return Packed(about | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}, arrays)
+    return Packed(
+        about | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}, arrays
+    )
 
 
-def unpack(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator", prefix: str = "") -> JudgedEstimator:
+def unpack(
+    facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator", prefix: str = ""
+) -> JudgedEstimator:
     """Return the calibrator that `packed` was given.
 
     Args:
@@ -90,7 +117,8 @@ def unpack(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator", p
         prefix: `BESIDE` for the one beside it.
 
     Raises:
-        BadCalibrator: Another format, an unknown model, arrays that aren't the ones written, facts that don't fit.
+        BadCalibrator: Another format, an unknown model, arrays that aren't the ones written, facts
+            that don't fit.
     """
     if facts.get("format") != FORMAT:
         raise BadCalibrator(
@@ -99,11 +127,15 @@ def unpack(facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator", p
             remedy=f"use pollex {facts.get('pollex', 'of its time')}, or {REMEDY}",
         )
     if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
-        raise BadCalibrator("the arrays are not the ones that were written with it", where=where, remedy=REMEDY)
+        raise BadCalibrator(
+            "the arrays are not the ones that were written with it", where=where, remedy=REMEDY
+        )
     try:
         model = rebuild(State(dict(facts), arrays_of(arrays)), prefix)
     except WrongUse as error:  # a model or a questionnaire that there is not
-        raise BadCalibrator(error.what, where=where, remedy=f"{error.remedy}, or {REMEDY}") from error
+        raise BadCalibrator(
+            error.what, where=where, remedy=f"{error.remedy}, or {REMEDY}"
+        ) from error
     except UNFIT as error:
         what = f"it can't be restored from this file ({type(error).__name__}: {error})"
         raise BadCalibrator(what, where=where, remedy=REMEDY) from error
@@ -119,11 +151,15 @@ def state_of(model: JudgedEstimator, prefix: str = "") -> State:
     Raises:
         WrongUse: A setting or a fact can't be written as JSON.
     """
-    state, questions = model.state(), model.questionnaire_
+    state = model.state()
+    questions = model.questionnaire_
     facts = {
         "model": name_of(model),
         "settings": _plain(model.get_params(deep=False)),
-        "questionnaire": {"main": questions.main, "scales": [_plain(asdict(scale)) for scale in questions.scales]},
+        "questionnaire": {
+            "main": questions.main,
+            "scales": [_plain(asdict(scale)) for scale in questions.scales],
+        },
         "learned": _plain(state.facts),
     }
     return State(facts, {prefix + name: value for name, value in state.arrays.items()})
@@ -137,12 +173,21 @@ def rebuild(state: State, prefix: str = "") -> JudgedEstimator:
         KeyError, TypeError, ValueError: Facts or arrays that don't fit.
     """
     facts = state.facts
-    arrays = {name.removeprefix(prefix): value for name, value in state.arrays.items() if name.startswith(prefix)}
+    arrays = {
+        name.removeprefix(prefix): value
+        for name, value in state.arrays.items()
+        if name.startswith(prefix)
+    }
     asked = facts["questionnaire"]
-    scales = tuple(Scale(**{**scale, "values": tuple(map(float, scale["values"]))}) for scale in asked["scales"])
+    scales = tuple(
+        Scale(**{**scale, "values": tuple(map(float, scale["values"]))})
+        for scale in asked["scales"]
+    )
     questions = Questionnaire(scales, asked["main"])
     kind = model_named(facts["model"])
-    return kind.from_state(_settings(kind, facts["settings"]), questions, State(dict(facts["learned"]), arrays))
+    return kind.from_state(
+        _settings(kind, facts["settings"]), questions, State(dict(facts["learned"]), arrays)
+    )
 
 
 def save(model: JudgedEstimator, folder: Path, others: Sequence[JudgedEstimator] = ()) -> Path:
@@ -156,7 +201,9 @@ def save(model: JudgedEstimator, folder: Path, others: Sequence[JudgedEstimator]
     """
     pack = pack_up(model, others=others)
     arrays = f"calibrator-{pack.facts['arrays_sha256'][:12]}.safetensors"
-    text = json.dumps(pack.facts | {"arrays": arrays}, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(
+        pack.facts | {"arrays": arrays}, indent=2, ensure_ascii=False, allow_nan=False
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / arrays, pack.arrays, named=False)
@@ -166,7 +213,9 @@ def save(model: JudgedEstimator, folder: Path, others: Sequence[JudgedEstimator]
                 other.unlink(missing_ok=True)
     except OSError as error:
         raise WrongUse(
-            f"can't be written: {error.strerror or error}", where=str(folder), remedy="give another folder"
+            f"can't be written: {error.strerror or error}",
+            where=str(folder),
+            remedy="give another folder",
         ) from error
     return folder / JSON_NAME
 
@@ -187,7 +236,9 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
     others = facts.get("questions", {})
     if not isinstance(others, dict) or not all(isinstance(one, dict) for one in others.values()):
         raise BadCalibrator("its questions are no objects", where=where, remedy=REMEDY)
-    places = {scale.question: QUESTION.format(n) for n, scale in enumerate(main.questionnaire_.scales)}
+    places = {
+        scale.question: QUESTION.format(n) for n, scale in enumerate(main.questionnaire_.scales)
+    }
     if strange := sorted(others.keys() - places.keys()):
         raise BadCalibrator(f"it has no question {strange[0]!r}", where=where, remedy=REMEDY)
     each = {name: unpack(facts | own, arrays, where, places[name]) for name, own in others.items()}
@@ -210,13 +261,17 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
         raise BadCalibrator("not a JSON object", where=str(file), remedy=REMEDY)
     name = facts.pop("arrays", None)
     if not isinstance(name, str) or Path(name).name != name:
-        raise BadCalibrator(f"its arrays' file is called {name!r:.60}", where=str(file), remedy=REMEDY)
+        raise BadCalibrator(
+            f"its arrays' file is called {name!r:.60}", where=str(file), remedy=REMEDY
+        )
     try:
         arrays = read_content(file.parent / name)
     except OSError as error:
         remedy = f"put {name} beside it again, or {REMEDY}"
         raise BadCalibrator(
-            f"its arrays can't be read: {error.strerror}", where=str(file.parent / name), remedy=remedy
+            f"its arrays can't be read: {error.strerror}",
+            where=str(file.parent / name),
+            remedy=remedy,
         ) from error
     return facts, arrays, str(file)
 
@@ -227,7 +282,8 @@ def _plain(value: Any) -> Any:
     Raises:
         WrongUse: There is no such form.
     """
-    from pollex.calibration.estimator import JudgedEstimator  # as in `models`: a file that isn't there needs none of it
+    # as in `models`: a file that isn't there needs none of it
+    from pollex.calibration.estimator import JudgedEstimator
 
     if isinstance(value, JudgedEstimator):
         return {"estimator": name_of(value), "settings": _plain(value.get_params(deep=False))}
@@ -237,10 +293,16 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if isinstance(value, np.generic):
         return _plain(value.item())
-    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and np.isfinite(value)):
+    if (
+        value is None
+        or isinstance(value, (bool, int, str))
+        or (isinstance(value, float) and np.isfinite(value))
+    ):
         return value
     raise WrongUse(
-        f"{value!r} can't be written as JSON", where="settings or state", remedy="keep arrays apart, and numbers finite"
+        f"{value!r} can't be written as JSON",
+        where="settings or state",
+        remedy="keep arrays apart, and numbers finite",
     )
 
 
@@ -249,7 +311,9 @@ def _settings(kind: type[JudgedEstimator], kept: Mapping[str, Any]) -> dict[str,
     defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
     restored = {name: _restored(value) for name, value in kept.items() if name not in GONE}
     return {
-        name: tuple(value) if isinstance(value, list) and isinstance(defaults.get(name), tuple) else value
+        name: tuple(value)
+        if isinstance(value, list) and isinstance(defaults.get(name), tuple)
+        else value
         for name, value in restored.items()
     }
 

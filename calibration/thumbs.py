@@ -1,8 +1,11 @@
 """The probability of a thumb up: by LLM-Rubric's network, beside simpler models that it is compared with.
 
-Rubrics are chosen on labels, too, so a model that is tried on other rows than it was fitted on still meets rubrics that
-were chosen on these rows. Here every fold comes with the answers to the rubrics that were chosen without it.
-Source of the point: Ambroise and McLachlan 2002, "Selection bias in gene extraction on the basis of microarray
+Rubrics are chosen on labels, too, so a model that is tried on other rows than it was fitted on
+still meets rubrics that
+were chosen on these rows. Here every fold comes with the answers to the rubrics that were chosen
+without it.
+Source of the point: Ambroise and McLachlan 2002, "Selection bias in gene extraction on the basis of
+    microarray
 gene-expression data", doi:10.1073/pnas.102102699.
 """
 
@@ -12,7 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from pollex.calibration.candidates import BEGINNING, BEST, NETWORK, PLAIN, START, CandidateScore, LabelsPoint
+from pollex.calibration.candidates import (
+    BEGINNING,
+    BEST,
+    NETWORK,
+    PLAIN,
+    START,
+    CandidateScore,
+    LabelsPoint,
+)
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.model_choice import joint_intervals, standard_error
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -72,7 +83,8 @@ class ModelComparison:
 
 def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
     """Return what is compared, by name; users have intercepts, and nothing else, of their own."""
-    from pollex.calibration.models.network import CalibrationNetwork  # who scores needs one of them
+    # who scores needs one of them
+    from pollex.calibration.models.network import CalibrationNetwork
     from pollex.calibration.models.ordinal import OrdinalMixedEffects
     from pollex.calibration.models.weighted_sum import WeightedSum
 
@@ -82,7 +94,9 @@ def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
         START: WeightedSum(signs),
         "NetSAT with learned weights": WeightedSum(signs, independence=1.0, deviations=SHRUNK),
         "decorrelated NetSAT with learned weights": WeightedSum(signs, deviations=SHRUNK),
-        "ordinal mixed effects": OrdinalMixedEffects(shared=30.0, intercepts=4.0, scales=None, slopes=None),
+        "ordinal mixed effects": OrdinalMixedEffects(
+            shared=30.0, intercepts=4.0, scales=None, slopes=None
+        ),
         NETWORK: CalibrationNetwork(UNITS, UNITS, start=beginning(signs), strengths=STRENGTHS),
     }
 
@@ -90,7 +104,8 @@ def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
 def beginning(signs: Sequence[float]) -> JudgedEstimator:
     """Return what the network begins as: the mean of what it contains, each fitted by itself.
 
-    Ordinal mixed effects follow labels whatever side a rubric is said to be of; NetSAT with learned weights, plain and
+    Ordinal mixed effects follow labels whatever side a rubric is said to be of; NetSAT with learned
+    weights, plain and
     decorrelated, begins at the sides.
     """
     from pollex.calibration.models.ordinal import OrdinalMixedEffects  # as above
@@ -119,9 +134,11 @@ def compare_models(
     Args:
         folds: Together all rows.
         positive: Thumbs `[row]`.
-        judges: Who gave them `[row]`; None: nobody is known. A fold is predicted for somebody unknown, as if new.
+        judges: Who gave them `[row]`; None: nobody is known. A fold is predicted for somebody
+            unknown, as if new.
         progress: Told after each fold.
-        together: What goes together, a user's conversations for example, bears one number `[row]`; None: each row is
+        together: What goes together, a user's conversations for example, bears one number `[row]`;
+            None: each row is
             alone.
         wanted: A candidate's name, or `best`.
     """
@@ -129,9 +146,15 @@ def compare_models(
     proba: dict[str, Floats] = {}
     for fold in folds:
         known = ~fold.out
-        who = None if judges is None else [judge for judge, keep in zip(judges, known, strict=True) if keep]
+        who = (
+            None
+            if judges is None
+            else [judge for judge, keep in zip(judges, known, strict=True) if keep]
+        )
         for name in (*thumb_models(fold.signs), BEGINNING):
-            model = fit_one(name, fold.answers[known], fold.signs, positive[known], who, groups=blocks[known])
+            model = fit_one(
+                name, fold.answers[known], fold.signs, positive[known], who, groups=blocks[known]
+            )
             predicted = probability_positive(model, fold.answers[fold.out])
             proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = predicted
         progress()
@@ -161,7 +184,14 @@ def _with_fewer(folds: Sequence[Fold], positive: Bools, blocks: Ints, share: flo
         counts.append(len(some))
         for name, loss in losses.items():
             smaller = {"seeds": 5} if name == NETWORK else {}
-            model = fit_one(name, fold.answers[some], fold.signs, positive[some], groups=blocks[some], changes=smaller)
+            model = fit_one(
+                name,
+                fold.answers[some],
+                fold.signs,
+                positive[some],
+                groups=blocks[some],
+                changes=smaller,
+            )
             p = probability_positive(model, fold.answers[fold.out])
             loss[fold.out] = -np.log(np.where(positive[fold.out], p, 1 - p))
     return _point(round(float(np.mean(counts))), losses, blocks)
@@ -187,16 +217,21 @@ def _choice(losses: Mapping[str, Floats], wanted: str) -> tuple[str, str]:
     return wanted, f"{wanted} was asked for; {least} has the least log-loss"
 
 
-def scores_of(losses: Mapping[str, Floats], chosen: str, blocks: Ints) -> tuple[CandidateScore, ...]:
+def scores_of(
+    losses: Mapping[str, Floats], chosen: str, blocks: Ints
+) -> tuple[CandidateScore, ...]:
     """Return the figures of all candidates, beside those of the chosen one.
 
     Args:
         losses: By candidate `[row]`.
         blocks: What goes together bears one number `[row]`.
     """
-    least, others = losses[_least(losses)], [name for name in losses if name != chosen]
+    least = losses[_least(losses)]
+    others = [name for name in losses if name != chosen]
     gains = np.array([losses[chosen] - losses[name] for name in others]).reshape(len(others), -1).T
-    ends = joint_intervals(gains, blocks, np.random.default_rng(SEED)) if others else np.zeros((0, 2))
+    ends = (
+        joint_intervals(gains, blocks, np.random.default_rng(SEED)) if others else np.zeros((0, 2))
+    )
     ahead = dict(zip(others, np.column_stack([gains.mean(axis=0), ends]).tolist(), strict=True))
     return tuple(
         CandidateScore(
@@ -233,14 +268,21 @@ def fit_one(
         positive: Thumbs `[row]`.
         judges: Who gave them `[row]`.
         rubrics: Ids of the rubrics, for its questionnaire; None: numbers.
-        groups: What goes together in a candidate's own cross-validation `[row]`; None: each row is alone.
+        groups: What goes together in a candidate's own cross-validation `[row]`; None: each row is
+            alone.
         changes: Parameters of its own.
     """
-    questions = questionnaire(rubrics or [str(number) for number in range(len(signs))], answers.shape[2])
+    questions = questionnaire(
+        rubrics or [str(number) for number in range(len(signs))], answers.shape[2]
+    )
     made = beginning(signs) if name == BEGINNING else thumb_models(signs)[name]
     model: JudgedEstimator = made.set_params(**changes or {})
     return model.fit(
-        flatten(answers), positive.astype(np.float64), judges, questions, None if groups is None else groups.tolist()
+        flatten(answers),
+        positive.astype(np.float64),
+        judges,
+        questions,
+        None if groups is None else groups.tolist(),
     )
 
 

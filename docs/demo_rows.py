@@ -38,7 +38,10 @@ def measure(asked: argparse.Namespace) -> Findings:
         subprocess.run(command, cwd=folder, check=True, capture_output=True)  # noqa: S603 - ours
         demo = Path(folder) / "demo"
         rubric_set = RubricSet.load(demo / "rubrics.json", arrays=False)
-        texts = {"rows": table_of(demo, "recorded" if asked.recorded else "demo"), "auc": auc_of(rubric_set)}
+        texts = {
+            "rows": table_of(demo, "recorded" if asked.recorded else "demo"),
+            "auc": auc_of(rubric_set),
+        }
     return Findings(texts, bars={"rubrics lead": len(texts["rows"].splitlines()) > 2})
 
 
@@ -67,8 +70,16 @@ def rows_of(found: RubricSet, most: int, *, by_model: bool) -> list[list[str]]:
     sides: tuple[tuple[Polarity, int], ...] = (("sat", most // 2), ("dsat", most))
     for side, room in sides:
         listed = headlines(found.rubrics, side)
-        own = [each for one in listed for each in ((one.rubric, *one.also) if by_model else (one.rubric,))]
-        kept = [one for one in own if one.quotes and told(one) is not None and ("@" in one.source or not by_model)]
+        own = [
+            each
+            for one in listed
+            for each in ((one.rubric, *one.also) if by_model else (one.rubric,))
+        ]
+        kept = [
+            one
+            for one in own
+            if one.quotes and told(one) is not None and ("@" in one.source or not by_model)
+        ]
         chosen += sorted(kept, key=rank)[: room if side == "sat" else most - len(chosen)]
     return [[one.text, f"“{one.quotes[0].text}”", figures(one)] for one in sorted(chosen, key=rank)]
 
@@ -95,14 +106,23 @@ def gap(one: ChosenRubric) -> float:
 def figures(one: ChosenRubric) -> str:
     """Return the shares of thumbs down with a rubric and elsewhere."""
     assert one.worth is not None, "it was measured"
-    there, elsewhere = one.worth.down_with, one.worth.down_without
-    return "; ".join(filter(None, (f"{percent(there)} of {there.n}", f"{percent(elsewhere)} elsewhere", told(one))))
+    there = one.worth.down_with
+    elsewhere = one.worth.down_without
+    return "; ".join(
+        filter(
+            None, (f"{percent(there)} of {there.n}", f"{percent(elsewhere)} elsewhere", told(one))
+        )
+    )
 
 
 def of_which(found: RubricSet) -> str:
     """Say of which conversations a set's shares are."""
     n = found.data.held_out
-    return f"on at most {n}, each by rubrics that did not see it" if found.data.folds else f"on {n} others"
+    return (
+        f"on at most {n}, each by rubrics that did not see it"
+        if found.data.folds
+        else f"on {n} others"
+    )
 
 
 if __name__ == "__main__":

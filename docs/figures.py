@@ -1,10 +1,13 @@
 """Figures of README and docs: made by benchmarks, kept in `docs/figures/`, and quoted by pages between two marks.
 
     python docs/figures.py                        # fills the pages from docs/figures/*.json
-    python docs/figures.py --make                 # makes the files anew first: those that need no data
-    python docs/figures.py --make --data FOLDER   # all of them; FOLDER holds the logs that aren't in this repository
+    python docs/figures.py --make                 # makes the files anew first: those that need no
+    data
+    python docs/figures.py --make --data FOLDER   # all of them; FOLDER holds the logs that aren't
+    in this repository
     python docs/figures.py --make --only gate     # one of them
-    python docs/figures.py --age                  # how many changes of the code are newer than each file
+    python docs/figures.py --age                  # how many changes of the code are newer than each
+    file
 
 `docs/figures/commands.toml` has the command of each file. A page quotes a text of it so:
 
@@ -27,7 +30,9 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
 COMMANDS: dict[str, dict[str, Any]] = tomllib.loads((FIGURES / "commands.toml").read_text("utf-8"))
-QUOTED = re.compile(r"(<!-- figures of ([\w-]+): ([\w-]+) -->\n?)(.*?)(\n?<!-- end of figures -->)", re.DOTALL)
+QUOTED = re.compile(
+    r"(<!-- figures of ([\w-]+): ([\w-]+) -->\n?)(.*?)(\n?<!-- end of figures -->)", re.DOTALL
+)
 DATA = "DATA"
 MEASURED = ("pollex", "graphs", "selection", "calibration", "prompts")
 """The code that figures are of."""
@@ -61,7 +66,8 @@ def quoted(name: str, text: str) -> str:
 def make(name: str, data: Path | None) -> bool:
     """Make a file anew, and return whether that went well.
 
-    One that needs data stays as it is where no data are given, and so does one whose benchmark fails.
+    One that needs data stays as it is where no data are given, and so does one whose benchmark
+    fails.
     """
     arguments = COMMANDS[name]["arguments"]
     if DATA in arguments and data is None:
@@ -83,7 +89,9 @@ def make(name: str, data: Path | None) -> bool:
     content = content.replace(str(draft.relative_to(ROOT)), str(path.relative_to(ROOT)))
     path.write_text(content, "utf-8")
     draft.unlink()
-    sys.stdout.write(f"{name}: {'made' if ended.returncode == 0 else 'made, and a bar is MISSED'}\n")
+    sys.stdout.write(
+        f"{name}: {'made' if ended.returncode == 0 else 'made, and a bar is MISSED'}\n"
+    )
     return ended.returncode == 0
 
 
@@ -102,7 +110,9 @@ def ages() -> list[str]:
     lines = []
     for name, changes in sorted(known.items(), key=lambda row: -(row[1] or 0)):
         newer = (
-            "of a commit that this clone doesn't have" if changes is None else f"{changes} changes of the code since"
+            "of a commit that this clone doesn't have"
+            if changes is None
+            else f"{changes} changes of the code since"
         )
         lines.append(f"{name:<16} {file_of(name)['commit'][:8]}  {file_of(name)['date']}  {newer}")
     return lines
@@ -110,10 +120,14 @@ def ages() -> list[str]:
 
 def main() -> int:
     """Fill the pages, after making the files if that is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--make", action="store_true")
     parser.add_argument("--data", type=Path, metavar="FOLDER")
-    parser.add_argument("--only", nargs="+", choices=sorted(COMMANDS), default=sorted(COMMANDS), metavar="NAME")
+    parser.add_argument(
+        "--only", nargs="+", choices=sorted(COMMANDS), default=sorted(COMMANDS), metavar="NAME"
+    )
     parser.add_argument("--age", action="store_true")
     asked = parser.parse_args()
     if asked.age:

@@ -1,11 +1,15 @@
 """Record the run of a large language model on the sample log, for `pollex demo --recorded`.
 
     python docs/record.py FOLDER      (`make record FOLDER=…`)
-    python docs/record.py FOLDER --remedy      the remedy of `pollex demo --remedy`, on the rubrics of that recording
+    python docs/record.py FOLDER --remedy      the remedy of `pollex demo --remedy`, on the rubrics
+    of that recording
 
-Prompts that the recording lacks are written to FOLDER/pending/KEY.json, with `key`, `messages` and the JSON schema of
-the reply; whoever can answer them writes FOLDER/replies/KEY.txt, the JSON object alone, and the run goes on. It may be
-stopped and started again at any time. When the last reply is there, replies, rubric set, scores and pages are put into
+Prompts that the recording lacks are written to FOLDER/pending/KEY.json, with `key`, `messages` and
+the JSON schema of
+the reply; whoever can answer them writes FOLDER/replies/KEY.txt, the JSON object alone, and the run
+goes on. It may be
+stopped and started again at any time. When the last reply is there, replies, rubric set, scores and
+pages are put into
 examples/recorded.
 """
 
@@ -69,7 +73,12 @@ class AskedEndpoint(RecordedEndpoint):
         except NotRecorded:
             reply = Reply(status=200, body=await self._written(request))
         if request.key not in self.composed:
-            line = {"key": request.key, "stage": request.call.stage, "item": request.call.item, "body": reply.body}
+            line = {
+                "key": request.key,
+                "stage": request.call.stage,
+                "item": request.call.item,
+                "body": reply.body,
+            }
             if request.call.stage == "judge":
                 form, statements = asked(request)
                 line |= {"form": form, "statements": statements}
@@ -89,12 +98,20 @@ class AskedEndpoint(RecordedEndpoint):
         pending = self.folder / "pending" / f"{request.key}.json"
         reply = self.folder / "replies" / f"{request.key}.txt"
         if not reply.exists():
-            asked = {"key": request.key, "messages": list(request.call.messages), "schema": request.call.schema or {}}
+            asked = {
+                "key": request.key,
+                "messages": list(request.call.messages),
+                "schema": request.call.schema or {},
+            }
             put(pending, asked)
         while (said := read_reply(reply)) is None:  # noqa: ASYNC110 - people write it
             await asyncio.sleep(0.5)
         pending.unlink(missing_ok=True)
-        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+        text = (
+            said
+            if isinstance(said, str)
+            else json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+        )
         return body_of(MODEL, text, request)
 
 
@@ -127,12 +144,15 @@ def begun(folder: Path) -> Recording:
 def record(folder: Path) -> None:
     """Run learning and scoring until every reply is there, and keep them with the result."""
     folder = folder.absolute()
-    recording, out = begun(folder), Path("pollex-demo")
+    recording = begun(folder)
+    out = Path("pollex-demo")
     os.chdir(folder)  # what is shown names no place of this machine
     shutil.rmtree(out, ignore_errors=True)
     endpoint = AskedEndpoint(MODEL, file=HERE / REPLIES, folder=folder)
     recording.prepare(out / ".pollex")
-    learned_and_scored(out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False, beside=recording)
+    learned_and_scored(
+        out, ModelOptions(chat=endpoint, limits=PATIENT), as_json=False, beside=recording
+    )
     asyncio.run(judge_the_rest(out / ".pollex", endpoint))
     lines = kept({**endpoint.lines, **endpoint.given}, HERE / REPLIES)
     for old in result_in(HERE):
@@ -141,7 +161,10 @@ def record(folder: Path) -> None:
         shutil.copyfile(file, HERE / file.name)
     (HERE / PACKED).write_bytes(gzip.compress((out / SCORES).read_bytes(), mtime=0))
     about = json.loads((HERE / MANIFEST).read_text(encoding="utf-8"))
-    put(HERE / MANIFEST, about | {"prompts": prompt_versions()} | usage(json.loads(line["body"]) for line in lines))
+    put(
+        HERE / MANIFEST,
+        about | {"prompts": prompt_versions()} | usage(json.loads(line["body"]) for line in lines),
+    )
 
 
 async def judge_the_rest(folder: Path, endpoint: AskedEndpoint) -> None:
@@ -149,8 +172,11 @@ async def judge_the_rest(folder: Path, endpoint: AskedEndpoint) -> None:
     with Store.open(folder) as store:
         run = find_run(store, "last", "learn")
         pool = map(Rubric.model_validate, step(store, run.id, "reword")["kept"])
-        questions = [Question.about(rubric, "occasion") for rubric in pool if not rubric.answered_by]
-        options, profile = ModelOptions(chat=endpoint, limits=PATIENT), DomainProfile.load(LOG.with_suffix(".toml"))
+        questions = [
+            Question.about(rubric, "occasion") for rubric in pool if not rubric.answered_by
+        ]
+        options = ModelOptions(chat=endpoint, limits=PATIENT)
+        profile = DomainProfile.load(LOG.with_suffix(".toml"))
         unlabeled = [one for one in read_logs(LOG) if one.label is Label.NONE]
         async with await hire(options, profile, store) as staff:
             judge = staff.roles.judge
@@ -160,7 +186,8 @@ async def judge_the_rest(folder: Path, endpoint: AskedEndpoint) -> None:
 def record_remedy(folder: Path, here: Path = HERE) -> None:
     """Run the remedy on the rubrics recorded in `here` until every reply is there, and keep them with the result."""
     folder = folder.absolute()
-    recording, out = Recording.at(here), Path("pollex-demo")
+    recording = Recording.at(here)
+    out = Path("pollex-demo")
     (folder / "replies").mkdir(parents=True, exist_ok=True)
     os.chdir(folder)
     shutil.rmtree(out, ignore_errors=True)
@@ -193,7 +220,9 @@ def usage(bodies: Iterable[dict[str, Any]]) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    wanted = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    wanted = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     wanted.add_argument("folder", type=Path, metavar="FOLDER")
     wanted.add_argument("--remedy", action="store_true")
     given = wanted.parse_args()

@@ -4,7 +4,8 @@
     python docs/screens.py --demo FOLDER --recorded FOLDER     # of demos that were made before
     python docs/screens.py --only home --only report           # some of the pictures
 
-All are of one run, and docs/screens/made.json keeps its rubrics: a test compares them with those that README quotes,
+All are of one run, and docs/screens/made.json keeps its rubrics: a test compares them with those
+that README quotes,
 which `make figures` writes.
 
 It needs the extra `browser` and a Chromium: the one that POLLEX_CHROMIUM names, or one on the PATH.
@@ -28,7 +29,8 @@ from demo_rows import table_of
 from PIL import Image
 
 ROOT = Path(__file__).parents[1]
-SCREENS, REPORT = ROOT / "docs" / "screens", ROOT / "docs" / "report.png"
+SCREENS = ROOT / "docs" / "screens"
+REPORT = ROOT / "docs" / "report.png"
 MADE = SCREENS / "made.json"
 
 LARGEST = 150_000
@@ -36,7 +38,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FIGURES_TAKE = 300_000
 """Milliseconds at most for figures that a page works out."""
 
-WIDE, HIGH = 1200, 620
+WIDE = 1200
+HIGH = 620
 TALL = {"judge": 1340, "states": 1080}
 """Heights of the screens whose figures stand further down."""
 OPENED = {"states": ("state-deduplicate", "state-select")}
@@ -89,7 +92,8 @@ def pages(page: Any, base: str) -> dict[str, str]:
 def recorded_pages(page: Any, base: str) -> dict[str, str]:
     """Return the pages of the recorded run: what the model adds, a conversation, a call, and runs beside each other.
 
-    Scores are compared: where all labels teach, a learning run has no conversation that a comparison could use.
+    Scores are compared: where all labels teach, a learning run has no conversation that a
+        comparison could use.
     """
 
     def first(path: str, link: str) -> str:
@@ -102,13 +106,18 @@ def recorded_pages(page: Any, base: str) -> dict[str, str]:
 
     learned = first("/runs?command=learn", "table a").partition("?")[0]
     scored = first("/runs?command=score", "table a").partition("?")[0]
-    scored_before = earliest("/runs?command=score", "table a[href^='/runs/score']").partition("?")[0]
-    run, other = learned.rpartition("/")[2], scored.rpartition("/")[2]
+    scored_before = earliest("/runs?command=score", "table a[href^='/runs/score']").partition("?")[
+        0
+    ]
+    run = learned.rpartition("/")[2]
+    other = scored.rpartition("/")[2]
     before = scored_before.rpartition("/")[2]
     return {
         "compare": f"/compare?a={before}&b={other}",
         "recorded-compare": first("/", "#look ~ ul a[href^='/compare']"),
-        "recorded-conversation": first(f"/conversations?run={run}&thumb=down&sort=netsat", "#rows a"),
+        "recorded-conversation": first(
+            f"/conversations?run={run}&thumb=down&sort=netsat", "#rows a"
+        ),
         "recorded-call": first(f"{learned}/calls", "main a[href*='/call?key=']"),
     }
 
@@ -130,7 +139,9 @@ def judged_pages(page: Any, base: str) -> dict[str, str]:
 def keep(made: list[Path], rows: dict[str, str]) -> None:
     """Write what was made into the file that the test reads: pictures by their hash, and rows."""
     known = json.loads(MADE.read_text("utf-8")) if MADE.exists() else {"pictures": {}}
-    now = {str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in made}
+    now = {
+        str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in made
+    }
     content = {"pictures": dict(sorted((known["pictures"] | now).items())), "rows": rows}
     MADE.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
@@ -141,16 +152,23 @@ def shoot_report(browser: Any, demo: Path) -> Path:
     page.goto((demo / "report.html").absolute().as_uri())
     whole = Image.open(BytesIO(page.screenshot())).convert("RGB")
     page.close()
-    whole.quantize(256).save(REPORT, optimize=True)  # a third of the bytes, and nobody sees a difference
+    # a third of the bytes, and nobody sees a difference
+    whole.quantize(256).save(REPORT, optimize=True)
     return REPORT
 
 
 def shoot(
-    browser: Any, url: str, scheme: str, pages: Callable[[Any, str], dict[str, str]], only: list[str]
+    browser: Any,
+    url: str,
+    scheme: str,
+    pages: Callable[[Any, str], dict[str, str]],
+    only: list[str],
 ) -> list[Path]:
     """Take the screens in a scheme, all or only some."""
     context = browser.new_context(viewport={"width": WIDE, "height": HIGH}, color_scheme=scheme)
-    page, base, made = context.new_page(), url.partition("/enter")[0], []
+    page = context.new_page()
+    base = url.partition("/enter")[0]
+    made = []
     page.goto(url)
     wanted = {name: path for name, path in pages(page, base).items() if name in only or not only}
     for name, path in wanted.items():
@@ -172,18 +190,27 @@ def main() -> int:
     """Make the demo and the pictures; return 1 where a screen is too large."""
     from playwright.sync_api import sync_playwright  # an extra that not everybody has
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--demo", type=Path)
     parser.add_argument("--recorded", type=Path)
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     given = parser.parse_args()
-    program = os.environ.get("POLLEX_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    program = os.environ.get("POLLEX_CHROMIUM") or next(
+        filter(None, map(shutil.which, NAMES)), None
+    )
     SCREENS.mkdir(exist_ok=True)
     made: list[Path] = []
     rows: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        for known, more, shown in ((given.demo, [], pages), (given.recorded, ["--recorded"], recorded_pages)):
+        browser = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+        )
+        for known, more, shown in (
+            (given.demo, [], pages),
+            (given.recorded, ["--recorded"], recorded_pages),
+        ):
             demo = known or Path(folder) / f"pollex-demo{''.join(more)}"
             if known is None:
                 command = [sys.executable, "-m", "pollex", "demo", "--out", demo.name, *more]

@@ -1,6 +1,7 @@
 """The bicycle shop behind bikes.jsonl: its calendar, as each conversation tells it, for the prompt of a remedy.
 
-pollex.remedy("bikes.jsonl", …, prompt="bikes_prompt.md", render=pollex.examples.bicycle_shop.render)
+pollex.remedy("bikes.jsonl", …, prompt="bikes_prompt.md",
+render=pollex.examples.bicycle_shop.render)
 """
 
 import random
@@ -30,8 +31,14 @@ def calendar_of(conversation: Any) -> str:
         times = set(TIME.findall(turn.content))
         if REFUSED.search(turn.content):
             taken = TIME.findall(turn.content)[:1]
-            others = rng.sample(sorted(set(TIMES) - set(taken)), 2) if OTHERWISE.search(turn.content) else ()
+            others = (
+                rng.sample(sorted(set(TIMES) - set(taken)), 2)
+                if OTHERWISE.search(turn.content)
+                else ()
+            )
             free[day] = times - set(taken) or set(others)
         else:
             free[day] |= times
-    return "\n".join(f"- {day}: {', '.join(t for t in TIMES if t in free[day]) or 'full'}" for day in DAYS)
+    return "\n".join(
+        f"- {day}: {', '.join(t for t in TIMES if t in free[day]) or 'full'}" for day in DAYS
+    )

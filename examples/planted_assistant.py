@@ -15,7 +15,10 @@ ENDS = ("", " Is there anything else?", " Can I help you with anything else toda
 def answer(messages: Sequence[Mapping[str, Any]], system: str) -> str:
     """Fail in seven of ten replies; with the offer in the prompt, most of these have a way on."""
     rng = random.Random(f"{messages[-1]['content']} {len(messages)} {system}")
-    day, hour, fails, offers = rng.choice(("Tuesday", "Friday")), rng.randint(1, 6), rng.random(), rng.random()
+    day = rng.choice(("Tuesday", "Friday"))
+    hour = rng.randint(1, 6)
+    fails = rng.random()
+    offers = rng.random()
     if fails > 0.7:
         return f"I've booked it for {day} at {hour} pm. It costs ${10 * hour}.{rng.choice(ENDS)}"
     if OFFER.strip() in system and offers < 0.8:

@@ -2,7 +2,8 @@
 
     python -m pollex.examples.route_to_a_person rubrics.json
 
-The bot here repeats itself, as bots do; put yours in its place. The rubric set is one of `pollex learn`.
+The bot here repeats itself, as bots do; put yours in its place. The rubric set is one of `pollex
+learn`.
 """
 
 import sys
@@ -56,8 +57,13 @@ def graph_of(rubrics: Path) -> Any:
 
 def main() -> None:
     """Talk with the bot until a person takes over."""
-    graph, config = graph_of(Path(sys.argv[1])), {"configurable": {"thread_id": "1"}}
-    for text in ("My invoice is wrong.", "That didn't help, it is still wrong!", "Useless. I asked three times now."):
+    graph = graph_of(Path(sys.argv[1]))
+    config = {"configurable": {"thread_id": "1"}}
+    for text in (
+        "My invoice is wrong.",
+        "That didn't help, it is still wrong!",
+        "Useless. I asked three times now.",
+    ):
         state = graph.invoke({"messages": [("user", text)]}, config)
         sys.stdout.write(f"user: {text}\nbot: {state['messages'][-1].content}  {state['pollex']}\n")
 

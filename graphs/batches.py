@@ -1,7 +1,9 @@
 """One builder for graphs that work in batches: plan a batch, work on it, commit it, until nothing is left.
 
-A batch is asked inside one node: a task for each item would cost a millisecond, and five with checkpoints. What is
-pending is read from the store when a session begins, so a batch that a kill cut short asks only for its rest: nodes
+A batch is asked inside one node: a task for each item would cost a millisecond, and five with
+    checkpoints. What is
+pending is read from the store when a session begins, so a batch that a kill cut short asks only for
+its rest: nodes
 leave it alone where another process planned it, and what is left of it is planned again.
 """
 
@@ -15,9 +17,18 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
 
-from pollex.agents.roles import Extraction, Extractor, Judge, answer_each, detail_of, fingerprints_for
+# LangGraph Studio can't show the standard one before Python 3.12
+from typing_extensions import TypedDict
+
+from pollex.agents.roles import (
+    Extraction,
+    Extractor,
+    Judge,
+    answer_each,
+    detail_of,
+    fingerprints_for,
+)
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.graphs.context import Resources, resources
@@ -65,7 +76,8 @@ class BatchWork(Resources):
         stage: Name of the work, for its progress.
         outcomes: How many came to what; those that an earlier session settled are counted already.
         fine: Outcomes that are no failures.
-        planned: The batch that was planned in this process: of another one, what nodes had in memory is gone.
+        planned: The batch that was planned in this process: of another one, what nodes had in
+            memory is gone.
         findings: What the state tells of results.
     """
 
@@ -120,7 +132,8 @@ def on_batch(kind: type[W]) -> Callable[[Callable[[W, Sequence[str]], Awaitable[
             await work(live, left)
             return {"asked": {work.__name__: len(left)}}
 
-        node.__name__, node.__doc__ = work.__name__, work.__doc__
+        node.__name__ = work.__name__
+        node.__doc__ = work.__doc__
         return node
 
     return made
@@ -133,7 +146,8 @@ def on_each(kind: type[W]) -> Callable[[Callable[[W, str], Coroutine[Any, Any, N
         async def every(live: W, ids: Sequence[str]) -> None:
             await at_once(work(live, id_) for id_ in ids)
 
-        every.__name__, every.__doc__ = work.__name__, work.__doc__
+        every.__name__ = work.__name__
+        every.__doc__ = work.__doc__
         return on_batch(kind)(every)
 
     return made
@@ -164,13 +178,21 @@ async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     """Record what the run came to."""
     live = await resources(runtime, BatchWork)
     result = live.result(state)
-    status: Literal["partial", "done"] = "partial" if result["outcomes"].keys() - live.fine else "done"
+    status: Literal["partial", "done"] = (
+        "partial" if result["outcomes"].keys() - live.fine else "done"
+    )
     await asyncio.to_thread(live.store.finish, live.run, status, roles=live.workers, result=result)
-    return {"status": status, "done": live.total - len(live.pending), "outcomes": result["outcomes"]}
+    return {
+        "status": status,
+        "done": live.total - len(live.pending),
+        "outcomes": result["outcomes"],
+    }
 
 
 def add_batches(
-    graph: StateGraph[Any, Any, Any, Any], *steps: Sequence[Node], last: Callable[..., Awaitable[Any]] = finish
+    graph: StateGraph[Any, Any, Any, Any],
+    *steps: Sequence[Node],
+    last: Callable[..., Awaitable[Any]] = finish,
 ) -> StateGraph[Any, Any, Any, Any]:
     """Add the nodes of a run in batches; its steps come one after another, what is in one step side by side.
 
@@ -194,7 +216,11 @@ def add_batches(
 
 
 async def ask(
-    context: Resources, name: str, judge: Judge, conversation: Conversation, questions: Sequence[Question]
+    context: Resources,
+    name: str,
+    judge: Judge,
+    conversation: Conversation,
+    questions: Sequence[Question],
 ) -> list[Answer | Unanswered]:
     """Ask the judge, store the answers, and record a span called `name`."""
     references = [question.id for question in questions]
@@ -206,23 +232,34 @@ async def ask(
         failed = [answer for answer in answers if isinstance(answer, Unanswered)]
         span.outputs([f"{len(answers) - len(failed)} answered"])
         if failed:
-            span.failed(f"{len(failed)} unanswered, the first: {failed[0].outcome}: {failed[0].detail}")
-        # Inside the span, which is written after it: whoever finds the span of a killed run finds the answers, too.
+            span.failed(
+                f"{len(failed)} unanswered, the first: {failed[0].outcome}: {failed[0].detail}"
+            )
+        # Inside the span, which is written after it: whoever finds the span of a killed run finds
+        # the answers, too.
         fingerprints = fingerprints_for(judge, questions)
         context.store.put(context.cells.of(conversation, questions, answers, fingerprints))
     return answers
 
 
-async def extract_from(context: Resources, extractor: Extractor, conversation: Conversation) -> Extraction | Unanswered:
+async def extract_from(
+    context: Resources, extractor: Extractor, conversation: Conversation
+) -> Extraction | Unanswered:
     """Extract from one conversation, store the result, and record a span."""
-    async with context.semaphore, context.tracer.span("extract", kind="role", item=conversation.id) as span:
+    async with (
+        context.semaphore,
+        context.tracer.span("extract", kind="role", item=conversation.id) as span,
+    ):
         try:
             found = await extractor.extract(conversation)
         except PollexError:
             raise
         except Exception as error:
             found = Unanswered(
-                question_id="", outcome="error", detail=detail_of(error, context.secrets), judge=extractor.name
+                question_id="",
+                outcome="error",
+                detail=detail_of(error, context.secrets),
+                judge=extractor.name,
             )
         if isinstance(found, Extraction):
             span.outputs(reason.id for reason in found.reasons)

@@ -1,6 +1,7 @@
 """Checkpoints: states of graphs as a store keeps them, read as data of known kinds and as nothing else.
 
-Who hands a store on may have written anything into it. LangGraph's own serializer imports and calls whatever a row
+Who hands a store on may have written anything into it. LangGraph's own serializer imports and calls
+whatever a row
 names; here a row is plain values, and of types only those that our graphs put into their channels.
 """
 
@@ -99,7 +100,9 @@ def require_shallow(value: Any) -> None:
     for _ in range(DEEPEST):
         lists = [each for each in level if isinstance(each, list)]
         dicts = [each for each in level if isinstance(each, dict)]
-        level = [inner for each in lists for inner in each] + [inner for each in dicts for inner in each.values()]
+        level = [inner for each in lists for inner in each] + [
+            inner for each in dicts for inner in each.values()
+        ]
         if not level:
             return
     raise ValueError(f"a value is nested deeper than {DEEPEST} levels")
@@ -133,7 +136,8 @@ class Metadata(TypedDict, total=False):
     parents: dict[str, str]
 
 
-_CHECKPOINT, _METADATA = TypeAdapter(Checkpoint), TypeAdapter(Metadata)
+_CHECKPOINT = TypeAdapter(Checkpoint)
+_METADATA = TypeAdapter(Metadata)
 _WRITES = TypeAdapter(list[tuple[str, str, Any]], config=ConfigDict(strict=True))
 _NEEDED = {"id", "channel_values", "channel_versions", "versions_seen"}
 
@@ -163,7 +167,9 @@ class Checkpoints(AsyncSqliteSaver):
         path: Of the file, for errors.
     """
 
-    def __init__(self, connection: Connection, path: Path, graph: StateGraph[Any, Any, Any, Any]) -> None:
+    def __init__(
+        self, connection: Connection, path: Path, graph: StateGraph[Any, Any, Any, Any]
+    ) -> None:
         super().__init__(connection, serde=StateSerializer())
         self._path, self._state = path, TypeAdapter(graph.state_schema)
 
@@ -177,7 +183,9 @@ class Checkpoints(AsyncSqliteSaver):
             found = await super().aget_tuple(config)
             return found and self._checked(found)
 
-    async def alist(self, config: RunnableConfig | None, **which: Any) -> AsyncIterator[CheckpointTuple]:
+    async def alist(
+        self, config: RunnableConfig | None, **which: Any
+    ) -> AsyncIterator[CheckpointTuple]:
         """Yield checkpoints; see LangGraph's. Raises as `aget_tuple` does."""
         with reading(self._path):
             async for found in super().alist(config, **which):
@@ -190,6 +198,8 @@ class Checkpoints(AsyncSqliteSaver):
             raise ValueError(f"a state has no {sorted(missing)[0]}")
         _METADATA.validate_python(found.metadata)
         self._state.validate_python(found.checkpoint["channel_values"], strict=True)
-        for _, channel, value in _WRITES.validate_python([tuple(each) for each in found.pending_writes or ()]):
+        for _, channel, value in _WRITES.validate_python(
+            [tuple(each) for each in found.pending_writes or ()]
+        ):
             self._state.validate_python({channel: value}, strict=True)
         return found

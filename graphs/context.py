@@ -1,7 +1,9 @@
 """What nodes work with: the context, which the user chose, and the resources made for it.
 
-The context is JSON values, and a form in LangGraph Studio. Resources (roles, store, tracer, progress) are live: a
-process holds those of each run that it carries out, and nodes find them by their thread, which is the run.
+The context is JSON values, and a form in LangGraph Studio. Resources (roles, store, tracer,
+progress) are live: a
+process holds those of each run that it carries out, and nodes find them by their thread, which is
+the run.
 """
 
 from __future__ import annotations
@@ -99,7 +101,8 @@ class LogContext(Context):
     """What the user chose for a graph that reads logs.
 
     Attributes:
-        label_field: Of the thumb or rating, where it isn't found by itself; what follows is as in `ReadOptions`.
+        label_field: Of the thumb or rating, where it isn't found by itself; what follows is as in
+            `ReadOptions`.
         positive: Values that are positive: `>=4`, or words between commas; `negative` likewise.
         columns: Which column is which part of a conversation: `{"role": "sender"}`.
         roles: Whose turns the log's names mean: `{"user": "Kunde"}`.
@@ -129,9 +132,11 @@ class Resources:
         workers: Names of who works.
         secrets: Keys that must not be written anywhere.
         total: Number of all items.
-        pending: Ids of the items that are not settled, in order; empty where nodes see for themselves.
+        pending: Ids of the items that are not settled, in order; empty where nodes see for
+            themselves.
         batch: Conversations in flight at once.
-        semaphore: Limits how many questions are asked at once; others wait before their prompts are written.
+        semaphore: Limits how many questions are asked at once; others wait before their prompts are
+            written.
     """
 
     store: Store

@@ -26,7 +26,8 @@ class Findings:
         wanted: Ids of the batch's first items.
         batch: Results of these, by id.
         ranked: The worst of all, each with its rank: the lowest first.
-        sums: By figure, how many items have it, and their sum; those that an earlier session settled are not in it.
+        sums: By figure, how many items have it, and their sum; those that an earlier session
+            settled are not in it.
     """
 
     wanted: dict[str, None] = field(default_factory=dict)
@@ -36,7 +37,8 @@ class Findings:
 
     def begin(self, batch: Sequence[str]) -> None:
         """Begin a batch."""
-        self.wanted, self.batch = dict.fromkeys(batch[:FIRST]), {}
+        self.wanted = dict.fromkeys(batch[:FIRST])
+        self.batch = {}
 
     def take(
         self,
@@ -71,7 +73,9 @@ class Findings:
     @property
     def as_state(self) -> dict[str, Any]:
         """What the state tells: plain values."""
-        means = {name: {"mean": round(total / n, 4), "n": n} for name, (n, total) in self.sums.items()}
+        means = {
+            name: {"mean": round(total / n, 4), "n": n} for name, (n, total) in self.sums.items()
+        }
         return {
             "first": [self.batch[id_] for id_ in self.wanted if id_ in self.batch],
             "worst": [row for _, _, row in self.ranked],
@@ -85,7 +89,9 @@ def in_short(text: str) -> str:
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
-def answers_in_words(questions: Sequence[Question], answers: Sequence[Answer | Unanswered]) -> dict[str, str]:
+def answers_in_words(
+    questions: Sequence[Question], answers: Sequence[Answer | Unanswered]
+) -> dict[str, str]:
     """Return what was answered to each question, in the words of its options."""
     by_id = {question.id: question for question in questions}
     told = {}

@@ -33,7 +33,11 @@ class AskWork(BatchWork):
 
     def tell(self, id_: str, answers: Sequence[Answer | Unanswered]) -> None:
         """Tell of a conversation in the state; the worst are those with the surest answers missing."""
-        known = {one.question_id: one for one in answers if isinstance(one, Answer) and not one.never_came_up}
+        known = {
+            one.question_id: one
+            for one in answers
+            if isinstance(one, Answer) and not one.never_came_up
+        }
         means = {f"mean option of {one}": float(answer.chosen + 1) for one, answer in known.items()}
         sure = [max(answer.probabilities) for answer in known.values()]
 

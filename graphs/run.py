@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 
     AnyGraph = StateGraph[Any, Any, Any, Any]
 
-OUTSIDE: ContextVar[Callable[[Resources], Awaitable[dict[str, Any]]] | None] = ContextVar("outside", default=None)
+OUTSIDE: ContextVar[Callable[[Resources], Awaitable[dict[str, Any]]] | None] = ContextVar(
+    "outside", default=None
+)
 """Carries runs out in place of this process: a server that has the graph itself, and checkpoints of its own."""
 
 
 @asynccontextmanager
-async def compile_on(graph: AnyGraph, store: Store) -> AsyncIterator[CompiledStateGraph[Any, Any, Any, Any]]:
+async def compile_on(
+    graph: AnyGraph, store: Store
+) -> AsyncIterator[CompiledStateGraph[Any, Any, Any, Any]]:
     """Compile a graph with the checkpoints of a store.
 
     Raises:
@@ -45,11 +49,13 @@ async def compile_on(graph: AnyGraph, store: Store) -> AsyncIterator[CompiledSta
     try:
         path.touch(0o600)
         async with aiosqlite.connect(path, timeout=PATIENCE) as connection:
-            for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):  # the file may be a stranger's
+            # the file may be a stranger's
+            for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):
                 await connection.execute(f"PRAGMA {pragma}")
             foreign = await connection.execute_fetchall(FOREIGN)
             require_plain_tables(foreign, path)
-            await connection.execute("PRAGMA synchronous = NORMAL")  # what a kill leaves is whole; the rest is stored
+            # what a kill leaves is whole; the rest is stored
+            await connection.execute("PRAGMA synchronous = NORMAL")
             yield graph.compile(checkpointer=Checkpoints(connection, path, graph))
     except sqlite3.Error as failure:
         raise error_of(path, failure) from failure
@@ -78,7 +84,11 @@ GRAPHS = {
 
 def graph_of(run: Run) -> AnyGraph:
     """Build the graph of a run."""
-    named = "learn.spur" if run.fingerprint.get("method") == '"spur"' else GRAPHS.get(run.command, "score")
+    named = (
+        "learn.spur"
+        if run.fingerprint.get("method") == '"spur"'
+        else GRAPHS.get(run.command, "score")
+    )
     graph: AnyGraph = import_module(f"pollex.graphs.{named}").build()
     return graph
 
@@ -89,7 +99,9 @@ async def states_of(store: Store, run: Run) -> list[tuple[tuple[str, ...], dict[
 
     async with compile_on(graph_of(run), store) as compiled:
         with reading(store.folder / CHECKPOINTS):
-            newest_first = [snapshot async for snapshot in compiled.aget_state_history(thread_of(run.id))]
+            newest_first = [
+                snapshot async for snapshot in compiled.aget_state_history(thread_of(run.id))
+            ]
     return [(before.next, after.values) for before, after in pairwise(reversed(newest_first))]
 
 
@@ -119,10 +131,17 @@ async def state_around(store: Store, run: Run, node: str) -> tuple[dict[str, Any
         WrongUse: The node didn't run, or the run has no checkpoints.
     """
     states = await states_of(store, run)
-    place = next((number for number, (nodes, _) in reversed([*enumerate(states)]) if node in nodes), None)
+    place = next(
+        (number for number, (nodes, _) in reversed([*enumerate(states)]) if node in nodes), None
+    )
     if place is None:
-        ran = ", ".join(dict.fromkeys(name for nodes, _ in states for name in nodes if name != "__start__"))
-        raise WrongUse(f"{run.id} has no state after {node!r}", remedy=f"name one of its nodes: {ran or 'it has none'}")
+        ran = ", ".join(
+            dict.fromkeys(name for nodes, _ in states for name in nodes if name != "__start__")
+        )
+        raise WrongUse(
+            f"{run.id} has no state after {node!r}",
+            remedy=f"name one of its nodes: {ran or 'it has none'}",
+        )
     before: dict[str, Any] = states[place - 1][1] if place else {}
     return before, states[place][1]
 
@@ -141,7 +160,8 @@ async def carry_out(
     Args:
         anew: Whether it begins at its first node all the same.
         after: The node after which a run goes on that has ended; empty for the first node.
-        people: Given what an interrupt asks, what it is resumed with; where that is nothing, the run waits.
+        people: Given what an interrupt asks, what it is resumed with; where that is nothing, the
+            run waits.
     """
     if outside := OUTSIDE.get():
         return await outside(live)
@@ -154,11 +174,13 @@ async def carry_out(
     async with compile_on(graph, live.store) as compiled:
         with reading(live.store.folder / CHECKPOINTS):
             at = await compiled.aget_state(settings)
-        left = {task.name for task in at.tasks}  # not `next`: it leaves out a node that a kill cut off after its writes
+        # not `next`: it leaves out a node that a kill cut off after its writes
+        left = {task.name for task in at.tasks}
         if after and not left and at.values:
             await compiled.aupdate_state(settings, None, as_node=after)
             left = {after}
-        if left and live.pending and not anew:  # its batch is planned again: what nodes had in memory is gone
+        # its batch is planned again: what nodes had in memory is gone
+        if left and live.pending and not anew:
             await compiled.aupdate_state(settings, None, as_node="commit_batch")
         goes_on = bool(left) and not anew
         given: Any = None if goes_on else {}
@@ -168,7 +190,9 @@ async def carry_out(
             _from_a_state(live.run, goes_on=goes_on),
         ):
             while True:
-                state: dict[str, Any] = await compiled.ainvoke(given, settings, context=context, durability="sync")
+                state: dict[str, Any] = await compiled.ainvoke(
+                    given, settings, context=context, durability="sync"
+                )
                 asked = state.get("__interrupt__")
                 answer = people(asked[0].value) if asked and people else None
                 if not answer:

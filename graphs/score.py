@@ -1,6 +1,7 @@
 """`score`: judges SAT and DSAT rubrics in parallel, then computes NetSAT, window and probability.
 
-Where no model is asked, a batch is scored at once: a conversation's two calls would cost more than its answers.
+Where no model is asked, a batch is scored at once: a conversation's two calls would cost more than
+its answers.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -41,7 +42,8 @@ class ScoreWork(BatchWork):
 
     Attributes:
         answers: Answers of the batch, by conversation; emptied with each batch.
-        whole: Scores conversations at once, in their order; None where each is asked about by itself.
+        whole: Scores conversations at once, in their order; None where each is asked about by
+            itself.
         told: Told the scores of each batch that was scored at once.
         scored: Conversations that an earlier session scored.
         known: Conversations that it stored.
@@ -69,7 +71,9 @@ class ScoreWork(BatchWork):
             answers = await ask(self, f"judge_{polarity}", self.judge, self.shelf[id_], questions)
             self.answers.setdefault(id_, []).extend(answers)
 
-    def shown(self, scores: ScoreColumns, place: int, rubrics: Mapping[str, Rubric]) -> dict[str, Any]:
+    def shown(
+        self, scores: ScoreColumns, place: int, rubrics: Mapping[str, Rubric]
+    ) -> dict[str, Any]:
         """Return what the state tells of one of several scores."""
         return score_in_short(scores[place], rubrics, self.netsat)
 
@@ -77,7 +81,9 @@ class ScoreWork(BatchWork):
         """Settle conversations that have a score, and tell of them in the state."""
         texts = {q.id: q.rubric for q in self.questions if q.rubric}
         columns = (scores.column(name) for name in ("netsat", "probability", "outcome"))
-        for place, (id_, netsat, probability, outcome) in enumerate(zip(scores.ids, *columns, strict=True)):
+        for place, (id_, netsat, probability, outcome) in enumerate(
+            zip(scores.ids, *columns, strict=True)
+        ):
             worse_first = probability if probability is not None else netsat
             self.findings.take(
                 id_,
@@ -96,11 +102,20 @@ def score_in_short(score: Score, rubrics: Mapping[str, Rubric], netsat: NetSat) 
             answer.outcome if isinstance(answer, Unanswered) else round(netsat.counted(answer), 2)
         )
 
-    # For a bad conversation the rubric that lowers the score most, for a good one the one that raises it most.
+    # For a bad conversation the rubric that lowers the score most, for a good one the one that
+    # raises it most.
     why = score.outcome
-    pulls = {id_: rubrics[id_].sign * (v - NEUTRAL) for id_, v in values.items() if not isinstance(v, str)}
+    pulls = {
+        id_: rubrics[id_].sign * (v - NEUTRAL)
+        for id_, v in values.items()
+        if not isinstance(v, str)
+    }
     if pulls:
-        most = min(pulls, key=pulls.__getitem__) if is_low(score) else max(pulls, key=pulls.__getitem__)
+        most = (
+            min(pulls, key=pulls.__getitem__)
+            if is_low(score)
+            else max(pulls, key=pulls.__getitem__)
+        )
         why = f"{rubrics[most].polarity.upper()} {values[most]:g} of 10: {rubrics[most].text}"
     return {
         "netsat": score.netsat,
@@ -148,10 +163,15 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     scores = await live.whole(batch)  # also what a killed run has: it is quicker done than read
     new = [row for row, one in enumerate(batch) if one.id not in live.scored]
     if new:
-        about, own = [batch[row] for row in new], scores if len(new) == len(batch) else scores.take(new)
-        live.store.put(conversation_rows(live.run, [one for one in about if one.id not in live.known]))
+        about = [batch[row] for row in new]
+        own = scores if len(new) == len(batch) else scores.take(new)
+        live.store.put(
+            conversation_rows(live.run, [one for one in about if one.id not in live.known])
+        )
         kept = [own.answers] if own.tone is None else [own.answers, own.tone]
-        live.store.put([live.cells.block(about, live.questions, one, live.judge.fingerprint) for one in kept])
+        live.store.put(
+            [live.cells.block(about, live.questions, one, live.judge.fingerprint) for one in kept]
+        )
         live.store.put([score_block(live.run, own)])
     live.settle(scores)
     await live.store.settle()
@@ -160,4 +180,8 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
-    return add_batches(StateGraph(BatchState, context_schema=ScoreContext), [judge_sat, judge_dsat], [compute_netsat])
+    return add_batches(
+        StateGraph(BatchState, context_schema=ScoreContext),
+        [judge_sat, judge_dsat],
+        [compute_netsat],
+    )

@@ -3,7 +3,8 @@
 import os
 import sys
 
-# Of `-m` the current folder stands first: a `json.py` or a `pathlib.py` that lies there is somebody else's.
+# Of `-m` the current folder stands first: a `json.py` or a `pathlib.py` that lies there is somebody
+# else's.
 if sys.path[0] == os.getcwd() and not os.path.isdir("pollex"):  # noqa: PTH109, PTH112
     del sys.path[0]
 

@@ -1,6 +1,7 @@
 """Processes that pollex starts: none imports a module from the current folder.
 
-Python puts the current folder in front of all others for `-c` and `-m`, so that somebody's `json.py` or `numpy.py` that
+Python puts the current folder in front of all others for `-c` and `-m`, so that somebody's
+`json.py` or `numpy.py` that
 lies there would be run. Of ours this module imports nothing, and every room may import it.
 """
 

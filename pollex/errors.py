@@ -2,7 +2,8 @@
 
     PollexError
     ├── WrongUse              a command or call that can't be carried out as asked        exit 2
-    ├── BadInput              a file, row or field that can't be read as conversations, answers or judgments
+    ├── BadInput              a file, row or field that can't be read as conversations, answers or
+    judgments
     │   └── NotText           a file whose bytes are no text in the encoding that was named
     ├── BadLabels             labels from which nothing can be learnt or measured
     ├── BadRubrics            a rubric set that can't be read or doesn't fit the data
@@ -33,7 +34,9 @@ Options = Mapping[str, object]
 
 def as_arguments(options: Options) -> str:
     """Spell options as Python does: `label_field='stars', positive='>=4'`."""
-    return ", ".join(f"{name}=" if value is None else f"{name}={value!r}" for name, value in options.items())
+    return ", ".join(
+        f"{name}=" if value is None else f"{name}={value!r}" for name, value in options.items()
+    )
 
 
 SPELLING: ContextVar[Callable[[Options], str]] = ContextVar("spelling", default=as_arguments)
@@ -59,13 +62,18 @@ class PollexError(Exception):
         what: What was wrong, one clause.
         where: File and line, conversation id or rubric id; empty when there is no place.
         remedy: What to do next, one clause.
-        option: The argument that the remedy is about, or several with the values to give; it ends the remedy.
+        option: The argument that the remedy is about, or several with the values to give; it ends
+            the remedy.
     """
 
     exit_code = 1
 
-    def __init__(self, what: str, *, where: str = "", remedy: str = "", option: str | Options = "") -> None:
-        self.what, self.where, self.remedy = what, where, remedy
+    def __init__(
+        self, what: str, *, where: str = "", remedy: str = "", option: str | Options = ""
+    ) -> None:
+        self.what = what
+        self.where = where
+        self.remedy = remedy
         self.options = options_by_name(option)
         super().__init__(what)
 
@@ -109,7 +117,8 @@ class ModelUnavailable(PollexError):
     """The endpoint or model can't serve now; a retry or a later resume may succeed.
 
     Attributes:
-        fault: What the last attempt failed with, one word (`connection`, `server`), where that is known.
+        fault: What the last attempt failed with, one word (`connection`, `server`), where that is
+            known.
     """
 
     fault: str = ""

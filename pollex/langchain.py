@@ -23,7 +23,8 @@ class ScoreMiddleware(AgentMiddleware[ScoredState, Any, Any]):
     """Writes netsat, probability and decision into the state's `pollex` after each invocation of an agent.
 
     It runs once an invocation, not on interrupts and errors, and `invoke` takes longer by it; with
-    `stream_mode="messages"` the answer has been delivered by then. `stream_mode="custom"` also delivers the score.
+    `stream_mode="messages"` the answer has been delivered by then. `stream_mode="custom"` also
+    delivers the score.
 
     Args:
         rubrics: A rubric set, its file, or a scorer.
@@ -34,7 +35,11 @@ class ScoreMiddleware(AgentMiddleware[ScoredState, Any, Any]):
     state_schema = ScoredState
 
     def __init__(
-        self, rubrics: str | Path | RubricSet | Scorer, *, events: bool = False, deadline: float = DEADLINE
+        self,
+        rubrics: str | Path | RubricSet | Scorer,
+        *,
+        events: bool = False,
+        deadline: float = DEADLINE,
     ) -> None:
         super().__init__()
         self._live = LiveScore(rubrics, events=events, deadline=deadline)

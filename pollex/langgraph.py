@@ -26,11 +26,16 @@ class LiveScore:
     """
 
     def __init__(
-        self, rubrics: str | Path | RubricSet | Scorer, *, events: bool = False, deadline: float = DEADLINE
+        self,
+        rubrics: str | Path | RubricSet | Scorer,
+        *,
+        events: bool = False,
+        deadline: float = DEADLINE,
     ) -> None:
         loaded = rubrics if isinstance(rubrics, RubricSet | Scorer) else read_set(rubrics)
         self.scorer = loaded if isinstance(loaded, Scorer) else Scorer(loaded)
-        self.events, self.deadline = events, deadline
+        self.events = events
+        self.deadline = deadline
 
     def of(self, messages: Sequence[Any], conversation: str) -> dict[str, Any]:
         """Return netsat, probability, decision and outcome of messages; else what went wrong as `error`."""
@@ -43,13 +48,19 @@ class LiveScore:
             raise
         except Exception as error:  # an agent goes on, whatever becomes of its score
             return {"error": f"{type(error).__name__}: {error}"}
-        figures = {"netsat": score.netsat, "probability": score.probability, "decision": score.decision}
+        figures = {
+            "netsat": score.netsat,
+            "probability": score.probability,
+            "decision": score.decision,
+        }
         return figures | {"confident": score.confident, "outcome": score.outcome}
 
     async def aof(self, messages: Sequence[Any], conversation: str) -> dict[str, Any]:
         """Do the same in a thread; one that takes longer than the deadline ends as an `error`."""
         try:
-            return await asyncio.wait_for(asyncio.to_thread(self.of, messages, conversation), self.deadline)
+            return await asyncio.wait_for(
+                asyncio.to_thread(self.of, messages, conversation), self.deadline
+            )
         except TimeoutError:
             return {"error": f"no score within {self.deadline:g} s"}
 
@@ -79,7 +90,9 @@ def score_node(
 
     async def ascore(state: Any, config: RunnableConfig) -> dict[str, Any]:
         found = messages_of(state, messages)
-        return {key: await live.aof(found, thread_of(config)) if isinstance(found, Sequence) else found}
+        return {
+            key: await live.aof(found, thread_of(config)) if isinstance(found, Sequence) else found
+        }
 
     return RunnableLambda(score, ascore, name="pollex")
 
@@ -91,7 +104,9 @@ def messages_of(state: Any, name: str) -> Sequence[Any] | dict[str, str]:
         found: Sequence[Any] = fields[name]
         return found
     there = ", ".join(map(str, fields)) or "nothing"
-    return {"error": f"the state has no {name!r} (it has: {there}); name its field: score_node(…, messages=NAME)"}
+    return {
+        "error": f"the state has no {name!r} (it has: {there}); name its field: score_node(…, messages=NAME)"
+    }
 
 
 def thread_of(config: RunnableConfig) -> str:

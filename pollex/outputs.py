@@ -1,7 +1,9 @@
 """The one way in which files are written that users name, or that stand beside those.
 
-A file appears whole or not at all: a draft beside it takes its place. What isn't a file, a pipe or `/dev/null` for
-example, is written into and stays what it is; a link stays, and what it leads to is written. What was written is noted
+A file appears whole or not at all: a draft beside it takes its place. What isn't a file, a pipe or
+    `/dev/null` for
+example, is written into and stays what it is; a link stays, and what it leads to is written. What
+was written is noted
 for whoever keeps a list of it. Of ours this module imports errors, and every room may import it.
 """
 
@@ -31,26 +33,36 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
 
     Args:
         regular: Whether it must be a file, as where others are written beside it.
-        named: Whether the user named it. Else it may be no link: nobody asked to write where that leads.
+        named: Whether the user named it. Else it may be no link: nobody asked to write where that
+            leads.
 
     Raises:
         WrongUse: It can't; the message says what it is.
     """
-    where, name_a_file = str(path), "give the name of a file"
+    where = str(path)
+    name_a_file = "give the name of a file"
     try:
         if path.is_symlink() and not named:
-            raise WrongUse("it is a link, and is not followed", where=where, remedy="take it away, or put a file there")
+            raise WrongUse(
+                "it is a link, and is not followed",
+                where=where,
+                remedy="take it away, or put a file there",
+            )
         kind = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as failure:
-        raise WrongUse(failure.strerror or "it can't be reached", where=where, remedy=name_a_file) from failure
+        raise WrongUse(
+            failure.strerror or "it can't be reached", where=where, remedy=name_a_file
+        ) from failure
     if stat.S_ISDIR(kind.st_mode):
         raise WrongUse("it is a folder", where=where, remedy=name_a_file)
     if stat.S_ISREG(kind.st_mode):
         return
     if regular or not named:
-        raise WrongUse("it is no file, and other files belong beside it", where=where, remedy=name_a_file)
+        raise WrongUse(
+            "it is no file, and other files belong beside it", where=where, remedy=name_a_file
+        )
     if not (stat.S_ISFIFO(kind.st_mode) or (stat.S_ISCHR(kind.st_mode) and _is_harmless(kind))):
         raise WrongUse("it is a device or a socket", where=where, remedy=name_a_file)
 
@@ -58,7 +70,8 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
 def _is_harmless(device: os.stat_result) -> bool:
     """Return whether a device swallows what is written, or is a terminal."""
     known = [Path(name).stat().st_rdev for name in HARMLESS if Path(name).exists()]
-    return device.st_rdev in known or os.major(device.st_rdev) in range(136, 144)  # pseudo-terminals, on Linux
+    # pseudo-terminals, on Linux
+    return device.st_rdev in known or os.major(device.st_rdev) in range(136, 144)
 
 
 @contextmanager
@@ -82,7 +95,8 @@ def draft_of(path: Path, *, named: bool = True) -> Iterator[Path]:
             _pour(draft, path)
         return
     target = path.resolve() if path.is_symlink() else path
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")  # nobody can guess it and put a link there
+    # nobody can guess it and put a link there
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         yield draft
         with draft.open("rb") as file:
@@ -100,11 +114,14 @@ def _pour(draft: Path, path: Path) -> None:
         WrongUse: It is a pipe that nobody reads.
     """
     try:
-        opened = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)  # a pipe without a reader would hold us here
+        # a pipe without a reader would hold us here
+        opened = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as failure:
         if failure.errno != errno.ENXIO:
             raise
-        raise WrongUse("nobody reads from this pipe", where=str(path), remedy="start its reader first") from failure
+        raise WrongUse(
+            "nobody reads from this pipe", where=str(path), remedy="start its reader first"
+        ) from failure
     os.set_blocking(opened, True)
     with draft.open("rb") as source, os.fdopen(opened, "wb") as target:
         shutil.copyfileobj(source, target)

@@ -50,7 +50,13 @@ def _visible(character: str) -> str:
     code = ord(character)
     if character in "\n\r\t":
         return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character]
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
 
 
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -99,10 +105,13 @@ def read_content(path: str | Path) -> bytes:
     Raises:
         OSError: It can't be read, never ends (a pipe, a device), or is larger than `LARGEST_FILE`.
     """
-    opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe would wait for who writes into it
+    # a pipe would wait for who writes into it
+    opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(opened, "rb") as file:
         about = os.fstat(opened)
-        if not stat.S_ISREG(about.st_mode) or str(Path(path).resolve()).startswith(("/dev/", "/proc/", "/sys/")):
+        if not stat.S_ISREG(about.st_mode) or str(Path(path).resolve()).startswith(
+            ("/dev/", "/proc/", "/sys/")
+        ):
             raise OSError(errno.EINVAL, "a pipe or a device, and no file")
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
@@ -176,7 +185,9 @@ def _is_deeper(value: object, levels: int) -> bool:
     """Return whether objects and lists are nested deeper than `levels`, without recursion."""
     level = [value]
     for _ in range(levels):
-        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
+        level = [
+            inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)
+        ]
     return any(isinstance(inner, dict | list) for inner in level)
 
 
@@ -268,5 +279,10 @@ def encode(value: Any) -> Any:
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a small HTML table for notebooks; every value is escaped."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>" for row in rows)
-    return f"<p>{escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>"
+        for row in rows
+    )
+    return (
+        f"<p>{escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )

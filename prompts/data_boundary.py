@@ -1,13 +1,19 @@
 """The boundary around foreign data in a prompt: readable, and never more than data.
 
-`seal` writes items as a JSON array, one item a line, between two lines that bear the same boundary code.
+`seal` writes items as a JSON array, one item a line, between two lines that bear the same boundary
+code.
 
 - Inside JSON strings a turn can't begin a line, so it can't forge a role or an item.
-- Whatever could be taken for structure is written as its JSON escape: angle brackets and ampersands with their
-  look-alikes, bracketed reserved tokens, control, bidirectional and invisible characters, lone surrogates. `json.loads`
-  gives every one of them back, so nothing is lost. The two joiners that Persian, Indic scripts and emoji need stay.
-- The boundary is the HMAC-SHA256, cut to 128 bits, of the written data under a secret salt. Nobody who can only write
-  data can know or choose it, and it is the same whenever the same data is sealed under the same salt: a resumed run
+- Whatever could be taken for structure is written as its JSON escape: angle brackets and ampersands
+with their
+  look-alikes, bracketed reserved tokens, control, bidirectional and invisible characters, lone
+  surrogates. `json.loads`
+  gives every one of them back, so nothing is lost. The two joiners that Persian, Indic scripts and
+  emoji need stay.
+- The boundary is the HMAC-SHA256, cut to 128 bits, of the written data under a secret salt. Nobody
+who can only write
+  data can know or choose it, and it is the same whenever the same data is sealed under the same
+  salt: a resumed run
   sends the same bytes, and finds its paid answers again. A store keeps one salt for all its runs.
 """
 
@@ -32,9 +38,12 @@ _ESCAPED = re.compile(
 def conversation(turns: Iterable[tuple[str, str]]) -> list[Item]:
     """Return a conversation's (role, text) pairs as items, numbered from 0.
 
-    System text before the user's first turn is the product's own instructions, and isn't judged. A greeting is a turn.
+    System text before the user's first turn is the product's own instructions, and isn't judged. A
+    greeting is a turn.
     """
-    items: list[Item] = [{"i": i, "role": role, "text": text} for i, (role, text) in enumerate(turns)]
+    items: list[Item] = [
+        {"i": i, "role": role, "text": text} for i, (role, text) in enumerate(turns)
+    ]
     first = next((item["i"] for item in items if item["role"] == "user"), len(items))
     return [item for item in items if item["role"] != "system" or item["i"] > first]
 

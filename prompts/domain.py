@@ -38,11 +38,17 @@ class DomainProfile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    assistant: Text = Field(description="What is the assistant, and what is it for? (a noun phrase)")
+    assistant: Text = Field(
+        description="What is the assistant, and what is it for? (a noun phrase)"
+    )
     task: Text = Field(description="What is a conversation meant to achieve? (to …)")
     user: Text = Field(description="Who are its users? (a noun phrase)")
-    ideal_conversation: Text = Field(description="How does a roughly ideal conversation go? (two or three sentences)")
-    expectations: tuple[Text, ...] = Field(min_length=1, description="What is expected of the assistant? (one a line)")
+    ideal_conversation: Text = Field(
+        description="How does a roughly ideal conversation go? (two or three sentences)"
+    )
+    expectations: tuple[Text, ...] = Field(
+        min_length=1, description="What is expected of the assistant? (one a line)"
+    )
     notes: tuple[Text, ...] = Field(
         default=(),
         description="What must a reader know of the data? (messages that cross, a missing beginning, placeholders, "
@@ -72,7 +78,9 @@ class DomainProfile(BaseModel):
         """Return the profile that the TOML `text` holds; see `load`. Beside `[log]` alone the rest is neutral."""
         try:
             given = parse_toml(text)
-            return cls.model_validate((cls.neutral().model_dump() if given.keys() == {"log"} else {}) | given)
+            return cls.model_validate(
+                (cls.neutral().model_dump() if given.keys() == {"log"} else {}) | given
+            )
         except ValidationError as error:
             raise WrongUse(complaint(error), where=where, remedy=REMEDY) from error
         except ValueError as error:
@@ -109,9 +117,13 @@ class DomainProfile(BaseModel):
 
     def words(self) -> tuple[str, ...]:
         """Return the domain's content words, lower case, each once, in the order of the profile."""
-        text = " ".join([self.assistant, self.task, self.user, self.ideal_conversation, *self.expectations])
+        text = " ".join(
+            [self.assistant, self.task, self.user, self.ideal_conversation, *self.expectations]
+        )
         words = (match.group().strip("-").casefold() for match in _WORD.finditer(text))
-        return tuple(dict.fromkeys(word for word in words if len(word) > 1 and word not in STOPWORDS))
+        return tuple(
+            dict.fromkeys(word for word in words if len(word) > 1 and word not in STOPWORDS)
+        )
 
 
 def log_of(rubrics: object) -> dict[str, Any]:
@@ -119,7 +131,13 @@ def log_of(rubrics: object) -> dict[str, Any]:
     if isinstance(rubrics, str | Path):
         try:
             rubrics = json.loads(read_content(rubrics))["domain"]
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):  # whoever loads the set says what is wrong
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            KeyError,
+            RecursionError,
+        ):  # whoever loads the set says what is wrong
             return {}
         return rubrics.get("log") or {} if isinstance(rubrics, dict) else {}
     return getattr(getattr(rubrics, "domain", None), "log", None) or {}
@@ -135,7 +153,9 @@ def complaint(error: ValidationError) -> str:
     names: dict[str, list[str]] = {}
     for fault in error.errors(include_url=False, include_input=False):
         names.setdefault(fault["type"], []).append(".".join(str(part) for part in fault["loc"]))
-    return "; ".join(f"{_FAULTS.get(kind, kind)}: {', '.join(fields)}" for kind, fields in names.items())
+    return "; ".join(
+        f"{_FAULTS.get(kind, kind)}: {', '.join(fields)}" for kind, fields in names.items()
+    )
 
 
 _FAULTS = {
@@ -182,6 +202,7 @@ def switched_off(given: Sequence[str] | Set[str]) -> frozenset[str]:
         WrongUse: There is no such block.
     """
     if unknown := set(given) - SWITCHES.keys():
-        what, known = ", ".join(sorted(unknown)), ", ".join(SWITCHES)
+        what = ", ".join(sorted(unknown))
+        known = ", ".join(SWITCHES)
         raise WrongUse(f"no such part of a prompt: {what}", remedy=f"choose from {known}")
     return frozenset(given)

@@ -22,15 +22,21 @@ def join_options(options: Sequence[str]) -> str:
 def code_options(options: Sequence[str]) -> list[str]:
     """Return each option behind a letter: `A. Strongly Disagree`.
 
-    An answer's first token then tells the options apart. Without the letter two that begin alike share it, and the
+    An answer's first token then tells the options apart. Without the letter two that begin alike
+    share it, and the
     log-probabilities of an answer that begins otherwise say nothing of either.
 
     Raises:
         WrongUse: There are more options than letters.
     """
     if len(options) > len(ascii_uppercase):
-        raise WrongUse(f"{len(options)} options for one question", remedy=f"use at most {len(ascii_uppercase)}")
-    return [f"{letter}. {plain(option)}" for letter, option in zip(ascii_uppercase, options, strict=False)]
+        raise WrongUse(
+            f"{len(options)} options for one question", remedy=f"use at most {len(ascii_uppercase)}"
+        )
+    return [
+        f"{letter}. {plain(option)}"
+        for letter, option in zip(ascii_uppercase, options, strict=False)
+    ]
 
 
 def by_letter(options: Sequence[str]) -> str:
@@ -60,7 +66,8 @@ def meaning(options: Sequence[str]) -> dict[str, str]:
     """
     if not options or not all(option.isdecimal() for option in options):
         return {"ends": "", "middle": "Neutral"}
-    low, high = options[0], options[-1]
+    low = options[0]
+    high = options[-1]
     ends = f", from {low}, not at all, to {high}, wholly"
     return {"ends": ends, "middle": options[(len(options) - 1) // 2]}
 
@@ -84,7 +91,9 @@ def glossed(options: Sequence[str]) -> str:
         options: Five of agreement, from none to full, then the one for what never came up.
     """
     meanings = [*GLOSSES[: len(options) - 1], OCCASION]
-    return "\n".join(f"  - {plain(option)}: {gloss}" for option, gloss in zip(options, meanings, strict=True))
+    return "\n".join(
+        f"  - {plain(option)}: {gloss}" for option, gloss in zip(options, meanings, strict=True)
+    )
 
 
 def one_a_line(options: Sequence[str]) -> str:
@@ -95,7 +104,8 @@ def one_a_line(options: Sequence[str]) -> str:
 def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) -> dict[str, Any]:
     """Return the schema of `count` answers with these options.
 
-    The answers are properties named 1 to `count`, not items of a list: an endpoint that keeps to the schema then
+    The answers are properties named 1 to `count`, not items of a list: an endpoint that keeps to
+    the schema then
     answers every one, once, in order.
 
     Args:

@@ -1,16 +1,22 @@
 """A prompt: text with named gaps and optional blocks, schema, and version.
 
-A prompt is one Markdown file. Between `+++` lines stand, in TOML, what it is for, its stage, `variables` and `blocks`.
-Then come `# system` (the rules, before the data), `# closing` (the task, after the data) and `# schema` (JSON). In a
-text `{name}` is a gap and `{name?}…{/name}` a block that may be left out; no other brace is allowed.
+A prompt is one Markdown file. Between `+++` lines stand, in TOML, what it is for, its stage,
+`variables` and `blocks`.
+Then come `# system` (the rules, before the data), `# closing` (the task, after the data) and `#
+schema` (JSON). In a
+text `{name}` is a gap and `{name?}…{/name}` a block that may be left out; no other brace is
+allowed.
 
-The text is taken apart once, when it is read. Rendering joins its parts with the values, which nothing ever looks into:
+The text is taken apart once, when it is read. Rendering joins its parts with the values, which
+nothing ever looks into:
 no brace, percent sign or tag in a value can mean anything.
 
 A prompt with its data as chat messages: rules, sealed data, task.
 
-The order makes calls about one conversation share their beginning: the rules, the same for every batch of rubrics, then
-the conversation, then what is asked about it. The task comes last also because nothing from outside may have the last
+The order makes calls about one conversation share their beginning: the rules, the same for every
+batch of rubrics, then
+the conversation, then what is asked about it. The task comes last also because nothing from outside
+may have the last
 word.
 """
 
@@ -56,7 +62,8 @@ class Prompt:
         purpose: One sentence for people; not sent.
         stage: What its calls are for, in the usage table: the name, unless it says another.
         written: Tokens of an answer, about; 0 where that depends on the number of questions.
-        apart: Whether no other call waits for its answer, so that it may go into a provider's batch.
+        apart: Whether no other call waits for its answer, so that it may go into a provider's
+            batch.
         sections: `system` and `closing`, taken apart.
         schema: JSON schema of the answer.
         version: Twelve hex digits: hash of texts and schema.
@@ -73,14 +80,18 @@ class Prompt:
     schema: Mapping[str, Any]
     version: str
 
-    def render(self, section: str, values: Mapping[str, str], without: Set[str] = frozenset()) -> str:
+    def render(
+        self, section: str, values: Mapping[str, str], without: Set[str] = frozenset()
+    ) -> str:
         """Return the text of a section; `values` beyond the prompt's variables are not used.
 
         Raises:
             WrongUse: A variable of the prompt has no value.
         """
         if missing := self.variables - values.keys():
-            raise WrongUse(f"no value for {', '.join(sorted(missing))}", where=f"prompt {self.name}")
+            raise WrongUse(
+                f"no value for {', '.join(sorted(missing))}", where=f"prompt {self.name}"
+            )
         parts = (part for part in self.sections[section] if part.block not in without)
         return "".join(values[part.text] if part.gap else part.text for part in parts)
 
@@ -121,23 +132,32 @@ def parse(name: str, text: str) -> Prompt:
         blocks=frozenset(head["blocks"]),
         sections=sections,
         schema=schema or {},
-        version=hashlib.sha256(json.dumps([texts, schema], ensure_ascii=False).encode()).hexdigest()[:12],
+        version=hashlib.sha256(
+            json.dumps([texts, schema], ensure_ascii=False).encode()
+        ).hexdigest()[:12],
     )
     parts = [part for section in sections.values() for part in section]
-    gaps, blocks = {part.text for part in parts if part.gap}, {part.block for part in parts if part.block}
+    gaps = {part.text for part in parts if part.gap}
+    blocks = {part.block for part in parts if part.block}
     if gaps != prompt.variables or blocks != prompt.blocks:
         raise WrongUse("variables or blocks are not those that it declares", where=f"prompt {name}")
     if sections.keys() != {"system", "closing"}:
-        raise WrongUse("the sections must be system, closing and perhaps schema", where=f"prompt {name}")
+        raise WrongUse(
+            "the sections must be system, closing and perhaps schema", where=f"prompt {name}"
+        )
     return prompt
 
 
 def _parts(name: str, text: str) -> list[PromptPart]:
-    parts, block, end = [], "", 0
+    parts = []
+    block = ""
+    end = 0
     for mark in [*_MARK.finditer(text), None]:
         literal = text[end : mark.start() if mark else len(text)]
         if "{" in literal or "}" in literal:
-            raise WrongUse(f"a brace that is no mark: {literal.strip()[:60]!r}", where=f"prompt {name}")
+            raise WrongUse(
+                f"a brace that is no mark: {literal.strip()[:60]!r}", where=f"prompt {name}"
+            )
         if literal:
             parts.append(PromptPart(literal, gap=False, block=block))
         if mark is None:
@@ -160,10 +180,14 @@ class Layout:
 
     Attributes:
         salt: Secret of the store, for the boundary code.
-        closing: Who says the task. `system` keeps it apart from all data, and is the default. Chat templates that
-            refuse a system message after the first want `user`; those that also refuse two user messages in a row
-            want `merged`, the task below the data in one message, where the boundary alone keeps them apart.
-        inline_schema: Whether the task ends with the answer's schema, for an endpoint that can't be held to one.
+        closing: Who says the task. `system` keeps it apart from all data, and is the default. Chat
+            templates that
+            refuse a system message after the first want `user`; those that also refuse two user
+            messages in a row
+            want `merged`, the task below the data in one message, where the boundary alone keeps
+            them apart.
+        inline_schema: Whether the task ends with the answer's schema, for an endpoint that can't be
+            held to one.
         without: Blocks to leave out, of `domain.SWITCHES`.
     """
 
@@ -185,7 +209,8 @@ def messages(
     """Build the messages of a call.
 
     Args:
-        values: What stands in the prompt's gaps. Outside text must have gone through `envelope.escaped`.
+        values: What stands in the prompt's gaps. Outside text must have gone through
+            `envelope.escaped`.
         items: The data, as from `envelope.conversation`.
         schema: The answer's, where it isn't the prompt's own.
         without: Blocks to leave out beside the layout's.
@@ -196,7 +221,9 @@ def messages(
     task = prompt.render("closing", values, off)
     schema = prompt.schema if schema is None else schema
     if layout.inline_schema and schema:
-        task += f"\nWrite one JSON object of this JSON schema and nothing else:\n{escape_line(schema)}"
+        task += (
+            f"\nWrite one JSON object of this JSON schema and nothing else:\n{escape_line(schema)}"
+        )
     if layout.closing == "merged":
         return [rules, {"role": "user", "content": f"{data['content']}\n\n{task}"}]
     return [rules, data, {"role": layout.closing, "content": task}]

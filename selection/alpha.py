@@ -1,7 +1,9 @@
 """Choice of α, the weight of sharpness, by cross-validation with the chosen policy.
 
-Source: Biyani et al. 2024 ("best average performing" α over 5 folds). What performs is the held-out AUC: it uses every
-pair of a fold's conversations, where accuracy at θ turns on the few that lie near θ and moves with the fold's θ.
+Source: Biyani et al. 2024 ("best average performing" α over 5 folds). What performs is the held-out
+    AUC: it uses every
+pair of a fold's conversations, where accuracy at θ turns on the few that lie near θ and moves with
+the fold's θ.
 """
 
 from collections.abc import Sequence
@@ -23,8 +25,10 @@ class AlphaChoice:
 
     Attributes:
         table: In the order of the grid.
-        held_out: NetSAT of each conversation by the rubrics chosen without its fold `[conversation]`: what
-            a probability is fitted on, as scores of conversations that took part in the choice are too good.
+        held_out: NetSAT of each conversation by the rubrics chosen without its fold
+            `[conversation]`: what
+            a probability is fitted on, as scores of conversations that took part in the choice are
+            too good.
     """
 
     alpha: float
@@ -51,7 +55,8 @@ def choose_alpha(
         sat: Kinds `[rubric]`: true for SAT, or the number of each rubric's budget.
         ids: Of the rubrics.
         budget: One number a kind.
-        folds: Number of each conversation's fold `[conversation]`; a fold of one class has no AUC and is left out of
+        folds: Number of each conversation's fold `[conversation]`; a fold of one class has no AUC
+            and is left out of
             the means.
         alphas: The grid; None for the policy's own.
         seed: Of a policy that draws; every α gets the same draws.
@@ -60,26 +65,38 @@ def choose_alpha(
         BadLabels: A fold leaves one class to learn from, or no fold has both classes.
         WrongUse: There is no such policy.
     """
-    choose, alphas = policy_named(policy), ALPHAS[policy] if alphas is None else alphas
-    values, positive, folds = np.asarray(values, float), np.asarray(positive, bool), np.asarray(folds)
+    choose = policy_named(policy)
+    alphas = ALPHAS[policy] if alphas is None else alphas
+    values = np.asarray(values, float)
+    positive = np.asarray(positive, bool)
+    folds = np.asarray(folds)
     held_out = np.empty((len(alphas), len(values)))
     aucs: list[list[float]] = []
     for fold in np.unique(folds):
         out = folds == fold
-        pool = Pool.of(values[~out], positive[~out], sat, ids, budget)  # shared: the first steps of several α are alike
+        # shared: the first steps of several α are alike
+        pool = Pool.of(values[~out], positive[~out], sat, ids, budget)
         for row, alpha in enumerate(alphas):
             chosen = choose(pool, alpha, np.random.default_rng([seed, int(fold)]))
             held_out[row, out] = values[np.ix_(out, np.sort(chosen))].sum(1)
         if 0 < positive[out].sum() < out.sum():
             aucs.append([auc(scores[out], positive[out]) for scores in held_out])
     if not aucs:
-        raise BadLabels("no fold has conversations of both labels", remedy="use fewer folds, or stratify them")
+        raise BadLabels(
+            "no fold has conversations of both labels", remedy="use fewer folds, or stratify them"
+        )
     table = tuple(
-        AlphaScore(alpha, float(np.mean(each)), float(np.std(each, ddof=1)) if len(each) > 1 else None, len(each))
+        AlphaScore(
+            alpha,
+            float(np.mean(each)),
+            float(np.std(each, ddof=1)) if len(each) > 1 else None,
+            len(each),
+        )
         for alpha, each in zip(alphas, zip(*aucs, strict=True), strict=True)
     )
     best = max(score.mean_auc for score in table)
     row = min(
-        (row for row, score in enumerate(table) if score.mean_auc >= best - RESOLUTION), key=lambda row: alphas[row]
+        (row for row, score in enumerate(table) if score.mean_auc >= best - RESOLUTION),
+        key=lambda row: alphas[row],
     )
     return AlphaChoice(alphas[row], table, held_out[row])

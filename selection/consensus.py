@@ -1,6 +1,7 @@
 """Votes of an ensemble against the truth: entropy, coverage, score, and fitted τ.
 
-Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
+Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations
+    using LLMs", AAAI Spring
 Symposium.
 """
 
@@ -62,11 +63,14 @@ class TauSide:
     @property
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values, with the score: the mean of +1 for right and −1 for wrong."""
-        share, ends = self.precision, ends_of(self.precision)
+        share = self.precision
+        ends = ends_of(self.precision)
         score = (2 * self.right - self.n) / self.n if self.n else None
         figures = {"precision": share.value, "precision_interval": ends, "score": score}
         interval = ends and (2 * ends[0] - 1, 2 * ends[1] - 1)
-        return {"n": self.n, "right": self.right, "tied": self.tied} | figures | {"interval": interval}
+        return (
+            {"n": self.n, "right": self.right, "tied": self.tied} | figures | {"interval": interval}
+        )
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,9 @@ class Filtered:
         return about | {"passed": self.passed.as_json, "left": self.left.as_json}
 
 
-def split_at(entropy: Floats, mode: Ints, truth: Ints, tau: float, together: Ints | None = None) -> Filtered:
+def split_at(
+    entropy: Floats, mode: Ints, truth: Ints, tau: float, together: Ints | None = None
+) -> Filtered:
     """Split conversations at τ; ties have no rating and never pass.
 
     Args:
@@ -126,7 +132,9 @@ def first_runs(picks: Ints, n: int, options: int, fewest: int = 1) -> tuple[Floa
     return np.where(votes.sum(axis=1) < fewest, np.nan, entropies(votes)), modes(votes)
 
 
-def points(entropy: Floats, mode: Ints, truth: Ints, n: int, together: Ints | None = None) -> list[TauPoint]:
+def points(
+    entropy: Floats, mode: Ints, truth: Ints, n: int, together: Ints | None = None
+) -> list[TauPoint]:
     """Split conversations at every τ that entropies of n runs have; arguments as for `filtered`."""
     taus = np.unique(np.round(entropy[~np.isnan(entropy)], 9)).tolist()
     return [TauPoint(n, tau, split_at(entropy, mode, truth, tau, together)) for tau in taus]
@@ -146,7 +154,8 @@ def sides(passes: Bools, mode: Ints, truth: Ints, together: Ints | None = None) 
 
 
 def _side(on_it: Bools, mode: Ints, truth: Ints, together: Ints | None) -> TauSide:
-    mode, truth = mode[on_it], truth[on_it]
+    mode = mode[on_it]
+    truth = truth[on_it]
     units = None if together is None else len(np.unique(together[on_it]))
     return TauSide(len(mode), int((mode == truth).sum()), int((mode == TIE).sum()), units)
 
@@ -161,7 +170,8 @@ class FittedTau:
         passed: Those among them that pass.
         right: Those of these that are right.
         best: The highest precision that any τ has on them; None where none of them has a mode.
-        units: How many those that pass are if those that go together count as one; None: each is alone.
+        units: How many those that pass are if those that go together count as one; None: each is
+            alone.
     """
 
     tau: float | None
@@ -177,7 +187,9 @@ class FittedTau:
         return exact_share(self.right, self.passed, self.units)
 
 
-def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float, together: Ints | None = None) -> FittedTau:
+def fitted_tau(
+    entropy: Floats, mode: Ints, truth: Ints, precision: float, together: Ints | None = None
+) -> FittedTau:
     """Find the highest τ at which at least `precision` of the ratings are right.
 
     Args:
@@ -191,22 +203,31 @@ def fitted_tau(entropy: Floats, mode: Ints, truth: Ints, precision: float, toget
     sorted_entropy = entropy[rated][order]
     right = np.cumsum((mode == truth)[rated][order])
     count = np.arange(1, len(right) + 1)
-    last = np.append(np.diff(sorted_entropy) > ROUNDING, True)[: len(right)]  # all of one entropy pass together
+    # all of one entropy pass together
+    last = np.append(np.diff(sorted_entropy) > ROUNDING, True)[: len(right)]
     best = float((right / count)[last].max()) if len(right) else None
     good = np.flatnonzero(last & (right >= precision * count - ROUNDING))
     if not len(good):
         return FittedTau(None, len(truth), 0, 0, best)
     at = good[-1]
     units = None if together is None else len(np.unique(together[rated][order][: at + 1]))
-    return FittedTau(float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]), best, units)
+    return FittedTau(
+        float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]), best, units
+    )
 
 
 def crossfit_tau(
-    entropy: Floats, mode: Ints, truth: Ints, precision: float, folds: Ints, together: Ints | None = None
+    entropy: Floats,
+    mode: Ints,
+    truth: Ints,
+    precision: float,
+    folds: Ints,
+    together: Ints | None = None,
 ) -> Filtered:
     """Measure a fitted τ by cross-fitting: each fold uses the others' τ.
 
-    Its precision is an honest estimate for τ fitted to nearly as many conversations; nothing passes in a fold where the
+    Its precision is an honest estimate for τ fitted to nearly as many conversations; nothing passes
+    in a fold where the
     others have no such τ.
 
     Args:

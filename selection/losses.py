@@ -2,8 +2,10 @@
 
 Source: Biyani et al. 2024, section on selecting rubrics; the choices of the package docstring.
 
-Scores come as `[set, conversation]`, one row a rubric set, positive and negative conversations apart. A row's scores
-are binned to the grid of its own observed range, so that one count and one running sum give both precision curves at
+Scores come as `[set, conversation]`, one row a rubric set, positive and negative conversations
+apart. A row's scores
+are binned to the grid of its own observed range, so that one count and one running sum give both
+precision curves at
 every threshold, without a sort.
 """
 
@@ -56,7 +58,10 @@ class Terms(NamedTuple):
         Args:
             size: |R|, how many rubrics each set has.
         """
-        return -self.correctness / (EVAL_RANGE * size) + np.asarray(alpha, float)[..., None] * self.sharpness
+        return (
+            -self.correctness / (EVAL_RANGE * size)
+            + np.asarray(alpha, float)[..., None] * self.sharpness
+        )
 
 
 class Curves(NamedTuple):
@@ -92,11 +97,15 @@ class Curves(NamedTuple):
 
 def by_class(values: Floats, positive: Bools) -> tuple[Floats, Floats]:
     """Transpose evals `[conversation, rubric]` and split them into positives and negatives."""
-    positives, negatives = (np.ascontiguousarray(values[side].T, dtype=float) for side in (positive, ~positive))
+    positives, negatives = (
+        np.ascontiguousarray(values[side].T, dtype=float) for side in (positive, ~positive)
+    )
     return positives, negatives
 
 
-def candidate_terms(base: tuple[Floats, Floats], evals: tuple[Floats, Floats], rows: Ints, grid: int = GRID) -> Terms:
+def candidate_terms(
+    base: tuple[Floats, Floats], evals: tuple[Floats, Floats], rows: Ints, grid: int = GRID
+) -> Terms:
     """Compute LC and LS of a set with each candidate added in turn.
 
     Args:
@@ -106,7 +115,9 @@ def candidate_terms(base: tuple[Floats, Floats], evals: tuple[Floats, Floats], r
     """
     terms = Terms(np.empty(len(rows)), np.empty(len(rows)))
     for block in _blocks(len(rows), len(base[0]) + len(base[1])):
-        positive, negative = (eval_[rows[block]] + scores for eval_, scores in zip(evals, base, strict=True))
+        positive, negative = (
+            eval_[rows[block]] + scores for eval_, scores in zip(evals, base, strict=True)
+        )
         curves = precision_curves(positive, negative, grid)
         terms.correctness[block], terms.sharpness[block] = curves.correctness, curves.sharpness
     return terms
@@ -138,23 +149,30 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
     span[span <= RESOLUTION] = 0.0
     means = positive.mean(1), negative.mean(1)
     theta = (means[0] + means[1]) / 2
-    freedom = max(positive.shape[1] + negative.shape[1] - 2, 1)  # two conversations have no spread
-    of_classes = [_sum_of_squares(scores - mean[:, None]) for scores, mean in zip(classes, means, strict=True)]
+    # two conversations have no spread
+    freedom = max(positive.shape[1] + negative.shape[1] - 2, 1)
+    of_classes = [
+        _sum_of_squares(scores - mean[:, None]) for scores, mean in zip(classes, means, strict=True)
+    ]
     spread = np.sqrt((of_classes[0] + of_classes[1]) / freedom)
     under = np.stack([_at_or_under(scores, low, span, grid) for scores in classes])
     over = np.array([scores.shape[1] for scores in classes])[:, None, None] - under
     thresholds = low[:, None] + span[:, None] * np.linspace(0.0, 1.0, grid)
-    base_rate, total = positive.shape[1] / (positive.shape[1] + negative.shape[1]), over[0] + over[1]
+    base_rate = positive.shape[1] / (positive.shape[1] + negative.shape[1])
+    total = over[0] + over[1]
     plus = np.divide(over[0], total, out=np.full_like(total, base_rate), where=total > 0)
-    # Nothing scores over the highest threshold, and but for constant scores something does over the one before it.
+    # Nothing scores over the highest threshold, and but for constant scores something does over the
+    # one before it.
     plus[:, -1] = plus[:, -2]
-    # Without spread the targets are steps; a thousandth of a grid step is one, and rounding still can't tip it at θ_c.
+    # Without spread the targets are steps; a thousandth of a grid step is one, and rounding still
+    # can't tip it at θ_c.
     width = np.where(span > 0, np.maximum(spread, 1e-3 * span / (grid - 1)), np.inf)
     rise = (1 + np.tanh((thresholds - theta[:, None]) / width[:, None])) / 2
     return Curves(
         thresholds=thresholds,
         plus=plus,
-        minus=under[1] / (under[0] + under[1]),  # the lowest score is at or under every threshold: never empty
+        # the lowest score is at or under every threshold: never empty
+        minus=under[1] / (under[0] + under[1]),
         target_plus=base_rate + (1 - base_rate) * rise,
         target_minus=(1 - base_rate) + base_rate * (1 - rise),
         correctness=means[0] - means[1],
@@ -172,7 +190,8 @@ def _at_or_under(scores: Floats, low: Floats, span: Floats, grid: int) -> Floats
     per_step = np.divide(grid - 1, span, out=np.zeros_like(span), where=span > 0)
     place = scores - low[:, None]
     place *= per_step[:, None]
-    # Cut to a whole number, `place + 1 − ε` counts the thresholds that a score is over; each row has its own bins.
+    # Cut to a whole number, `place + 1 − ε` counts the thresholds that a score is over; each row
+    # has its own bins.
     place += (np.arange(len(scores)) * grid + (1 - RESOLUTION))[:, None]
     bins = np.bincount(place.astype(np.intp).ravel(), minlength=len(scores) * grid)
     return bins.reshape(-1, grid).cumsum(1, dtype=float)

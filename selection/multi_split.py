@@ -1,11 +1,15 @@
 """Which rubrics the labels prove: p-values over many halvings.
 
-On one half of the conversations the whole choice is made anew; on the other, each chosen rubric gets a one-sided exact
-p, times the number chosen; a rubric that isn't chosen gets 1. Over the halvings the p-values of a rubric become one by
-the quantile rule, so that all labels count and no verdict rests on one halving. The chance that any rubric without an
+On one half of the conversations the whole choice is made anew; on the other, each chosen rubric
+gets a one-sided exact
+p, times the number chosen; a rubric that isn't chosen gets 1. Over the halvings the p-values of a
+rubric become one by
+the quantile rule, so that all labels count and no verdict rests on one halving. The chance that any
+rubric without an
 effect is called proven stays within the level.
 Source: Meinshausen, Meier and Bühlmann 2009, "p-values for high-dimensional regression",
-doi:10.1198/jasa.2009.tm08647, equations 2.2 and 2.3. For fixed sets: Holm 1979, "A simple sequentially rejective
+doi:10.1198/jasa.2009.tm08647, equations 2.2 and 2.3. For fixed sets: Holm 1979, "A simple
+sequentially rejective
 multiple test procedure".
 """
 
@@ -68,8 +72,10 @@ def one_sided(held: Bools, up: Bools, sat: Bools) -> Floats:
     """
     from scipy.stats import hypergeom  # half a second; only learning needs it
 
-    held_up, n = held[up].sum(axis=0), held.sum(axis=0)
-    own, known = np.where(sat, held_up, n - held_up), np.where(sat, up.sum(), (~up).sum())
+    held_up = held[up].sum(axis=0)
+    n = held.sum(axis=0)
+    own = np.where(sat, held_up, n - held_up)
+    known = np.where(sat, up.sum(), (~up).sum())
     return np.asarray(hypergeom.sf(own - 1, len(up), known, n))
 
 
@@ -97,7 +103,8 @@ def halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
         `SPLITS` masks `[conversation]` of the halves that choose.
     """
     first = np.unique(blocks, return_index=True)[1]
-    of_up, names = up[first], blocks[first]
+    of_up = up[first]
+    names = blocks[first]
     found = []
     for _ in range(SPLITS):
         mine: list[int] = []
@@ -116,20 +123,25 @@ def one_each(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
     return kept
 
 
-def chosen_of(values: Floats, up: Bools, sat: Bools, ids: Sequence[str], policy: str = DEFAULT) -> Ints:
+def chosen_of(
+    values: Floats, up: Bools, sat: Bools, ids: Sequence[str], policy: str = DEFAULT
+) -> Ints:
     """Choose rubrics on some of the conversations: columns in the order of choice.
 
     Args:
         values: Signed terms of NetSAT `[conversation, rubric]`.
     """
     held = find_holding(values)
-    enough = held.sum(axis=0) >= max(FEWEST, LEAST_SHARE * len(up))  # and whose thumbs differ as their side says
+    # and whose thumbs differ as their side says
+    enough = held.sum(axis=0) >= max(FEWEST, LEAST_SHARE * len(up))
     columns = np.flatnonzero(enough & (one_sided(held, up, sat) < OPEN_P))
     if not len(columns) or up.all() or not up.any():
         return np.zeros(0, dtype=np.intp)
     names = [ids[column] for column in columns.tolist()]
     rng = np.random.default_rng(0)
-    found = select(values[:, columns], up, sat[columns], names, (A_SIDE, A_SIDE), ALPHA, rng, policy)
+    found = select(
+        values[:, columns], up, sat[columns], names, (A_SIDE, A_SIDE), ALPHA, rng, policy
+    )
     return np.asarray(columns[found.chosen])
 
 
@@ -150,7 +162,9 @@ def multi_split(
         sat: Whether a rubric is one of satisfaction `[rubric]`.
         blocks: Number of each conversation's user or other unit `[conversation]`.
     """
-    held, p, taken = find_holding(values), np.ones((SPLITS, len(ids))), np.zeros((SPLITS, len(ids)))
+    held = find_holding(values)
+    p = np.ones((SPLITS, len(ids)))
+    taken = np.zeros((SPLITS, len(ids)))
     for row, mine in enumerate(halvings(up, blocks, rng)):
         chosen = chosen_of(values[mine], up[mine], sat, ids, policy)
         if len(chosen):
@@ -167,7 +181,8 @@ class Narrowed:
     Attributes:
         base: Columns of those that lead their families, the surest first `[step]`.
         open: Columns that may be added: no member of these families `[column]`.
-        members: Columns of each family, by that of the one that leads it; without those that have their own entry.
+        members: Columns of each family, by that of the one that leads it; without those that have
+            their own entry.
     """
 
     base: Ints
@@ -176,21 +191,30 @@ class Narrowed:
 
 
 def keep_one_a_family(
-    values: Floats, up: Bools, sat: Bools, p: Floats, ranks: Ints, families: Sequence[str], likely: float
+    values: Floats,
+    up: Bools,
+    sat: Bools,
+    p: Floats,
+    ranks: Ints,
+    families: Sequence[str],
+    likely: float,
 ) -> Narrowed:
     """Keep one rubric a family: of those that are borne out, by rank (an event first), then what holds most often.
 
-    A narrower one is kept beside it that is borne out, too, and proven within the family: its thumbs differ from those
+    A narrower one is kept beside it that is borne out, too, and proven within the family: its
+    thumbs differ from those
     where only the wider one holds.
 
     Args:
         up: Thumbs up of conversations that don't depend on each other `[conversation]`.
         p: Adjusted `[rubric]`.
         ranks: How easy a rubric is to act on: `EVENT` for one of an event `[rubric]`.
-        families: Name of each rubric's family; those of a side that are answered alike are one, too.
+        families: Name of each rubric's family; those of a side that are answered alike are one,
+            too.
         likely: Highest p that counts.
     """
-    held, events = find_holding(values), ranks == EVENT
+    held = find_holding(values)
+    events = ranks == EVENT
     alike = correlations(values) >= ALIKE
     members: dict[int, Ints] = {}
     gone = np.zeros(len(p), dtype=bool)
@@ -201,7 +225,9 @@ def keep_one_a_family(
         family = same & (sat == sat[column]) & ~gone
         sure = np.flatnonzero(family & (p <= max(p[column], PROVEN_P)))
         first = int(max(sure, key=lambda one: (ranks[one], held[:, one].sum())))
-        within = proven_within(held, up, sat, first, np.flatnonzero(family & events & (p <= likely)))
+        within = proven_within(
+            held, up, sat, first, np.flatnonzero(family & events & (p <= likely))
+        )
         members[first] = np.setdiff1d(np.flatnonzero(family), within)
         members |= {one: np.array([one]) for one in within.tolist()}
         gone |= family
@@ -235,9 +261,13 @@ def with_hints(
     policy: str = DEFAULT,
 ) -> Ints:
     """Add hints that a policy chooses to those that are borne out: columns in their order, `most` in all."""
-    columns, room = found.open, most - len(found.base)
+    columns = found.open
+    room = most - len(found.base)
     if not len(columns) or room < 1:
         return found.base[:most]
-    names, rng = [ids[column] for column in columns.tolist()], np.random.default_rng(0)
-    chosen = select(values[:, columns], up, sat[columns], names, (A_SIDE, A_SIDE), alpha, rng, policy).chosen
+    names = [ids[column] for column in columns.tolist()]
+    rng = np.random.default_rng(0)
+    chosen = select(
+        values[:, columns], up, sat[columns], names, (A_SIDE, A_SIDE), alpha, rng, policy
+    ).chosen
     return np.concatenate([found.base, columns[chosen[:room]]]).astype(np.intp)

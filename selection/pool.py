@@ -38,7 +38,8 @@ class Drop:
 
     Attributes:
         index: Column of the rubric.
-        loss: Of the set with it in, at the last step at which its kind was open; None when its kind never was.
+        loss: Of the set with it in, at the last step at which its kind was open; None when its kind
+            never was.
         beaten_by: Column of the rubric that was chosen at that step.
     """
 
@@ -69,8 +70,10 @@ class Pool:
     """Rubrics to choose from, judged on labeled conversations.
 
     Attributes:
-        evals: Signed evals of the positive and of the negative conversations, each `[rubric, conversation]`.
-        kinds: The number of each rubric's budget `[rubric]`: 0 for SAT, 1 for DSAT, 2 and 3 for those of a second list.
+        evals: Signed evals of the positive and of the negative conversations, each `[rubric,
+            conversation]`.
+        kinds: The number of each rubric's budget `[rubric]`: 0 for SAT, 1 for DSAT, 2 and 3 for
+            those of a second list.
         rank: Place of each rubric by id `[rubric]`: the smaller one wins a tie.
     """
 
@@ -81,7 +84,9 @@ class Pool:
     _known: dict[frozenset[int], Terms] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, values: Floats, positive: Bools, sat: Bools | Ints, ids: Sequence[str], budget: Budget) -> Pool:
+    def of(
+        cls, values: Floats, positive: Bools, sat: Bools | Ints, ids: Sequence[str], budget: Budget
+    ) -> Pool:
         """Lay the problem out for the losses.
 
         Args:
@@ -94,7 +99,9 @@ class Pool:
         Raises:
             BadLabels: All labels are alike.
         """
-        values, positive, given = np.asarray(values, float), np.asarray(positive, bool), np.asarray(sat)
+        values = np.asarray(values, float)
+        positive = np.asarray(positive, bool)
+        given = np.asarray(sat)
         kinds = np.where(given, 0, 1) if given.dtype == bool else given.astype(np.intp)
         require_both_classes(positive)
         rank = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
@@ -104,7 +111,9 @@ class Pool:
         """Return columns that may be added: not chosen, and within their kind's budget."""
         taken = np.zeros(len(self.kinds), dtype=bool)
         taken[list(chosen)] = True
-        has_room = np.bincount(self.kinds[taken], minlength=len(self.budget)) < np.array(self.budget)
+        has_room = np.bincount(self.kinds[taken], minlength=len(self.budget)) < np.array(
+            self.budget
+        )
         return np.flatnonzero(~taken & has_room[self.kinds])
 
     def terms(self, chosen: frozenset[int]) -> Terms:
@@ -145,15 +154,24 @@ def rank_by_worth(pool: Pool, worth: Floats) -> Ints:
 def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
     """Return losses at every step of rubrics in this order, and of the others."""
     steps: list[Step] = []
-    last_loss, last_step = np.zeros(len(pool.kinds)), np.full(len(pool.kinds), -1)
+    last_loss = np.zeros(len(pool.kinds))
+    last_step = np.full(len(pool.kinds), -1)
     for number, index in enumerate(order.tolist()):
         chosen = frozenset(order[:number].tolist())
-        candidates, terms, losses = pool.open(chosen), pool.terms(chosen), pool.losses(chosen, alpha)
+        candidates = pool.open(chosen)
+        terms = pool.terms(chosen)
+        losses = pool.losses(chosen, alpha)
         last_loss[candidates], last_step[candidates] = losses, number
         at = int(np.searchsorted(candidates, index))
-        steps.append(Step(index, float(losses[at]), float(terms.correctness[at]), float(terms.sharpness[at])))
+        steps.append(
+            Step(index, float(losses[at]), float(terms.correctness[at]), float(terms.sharpness[at]))
+        )
     drops = []
     for index in sorted({*range(len(pool.kinds))} - {*order.tolist()}):
         step = last_step[index]
-        drops.append(Drop(index, None, None) if step < 0 else Drop(index, float(last_loss[index]), steps[step].index))
+        drops.append(
+            Drop(index, None, None)
+            if step < 0
+            else Drop(index, float(last_loss[index]), steps[step].index)
+        )
     return Selection(tuple(steps), tuple(drops))

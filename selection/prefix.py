@@ -1,6 +1,7 @@
 """How far an order of rubrics is worth following, by the log-loss of conversations that did not see it.
 
-Greedy policies go on until their budget is used: with answers that mean nothing they take what suits these labels by
+Greedy policies go on until their budget is used: with answers that mean nothing they take what
+suits these labels by
 chance.
 """
 
@@ -48,7 +49,8 @@ def worth_following(losses: Floats, *, instead: bool) -> int:
 
     Args:
         losses: Of each length from 0 on `[length, conversation]`.
-        instead: Whether there is something else where nothing is followed: then it takes a gain of two standard errors.
+        instead: Whether there is something else where nothing is followed: then it takes a gain of
+            two standard errors.
     """
     best = int(np.argmin(losses.mean(axis=1)))
     gain = losses[0] - losses[best]

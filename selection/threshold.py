@@ -2,18 +2,26 @@
 
 Windows are the paper's, and one with a guarantee; the probability is a logistic curve of NetSAT.
 
-Sources: Biyani et al. 2024, on θ and on YieldRate; Angelopoulos, Bates, Candès, Jordan, Lei 2021, "Learn then Test",
-arXiv:2110.01052, section 2; Platt 1999, "Probabilistic outputs for support vector machines", for the curve's targets;
+Sources: Biyani et al. 2024, on θ and on YieldRate; Angelopoulos, Bates, Candès, Jordan, Lei 2021,
+    "Learn then Test",
+arXiv:2110.01052, section 2; Platt 1999, "Probabilistic outputs for support vector machines", for
+the curve's targets;
 Lin, Lin and Weng 2007, doi:10.1007/s10994-007-5018-6, for Newton's method with backtracking.
 
-The paper's window takes the thresholds at which the *observed* precision is P. On few labels it is too narrow about
-every other time. For the guarantee each threshold is a hypothesis, "right less often than P", and is taken only where
-an exact binomial test rejects it; tests go from the strictest threshold inwards and end with the first that is not
-rejected, so that all of them together have the error of one (fixed-sequence testing). Both sides share δ: on
+The paper's window takes the thresholds at which the *observed* precision is P. On few labels it is
+too narrow about
+every other time. For the guarantee each threshold is a hypothesis, "right less often than P", and
+is taken only where
+an exact binomial test rejects it; tests go from the strictest threshold inwards and end with the
+first that is not
+rejected, so that all of them together have the error of one (fixed-sequence testing). Both sides
+share δ: on
 exchangeable conversations, both precisions are at least P with probability 1 − δ or more.
 
-What it rests on: labels of conversations that had no part in the choice of rubrics, and a precision that doesn't rise
-again where it has once fallen under P on the way inwards. `benchmarks/conformal.py` tries both by simulation.
+What it rests on: labels of conversations that had no part in the choice of rubrics, and a precision
+    that doesn't rise
+again where it has once fallen under P on the way inwards. `benchmarks/conformal.py` tries both by
+simulation.
 """
 
 from dataclasses import dataclass, replace
@@ -36,10 +44,12 @@ class Window:
     """The uncertainty window: scores over `lower` and at or under `upper`.
 
     Attributes:
-        lower: At or under it, Prec− ≥ `precision` on the training scores. None: no threshold up to θ reaches that, and
+        lower: At or under it, Prec− ≥ `precision` on the training scores. None: no threshold up to
+            θ reaches that, and
             no score is confidently negative.
         upper: Over it, Prec+ ≥ `precision`. None: no score is confidently positive.
-        fitted: Whether it rests on scores by rubrics that did not see the conversations; else nothing is said of any.
+        fitted: Whether it rests on scores by rubrics that did not see the conversations; else
+            nothing is said of any.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -84,13 +94,19 @@ def is_clear(probability: Floats) -> Bools:
     return np.asarray(np.abs(np.asarray(probability, float) - 0.5) >= CLEAR)
 
 
-def fit_window(scores: Floats, positive: Bools, theta: float, precision: float = PRECISION) -> Window:
+def fit_window(
+    scores: Floats, positive: Bools, theta: float, precision: float = PRECISION
+) -> Window:
     """Find the narrowest window with both precisions on training scores.
 
-    Precision curves go up and down. `lower` is the highest threshold up to θ with Prec− ≥ P, whatever happens below
-    it: the promise is about all scores at or under it together. `upper` is the lowest from θ on with Prec+ ≥ P. Each
-    is bound to its side of θ: a confident score never contradicts its label, and lower ≤ upper; both are θ when θ
-    itself keeps both promises. Thresholds tried are θ and half way between neighboring scores, so that rounding
+    Precision curves go up and down. `lower` is the highest threshold up to θ with Prec− ≥ P,
+    whatever happens below
+    it: the promise is about all scores at or under it together. `upper` is the lowest from θ on
+        with Prec+ ≥ P. Each
+    is bound to its side of θ: a confident score never contradicts its label, and lower ≤ upper;
+        both are θ when θ
+    itself keeps both promises. Thresholds tried are θ and half way between neighboring scores, so
+    that rounding
     moves no score across one.
 
     Args:
@@ -104,8 +120,12 @@ def fit_window(scores: Floats, positive: Bools, theta: float, precision: float =
     require_both_classes(positive)
     levels = np.unique(np.round(scores, 9))
     thresholds = np.sort(np.append((levels[:-1] + levels[1:]) / 2, theta))
-    up, down = (np.searchsorted(np.sort(scores[side]), thresholds, side="right") for side in (positive, ~positive))
-    over, over_up = len(scores) - up - down, positive.sum() - up
+    up, down = (
+        np.searchsorted(np.sort(scores[side]), thresholds, side="right")
+        for side in (positive, ~positive)
+    )
+    over = len(scores) - up - down
+    over_up = positive.sum() - up
     lower = thresholds[(thresholds <= theta) & (up + down > 0) & (down >= precision * (up + down))]
     upper = thresholds[(thresholds >= theta) & (over > 0) & (over_up >= precision * over)]
     return Window(
@@ -131,10 +151,12 @@ class WindowSide:
 
     Attributes:
         threshold: None where no threshold passed its test.
-        confident: Calibration conversations beyond the threshold; where none passed and `needed` is None, beyond one
+        confident: Calibration conversations beyond the threshold; where none passed and `needed` is
+            None, beyond one
             that is right that often, but too few to tell.
         wrong: Those among them with the other label.
-        needed: About how many labels in all it would take for a threshold; None where there is one, and where the
+        needed: About how many labels in all it would take for a threshold; None where there is one,
+            and where the
             scores are right less often than P however strict the threshold is.
     """
 
@@ -150,12 +172,14 @@ class GuaranteedWindow:
     """Both sides of a window with precision ≥ `precision`, with probability ≥ 1 − `delta`.
 
     Attributes:
-        n: Calibration conversations, by rubrics that were chosen without them; those written without them, too, were
+        n: Calibration conversations, by rubrics that were chosen without them; those written
+            without them, too, were
             held out.
         held_out: Held-out conversations.
         outside: Those among them outside the window.
         right: Those of these that are labeled right.
-        blocks: How many blocks the held-out ones are in (see `conversations.splits`), and those outside.
+        blocks: How many blocks the held-out ones are in (see `conversations.splits`), and those
+            outside.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -176,17 +200,26 @@ class GuaranteedWindow:
 
 
 def guaranteed_window(
-    scores: Floats, positive: Bools, theta: float, precision: float = PRECISION, delta: float = DELTA
+    scores: Floats,
+    positive: Bools,
+    theta: float,
+    precision: float = PRECISION,
+    delta: float = DELTA,
 ) -> GuaranteedWindow:
     """Return the narrowest window around θ whose precisions hold with probability 1 − δ.
 
     Args:
-        scores: NetSAT of conversations that the rubrics were chosen without `[conversation]`. The scores by other
-            folds' rubrics, which α's cross-validation leaves, are that nearly: each is honest, but by rubrics of
-            its fold's own, and the guarantee holds for the final rubrics as far as their scores lie alike. A
-            calibration split would be exact, and would cost a third of the labels where they are fewest.
+        scores: NetSAT of conversations that the rubrics were chosen without `[conversation]`. The
+            scores by other
+            folds' rubrics, which α's cross-validation leaves, are that nearly: each is honest, but
+            by rubrics of
+            its fold's own, and the guarantee holds for the final rubrics as far as their scores lie
+            alike. A
+            calibration split would be exact, and would cost a third of the labels where they are
+            fewest.
         positive: Their labels `[conversation]`.
-        theta: The label threshold; neither side crosses it. It only ends the sequence of tests, and so may come from
+        theta: The label threshold; neither side crosses it. It only ends the sequence of tests, and
+            so may come from
             the same conversations.
 
     Raises:
@@ -213,7 +246,8 @@ def least_confident(precision: float, delta: float, wrong: int = 0) -> int:
 
 
 def _enough(precision: float, delta: float, wrong: int) -> int:
-    risk = 1 - precision  # Hoeffding's bound, solved for a size at which the test surely rejects
+    # Hoeffding's bound, solved for a size at which the test surely rejects
+    risk = 1 - precision
     return int(np.ceil(2 * (wrong + 1) / risk + 8 * np.log(1 / delta) / risk))
 
 
@@ -227,7 +261,8 @@ def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: f
     from scipy.stats import binom  # a second to import
 
     thresholds, over, errors = _counts(scores, wrong, theta)
-    # Which thresholds are tried depends on how many scores lie over them, never on labels. That takes nothing from
+    # Which thresholds are tried depends on how many scores lie over them, never on labels. That
+    # takes nothing from
     # the tests: labels of those over a threshold are drawn alike, however many they are.
     tried = over >= least_confident(precision, delta, FORGIVEN)
     p = binom.cdf(errors, over, 1 - precision)  # of "wrong more often than 1 − P", one-sided
@@ -243,13 +278,15 @@ def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: f
 def _counts(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, Ints]:
     """Return thresholds from the strictest to θ, scores over each, and errors, each `[threshold]`.
 
-    Thresholds are half way between neighboring scores, so that rounding moves none across; θ itself comes last.
+    Thresholds are half way between neighboring scores, so that rounding moves none across; θ itself
+    comes last.
     """
     levels = np.unique(scores)
     middle = (levels[:-1] + levels[1:]) / 2
     thresholds = np.append(middle[middle > theta][::-1], theta)
     over, errors = (
-        len(one) - np.searchsorted(np.sort(one), thresholds, side="right") for one in (scores, scores[wrong])
+        len(one) - np.searchsorted(np.sort(one), thresholds, side="right")
+        for one in (scores, scores[wrong])
     )
     return thresholds, over, errors
 
@@ -257,16 +294,21 @@ def _counts(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, I
 def _labels_needed(over: Ints, errors: Ints, n: int, precision: float, delta: float) -> int | None:
     """Estimate the labels with which the most promising threshold would pass.
 
-    Shares are assumed to stay as they are. Source: the normal approximation to the size of a one-sided binomial test
+    Shares are assumed to stay as they are. Source: the normal approximation to the size of a
+    one-sided binomial test
     with power one half, and never less than the test without errors takes.
     """
     from scipy.stats import norm  # as above
 
     promising = over > 0
-    share, rate = over[promising] / n, (errors[promising] + 0.5) / (over[promising] + 1)  # Jeffreys: never 0
+    # Jeffreys: never 0
+    share = over[promising] / n
+    rate = (errors[promising] + 0.5) / (over[promising] + 1)
     gap = (1 - precision) - rate
     beyond = (norm.ppf(1 - delta) ** 2 * precision * (1 - precision)) / np.maximum(gap, 1e-12) ** 2
-    labels = np.where(gap > 0, np.maximum(beyond, least_confident(precision, delta)) / share, np.inf)
+    labels = np.where(
+        gap > 0, np.maximum(beyond, least_confident(precision, delta)) / share, np.inf
+    )
     fewest = labels.min(initial=np.inf)
     return int(np.ceil(max(fewest, n + 1))) if fewest <= MOST_LABELS else None
 
@@ -300,7 +342,8 @@ def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
     """
     require_both_classes(positive)
     targets = platt_targets(positive.astype(np.int64), 2)[:, 1]
-    mean, deviation = float(np.mean(scores)), float(np.std(scores))
+    mean = float(np.mean(scores))
+    deviation = float(np.std(scores))
     if deviation <= RESOLUTION:
         rate = float(targets.mean())
         return Calibration(0.0, float(np.log(rate / (1 - rate))))
@@ -316,7 +359,8 @@ def _newton(z: Floats, targets: Floats) -> tuple[float, float]:
         gradient = design.T @ (p - targets)
         if np.abs(gradient).max() <= RESOLUTION * len(z):
             break
-        # A ridge far below any real curvature keeps the step finite where all probabilities are at 0 or 1.
+        # A ridge far below any real curvature keeps the step finite where all probabilities are at
+        # 0 or 1.
         hessian = (design.T * (p * (1 - p))) @ design + 1e-12 * np.eye(2)
         step = np.linalg.solve(hessian, gradient).astype(float)
         weights = _downhill(design, targets, weights, step)

@@ -11,14 +11,19 @@ import pytest
 from hypothesis import settings
 
 for _library in ("OPENBLAS", "OMP"):
-    # The suite's processes share the cores, and wait for a second thread of NumPy's or torch's longer than the work
-    # takes. It is read when these are first loaded, which is after this line, also in the commands that tests start.
+    # The suite's processes share the cores, and wait for a second thread of NumPy's or torch's
+    # longer than the work
+    # takes. It is read when these are first loaded, which is after this line, also in the commands
+    # that tests start.
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 for _number in (signal.SIGINT, signal.SIGHUP):
-    # What runs in the background or under nohup ignores these, and so would every command that a test interrupts.
+    # What runs in the background or under nohup ignores these, and so would every command that a
+    # test interrupts.
     if signal.getsignal(_number) is signal.SIG_IGN:
-        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+        signal.signal(
+            _number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
+        )
 
 settings.register_profile("suite", max_examples=25, deadline=None)
 settings.register_profile("nightly", max_examples=200, deadline=None)  # `make test-all`

@@ -14,7 +14,24 @@ from pollex.formats.files import files_in
 from pollex.formats.json_rows import LogRow
 from pollex.formats.queries import parquet_rows
 
-ODD = (None, "", 0, -1, 1e400, 10**400, True, [], {}, [[]], "x", "--5", "²", '{"a": [', "[null]", {"a": {"b": None}})
+ODD = (
+    None,
+    "",
+    0,
+    -1,
+    1e400,
+    10**400,
+    True,
+    [],
+    {},
+    [[]],
+    "x",
+    "--5",
+    "²",
+    '{"a": [',
+    "[null]",
+    {"a": {"b": None}},
+)
 RATES = (0.01, 0.05, 0.2)
 
 
@@ -64,7 +81,9 @@ def rows_of(path: Path) -> Any:
     """The rows of an export, which nobody may change."""
     if path.suffix == ".parquet":
         return [row.fields for row in parquet_rows(path.name, path) if isinstance(row, LogRow)]
-    text = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode("utf-8-sig")
+    text = (
+        gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    ).decode("utf-8-sig")
     if path.suffix == ".csv":
         return list(csv.DictReader(io.StringIO(text)))
     try:
@@ -76,13 +95,22 @@ def rows_of(path: Path) -> Any:
 def table(rows: list[dict[str, str]], rng: random.Random, rate: float) -> str:
     """Rows as a damaged table: columns renamed and dropped, cells replaced, rows shuffled."""
     written = io.StringIO()
-    columns = {name: f"{name}_x" if rng.random() < rate / 4 else name for name in rows[0] if rng.random() > rate / 4}
+    columns = {
+        name: f"{name}_x" if rng.random() < rate / 4 else name
+        for name in rows[0]
+        if rng.random() > rate / 4
+    }
     out = csv.writer(written)
     out.writerow(columns.values())
-    out.writerows([damaged(row[name], rng, rate) for name in columns] for row in damaged_order(rows, rng, rate))
+    out.writerows(
+        [damaged(row[name], rng, rate) for name in columns]
+        for row in damaged_order(rows, rng, rate)
+    )
     return written.getvalue()
 
 
-def damaged_order(rows: list[dict[str, str]], rng: random.Random, rate: float) -> list[dict[str, str]]:
+def damaged_order(
+    rows: list[dict[str, str]], rng: random.Random, rate: float
+) -> list[dict[str, str]]:
     kept = [row for row in rows if rng.random() > rate / 4]
     return rng.sample(kept, len(kept)) if rng.random() < rate else kept

@@ -20,7 +20,14 @@ def question(number: int = 0, **settings: Any) -> Call:
     """The call with that number."""
     messages = [{"role": "user", "content": f"Question {number}: was the user content?"}]
     return Call(
-        **{"messages": messages, "schema": SCHEMA, "stage": "judge", "item": str(number), "apart": True, **settings}
+        **{
+            "messages": messages,
+            "schema": SCHEMA,
+            "stage": "judge",
+            "item": str(number),
+            "apart": True,
+            **settings,
+        }
     )
 
 

@@ -19,11 +19,14 @@ def call(module: str, name: str, value: Any, *, code: int = 0) -> bytes:
 
 def calls_of(canary: Path) -> dict[str, tuple[str, bytes]]:
     """By name, kind and content of values that leave a file behind when they are read as LangGraph reads them."""
-    words, code = f"touch {canary}", TOUCH.format(canary=str(canary))
+    words = f"touch {canary}"
+    code = TOUCH.format(canary=str(canary))
     reduced = b"cos\nsystem\n(V" + words.encode() + b"\ntR."
     revived = {"lc": 2, "type": "constructor", "id": ["os", "system"], "args": [words]}
     method = ormsgpack.packb(("builtins", "exec", code, "__call__"))
-    within = ormsgpack.packb(("builtins", "set", [ormsgpack.Ext(0, ormsgpack.packb(("os", "system", words)))]))
+    within = ormsgpack.packb(
+        ("builtins", "set", [ormsgpack.Ext(0, ormsgpack.packb(("os", "system", words)))])
+    )
     return {
         "a call with one value": ("msgpack", call("os", "system", words)),
         "a call with several": ("msgpack", call("os", "system", [words], code=1)),
@@ -39,7 +42,14 @@ def calls_of(canary: Path) -> dict[str, tuple[str, bytes]]:
 def damages() -> dict[str, tuple[str, bytes]]:
     """By name, kind and content of values that no run writes."""
     deep = b"\x91" * 900 + b"\xc0"
-    state = {"v": 4, "id": "1", "ts": "", "channel_values": {"kept": 5}, "channel_versions": {}, "versions_seen": {}}
+    state = {
+        "v": 4,
+        "id": "1",
+        "ts": "",
+        "channel_values": {"kept": 5},
+        "channel_versions": {},
+        "versions_seen": {},
+    }
     return {
         "another kind": ("yaml", b"a: 1"),
         "cut": ("msgpack", b"\x82\xa1v"),
@@ -76,4 +86,7 @@ def in_writes(store: Path, kind: str, content: bytes) -> None:
     )
 
 
-PLACES: dict[str, Callable[[Path, str, bytes], None]] = {"checkpoints": in_checkpoints, "writes": in_writes}
+PLACES: dict[str, Callable[[Path, str, bytes], None]] = {
+    "checkpoints": in_checkpoints,
+    "writes": in_writes,
+}

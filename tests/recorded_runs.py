@@ -20,7 +20,9 @@ class Recorded(Judge):
     """
 
     def __init__(self, table: Mapping[str, Sequence[str]], name: str = "recorded") -> None:
-        self.table, self._name, self._replicate = table, name, 0
+        self.table = table
+        self._name = name
+        self._replicate = 0
 
     @property
     def name(self) -> str:
@@ -28,7 +30,11 @@ class Recorded(Judge):
 
     @property
     def fingerprint(self) -> str:
-        rows = (f"{id_}\x1e{answer}" for id_, answers in sorted(self.table.items()) for answer in answers)
+        rows = (
+            f"{id_}\x1e{answer}"
+            for id_, answers in sorted(self.table.items())
+            for answer in answers
+        )
         return content_id("recorded", self.name, *rows)
 
     def again(self, replicate: int) -> Self:
@@ -37,7 +43,9 @@ class Recorded(Judge):
         other._replicate = replicate
         return other
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
         """Return the run's answer for every question that has it among its options."""
         runs = self.table.get(conversation.id, ())
         if self._replicate >= len(runs):
@@ -49,7 +57,9 @@ class Recorded(Judge):
         options = [option.text for option in question.options]
         if given not in options:
             detail = f"not an option: {given[:80]!r}"
-            return Unanswered(question_id=question.id, outcome="unparsable", detail=detail, judge=self.name)
+            return Unanswered(
+                question_id=question.id, outcome="unparsable", detail=detail, judge=self.name
+            )
         chosen = options.index(given)
         return Answer(
             question_id=question.id,

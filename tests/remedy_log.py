@@ -19,7 +19,9 @@ from pollex.services.workspace import run_to_end
 FAILS = "The assistant says that it couldn't do something, and offers nothing in its place."
 DONE = "The assistant manages to do something and repeats time, date or price of it."
 LEFT = "After the assistant's reply, the user gives up or goes elsewhere."
-TARGET, WELL, REACTION = "f00000000001", "d00000000001", "a00000000001"
+TARGET = "f00000000001"
+WELL = "d00000000001"
+REACTION = "a00000000001"
 EVENTS = (
     (TARGET, "dsat", "event:fail_no_way", FAILS),
     (WELL, "sat", "event:done_detail", DONE),
@@ -31,13 +33,21 @@ DISHES = ("soup", "pasta", "risotto", "curry", "salad", "pie")
 
 def talk(rng: random.Random, number: int, *, fails: bool) -> dict[str, Any]:
     """One conversation: a table that is booked or not, and what the user says then."""
-    day, hour, people = rng.choice(DAYS), rng.randint(5, 10), rng.randint(2, 9)
-    asked = f"Hi, please book a table for {people} on {day} at {hour} pm, with {rng.choice(DISHES)}."
+    day = rng.choice(DAYS)
+    hour = rng.randint(5, 10)
+    people = rng.randint(2, 9)
+    asked = (
+        f"Hi, please book a table for {people} on {day} at {hour} pm, with {rng.choice(DISHES)}."
+    )
     if fails:
         turns = [asked, f"I'm sorry, I wasn't able to book a table for {day} at {hour} pm."]
         turns += ["Forget it, I'll go somewhere else."]
     else:
-        turns = [asked, f"I've booked a table for {day} at {hour} pm. It costs ${10 * people}.", "Thanks, perfect!"]
+        turns = [
+            asked,
+            f"I've booked a table for {day} at {hour} pm. It costs ${10 * people}.",
+            "Thanks, perfect!",
+        ]
     return row(f"t{number:03}", turns, thumbs="down" if fails else "up", user=f"u{number // 2}")
 
 
@@ -54,11 +64,20 @@ def read_table_log(path: Path, n: int = 80) -> Logs:
 def table_rubrics(logs: Logs, **changes: Any) -> RubricSet:
     """A set whose built-in judge has studied the log; nothing was learned from it."""
     rubrics = tuple(
-        rubric(1, side).model_copy(update={"id": id_, "text": text, "source": source, "worth": None})
+        rubric(1, side).model_copy(
+            update={"id": id_, "text": text, "source": source, "worth": None}
+        )
         for id_, side, source, text in EVENTS
     )
     judge = EmbeddedJudge(Embedder(), rubrics=rubrics)
     run_to_end(judge.fit(logs.conversations, rubrics))
-    record = JudgeRecord(kind="embedded", name=judge.name, fingerprint=judge.fingerprint, learned=dict(judge.learned))
-    known = {"rubrics": rubrics, "judge": record, "rubrics_digest": digest_of(rubrics), "reasons": ()}
+    record = JudgeRecord(
+        kind="embedded", name=judge.name, fingerprint=judge.fingerprint, learned=dict(judge.learned)
+    )
+    known = {
+        "rubrics": rubrics,
+        "judge": record,
+        "rubrics_digest": digest_of(rubrics),
+        "reasons": (),
+    }
     return rubric_set(**(known | changes))

@@ -39,18 +39,30 @@ def figure(value: float, half: float = 0.1, n: int = 20) -> Figure:
 def figures(auc: Figure, n: int = 20, **others: Figure) -> Assessment:
     half = figure(0.6)
     known: dict[str, Any] = {
-        name: half for name in Assessment.__dataclass_fields__ if name not in ("n", "positives", "negatives")
+        name: half
+        for name in Assessment.__dataclass_fields__
+        if name not in ("n", "positives", "negatives")
     }
-    return Assessment(n=n, positives=n // 2, negatives=n - n // 2, **(known | {"auc": auc} | others))
+    return Assessment(
+        n=n, positives=n // 2, negatives=n - n // 2, **(known | {"auc": auc} | others)
+    )
 
 
 def unknown_figures(n: int = 20) -> Assessment:
-    names = [name for name in Assessment.__dataclass_fields__ if name not in ("n", "positives", "negatives")]
+    names = [
+        name
+        for name in Assessment.__dataclass_fields__
+        if name not in ("n", "positives", "negatives")
+    ]
     return Assessment(n=n, positives=n, negatives=0, **dict.fromkeys(names, UNKNOWN))
 
 
-def rubric(number: int, polarity: str, words: Words = plain, stability: float | None = 0.64) -> ChosenRubric:
-    quote = Quote(conversation_id=words(f"conversation {number}"), turn=3, text=words("it works now, thanks"))
+def rubric(
+    number: int, polarity: str, words: Words = plain, stability: float | None = 0.64
+) -> ChosenRubric:
+    quote = Quote(
+        conversation_id=words(f"conversation {number}"), turn=3, text=words("it works now, thanks")
+    )
     return ChosenRubric(
         id=f"rubric{number}",
         text=words(f"The user says thanks {number}."),
@@ -58,13 +70,17 @@ def rubric(number: int, polarity: str, words: Words = plain, stability: float | 
         reason_ids=(f"reason{number}",),
         quotes=(quote,),
         source="signal:thanks",
-        choice=Choice(step=number, loss=-0.125, correctness=1.0, sharpness=0.1, stability=stability),
+        choice=Choice(
+            step=number, loss=-0.125, correctness=1.0, sharpness=0.1, stability=stability
+        ),
     )
 
 
 def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
     rubrics = changes.pop("rubrics", (rubric(1, "sat", words), rubric(2, "dsat", words)))
-    profile = DomainProfile.neutral().model_copy(update={"assistant": words("a bicycle repair assistant")})
+    profile = DomainProfile.neutral().model_copy(
+        update={"assistant": words("a bicycle repair assistant")}
+    )
     whole: dict[str, Any] = {
         "pollex": "0.1.0",
         "created": "2026-01-02T03:04:05+00:00",
@@ -96,7 +112,11 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
         ),
         "training": figures(figure(0.9)),
         "held_out": figures(figure(0.7)),
-        "baselines": (Baseline(name=words("TF-IDF"), held_out=figures(figure(0.6)), advantage=figure(0.1, 0.2)),),
+        "baselines": (
+            Baseline(
+                name=words("TF-IDF"), held_out=figures(figure(0.6)), advantage=figure(0.1, 0.2)
+            ),
+        ),
         "notes": (words("a note"),),
         "dropped": (
             DroppedRubric(
@@ -118,7 +138,13 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
             ),
         ),
         "reasons": (
-            Reason(id="reason1", conversation_id=words("conversation 1"), polarity="sat", text=words("so"), quotes=()),
+            Reason(
+                id="reason1",
+                conversation_id=words("conversation 1"),
+                polarity="sat",
+                text=words("so"),
+                quotes=(),
+            ),
         ),
         "rubrics_digest": digest_of(rubrics),
     }
@@ -128,7 +154,9 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
 def scores(words: Words = plain, n: int = 20, seed: int = 0) -> list[LabelledScore]:
     rng = np.random.default_rng(seed)
     return [
-        LabelledScore(words(f"{side}{i}"), side, i % 2 == 0, float(rng.normal(3 if i % 2 == 0 else -2, 3)))
+        LabelledScore(
+            words(f"{side}{i}"), side, i % 2 == 0, float(rng.normal(3 if i % 2 == 0 else -2, 3))
+        )
         for side in ("training", "held_out")
         for i in range(n)
     ]

@@ -77,7 +77,9 @@ def questions(*texts: str, polarity: Polarity = "sat") -> list[Question]:
 
 def items_of(call: Call) -> dict[str, str]:
     """What is asked in a batch: number to text."""
-    return {number: json.loads(text) for number, text in _ITEM.findall(call.messages[-1]["content"])}
+    return {
+        number: json.loads(text) for number, text in _ITEM.findall(call.messages[-1]["content"])
+    }
 
 
 def is_canary(text: str) -> bool:
@@ -88,7 +90,9 @@ def truth(call: Call, text: str) -> bool:
     """Whether a canary is true of the conversation that goes with it."""
     found = _CANARY.fullmatch(text)
     assert found
-    opening = next(item["text"] for item in unseal(call.messages[1]["content"]) if item["role"] == "user")
+    opening = next(
+        item["text"] for item in unseal(call.messages[1]["content"]) if item["role"] == "user"
+    )
     return found[1] in opening
 
 

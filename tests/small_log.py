@@ -1,6 +1,7 @@
 """A small log with thumbs, generated, and what tests of runs share: it is learnt from once, and embedded once.
 
-The conversations come from a dozen templates a kind, with words drawn into them, so that no two texts are alike and
+The conversations come from a dozen templates a kind, with words drawn into them, so that no two
+texts are alike and
 there is something to learn. Nothing is measured on them but that figures agree with each other.
 """
 
@@ -16,24 +17,75 @@ from typing import Any, NamedTuple
 
 Row = dict[str, Any]
 
-THINGS = ["invoice", "parcel", "password", "booking", "refund", "ticket", "router", "menu", "visa form", "playlist"]
+THINGS = [
+    "invoice",
+    "parcel",
+    "password",
+    "booking",
+    "refund",
+    "ticket",
+    "router",
+    "menu",
+    "visa form",
+    "playlist",
+]
 PLACES = ["Lima", "Oslo", "Accra", "Hanoi", "Turin", "Quito", "Malmö", "Perth"]
 DAYS = ["Monday", "Tuesday", "Friday", "Sunday", "tomorrow", "next week"]
 
 GOOD = [
-    ["My {thing} for {place} is missing.", "I found it and sent it again to {place}.", "It is here now, thanks a lot!"],
-    ["How do I change the {thing}?", "Open settings, choose {thing}, press edit.", "That worked, great."],
+    [
+        "My {thing} for {place} is missing.",
+        "I found it and sent it again to {place}.",
+        "It is here now, thanks a lot!",
+    ],
+    [
+        "How do I change the {thing}?",
+        "Open settings, choose {thing}, press edit.",
+        "That worked, great.",
+    ],
     ["Is the office in {place} open on {day}?", "Yes, from nine to five on {day}."],
-    ["The {thing} shows a wrong date.", "Which date do you need?", "{day}.", "Done: it says {day} now.", "Perfect."],
-    ["Move my {thing} to {day}, please.", "It is moved to {day}; you get a mail.", "Thank you, that was quick."],
-    ["Can you explain the fee on my {thing}?", "It covers the transfer from {place}.", "I see, that makes sense."],
+    [
+        "The {thing} shows a wrong date.",
+        "Which date do you need?",
+        "{day}.",
+        "Done: it says {day} now.",
+        "Perfect.",
+    ],
+    [
+        "Move my {thing} to {day}, please.",
+        "It is moved to {day}; you get a mail.",
+        "Thank you, that was quick.",
+    ],
+    [
+        "Can you explain the fee on my {thing}?",
+        "It covers the transfer from {place}.",
+        "I see, that makes sense.",
+    ],
 ]
 BAD = [
-    ["My {thing} for {place} is missing.", "I am sorry, I can't help with that.", "That is useless."],
-    ["How do I change the {thing}?", "Please rephrase.", "I want to change the {thing}!", "Please rephrase."],
+    [
+        "My {thing} for {place} is missing.",
+        "I am sorry, I can't help with that.",
+        "That is useless.",
+    ],
+    [
+        "How do I change the {thing}?",
+        "Please rephrase.",
+        "I want to change the {thing}!",
+        "Please rephrase.",
+    ],
     ["Is the office in {place} open on {day}?", "Offices are places where people work."],
-    ["The {thing} shows a wrong date.", "Try again later.", "I did, twice. It is still wrong.", "Try again later."],
-    ["Move my {thing} to {day}.", "I moved it to {place}.", "No, to {day}, not {place}. You misunderstood."],
+    [
+        "The {thing} shows a wrong date.",
+        "Try again later.",
+        "I did, twice. It is still wrong.",
+        "Try again later.",
+    ],
+    [
+        "Move my {thing} to {day}.",
+        "I moved it to {place}.",
+        "No, to {day}, not {place}. You misunderstood.",
+    ],
     [
         "Can you explain the fee on my {thing}?",
         "Fees are explained on our page.",
@@ -61,7 +113,11 @@ def small_log(each: int = 24, seed: int = 0) -> list[Row]:
 def row(id_: Any, turns: Sequence[str], **fields: Any) -> Row:
     """A conversation in which user and assistant take turns."""
     roles = ("user", "assistant")
-    return {"id": id_, **fields, "messages": [{"role": roles[n % 2], "content": t} for n, t in enumerate(turns)]}
+    return {
+        "id": id_,
+        **fields,
+        "messages": [{"role": roles[n % 2], "content": t} for n, t in enumerate(turns)],
+    }
 
 
 def write_log(path: Path, rows: Iterable[Row]) -> Path:

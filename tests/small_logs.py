@@ -4,7 +4,13 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import View
 from pollex.conversations.conversation import Conversation, Label, Turn
 
-TOPICS = ["a train to Leeds", "a table for two", "the null reference", "my invoice", "the build on CI"]
+TOPICS = [
+    "a train to Leeds",
+    "a table for two",
+    "the null reference",
+    "my invoice",
+    "the build on CI",
+]
 
 
 def conversation(
@@ -26,7 +32,10 @@ def good(number: int) -> Conversation:
     topic = TOPICS[number % len(TOPICS)]
     return conversation(
         ("u", f"I need help with {topic}, case {number}."),
-        ("a", f"The cause of trouble with {topic} is the setting in line {number}. I have fixed it."),
+        (
+            "a",
+            f"The cause of trouble with {topic} is the setting in line {number}. I have fixed it.",
+        ),
         ("u", "Great, that works now." if number % 2 else "Thanks, that did it!"),
         id_=f"good-{number:02}",
         label=Label.POSITIVE,

@@ -47,7 +47,8 @@ def environment() -> Iterator[None]:
 
 def run_here(*arguments: object) -> Ended:
     """A command in this process: as quick as it gets, with the exit code and both streams of a real one."""
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     handlers = {number: signal.getsignal(number) for number in STOPS}
     with (
         same_environment(),
@@ -76,7 +77,9 @@ def pollex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pollex:
 def learnt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learnt]:
     """Once for all tests, in whatever folder of tests they are; whatever wrote into it fails at the end."""
     folder = tmp_path_factory.getbasetemp() / "learnt"
-    log, rubrics, store = folder / "log.jsonl", folder / "rubrics.json", folder / "store"
+    log = folder / "log.jsonl"
+    rubrics = folder / "rubrics.json"
+    store = folder / "store"
     if not folder.exists():
         folder.mkdir()
         write_log(log, small_log())
@@ -87,7 +90,9 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learnt]:
     out, err = ((folder / name).read_text(encoding="utf-8") for name in ("out", "err"))
     before = kept_in(folder)
     yield Learnt(log, rubrics, store, Ended(0, out, err))
-    assert kept_in(folder) == before, "a test wrote into what all share: it takes the fixture `store`"
+    assert kept_in(folder) == before, (
+        "a test wrote into what all share: it takes the fixture `store`"
+    )
 
 
 def kept_in(folder: Path) -> dict[str, bytes]:

@@ -37,21 +37,35 @@ def conversation(number: int, words: Words = plain) -> Conversation:
     """One of two kinds: those with an even number end in thanks."""
     turns = (
         Turn(role="user", content=words(f"Where is parcel {number}?")),
-        Turn(role="assistant", content=words("It is in Lima.\n```\ntrack(parcel)\n```\nAnything else?")),
+        Turn(
+            role="assistant",
+            content=words("It is in Lima.\n```\ntrack(parcel)\n```\nAnything else?"),
+        ),
         Turn(role="user", content=words("No." if number % 2 else "it works now, thanks")),
         Turn(role="user", content=words(f"it works now, thanks {number}")),
     )
     label = (Label.POSITIVE, Label.NEGATIVE, Label.NONE)[number % 3]
-    return Conversation(id=words(f"conversation {number}"), turns=turns, label=label, group=words(f"user {number % 4}"))
+    return Conversation(
+        id=words(f"conversation {number}"),
+        turns=turns,
+        label=label,
+        group=words(f"user {number % 4}"),
+    )
 
 
-def answers_to(number: int, questions: list[Question], words: Words = plain) -> list[Answer | Unanswered]:
+def answers_to(
+    number: int, questions: list[Question], words: Words = plain
+) -> list[Answer | Unanswered]:
     """Answers drawn for a conversation; every tenth has one that is missing."""
     rng = np.random.default_rng(number)
     found: list[Answer | Unanswered] = []
     for place, question in enumerate(questions):
         if number % 10 == 9 and place == 0:
-            found.append(Unanswered(question_id=question.id, outcome="refused", detail=words("no"), judge="j"))
+            found.append(
+                Unanswered(
+                    question_id=question.id, outcome="refused", detail=words("no"), judge="j"
+                )
+            )
             continue
         p = rng.dirichlet(np.ones(len(LIKERT)))
         found.append(
@@ -81,7 +95,10 @@ def scorer(found: RubricSet) -> NetSat:
 def made_store(folder: Path, n: int = 30, words: Words = plain) -> Store:
     """A store with a run of `learn` whose rubric set it keeps, and a run of `score` with it."""
     store = Store.open(folder)
-    given: dict[str, Any] = {"versions": {"pollex": "0.1.0"}, "arguments": {"logs": [words("log.jsonl")]}}
+    given: dict[str, Any] = {
+        "versions": {"pollex": "0.1.0"},
+        "arguments": {"logs": [words("log.jsonl")]},
+    }
     learn = store.begin("learn", fingerprint={"data": "d"}, **given)
     found = rubric_set(words, run=learn.id)
     store.put([fact(learn.id, "rubric_set", "set", found), *rubric_rows(learn.id, found.rubrics)])
@@ -94,8 +111,12 @@ def made_store(folder: Path, n: int = 30, words: Words = plain) -> Store:
     return store
 
 
-def judged(store: Store, run: str, found: RubricSet, numbers: range, words: Words, side: str) -> None:
-    netsat, tracer, questions = scorer(found), Tracer(store, run), found.questions
+def judged(
+    store: Store, run: str, found: RubricSet, numbers: range, words: Words, side: str
+) -> None:
+    netsat = scorer(found)
+    tracer = Tracer(store, run)
+    questions = found.questions
     conversations = [conversation(number, words) for number in numbers]
     store.put(conversation_rows(run, conversations, side=side))
     with tracer.span("score", kind="graph"):
@@ -107,7 +128,13 @@ def judged(store: Store, run: str, found: RubricSet, numbers: range, words: Word
                     span.failed(words("the judge stumbled"))
             store.put(AnswerCells(run).of(one, questions, given, "f"))
             score = netsat.score_all({one.id: given})[0]
-            store.put([ScoreRow(run, one.id, score.netsat, score.label, score.confident, score.probability)])
+            store.put(
+                [
+                    ScoreRow(
+                        run, one.id, score.netsat, score.label, score.confident, score.probability
+                    )
+                ]
+            )
     store.flush()
 
 
@@ -157,13 +184,19 @@ def judged_run(store: Store, n: int = 4, words: Words = plain) -> str:
     return run
 
 
-def made_app(store: Store, *, token: str | None = TOKEN, read_only: bool = False, **more: Any) -> Guard:
+def made_app(
+    store: Store, *, token: str | None = TOKEN, read_only: bool = False, **more: Any
+) -> Guard:
     """The application on a store, as it is served at `BASE`; `more` is what it was started with beside that."""
     site = Site(store, more.pop("files", {}), token, read_only, **more)
-    return application(site, Door.at(("127.0.0.1", "localhost"), PORT, token, site.id, guest_of=guests_of(store)))
+    return application(
+        site, Door.at(("127.0.0.1", "localhost"), PORT, token, site.id, guest_of=guests_of(store))
+    )
 
 
 def client_of(app: Guard, *, token: str | None = TOKEN) -> httpx2.AsyncClient:
     """A client in memory that brings the token."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=BASE, headers=headers)
+    return httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(app=app), base_url=BASE, headers=headers
+    )

@@ -9,13 +9,16 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "endurance")]  # cases are made of what the tests are made of
+# cases are made of what the tests are made of
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "endurance")]
 
-for _library in ("OPENBLAS", "OMP"):  # on few cores a second thread waits for longer than it works
+# on few cores a second thread waits for longer than it works
+for _library in ("OPENBLAS", "OMP"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 
-# In place of a test of their own, or of the dearest part of it; the small form of `faults.py` leaves them out.
+# In place of a test of their own, or of the dearest part of it; the small form of `faults.py`
+# leaves them out.
 SHOWN = {
     "reworded": "flows/commands/test_rubrics_command.py",
     "other_languages_are_told": "unit/agents_embedded/events/test_languages.py",
@@ -38,7 +41,8 @@ class Case:
     Attributes:
         entry: Its number in the list of faults, "3.2" for example.
         holds: What must hold, in a sentence.
-        run: Makes it anew in an empty folder; returns the figure that was seen, and asserts what must hold.
+        run: Makes it anew in an empty folder; returns the figure that was seen, and asserts what
+            must hold.
     """
 
     entry: str

@@ -30,13 +30,17 @@ HOSTILE = (
 def changed(rubrics: RubricSet, field: str, words: str) -> RubricSet:
     """Return a set with words in one of its fields."""
     if field == "judge.name":
-        return rubrics.model_copy(update={"judge": rubrics.judge.model_copy(update={"name": words, "kind": "llm"})})
+        return rubrics.model_copy(
+            update={"judge": rubrics.judge.model_copy(update={"name": words, "kind": "llm"})}
+        )
     if field in ("id", "text"):
         first, *rest = rubrics.rubrics
         every = (first.model_copy(update={field: words}), *rest)
         return rubrics.model_copy(update={"rubrics": every, "rubrics_digest": digest_of(every)})
     if field == "task":
-        return rubrics.model_copy(update={"domain": rubrics.domain.model_copy(update={field: words})})
+        return rubrics.model_copy(
+            update={"domain": rubrics.domain.model_copy(update={field: words})}
+        )
     return rubrics.model_copy(update={field: words})
 
 
@@ -64,11 +68,13 @@ def parsed(files: dict[str, str]) -> list[object]:
 
 
 @case(
-    "42.1.2", "no word of a set becomes code or structure of another tool's file, and names that are none aren't read"
+    "42.1.2",
+    "no word of a set becomes code or structure of another tool's file, and names that are none aren't read",
 )
 def hostile_set(_folder: Path) -> str:
     """See `case`."""
-    rubrics, seen = rubric_set(), 0
+    rubrics = rubric_set()
+    seen = 0
     for target in TARGETS.values():
         for field in ("judge.name", "run", "pollex", "id", "text", "task"):
             plain = parsed(dict(target.files(sheet_of(changed(rubrics, field, "plain")))))
@@ -94,7 +100,10 @@ def hostile_set(_folder: Path) -> str:
     return f"{seen} files read, {refused} names refused"
 
 
-@case("42.1.4", "what of a graph can't be seen to be harmless is refused, with tools in a function of it, too")
+@case(
+    "42.1.4",
+    "what of a graph can't be seen to be harmless is refused, with tools in a function of it, too",
+)
 def acting_graph(folder: Path) -> str:
     """See `case`."""
     from langgraph.graph import START, MessagesState, StateGraph
@@ -122,7 +131,10 @@ def acting_graph(folder: Path) -> str:
         graph.add_node("node", node)
         graph.add_edge(START, "node")
         compiled = graph.compile()
-        seen += [assistant_of(compiled), assistant_of(lambda messages, _system, g=compiled: g.invoke(messages))]
+        seen += [
+            assistant_of(compiled),
+            assistant_of(lambda messages, _system, g=compiled: g.invoke(messages)),
+        ]
     assert all(one.acts for one in seen), [one.acts for one in seen]  # type: ignore[attr-defined]
     assert not canary.exists()
     return f"{len(seen)} of {len(seen)} seen"
@@ -152,12 +164,15 @@ def assistant_that_does_everything(folder: Path) -> str:
     for word, code in (ENDS | GOES_ON).items():
         lines += [f"    if word == {word!r}:", f"        {code}"]
     (folder / "shop.py").write_text("\n".join([*lines, "    return 'fine'", ""]))
-    words, before = [*ENDS, *GOES_ON, "plain"], Path.cwd()
+    words = [*ENDS, *GOES_ON, "plain"]
+    before = Path.cwd()
     assistant = ProcessAssistant("shop", "answer", folder, seconds=1.5)
 
     async def asked() -> list[AssistantReply | NoReply]:
         rows = [
-            ReplyRequest(key=word, item="c", system="", messages=[{"role": "user", "content": word}], seed=0)
+            ReplyRequest(
+                key=word, item="c", system="", messages=[{"role": "user", "content": word}], seed=0
+            )
             for word in words
         ]
         return list(await asyncio.gather(*map(assistant.reply, rows)))
@@ -173,7 +188,10 @@ def assistant_that_does_everything(folder: Path) -> str:
     return f"{len(words)} of {len(words)} in {time.monotonic() - begun:.1f} s"
 
 
-@case("42.1.5", "a module that ends at its import is refused in words, and nothing foreign is imported")
+@case(
+    "42.1.5",
+    "a module that ends at its import is refused in words, and nothing foreign is imported",
+)
 def assistant_that_ends_at_import(folder: Path) -> str:
     """See `case`."""
     told = []
@@ -197,7 +215,10 @@ def assistant_that_ends_at_import(folder: Path) -> str:
     return "3 of 3 refused"
 
 
-@case("42.2.5", "a cap of cost is passed by one call at most, and one call in 16 that always fails is sent 4 times")
+@case(
+    "42.2.5",
+    "a cap of cost is passed by one call at most, and one call in 16 that always fails is sent 4 times",
+)
 def caps(folder: Path) -> str:
     """See `case`."""
     used = {"prompt_tokens": 100_000, "completion_tokens": 20_000}

@@ -43,7 +43,17 @@ def _learned_once() -> TemporaryDirectory[str]:
     """Learn a set from some of the sample log."""
     kept = TemporaryDirectory()
     written(Path(kept.name) / "log.jsonl", bikes(100))
-    run(Path(kept.name), "learn", "log.jsonl", "--out", "r.json", "--store", "s", "--test-fraction", 0.5)
+    run(
+        Path(kept.name),
+        "learn",
+        "log.jsonl",
+        "--out",
+        "r.json",
+        "--store",
+        "s",
+        "--test-fraction",
+        0.5,
+    )
     return kept
 
 

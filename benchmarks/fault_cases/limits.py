@@ -37,7 +37,10 @@ def chats(folder: Path) -> str:
     return f"sqlite:{folder / 'chats.db'}"
 
 
-@case("42.2", "after `forget --rewrite` no byte of the folder has a word of the conversation, but for the log")
+@case(
+    "42.2",
+    "after `forget --rewrite` no byte of the folder has a word of the conversation, but for the log",
+)
 def forgotten_is_gone(folder: Path) -> str:
     """Learn, score in three formats, forget, and search every byte."""
     learned(folder)
@@ -57,7 +60,8 @@ def forgotten_is_gone(folder: Path) -> str:
 @case("42.3", "a query that never ends, or that takes all memory, ends in words after its seconds")
 def endless_queries(folder: Path) -> str:
     """Ask for endless rows, cross joins and a value of 900 MB, each with a second's time."""
-    source, options = chats(folder), ReadOptions(query_seconds=1)
+    source = chats(folder)
+    options = ReadOptions(query_seconds=1)
     many = ", ".join(f"json_each('[{'1,' * 99}1]') AS n{number}" for number in range(9))
     queries = (ENDLESS, f"SELECT count(*) FROM chats, {many}", "SELECT randomblob(900000000)")  # noqa: S608
     begun = time.monotonic()
@@ -77,7 +81,8 @@ def endless_queries(folder: Path) -> str:
 @case("42.3", "Ctrl-C and SIGTERM end a query within 2 s, and no process is left")
 def interrupted_queries(folder: Path) -> str:
     """Send each signal to a command that waits for an endless query."""
-    source, slowest = chats(folder), 0.0
+    source = chats(folder)
+    slowest = 0.0
     code = "from pollex.cli.main import main; main()"
     for number in (signal.SIGINT, signal.SIGTERM):
         command = [sys.executable, "-c", code, "inspect", f"{source}?{ENDLESS}"]
@@ -120,7 +125,11 @@ def files_without_end(folder: Path) -> str:
     for place in (pipe, "/dev/zero", "/proc/kmsg"):
         with pytest.raises(OSError, match="a pipe or a device"):
             read_content(place)
-    for words in (("score", log, "--rubrics"), ("learn", log, "--rubrics-from"), ("learn", log, "--domain")):
+    for words in (
+        ("score", log, "--rubrics"),
+        ("learn", log, "--rubrics-from"),
+        ("learn", log, "--domain"),
+    ):
         ended = run(folder, *words, pipe, code=2 if "--domain" in words else 1)
         assert "a pipe or a device" in ended.said, ended.said
     return f"{time.monotonic() - begun:.1f} s"
@@ -143,7 +152,16 @@ def bounded_settings(folder: Path) -> str:
     log = written(folder / "log.jsonl", [conversation("a", "Hi.", "Hi!")])
     names = ("back", "people", "replies", "tried", "others")
     for name in names:
-        given = ("--rubrics", "r.json", "--prompt", "p.md", "--target", "a", "--set", f"{name}={10**9}")
+        given = (
+            "--rubrics",
+            "r.json",
+            "--prompt",
+            "p.md",
+            "--target",
+            "a",
+            "--set",
+            f"{name}={10**9}",
+        )
         ended = run(folder, "remedy", "run", log, *given, code=2)
         assert f"{name} can't be 1000000000" in ended.said, ended.said
     with pytest.raises(WrongUse, match="query_seconds"):
@@ -151,16 +169,35 @@ def bounded_settings(folder: Path) -> str:
     return f"{len(names) + 1} of {len(names) + 1}"
 
 
-@case("42.3", "a current folder whose name is no UTF-8 works, and workers end without a word on standard error")
+@case(
+    "42.3",
+    "a current folder whose name is no UTF-8 works, and workers end without a word on standard error",
+)
 def odd_folder_and_workers(folder: Path) -> str:
     """Score by two workers there, and read the scores' file again."""
     odd = folder / os.fsdecode(b"n\xff\xfe")
     odd.mkdir()
     learned(odd)
     code = "from pollex.cli.main import main; main()"
-    words = ["score", "log.jsonl", "--rubrics", "r.json", "--out", "s.parquet", "--store", "s", "--workers", "2"]
+    words = [
+        "score",
+        "log.jsonl",
+        "--rubrics",
+        "r.json",
+        "--out",
+        "s.parquet",
+        "--store",
+        "s",
+        "--workers",
+        "2",
+    ]
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code, *words, "--json"], cwd=odd, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code, *words, "--json"],
+        cwd=odd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "leaked" not in done.stderr, done.stderr

@@ -22,8 +22,11 @@ from pollex.conversations.redaction import found_in
 from pollex.services.evaluate import MOST_BEGINNINGS, after_turns
 from pollex.services.scorer import Scorer, conversation_from
 
-SECONDS, GIGABYTE = 60, 1 << 30
-LAUGHS = "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+SECONDS = 60
+GIGABYTE = 1 << 30
+LAUGHS = "".join(
+    f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+)
 
 
 PEAK = r"""
@@ -54,7 +57,12 @@ def run(*commands: Sequence[object]) -> list[tuple[int, str]]:
 
 def conversation(id_: str, *said: str) -> dict[str, Any]:
     """Return a row of turns that alternate."""
-    return {"id": id_, "messages": [{"role": ("user", "assistant")[n % 2], "content": t} for n, t in enumerate(said)]}
+    return {
+        "id": id_,
+        "messages": [
+            {"role": ("user", "assistant")[n % 2], "content": t} for n, t in enumerate(said)
+        ],
+    }
 
 
 @case("3.4", "a turn of 300 MB is one row's outcome, and the good rows are scored")
@@ -62,18 +70,24 @@ def a_huge_turn(folder: Path) -> str:
     """Score five rows, one of them huge, from a packed file."""
     rows = [json.dumps(conversation(str(n), "Book it.", "It is booked.")) for n in range(5)]
     rows[2] = rows[2].replace("Book it.", "a" * 300_000_000)
-    log, out = folder / "huge.jsonl.gz", folder / "scores.jsonl"
+    log = folder / "huge.jsonl.gz"
+    out = folder / "scores.jsonl"
     log.write_bytes(gzip.compress("\n".join(rows).encode(), 1))
     del rows
     learned(folder)
     begun = time.monotonic()
-    ((code, said),) = run(("score", log, "--rubrics", folder / "r.json", "--out", out, "--store", folder / "s"))
+    ((code, said),) = run(
+        ("score", log, "--rubrics", folder / "r.json", "--out", out, "--store", folder / "s")
+    )
     outcomes = [json.loads(line)["outcome"] for line in out.read_text().splitlines()]
     assert (code, outcomes) == (3, ["scored", "scored", "not_scorable", "scored", "scored"]), said
     return f"4 scored, 1 too large, {time.monotonic() - begun:.0f} s"
 
 
-@case("3.5", "a file without rows ends within seconds and a gigabyte, with its place and a remedy; a pipe is read")
+@case(
+    "3.5",
+    "a file without rows ends within seconds and a gigabyte, with its place and a remedy; a pipe is read",
+)
 def hostile_files(folder: Path) -> str:
     """Inspect files that never come to a row, aliases that multiply, devices and pipes."""
     with (folder / "sparse.jsonl").open("wb") as file:
@@ -83,7 +97,13 @@ def hostile_files(folder: Path) -> str:
     (folder / "laughs.yaml").write_text(f"a: &a [{{requirement: Answers}}]\n{LAUGHS}")
     (folder / "one.jsonl").write_text(json.dumps(conversation("piped", "Hi.", "Hi!")))
     os.mkfifo(pipe := folder / "pipe")
-    empty = (folder / "sparse.jsonl", folder / "line.gz", folder / "breaks.gz", "/dev/zero", "/proc/kmsg")
+    empty = (
+        folder / "sparse.jsonl",
+        folder / "line.gz",
+        folder / "breaks.gz",
+        "/dev/zero",
+        "/proc/kmsg",
+    )
     begun = time.monotonic()
     with subprocess.Popen(["/bin/sh", "-c", f"cat {folder / 'one.jsonl'} > {pipe}"]):  # noqa: S603
         laughs = ("learn", folder / "none.jsonl", "--rubrics-from", folder / "laughs.yaml")
@@ -120,20 +140,44 @@ def forged_lines(folder: Path) -> str:
     kept = ("--store", "s")
     scored = run_here(folder, "score", "id.jsonl", "--rubrics", "r.json", "--out", "s.jsonl", *kept)
     traced = run_here(folder, "trace", "last", "--conversation", id_, *kept)
-    forged = [line for line in (scored.said + traced.said).splitlines() if line.strip().startswith("Go on")]
+    forged = [
+        line
+        for line in (scored.said + traced.said).splitlines()
+        if line.strip().startswith("Go on")
+    ]
     assert not forged, forged
     return "none"
 
 
-@case("3.14", "numbers beyond 64 bits, half characters and deep TOML are answered 4xx, and nothing is logged")
+@case(
+    "3.14",
+    "numbers beyond 64 bits, half characters and deep TOML are answered 4xx, and nothing is logged",
+)
 def bad_input_to_the_server(folder: Path) -> str:
     """Ask a server of one's own for what no store can hold."""
     code = "import sys; from pollex.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "serve", "--store", folder, "--port", "0", "--no-token", "--no-open"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:  # noqa: S603
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "serve",
+        "--store",
+        folder,
+        "--port",
+        "0",
+        "--no-token",
+        "--no-open",
+    ]
+    with subprocess.Popen(  # noqa: S603
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as server:
         try:
             assert server.stdout is not None
-            address = next(found[0] for line in server.stdout if (found := re.findall(r"http://[\d.]+:\d+", line)))
+            address = next(
+                found[0]
+                for line in server.stdout
+                if (found := re.findall(r"http://[\d.]+:\d+", line))
+            )
             seen = [status_of(address, *one) for one in BAD]
         finally:
             server.terminate()
@@ -161,7 +205,10 @@ def status_of(address: str, path: str, body: bytes | None) -> int:
         return error.code
 
 
-@case("3.16", "each distribution that is installed has hashes, and a wheel from a dirty folder nobody's conversations")
+@case(
+    "3.16",
+    "each distribution that is installed has hashes, and a wheel from a dirty folder nobody's conversations",
+)
 def locked_and_packed(folder: Path) -> str:
     """Read the lock, and build a wheel beside what `make demo` leaves behind."""
     lock = (ROOT / "requirements.lock").read_text("utf-8")
@@ -172,7 +219,15 @@ def locked_and_packed(folder: Path) -> str:
         shutil.copy(ROOT / name, folder)
     (folder / "pollex-demo").mkdir()
     (folder / "pollex-demo" / "log.jsonl").write_text("{}")
-    build = ("pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir")
+    build = (
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+        "--wheel-dir",
+    )
     subprocess.run([sys.executable, "-m", *build, folder / "made", folder], check=True)  # noqa: S603
     (wheel,) = (folder / "made").glob("*.whl")
     packed = [name for name in ZipFile(wheel).namelist() if "demo/" in name]
@@ -185,23 +240,37 @@ def score_of(folder: Path, before: str = "pass") -> tuple[int, str]:
     code = f"import resource, sys, time; {before}; from pollex.cli.main import main; main()"
     words = ["score", "log.jsonl", "--rubrics", "r.json", "--out", "s.jsonl", "--store", "s"]
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code, *words], cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
+        [sys.executable, "-c", code, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
     return done.returncode, done.stdout + done.stderr
 
 
-@case("3.15", "short memory, a clock before 1970 and a full disk are called so, in a line with a remedy")
+@case(
+    "3.15",
+    "short memory, a clock before 1970 and a full disk are called so, in a line with a remedy",
+)
 def short_of_something(folder: Path) -> str:
     """Score with .4 to 1.5 GB of addresses, at a time before 1970, and with files of 128 kB at most."""
     learned(folder)
     shorts = {
-        f"resource.setrlimit(resource.RLIMIT_AS, ({size}, {size}))": "memory " for size in (4 * 10**8, 15 * 10**8)
+        f"resource.setrlimit(resource.RLIMIT_AS, ({size}, {size}))": "memory "
+        for size in (4 * 10**8, 15 * 10**8)
     }
     shorts["time.time = lambda: -1.0"] = "the clock of this machine is before 1970"
     shorts["resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 17, 1 << 17))"] = "disk full at"
     for before, said in shorts.items():
         code, told = score_of(folder, before)
-        assert (code in (1, 2), said in told, "→" in told, "Traceback" in told) == (True, True, True, False), told
+        assert (code in (1, 2), said in told, "→" in told, "Traceback" in told) == (
+            True,
+            True,
+            True,
+            False,
+        ), told
     code, told = score_of(folder)
     assert code == 0, told
     return f"{len(shorts)} of {len(shorts)}, and with enough of each it scores"

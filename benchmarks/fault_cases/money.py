@@ -46,7 +46,8 @@ class Served:
     """
 
     def __init__(self, port: int, calls: list[str]) -> None:
-        self.port, self.calls = port, calls
+        self.port = port
+        self.calls = calls
         self.url = f"http://127.0.0.1:{port}/v1"
 
 
@@ -90,9 +91,14 @@ def serving(answering: Answering = honest, seconds: float = 0.0) -> Iterator[Ser
         server.shutdown()
 
 
-async def asked(store: Store, endpoint: Endpoint, count: int, **limits: Any) -> list[Outcome | BaseException]:
+async def asked(
+    store: Store, endpoint: Endpoint, count: int, **limits: Any
+) -> list[Outcome | BaseException]:
     """Return what calls come to."""
-    calls = [Call(messages=[{"role": "user", "content": f"Question {number}:"}]) for number in range(count)]
+    calls = [
+        Call(messages=[{"role": "user", "content": f"Question {number}:"}])
+        for number in range(count)
+    ]
     async with Gateway(endpoint, StoreLedger(store), Limits(**limits)) as gateway:
         return await asyncio.gather(*(gateway.ask(call) for call in calls), return_exceptions=True)
 
@@ -101,7 +107,10 @@ def ask(folder: Path, url: str, count: int, **limits: Any) -> list[str]:
     """Return the kinds of what calls through a store come to."""
     with Store.open(folder) as store:
         outcomes = asyncio.run(asked(store, Endpoint("m", url), count, **limits))
-    return [outcome.kind if isinstance(outcome, Outcome) else type(outcome).__name__ for outcome in outcomes]
+    return [
+        outcome.kind if isinstance(outcome, Outcome) else type(outcome).__name__
+        for outcome in outcomes
+    ]
 
 
 def refusal(work: Callable[[], object]) -> str:
@@ -130,7 +139,13 @@ def pollex(*arguments: str, folder: Path, **environment: str) -> subprocess.Comp
     """Run a command in a process of its own."""
     command = [sys.executable, "-c", "from pollex.cli.main import main; main()", *arguments]
     return subprocess.run(  # noqa: S603 - our own command
-        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False
+        command,
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 
@@ -166,14 +181,22 @@ assert kinds == ["completed"] * 500, kinds
 def four_processes(folder: Path) -> str:
     """See `case`."""
     with serving(seconds=0.02) as server:
-        arguments = [sys.executable, "-c", ONE_OF_FOUR, str(Path(__file__).parents[1]), str(folder / "s"), server.url]
+        arguments = [
+            sys.executable,
+            "-c",
+            ONE_OF_FOUR,
+            str(Path(__file__).parents[1]),
+            str(folder / "s"),
+            server.url,
+        ]
         running = [subprocess.Popen(arguments) for _ in range(4)]  # noqa: S603 - our own
         while len(server.calls) < 250:
             time.sleep(0.002)
         killed = running.pop()
         killed.kill()
         assert [one.wait(120) for one in [killed, *running]][1:] == [0, 0, 0]
-        sent, distinct = len(server.calls), len(set(server.calls))
+        sent = len(server.calls)
+        distinct = len(set(server.calls))
     assert (distinct, sent <= 500 + 16) == (500, True), f"{sent} calls for {distinct}"
     return f"{sent} calls for {distinct}"
 
@@ -182,8 +205,14 @@ def four_processes(folder: Path) -> str:
 def damage(folder: Path) -> str:
     """See `case`."""
     with Store.open(folder / "s") as store:
-        store.transact(lambda connection: connection.execute("INSERT INTO chosen VALUES ('q', 'h', 'c', 't')"))
-        store.transact(lambda connection: connection.execute("INSERT INTO annotators (id, name) VALUES ('a', 'Ann')"))
+        store.transact(
+            lambda connection: connection.execute("INSERT INTO chosen VALUES ('q', 'h', 'c', 't')")
+        )
+        store.transact(
+            lambda connection: connection.execute(
+                "INSERT INTO annotators (id, name) VALUES ('a', 'Ann')"
+            )
+        )
         try:
             store.rows("SELECT * FROM chosen WHERE queue = ?", ["\ud800"])
         except StoreDamaged as error:
@@ -192,7 +221,10 @@ def damage(folder: Path) -> str:
             pass
     told = rebuild(folder / "s")
     with Store.open(folder / "s") as store:
-        kept = [store.value("SELECT count(*) FROM chosen"), store.value("SELECT count(*) FROM annotators")]
+        kept = [
+            store.value("SELECT count(*) FROM chosen"),
+            store.value("SELECT count(*) FROM annotators"),
+        ]
     assert kept == [1, 1], told
     return "a chosen conversation and a guest's link are there after the rebuild"
 
@@ -218,7 +250,8 @@ def two_bad_prompts(folder: Path) -> str:
 def flipped_bit(folder: Path) -> str:
     """See `case`."""
     with Store.open(folder / "s") as store:
-        before, file = store.secret, store.folder / "secret"
+        before = store.secret
+        file = store.folder / "secret"
         content = file.read_bytes()
         flips = range(0, 8 * len(content), 9)
         for place in flips:
@@ -230,7 +263,10 @@ def flipped_bit(folder: Path) -> str:
 @case("3.11", "a secret of a base URL that the endpoint echoes is in no file")
 def echoed_address(folder: Path) -> str:
     """See `case`."""
-    user, password, path, query = "us3r@corp", "p@ss/w0rd!", "tok_9f8a7b6c5d4e3f2a1b0c", "quer y/4711"
+    user = "us3r@corp"
+    password = "p@ss/w0rd!"  # noqa: S105 - of nobody
+    path = "tok_9f8a7b6c5d4e3f2a1b0c"
+    query = "quer y/4711"
 
     def spellings(text: str) -> list[str]:
         whole = "".join(f"%{byte:02x}" for byte in text.encode())
@@ -241,12 +277,17 @@ def echoed_address(folder: Path) -> str:
 
     def answering(prompt: str, _path: str) -> tuple[int, str]:
         number = int(prompt.split()[1][:-1])
-        return ((400, 500, 200, 404)[number % 4], json.dumps(ANSWER | {"error": {"message": echo}, "echo": echo}))
+        return (
+            (400, 500, 200, 404)[number % 4],
+            json.dumps(ANSWER | {"error": {"message": echo}, "echo": echo}),
+        )
 
     with serving(answering) as server:
         url = f"http://us3r%40corp:p%40ss%2fw0rd!@127.0.0.1:{server.port}/{path}/v1?api_key=quer%20y%2F4711"
         ask(folder / "s", url, 8, backoff=0.01)
-    kept = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file()).decode("utf-8", "replace")
+    kept = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file()).decode(
+        "utf-8", "replace"
+    )
     found = [form for form in forms if form.lower() in kept.lower()]
     assert not found, found
     return "none of 4 secrets in 5 spellings"
@@ -282,7 +323,14 @@ assert kinds == ["completed"] * 8, kinds
 def stopped(folder: Path) -> str:
     """See `case`."""
     with serving(seconds=0.5) as server:
-        arguments = [sys.executable, "-c", STOPPED, str(Path(__file__).parents[1]), str(folder / "s"), server.url]
+        arguments = [
+            sys.executable,
+            "-c",
+            STOPPED,
+            str(Path(__file__).parents[1]),
+            str(folder / "s"),
+            server.url,
+        ]
         process = subprocess.Popen(arguments)  # noqa: S603 - our own
         while len(server.calls) < 8:
             time.sleep(0.01)
@@ -310,7 +358,10 @@ def refused(folder: Path) -> str:
     return "0 calls"
 
 
-@case("3.15", "a store that was removed under a run is called so, and a resume at another address is refused")
+@case(
+    "3.15",
+    "a store that was removed under a run is called so, and a resume at another address is refused",
+)
 def removed_and_elsewhere(folder: Path) -> str:
     """See `case`."""
 
@@ -323,7 +374,17 @@ def removed_and_elsewhere(folder: Path) -> str:
     assert "removed while it was in use" in told, told or "nothing is said"
     rubric_set("http://127.0.0.1:9/v1", sat=2, dsat=2).save(folder / "r.json")
     write_log(folder / "log.jsonl", 8)
-    words = ("score", "log.jsonl", "--rubrics", "r.json", "--out", "s.jsonl", "--store", "t", "--base-url")
+    words = (
+        "score",
+        "log.jsonl",
+        "--rubrics",
+        "r.json",
+        "--out",
+        "s.jsonl",
+        "--store",
+        "t",
+        "--base-url",
+    )
     with serving() as one, serving() as other:
         run(folder, *words, one.url, "--max-calls", "3", code=1)
         before = len(other.calls)

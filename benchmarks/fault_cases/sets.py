@@ -46,9 +46,21 @@ def reworded(folder: Path) -> str:
     """Reword an event and judge another anew, then fit again."""
     before = learned(folder)
     kept, anew = [one for one in before.rubrics if one.source.startswith("event:")][:2]
-    told = run(folder, "rubrics", "reword", "r.json", kept.id, "They cannot do a thing.", "--store", "s")
+    told = run(
+        folder, "rubrics", "reword", "r.json", kept.id, "They cannot do a thing.", "--store", "s"
+    )
     assert "still judged by an event" in told, told
-    told = run(folder, "rubrics", "reword", "r.json", anew.id, "It is rainy.", "--judge-anew", "--store", "s")
+    told = run(
+        folder,
+        "rubrics",
+        "reword",
+        "r.json",
+        anew.id,
+        "It is rainy.",
+        "--judge-anew",
+        "--store",
+        "s",
+    )
     assert told.count("AUC alone") == told.count("it holds in") == 2, told
     told = run(folder, "refit", "log.jsonl", "--rubrics", "r.json", "--store", "s")
     assert "Judged anew: “It is rainy.”" in told, told
@@ -64,7 +76,9 @@ def beside_itself(folder: Path) -> str:
     """Compare the run that learned with one that scored the same log."""
     found = learned(folder)
     run(folder, "score", "log.jsonl", "--rubrics", "r.json", "--store", "s", "--out", "s.jsonl")
-    told = json.loads(run(folder, "compare", found.run, "last", "--rubrics", "r.json", "--store", "s", "--json"))
+    told = json.loads(
+        run(folder, "compare", found.run, "last", "--rubrics", "r.json", "--store", "s", "--json")
+    )
     (one,) = told["comparisons"]
     # The run that learned has tone by labels of others, the run that scored by all of them.
     likely = one["probability"]
@@ -76,14 +90,19 @@ def beside_itself(folder: Path) -> str:
     return f"NetSAT {one['netsat']['value']:+.2f}, sizes {one['sizes']}; {one['notes'][0][:60]} …"
 
 
-@case("1.6", "Home leads with what the report leads with, each with how it stands, or says that nothing leads")
+@case(
+    "1.6",
+    "Home leads with what the report leads with, each with how it stands, or says that nothing leads",
+)
 def home(folder: Path) -> str:
     """Compare the words on Home with those of the set."""
     found = learned(folder)
     with served(folder, "--rubrics", "r.json", "--store", "s", "--no-token") as url:
         text = html.unescape(httpx2.get(url, follow_redirects=True).text)
     shown = [one.rubric for side in SIDES for one in headlines(found.rubrics, side)[:5]]
-    assert Counter(re.findall("<strong>(proven|likely|hint)</strong>", text)) == Counter(one.stands for one in shown)
+    assert Counter(re.findall("<strong>(proven|likely|hint)</strong>", text)) == Counter(
+        one.stands for one in shown
+    )
     assert bool(shown) != (nothing_leads(found.rubrics, found.data) in text)
     return f"{len(shown)} of {len(found.rubrics)} rubrics lead"
 
@@ -93,6 +112,8 @@ def other_host(folder: Path) -> str:
     """Ask the scoring service under a foreign name."""
     learned(folder)
     with served(folder, "--score", "r.json", "--store", "s", "--no-token") as url:
-        own, other = (httpx2.get(f"{url}/metrics", headers=named).status_code for named in ({}, EVIL))
+        own, other = (
+            httpx2.get(f"{url}/metrics", headers=named).status_code for named in ({}, EVIL)
+        )
     assert (own, other) == (200, 400)
     return f"{EVIL['Host']}: {other}"

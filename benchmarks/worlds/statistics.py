@@ -1,7 +1,9 @@
 """What figures promise: users that come back, confounds, intervals and shares of good ones, in worlds without texts.
 
-Pools of 40 rubrics, 250 labels a world. Answers and thumbs are drawn, and all that learning does with them is done: the
-halvings, the choice, cross-fitting, intervals. What is true is read off 40,000 further conversations.
+Pools of 40 rubrics, 250 labels a world. Answers and thumbs are drawn, and all that learning does
+with them is done: the
+halvings, the choice, cross-fitting, intervals. What is true is read off 40,000 further
+conversations.
 """
 
 from collections.abc import Callable
@@ -22,7 +24,8 @@ from pollex.rubrics.worth import share_of, worth_of
 from worlds import Outcome, world
 from worlds.arrays import RUBRICS, ArrayWorld, learned
 
-LABELS, TRUTH = 250, 40_000
+LABELS = 250
+TRUTH = 40_000
 USERS = 25
 EFFECTIVE = 3
 """Rubrics of each side on which thumbs hang."""
@@ -42,7 +45,8 @@ def share_told(hits: list[bool]) -> str:
 
 def planted(rng: Rng) -> Callable[[int], tuple[Bools, Bools]]:
     """Return what draws conversations in which three rubrics of each side move thumbs."""
-    rates, effects = rng.uniform(0.08, 0.35, RUBRICS), np.zeros(RUBRICS)
+    rates = rng.uniform(0.08, 0.35, RUBRICS)
+    effects = np.zeros(RUBRICS)
     effects[:EFFECTIVE] = -rng.uniform(0.6, 1.4, EFFECTIVE)
     effects[RUBRICS // 2 : RUBRICS // 2 + EFFECTIVE] = rng.uniform(0.6, 1.4, EFFECTIVE)
 
@@ -75,11 +79,15 @@ def intervals(quick: bool) -> Outcome:
             if told is None:
                 continue
             sign = 1.0 if column < RUBRICS // 2 else -1.0
-            there, elsewhere = (float((~thumbs[side]).mean()) for side in (further[:, column], ~further[:, column]))
+            there, elsewhere = (
+                float((~thumbs[side]).mean()) for side in (further[:, column], ~further[:, column])
+            )
             hits["elsewhere"].append(within(told.down_without, elsewhere))
             hits["gap"].append(within(told.gap, sign * (there - elsewhere)))
             gaps.append((told.gap.value or 0.0, sign * (there - elsewhere)))
-        hits["good"].append(within(good_of(found.above, up, own, netsat[:1000]), float(thumbs.mean())))
+        hits["good"].append(
+            within(good_of(found.above, up, own, netsat[:1000]), float(thumbs.mean()))
+        )
         edges = edges_of(own)
         counts = [counts_of(values, edges) for values in (own, netsat[:LABELS])]
         hits["alarm"].append(is_unlike(stability_of_counts(*counts, np.random.default_rng(0))))
@@ -93,17 +101,25 @@ def intervals(quick: bool) -> Outcome:
         ("that of the share of good ones holds it", share_told(hits["good"])),
         ("conversations of the same kind are called unlike", share_told(hits["alarm"])),
     ]
-    figures = {name: [sum(each), len(each)] for name, each in hits.items()} | {"gap said": said, "gap true": true}
+    figures = {name: [sum(each), len(each)] for name, each in hits.items()} | {
+        "gap said": said,
+        "gap true": true,
+    }
     bars = {
         f"intervals hold at their rate: {name}": quick or float(np.mean(hits[name])) >= 0.93
         for name in ("AUC", "elsewhere", "gap", "good")
     }
-    return Outcome(rows, figures, bars | {"alarms on the same kind ≤ .05": quick or np.mean(hits["alarm"]) <= 0.05})
+    return Outcome(
+        rows,
+        figures,
+        bars | {"alarms on the same kind ≤ .05": quick or np.mean(hits["alarm"]) <= 0.05},
+    )
 
 
 def within(figure: object, truth: float) -> bool:
     """Tell whether an interval holds the truth."""
-    low, high = getattr(figure, "low", None), getattr(figure, "high", None)
+    low = getattr(figure, "low", None)
+    high = getattr(figure, "high", None)
     return low is not None and high is not None and low <= truth <= high
 
 
@@ -133,15 +149,22 @@ def good_of(above: Floats, up: Bools, own: Floats, further: Floats):  # type: ig
 @world("users that come back")
 def users_that_come_back(quick: bool) -> Outcome:
     """Let thumbs hang on the user alone, and rubrics, too: known by a field, and taken for independent."""
-    rows, figures, bars = [], {}, {}
+    rows = []
+    figures = {}
+    bars = {}
     for name, grouped in (("named by a field", True), ("taken for independent", False)):
-        false, likely, aucs, held = [], [], [], []
+        false = []
+        likely = []
+        aucs = []
+        held = []
         for number in runs_of(quick, 100):
             rng = np.random.default_rng([8, number])
             user = rng.integers(0, USERS, LABELS)
             habit = rng.beta(0.8, 0.8, (USERS, RUBRICS))[user] * 0.5
             up = rng.random(LABELS) < rng.beta(0.7, 0.7, USERS)[user]
-            found = learned(ArrayWorld(rng.random((LABELS, RUBRICS)) < habit, up, user), grouped=grouped)
+            found = learned(
+                ArrayWorld(rng.random((LABELS, RUBRICS)) < habit, up, user), grouped=grouped
+            )
             figure = assess(
                 found.above, up, 0.0, np.zeros(LABELS, dtype=bool), rng, together=found.blocks
             ).auc  # of users that nobody has seen, it is that of guessing
@@ -152,11 +175,21 @@ def users_that_come_back(quick: bool) -> Outcome:
         rows += [
             (f"users {name}: a false proven rubric", share_told(false)),
             (f"users {name}: a false proven or likely one", share_told(likely)),
-            (f"users {name}: AUC said, where .5 is true", f"{np.mean(aucs):.3f}; interval holds it {share_told(held)}"),
+            (
+                f"users {name}: AUC said, where .5 is true",
+                f"{np.mean(aucs):.3f}; interval holds it {share_told(held)}",
+            ),
         ]
-        figures[name] = {"proven": sum(false), "likely": sum(likely), "auc": float(np.mean(aucs)), "n": len(false)}
+        figures[name] = {
+            "proven": sum(false),
+            "likely": sum(likely),
+            "auc": float(np.mean(aucs)),
+            "n": len(false),
+        }
         if grouped:
-            bars["users named by a field: false proven or likely ≤ .02"] = quick or float(np.mean(likely)) <= 0.02
+            bars["users named by a field: false proven or likely ≤ .02"] = (
+                quick or float(np.mean(likely)) <= 0.02
+            )
     return Outcome(rows, figures, bars)
 
 
@@ -214,9 +247,12 @@ CONFOUNDS: dict[str, Draw] = {
 @world("confounds")
 def confounds(quick: bool) -> Outcome:
     """Let thumbs hang on a circumstance that a rubric comes with; then on the rubric, which comes with it, too."""
-    rows, figures, bars = [], {}, {}
+    rows = []
+    figures = {}
+    bars = {}
     for name, draw in CONFOUNDS.items():
-        found, wrong = [], []
+        found = []
+        wrong = []
         for number in range(20 if quick else 200):
             rng = np.random.default_rng([9, number])
             held, up, stratum = draw(rng)
@@ -224,7 +260,11 @@ def confounds(quick: bool) -> Outcome:
             caused = rng.random(LABELS) >= np.where(held, 0.7, 0.3)
             wrong.append(explained_by(held, caused, [Circumstance(name, stratum)]) is not None)
         rows.append((f"thumbs by {name} alone: the rubric goes along with it", share_told(found)))
-        rows.append((f"thumbs by the rubric, which comes with {name}: taken from it", share_told(wrong)))
+        rows.append(
+            (f"thumbs by the rubric, which comes with {name}: taken from it", share_told(wrong))
+        )
         figures[name] = {"found": sum(found), "wrong": sum(wrong), "n": len(found)}
-        bars[f"{name}: found ≥ .8, and wrongly ≤ .05"] = quick or (np.mean(found) >= 0.8 and np.mean(wrong) <= 0.05)
+        bars[f"{name}: found ≥ .8, and wrongly ≤ .05"] = quick or (
+            np.mean(found) >= 0.8 and np.mean(wrong) <= 0.05
+        )
     return Outcome(rows, figures, bars)

@@ -30,8 +30,16 @@ def told_by(conversations: Sequence[Conversation]) -> list[str]:
     up = positives(study.conversations)
     chosen = chosen_on(study, up, np.ones(len(up), dtype=bool), 0)
     pool = chosen.weighed.pool.rubrics
-    borne_out = [one for one in chosen.order.tolist() if chosen.p[one] <= LIKELY and not chosen.weighed.sat[one]]
-    told = [pool[one].source for one in borne_out if chosen.leads[one] or pool[one].source.startswith("phrase:")]
+    borne_out = [
+        one
+        for one in chosen.order.tolist()
+        if chosen.p[one] <= LIKELY and not chosen.weighed.sat[one]
+    ]
+    told = [
+        pool[one].source
+        for one in borne_out
+        if chosen.leads[one] or pool[one].source.startswith("phrase:")
+    ]
     return [source.partition(" {")[0] for source in told]
 
 
@@ -41,15 +49,23 @@ REFUSED = ("event:refused", "signal:refusal", "phrase:assistant:")
 @world("failed calls")
 def failed_calls(quick: bool) -> Outcome:
     """Look for hidden failures, and refusals, in twelve logs of tools."""
-    rows, failures, both = list[tuple[str, str]](), 0, 0
+    rows = list[tuple[str, str]]()
+    failures = 0
+    both = 0
     logs = TOOL_LOGS[:1] if quick else TOOL_LOGS
     with tempfile.TemporaryDirectory() as folder:
         for log in logs:
             told = told_by(read_logs(str(write_log(log, Path(folder)))).learnable)
             hidden = any(source.startswith("event:tool_fails") for source in told)
             refused = any(source.startswith(REFUSED) for source in told)
-            failures, both = failures + hidden, both + (hidden and refused)
-            rows.append((f"{log.name}: 45 of 300 calls fail unsaid, 33 refusals", ", ".join(told) or "nothing"))
+            failures = failures + hidden
+            both = both + (hidden and refused)
+            rows.append(
+                (
+                    f"{log.name}: 45 of 300 calls fail unsaid, 33 refusals",
+                    ", ".join(told) or "nothing",
+                )
+            )
     share = len(logs) / len(TOOL_LOGS)
     figures = {"logs": len(logs), "hidden failures named": failures, "both named": both}
     bars = {
@@ -60,7 +76,10 @@ def failed_calls(quick: bool) -> Outcome:
 
 
 POLISH: Talk = {
-    "ask": ("Dzień dobry, proszę załatwić {thing} dla mnie.", "Potrzebuję {thing}, mój numer to {n}."),
+    "ask": (
+        "Dzień dobry, proszę załatwić {thing} dla mnie.",
+        "Potrzebuję {thing}, mój numer to {n}.",
+    ),
     "good": ("Gotowe: {thing}, numer {code}.", "Już załatwione, numer to {code}."),
     "chat": ("Dobrze.", "Dziękuję.", "W porządku."),
     "names": ("Anna", "Piotr", "Ewa"),
@@ -88,28 +107,51 @@ def log_in(language: str, count: int = 240) -> list[Conversation]:
     out = []
     for number in range(count):
         kind = rng.choices(("sent", "english", "fine"), (0.25, 0.2, 0.55))[0]
-        words = {"thing": thing, "n": rng.randint(1000, 9999), "code": f"K{rng.randint(10_000, 99_999)}", "verb": ""}
+        words = {
+            "thing": thing,
+            "n": rng.randint(1000, 9999),
+            "code": f"K{rng.randint(10_000, 99_999)}",
+            "verb": "",
+        }
         words |= {"name": rng.choice(talk["names"]), "day": rng.choice(talk["days"])}
-        ask, good, chat = (rng.choice(talk[part]).format(**words) for part in ("ask", "good", "chat"))
-        reply = {"sent": f"{planted} ({words['n']})", "english": rng.choice(IN_ENGLISH), "fine": good}[kind]
+        ask, good, chat = (
+            rng.choice(talk[part]).format(**words) for part in ("ask", "good", "chat")
+        )
+        reply = {
+            "sent": f"{planted} ({words['n']})",
+            "english": rng.choice(IN_ENGLISH),
+            "fine": good,
+        }[kind]
         down = rng.random() < {"sent": 0.9, "english": 0.85, "fine": 0.24}[kind]
         said = (("user", ask), ("assistant", reply), ("user", f"{chat} {number}"))
         turns = tuple(Turn(role=role, content=text) for role, text in said)  # type: ignore[arg-type]
-        out.append(Conversation(id=f"{number:03}", turns=turns, label=Label.NEGATIVE if down else Label.POSITIVE))
+        out.append(
+            Conversation(
+                id=f"{number:03}", turns=turns, label=Label.NEGATIVE if down else Label.POSITIVE
+            )
+        )
     return out
 
 
 @world("languages")
 def languages(quick: bool) -> Outcome:
     """Look for planted words, and for replies in English, in logs of six languages."""
-    rows, words, replies = list[tuple[str, str]](), 0, 0
+    rows = list[tuple[str, str]]()
+    words = 0
+    replies = 0
     names = list(SENT_ON)[:1] if quick else list(SENT_ON)
     for name in names:
         told = told_by(log_in(name))
-        said = (source.removeprefix("phrase:assistant:") for source in told if source.startswith("phrase:assistant:"))
+        said = (
+            source.removeprefix("phrase:assistant:")
+            for source in told
+            if source.startswith("phrase:assistant:")
+        )
         words += any(phrase in SENT_ON[name][2].lower() for phrase in said)
         replies += "signal:other_language" in told
-        rows.append((f"{name}: sent to a number, answered in English", ", ".join(told) or "nothing"))
+        rows.append(
+            (f"{name}: sent to a number, answered in English", ", ".join(told) or "nothing")
+        )
     figures = {"logs": len(names), "words named": words, "replies in English named": replies}
     bars = {
         "planted words are named in all six languages": words == len(names),
@@ -118,14 +160,23 @@ def languages(quick: bool) -> Outcome:
     return Outcome(rows, figures, bars)
 
 
-ELIDED = ("# ... rest of the code stays the same", "// ... existing code ...", "# other lines unchanged")
-ASKS = ("Please fix the {} parser.", "The {} page is slow, can you change it?", "Add a check to the {} form.")
+ELIDED = (
+    "# ... rest of the code stays the same",
+    "// ... existing code ...",
+    "# other lines unchanged",
+)
+ASKS = (
+    "Please fix the {} parser.",
+    "The {} page is slow, can you change it?",
+    "Add a check to the {} form.",
+)
 AREAS = ("invoice", "login", "report", "search", "basket", "profile")
 
 
 def coding_log(count: int = 250) -> list[Conversation]:
     """Make a log: in 26 % code is left out (76 % down), in 21 % the cause is explained (10 % down), else 33 % down."""
-    rng, out = random.Random(5), []
+    rng = random.Random(5)
+    out = []
     for number in range(count):
         kind = rng.choices(("elided", "cause", "plain"), (0.26, 0.21, 0.53))[0]
         code = [f"x{number} = load({number})", f"y = x{number}.clean()", "save(y)"]
@@ -140,7 +191,11 @@ def coding_log(count: int = 250) -> list[Conversation]:
         )
         down = rng.random() < {"elided": 0.76, "cause": 0.1, "plain": 0.33}[kind]
         turns = tuple(Turn(role=role, content=text) for role, text in said)  # type: ignore[arg-type]
-        out.append(Conversation(id=f"{number:03}", turns=turns, label=Label.NEGATIVE if down else Label.POSITIVE))
+        out.append(
+            Conversation(
+                id=f"{number:03}", turns=turns, label=Label.NEGATIVE if down else Label.POSITIVE
+            )
+        )
     return out
 
 
@@ -149,7 +204,9 @@ def code_left_out(_quick: bool) -> Outcome:
     """Look for code that is left out, in a coding log."""
     told = told_by(coding_log())
     row = ("code is left out in 26 % of 250", ", ".join(told) or "nothing")
-    return Outcome([row], {"told": told}, {"code that is left out is named": "event:code_elided" in told})
+    return Outcome(
+        [row], {"told": told}, {"code that is left out is named": "event:code_elided" in told}
+    )
 
 
 @world("few thumbs")

@@ -25,7 +25,10 @@ BASELINES = {
 }
 """Names and classes of those in `baselines`."""
 
-NAMES = (*BASELINES, *(module.name for module in pkgutil.iter_modules(__path__) if module.name != "baselines"))
+NAMES = (
+    *BASELINES,
+    *(module.name for module in pkgutil.iter_modules(__path__) if module.name != "baselines"),
+)
 
 
 def model_named(name: str) -> type[JudgedEstimator]:
@@ -36,10 +39,13 @@ def model_named(name: str) -> type[JudgedEstimator]:
     """
     if name not in NAMES:
         raise WrongUse(f"no calibrator is called {name!r}", remedy=f"use one of {', '.join(NAMES)}")
-    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.estimator import JudgedEstimator
 
     if name in BASELINES:
-        baseline: type[JudgedEstimator] = getattr(import_module(f"{__name__}.baselines"), BASELINES[name])
+        baseline: type[JudgedEstimator] = getattr(
+            import_module(f"{__name__}.baselines"), BASELINES[name]
+        )
         return baseline
     module = import_module(f"{__name__}.{name}")
     (found,) = [
@@ -60,7 +66,8 @@ def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
     known = kind().get_params(deep=False)
     if unknown := sorted(set(settings) - set(known)):
         raise WrongUse(
-            f"calibrator {name!r} has no setting {unknown[0]!r}", remedy=f"it has {', '.join(known) or 'none'}"
+            f"calibrator {name!r} has no setting {unknown[0]!r}",
+            remedy=f"it has {', '.join(known) or 'none'}",
         )
     return kind(**settings)
 

@@ -27,7 +27,9 @@ class AsIs(JudgedEstimator):
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
         block = X[:, own_block(self, question)]
         mass = block.sum(axis=1, keepdims=True)
-        shares: Floats = np.divide(block, mass, out=np.full_like(block, 1 / block.shape[1]), where=mass > 0)
+        shares: Floats = np.divide(
+            block, mass, out=np.full_like(block, 1 / block.shape[1]), where=mass > 0
+        )
         return shares
 
     def _state(self) -> State:
@@ -40,14 +42,16 @@ class AsIs(JudgedEstimator):
 class Argmax(AsIs):
     """All probability on the most probable answer of the question's own block; uniform if missing.
 
-    An answer that it rules out is given with probability 0, so its log-loss is infinite as soon as it errs once.
+    An answer that it rules out is given with probability 0, so its log-loss is infinite as soon as
+    it errs once.
     """
 
     title: ClassVar[str] = "answer as it is, most probable"
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
         block = np.nan_to_num(X[:, own_block(self, question)])
-        points, given = np.eye(block.shape[1])[block.argmax(axis=1)], block.sum(axis=1, keepdims=True) > 0
+        points = np.eye(block.shape[1])[block.argmax(axis=1)]
+        given = block.sum(axis=1, keepdims=True) > 0
         return np.asarray(np.where(given, points, 1 / block.shape[1]))
 
 
@@ -62,7 +66,9 @@ class MainAlone(OrdinalMixedEffects):
 
     title: ClassVar[str] = "main question alone"
 
-    def __init__(self, shared: float = 1.0, cuts: float = 0.1, intercepts: float | None = None) -> None:
+    def __init__(
+        self, shared: float = 1.0, cuts: float = 0.1, intercepts: float | None = None
+    ) -> None:
         super().__init__(shared=shared, cuts=cuts, intercepts=intercepts, scales=None, slopes=None)
 
     def _only(self) -> Sequence[str]:
@@ -87,7 +93,8 @@ class JudgeMean(JudgedEstimator):
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (looks at no text)
         self.shares_: dict[int, Floats] = {}
         for question in np.unique(y.question).tolist():
-            own, options = y.of_question(question), len(self.questionnaire_.scales[question].values)
+            own = y.of_question(question)
+            options = len(self.questionnaire_.scales[question].values)
             everybody = np.bincount(own.answer, minlength=options) + self.smoothing / options
             counts = np.zeros((len(self.judges_) + 1, options))  # the last row is everybody's
             known = own.judge >= 0
@@ -98,7 +105,9 @@ class JudgeMean(JudgedEstimator):
         """Shrink each judge's shares `[judge + 1, option]` to everybody's."""
         pulled = counts + self.strength * towards
         total = pulled.sum(axis=1, keepdims=True)
-        own: Floats = np.divide(pulled, total, out=np.broadcast_to(towards, pulled.shape).copy(), where=total > 0)
+        own: Floats = np.divide(
+            pulled, total, out=np.broadcast_to(towards, pulled.shape).copy(), where=total > 0
+        )
         return own
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
@@ -111,10 +120,14 @@ class JudgeMean(JudgedEstimator):
         return self.shares_[question][judges]
 
     def _state(self) -> State:
-        return State({}, {f"shares.{question}": shares for question, shares in self.shares_.items()})
+        return State(
+            {}, {f"shares.{question}": shares for question, shares in self.shares_.items()}
+        )
 
     def _restore(self, state: State) -> None:
-        self.shares_ = {int(name.removeprefix("shares.")): shares for name, shares in state.arrays.items()}
+        self.shares_ = {
+            int(name.removeprefix("shares.")): shares for name, shares in state.arrays.items()
+        }
 
 
 class Constant(JudgeMean):

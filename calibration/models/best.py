@@ -48,7 +48,8 @@ ORDINAL: tuple[Candidate, ...] = (
 )
 
 PLAIN: tuple[Candidate, ...] = tuple(
-    ("ordinal", {"slopes": None, "scales": None, "shared": shared}) for shared in (300.0, 100.0, 30.0, 10.0)
+    ("ordinal", {"slopes": None, "scales": None, "shared": shared})
+    for shared in (300.0, 100.0, 30.0, 10.0)
 )
 """Where nobody is known, or judges have few labels each: there is nothing to learn about a judge but an intercept."""
 
@@ -59,15 +60,22 @@ class Calibrator(JudgedEstimator):
     """Chooses the candidates with the best held-out log-likelihood, and fits them to everything.
 
     Args:
-        candidates: Pairs of a model's name and settings; None: baselines and ordinal models, fewer where judges are
-            unknown or have few labels; where the main question has no order, the network, which alone needs none.
+        candidates: Pairs of a model's name and settings; None: baselines and ordinal models, fewer
+            where judges are
+            unknown or have few labels; where the main question has no order, the network, which
+            alone needs none.
         folds: Of the cross-validation, which keeps groups together.
-        shift: Whether the texts to be predicted come from elsewhere than the training texts. Then each fold is one
-            group (a system, a domain), so that a candidate is asked about a group that it never saw.
-        rule: How to choose; None: `stacked` under shift, else `average`. In nested cross-validation on the released
-            synthetic dialogues an average of what can't be told from the best did a little better than the best alone,
+        shift: Whether the texts to be predicted come from elsewhere than the training texts. Then
+            each fold is one
+            group (a system, a domain), so that a candidate is asked about a group that it never
+            saw.
+        rule: How to choose; None: `stacked` under shift, else `average`. In nested cross-validation
+            on the released
+            synthetic dialogues an average of what can't be told from the best did a little better
+            than the best alone,
             and as well as stacking; in nested leaving out of systems stacking did best.
-        network: Whether the calibration network is among the candidates in any case: better mixtures, slower.
+        network: Whether the calibration network is among the candidates in any case: better
+            mixtures, slower.
         seed: Of the folds.
 
     Attributes:
@@ -101,13 +109,18 @@ class Calibrator(JudgedEstimator):
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
         candidates = self._candidates(y)
         if not candidates:
-            raise WrongUse("no candidates to choose among", remedy="give one or more, or None for the usual ones")
+            raise WrongUse(
+                "no candidates to choose among",
+                remedy="give one or more, or None for the usual ones",
+            )
         parts, how = self._parts(y, groups)
         held_out = [self._held_out(candidate, X, y, parts) for candidate in candidates]
         main = y.of_question(self.questionnaire_.index())
         trials = try_candidates(candidates, held_out, main.answer, main.row)
         if all(trial.loss is None for trial in trials):
-            raise WrongUse(f"no candidate could be fitted: {trials[0].refused}", remedy="give other candidates")
+            raise WrongUse(
+                f"no candidate could be fitted: {trials[0].refused}", remedy="give other candidates"
+            )
         rule: Rule = self.rule or ("stacked" if self.shift else "average")
         weights = _weights(rule, trials, held_out, main.answer)
         self.choice_ = ModelChoice(how, rule, best_of(trials), tuple(trials), weights)
@@ -139,9 +152,13 @@ class Calibrator(JudgedEstimator):
         if self.folds < 2:
             raise WrongUse(f"folds={self.folds}", remedy="give two or more")
         count = min(self.folds, len(present))
-        return folds_of(groups, judged, count, np.random.default_rng(self.seed)), f"{count}-fold cross-validation"
+        return folds_of(
+            groups, judged, count, np.random.default_rng(self.seed)
+        ), f"{count}-fold cross-validation"
 
-    def _held_out(self, candidate: Candidate, X: Floats, y: Judgments, parts: Sequence[Ints]) -> Floats | str:
+    def _held_out(
+        self, candidate: Candidate, X: Floats, y: Judgments, parts: Sequence[Ints]
+    ) -> Floats | str:
         """Held-out distributions of a candidate, or why there are none."""
         model = model_with(*candidate)
         try:
@@ -179,7 +196,8 @@ def _weights(
 ) -> dict[int, float]:
     """Return the shares of the chosen by their places; `stacked`: in the mixture of the best held-out likelihood.
 
-    Source: Yao, Vehtari, Simpson & Gelman 2018, "Using stacking to average Bayesian predictive distributions",
+    Source: Yao, Vehtari, Simpson & Gelman 2018, "Using stacking to average Bayesian predictive
+        distributions",
     doi:10.1214/17-BA1091, eq. 4 with the logarithmic score.
     """
     if rule == "best":

@@ -17,13 +17,16 @@ Curves = tuple[Floats, Floats]
 class IsotonicByJudge(JudgedEstimator):
     """P(answer > k) as an isotonic function of the expected answer, by judge.
 
-    A judge's curves are mixed with everybody's in the ratio of the judge's labels to `strength`. The order of the
+    A judge's curves are mixed with everybody's in the ratio of the judge's labels to `strength`.
+    The order of the
     curves holds by itself: isotonic regression of a larger target is nowhere smaller.
 
-    Source: Henzi, Ziegel & Gneiting 2021, "Isotonic distributional regression", doi:10.1111/rssb.12450.
+    Source: Henzi, Ziegel & Gneiting 2021, "Isotonic distributional regression",
+        doi:10.1111/rssb.12450.
 
     Args:
-        strength: Everybody's curve counts as so many labels of each judge; 0: the judge's own alone.
+        strength: Everybody's curve counts as so many labels of each judge; 0: the judge's own
+            alone.
         smoothing: So many judgments with the shares of all are mixed into everybody's curve.
     """
 
@@ -39,18 +42,23 @@ class IsotonicByJudge(JudgedEstimator):
         own = y.of_question(question)
         scores = self._scores(X, question)[own.row]
         usable = ~np.isnan(scores)
-        scores, judges = scores[usable], own.judge[usable]
+        scores = scores[usable]
+        judges = own.judge[usable]
         self.above_: Floats = self._targets(own.answer).mean(axis=0)
         targets = self._targets(own.answer[usable])
         counts = np.bincount(judges[judges >= 0], minlength=len(self.judges_))
         self.trust_: Floats = counts / np.maximum(counts + self.strength, 1e-12)
-        self.curves_: list[Curves] = [_curves(scores[judges == j], targets[judges == j]) for j in range(len(counts))]
+        self.curves_: list[Curves] = [
+            _curves(scores[judges == j], targets[judges == j]) for j in range(len(counts))
+        ]
         self.curves_.append(_curves(scores, targets))
         self.share_ = np.array([len(scores) / max(len(scores) + self.smoothing, 1e-12)])
 
     def _scores(self, X: Floats, question: int) -> Floats:
         own_block(self, question)
-        place = [scale.question for scale in self.questionnaire_.asked].index(self.questionnaire_.main)
+        place = [scale.question for scale in self.questionnaire_.asked].index(
+            self.questionnaire_.main
+        )
         return self.questionnaire_.expected(X)[:, place]
 
     def _targets(self, answers: Ints) -> Floats:
@@ -61,11 +69,17 @@ class IsotonicByJudge(JudgedEstimator):
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         self._require_main(question)
         scores = self._scores(X, question)
-        above = self.share_ * _read(self.curves_[-1], scores, self.above_) + (1 - self.share_) * self.above_
+        above = (
+            self.share_ * _read(self.curves_[-1], scores, self.above_)
+            + (1 - self.share_) * self.above_
+        )
         for judge in np.unique(judges[judges >= 0]).tolist():
             rows = judges == judge
             trust = np.where(np.isnan(scores[rows]), 0.0, self.trust_[judge])[:, None]
-            above[rows] = trust * _read(self.curves_[judge], scores[rows], self.above_) + (1 - trust) * above[rows]
+            above[rows] = (
+                trust * _read(self.curves_[judge], scores[rows], self.above_)
+                + (1 - trust) * above[rows]
+            )
         bounds = np.concatenate([np.ones((len(X), 1)), above, np.zeros((len(X), 1))], axis=1)
         return np.maximum(-np.diff(bounds, axis=1), 0.0)
 
@@ -76,9 +90,12 @@ class IsotonicByJudge(JudgedEstimator):
         return State({"curves": len(self.curves_)}, arrays)
 
     def _restore(self, state: State) -> None:
-        self.above_, self.trust_, self.share_ = (state.arrays[name] for name in ("above", "trust", "share"))
+        self.above_, self.trust_, self.share_ = (
+            state.arrays[name] for name in ("above", "trust", "share")
+        )
         self.curves_ = [
-            (state.arrays[f"knots.{place}"], state.arrays[f"levels.{place}"]) for place in range(state.facts["curves"])
+            (state.arrays[f"knots.{place}"], state.arrays[f"levels.{place}"])
+            for place in range(state.facts["curves"])
         ]
 
 

@@ -34,9 +34,12 @@ LEAST = 1e-9
 class CalibrationNetwork(JudgedEstimator):
     """Two shared layers and a head for each question, with deltas for every judge.
 
-    Pre-trained on all questions, then fine-tuned on the main one; the other questions are answered with the weights of
-    the first phase. Several networks that begin differently are trained side by side, and their probabilities averaged.
-    With nothing missing these are equations 3–5 of the paper; a missing answer is 0 in x and 1 in a mask beside it.
+    Pre-trained on all questions, then fine-tuned on the main one; the other questions are answered
+    with the weights of
+    the first phase. Several networks that begin differently are trained side by side, and their
+    probabilities averaged.
+    With nothing missing these are equations 3–5 of the paper; a missing answer is 0 in x and 1 in a
+    mask beside it.
 
     Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745.
 
@@ -44,9 +47,12 @@ class CalibrationNetwork(JudgedEstimator):
         h1: Units of the first layer.
         h2: Of the second.
         heads: `softmax`, or `ordinal`: cumulative link for questions whose options are ordered.
-        personal: Where judges have deltas: `all`, only in the `heads` (for many judges with few answers each), `none`.
-        recipe: `shrunk`: deltas begin at 0 and are held near it, each step is on all data; or `authors`: as those of
-            the paper do it, who know h1, h2, batch, rate, the two phases in epochs, and a seed, nothing else.
+        personal: Where judges have deltas: `all`, only in the `heads` (for many judges with few
+            answers each), `none`.
+        recipe: `shrunk`: deltas begin at 0 and are held near it, each step is on all data; or
+            `authors`: as those of
+            the paper do it, who know h1, h2, batch, rate, the two phases in epochs, and a seed,
+            nothing else.
         batch: AnswerMatrix a step, for the authors' recipe.
         pretraining: Steps (the authors': epochs) on all questions.
         finetuning: Likewise on the main one.
@@ -54,13 +60,19 @@ class CalibrationNetwork(JudgedEstimator):
         finetuning_rate: The same in the second phase.
         decay: Penalty on shared weights: the precision of a normal prior.
         shrinkage: Likewise on judges' deltas.
-        dropout: Share of texts that are seen with some questions hidden; 0 where none will ever be missing.
-        search: `random`: units, steps, rate and penalties are drawn and tried against those given, by the
-            log-likelihood of the main question that is held out, in folds that keep groups together. The best is taken
-            where it is better by more than a standard error in other folds. None: they are as given.
+        dropout: Share of texts that are seen with some questions hidden; 0 where none will ever be
+            missing.
+        search: `random`: units, steps, rate and penalties are drawn and tried against those given,
+            by the
+            log-likelihood of the main question that is held out, in folds that keep groups
+            together. The best is taken
+            where it is better by more than a standard error in other folds. None: they are as
+            given.
         draws: How many a search tries.
-        search_seconds: What would make the search and the training after it longer than this is passed over.
-        start: What the network begins as, and is shrunk to; not yet fitted. With one, of the settings above h1 and
+        search_seconds: What would make the search and the training after it longer than this is
+            passed over.
+        start: What the network begins as, and is shrunk to; not yet fitted. With one, of the
+            settings above h1 and
             h2 count, and judges have deltas in the heads alone: users have a label or two each.
         strengths: λ to choose from, how strongly it is shrunk to its start; see `network.begun`.
         seeds: How many networks are averaged.
@@ -71,7 +83,8 @@ class CalibrationNetwork(JudgedEstimator):
         general_: Weights that answer the others.
         search_: What a search tried and found, if there was one; no part of the state.
         starts_: What it began as, fitted, by learned question; empty without a start.
-        strength_: λ that was chosen, of those to choose from; None without a start, and in models of before.
+        strength_: λ that was chosen, of those to choose from; None without a start, and in models
+            of before.
     """
 
     title = "Calibration network"
@@ -141,7 +154,10 @@ class CalibrationNetwork(JudgedEstimator):
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
         if not self.dropout < 1:
-            raise WrongUse(f"dropout={self.dropout:g} leaves no question to learn from", remedy="give less than 1")
+            raise WrongUse(
+                f"dropout={self.dropout:g} leaves no question to learn from",
+                remedy="give less than 1",
+            )
         self.learned_ = np.unique(y.question)
         sheets = answer_matrix_of(y, self.learned_)
         inputs = self.inputs(X)[sheets.row]
@@ -156,7 +172,9 @@ class CalibrationNetwork(JudgedEstimator):
         else:
             self.general_, self.tuned_ = self._shrunk(inputs, sheets)
 
-    def _begun(self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix) -> None:
+    def _begun(
+        self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix
+    ) -> None:
         """Learn what the start misses, in networks that begin as it does."""
         from pollex.calibration.network import begun
 
@@ -169,10 +187,21 @@ class CalibrationNetwork(JudgedEstimator):
         for number, fold in enumerate(folds):
             fold_of[fold] = number
         lesson = begun.Lesson(
-            inputs, sheets, np.stack(begins), fold_of[sheets.row], self._options(), self._main(), len(self.judges_)
+            inputs,
+            sheets,
+            np.stack(begins),
+            fold_of[sheets.row],
+            self._options(),
+            self._main(),
+            len(self.judges_),
         )
         self.general_, self.tuned_, self.strength_ = begun.train_by_strength(
-            lesson, self.questionnaire_, (self.h1, self.h2), tuple(self.strengths), self.seeds, self.seed
+            lesson,
+            self.questionnaire_,
+            (self.h1, self.h2),
+            tuple(self.strengths),
+            self.seeds,
+            self.seed,
         )
 
     def _started(
@@ -182,18 +211,24 @@ class CalibrationNetwork(JudgedEstimator):
 
         Returns these models, and their log-probabilities of the sheets `[sheet, question, option]`.
         """
-        options, known = self._options(), np.setdiff1d(np.arange(len(X)), without)
+        options = self._options()
+        known = np.setdiff1d(np.arange(len(X)), without)
         names = np.array([*self.judges_, None], dtype=object)[sheets.judge]
         logs = np.zeros((len(sheets), len(options), int(options.max())))
         starts = []
         for place, number in enumerate(self.learned_):
-            questions = replace(self.questionnaire_, main=self.questionnaire_.scales[number].question)
+            questions = replace(
+                self.questionnaire_, main=self.questionnaire_.scales[number].question
+            )
             rows, given = take_rows(X, y, known)
-            if not len(given.of_question(number)):  # a question with a few answers, all in this fold
+            # a question with a few answers, all in this fold
+            if not len(given.of_question(number)):
                 logs[:, place, : options[place]] = -np.log(options[place])
                 continue
             starts.append(learned_quietly(self._start_of(number), rows, given, questions, None))
-            logs[:, place, : options[place]] = _logs(starts[-1].predict_proba(X[sheets.row], names.tolist()))
+            logs[:, place, : options[place]] = _logs(
+                starts[-1].predict_proba(X[sheets.row], names.tolist())
+            )
         return tuple(starts), logs
 
     def _start_of(self, question: int) -> JudgedEstimator:
@@ -209,8 +244,12 @@ class CalibrationNetwork(JudgedEstimator):
         from pollex.calibration.network import training
 
         heads = training.heads_of(sheets, self._options(), self._ordinal())
-        judges = {"all": (len(self.judges_),) * 2, "heads": (0, len(self.judges_)), "none": (0, 0)}[self.personal]
-        first = training.init_weights((inputs.shape[1] - 1, self.h1, self.h2), judges, heads, self.seeds, self.seed)
+        judges = {"all": (len(self.judges_),) * 2, "heads": (0, len(self.judges_)), "none": (0, 0)}[
+            self.personal
+        ]
+        first = training.init_weights(
+            (inputs.shape[1] - 1, self.h1, self.h2), judges, heads, self.seeds, self.seed
+        )
         sizes = [len(scale.values) for scale in self.questionnaire_.asked]
         lesson = training.TrainingData(inputs, sheets, np.repeat(np.arange(len(sizes)), sizes))
         penalties = self.decay, self.shrinkage, self.dropout
@@ -220,12 +259,18 @@ class CalibrationNetwork(JudgedEstimator):
         main = self._main()
         return general, training.train(general.only(main), lesson.only(main), plan, self.seed + 2)
 
-    def _searched(self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix) -> None:
+    def _searched(
+        self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix
+    ) -> None:
         """Learn with the best of random settings, or with those given."""
-        from pollex.calibration.network import search  # scikit-learn's model selection: a third of a second
+        # scikit-learn's model selection: a third of a second
+        from pollex.calibration.network import search
 
         if self.recipe != "shrunk":
-            raise WrongUse("a search knows the recipe `shrunk` only", remedy="leave recipe out, or set search=None")
+            raise WrongUse(
+                "a search knows the recipe `shrunk` only",
+                remedy="leave recipe out, or set search=None",
+            )
         self.search_ = search.search_settings(self, X, y, groups, self.draws, self.search_seconds)
         best = self.search_.best
         learner = self if best is None else copy(self).set_params(**best.settings)
@@ -243,9 +288,14 @@ class CalibrationNetwork(JudgedEstimator):
         _, first, code = np.unique(sheets.judge, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))
         numbered = AnswerMatrix(sheets.row, order[code], sheets.answer)
-        own = {name: getattr(self, name) for name in ("h1", "h2", "batch", "rate", "pretraining", "finetuning")}
+        own = {
+            name: getattr(self, name)
+            for name in ("h1", "h2", "batch", "rate", "pretraining", "finetuning")
+        }
         each = [
-            authors.train_in_two_phases(inputs, numbered, self._options(), self._main(), self.seed + number, **own)
+            authors.train_in_two_phases(
+                inputs, numbered, self._options(), self._main(), self.seed + number, **own
+            )
             for number in range(self.seeds)
         ]
         return join_seeds([weights.with_judges(order) for weights in each])
@@ -264,7 +314,10 @@ class CalibrationNetwork(JudgedEstimator):
         place = np.flatnonzero(self.learned_ == question)
         if not len(place):
             name = self.questionnaire_.scales[question].question
-            raise WrongUse(f"no judgment of question {name!r} was there to learn from", remedy="fit again with some")
+            raise WrongUse(
+                f"no judgment of question {name!r} was there to learn from",
+                remedy="fit again with some",
+            )
         begins = None
         if self.starts_:
             begins = _logs(self.starts_[int(place[0])]._distribution(X, judges, question))
@@ -274,8 +327,14 @@ class CalibrationNetwork(JudgedEstimator):
 
     def _state(self) -> State:
         # The general weights are needed where there are other questions alone.
-        kept = {"tuned": self.tuned_} | ({"general": self.general_} if len(self.learned_) > 1 else {})
-        arrays = {f"{kind}.{name}": one for kind, weights in kept.items() for name, one in weights.arrays().items()}
+        kept = {"tuned": self.tuned_} | (
+            {"general": self.general_} if len(self.learned_) > 1 else {}
+        )
+        arrays = {
+            f"{kind}.{name}": one
+            for kind, weights in kept.items()
+            for name, one in weights.arrays().items()
+        }
         starts = [start.state() for start in self.starts_]
         for number, start in enumerate(starts):
             arrays |= {f"start.{number}.{name}": array for name, array in start.arrays.items()}
@@ -291,9 +350,13 @@ class CalibrationNetwork(JudgedEstimator):
         inputs = self.questionnaire_.width + len(self.questionnaire_.asked) + 1
         widths = {weights.W1.shape[1] for weights in (self.tuned_, self.general_)}
         if self.recipe != "authors" and widths != {inputs}:
-            raise ValueError(f"its network has {max(widths)} inputs, and its questions give {inputs}")
+            raise ValueError(
+                f"its network has {max(widths)} inputs, and its questions give {inputs}"
+            )
         kept = state.facts.get("starts", ()) if self.start is not None else ()
-        self.starts_ = tuple(self._restored_start(number, facts, state) for number, facts in enumerate(kept))
+        self.starts_ = tuple(
+            self._restored_start(number, facts, state) for number, facts in enumerate(kept)
+        )
 
     def _restored_start(self, number: int, facts: dict[str, Any], state: State) -> JudgedEstimator:
         """Return what it begins as for a learned question, as it was kept."""
@@ -305,7 +368,11 @@ class CalibrationNetwork(JudgedEstimator):
 
 
 def _arrays(state: State, prefix: str) -> dict[str, Array]:
-    return {name.removeprefix(prefix): array for name, array in state.arrays.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): array
+        for name, array in state.arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def _logs(proba: Floats) -> Floats:

@@ -5,7 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.cumulative_link import LinkTerms, distribution, fit_terms, flat_terms, precisions
+from pollex.calibration.cumulative_link import (
+    LinkTerms,
+    distribution,
+    fit_terms,
+    flat_terms,
+    precisions,
+)
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.features import Inputs, inputs_from, inputs_of
 from pollex.calibration.judgments import Judgments
@@ -47,11 +53,16 @@ class OrdinalMixedEffects(JudgedEstimator):
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order("a cumulative link needs an order")
         self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_, self._only())
-        own, options = y.of_question(self.questionnaire_.index()), len(self.questionnaire_.scale().values)
+        own = y.of_question(self.questionnaire_.index())
+        options = len(self.questionnaire_.scale().values)
         shares = np.bincount(own.answer, minlength=options) + SMOOTHING / options
         center = flat_terms(shares / shares.sum(), self.inputs_.width, len(self.judges_))
-        precision = precisions(center, (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes))
-        self.terms_: LinkTerms = fit_terms(self.inputs_.of(X).rows[own.row], own.judge, own.answer, center, precision)
+        precision = precisions(
+            center, (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes)
+        )
+        self.terms_: LinkTerms = fit_terms(
+            self.inputs_.of(X).rows[own.row], own.judge, own.answer, center, precision
+        )
 
     def _only(self) -> Sequence[str] | None:
         """Return the ids of the questions that are looked at; None: all that are asked."""
@@ -59,15 +70,27 @@ class OrdinalMixedEffects(JudgedEstimator):
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         self._require_main(question)
-        terms, filled = self.terms_, self.inputs_.of(X)
-        own = np.where((judges >= 0)[:, None], terms.judge_slopes[judges], 0.0) if len(self.judges_) else 0.0
+        terms = self.terms_
+        filled = self.inputs_.of(X)
+        own = (
+            np.where((judges >= 0)[:, None], terms.judge_slopes[judges], 0.0)
+            if len(self.judges_)
+            else 0.0
+        )
         return distribution(
-            terms, filled.rows, judges, filled.variance(terms.slopes + own + np.zeros_like(filled.rows))
+            terms,
+            filled.rows,
+            judges,
+            filled.variance(terms.slopes + own + np.zeros_like(filled.rows)),
         )
 
     def _state(self) -> State:
         main = self.questionnaire_.index()
-        return State({}, self.inputs_.arrays() | {f"{main}.{part}": getattr(self.terms_, part) for part in PARTS})
+        return State(
+            {},
+            self.inputs_.arrays()
+            | {f"{main}.{part}": getattr(self.terms_, part) for part in PARTS},
+        )
 
     def _restore(self, state: State) -> None:
         self.inputs_ = inputs_from(self.questionnaire_, state.arrays)

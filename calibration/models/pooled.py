@@ -1,7 +1,9 @@
 """A logarithmic pool: the mean of several models' log-probabilities.
 
-Of cumulative links with two options it is one itself: its linear layer and threshold are the means of theirs.
-Source: Genest and Zidek 1986, "Combining probability distributions: a critique and an annotated bibliography",
+Of cumulative links with two options it is one itself: its linear layer and threshold are the means
+of theirs.
+Source: Genest and Zidek 1986, "Combining probability distributions: a critique and an annotated
+    bibliography",
 doi:10.1214/ss/1177013825, section 3.3.
 """
 
@@ -25,7 +27,8 @@ class LogPool(JudgedEstimator):
     """The mean of several models' log-probabilities, each fitted by itself.
 
     Args:
-        members: The models, not fitted; None: ordinal mixed effects, and a weighted sum with deviations.
+        members: The models, not fitted; None: ordinal mixed effects, and a weighted sum with
+            deviations.
     """
 
     title: ClassVar[str] = "pool of models"
@@ -36,12 +39,17 @@ class LogPool(JudgedEstimator):
         self.members = members
 
     def _unfitted(self) -> Sequence[JudgedEstimator]:
-        return (OrdinalMixedEffects(), WeightedSum(deviations=100.0)) if self.members is None else self.members
+        return (
+            (OrdinalMixedEffects(), WeightedSum(deviations=100.0))
+            if self.members is None
+            else self.members
+        )
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
         self.members_ = tuple(clone(member) for member in self._unfitted())
         for member in self.members_:
-            member.questionnaire_, member.judges_ = self.questionnaire_, self.judges_
+            member.questionnaire_ = self.questionnaire_
+            member.judges_ = self.judges_
             member._learn(X, y, groups)
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
@@ -51,14 +59,26 @@ class LogPool(JudgedEstimator):
 
     def _state(self) -> State:
         states = [member.state() for member in self.members_]
-        arrays = {f"{number}.{name}": a for number, one in enumerate(states) for name, a in one.arrays.items()}
+        arrays = {
+            f"{number}.{name}": a
+            for number, one in enumerate(states)
+            for name, a in one.arrays.items()
+        }
         return State({"members": [one.facts for one in states]}, arrays)
 
     def _restore(self, state: State) -> None:
         restored = []
-        for number, (member, facts) in enumerate(zip(self._unfitted(), state.facts["members"], strict=True)):
+        for number, (member, facts) in enumerate(
+            zip(self._unfitted(), state.facts["members"], strict=True)
+        ):
             prefix = f"{number}."
-            own = {name.removeprefix(prefix): a for name, a in state.arrays.items() if name.startswith(prefix)}
+            own = {
+                name.removeprefix(prefix): a
+                for name, a in state.arrays.items()
+                if name.startswith(prefix)
+            }
             settings = member.get_params(deep=False)
-            restored.append(type(member).from_state(settings, self.questionnaire_, State(facts, own)))
+            restored.append(
+                type(member).from_state(settings, self.questionnaire_, State(facts, own))
+            )
         self.members_ = tuple(restored)

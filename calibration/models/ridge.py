@@ -21,8 +21,10 @@ LEARNT = ("weights", "deviation")
 class RidgeWithJudge(JudgedEstimator):
     """Least squares for the expected answer; answers are normal around it, cut at midpoints.
 
-    The normal's deviation is that under which the answers are most likely, each predicted by the regression that did
-    not see it: its left-out residual is e / (1 − h). Source: Allen 1974, doi:10.1080/00401706.1974.10489157.
+    The normal's deviation is that under which the answers are most likely, each predicted by the
+    regression that did
+    not see it: its left-out residual is e / (1 − h). Source: Allen 1974,
+        doi:10.1080/00401706.1974.10489157.
 
     Args:
         shared: Penalty on the slopes, of standardized inputs.
@@ -55,7 +57,9 @@ class RidgeWithJudge(JudgedEstimator):
     def _penalty(self, judges: float | None, shared: float) -> Floats:
         # an intercept that is left out is one that is held at nothing
         strength = 1e12 if judges is None else judges
-        return np.concatenate([[0.0], np.full(self.inputs_.width, shared), np.full(len(self.judges_), strength)])
+        return np.concatenate(
+            [[0.0], np.full(self.inputs_.width, shared), np.full(len(self.judges_), strength)]
+        )
 
     def _values(self) -> Floats:
         return np.array(self.questionnaire_.scale().values)
@@ -70,7 +74,9 @@ class RidgeWithJudge(JudgedEstimator):
         return cut_normal(mean, float(self.deviation_[0]), self._midpoints())
 
     def _state(self) -> State:
-        return State({}, self.inputs_.arrays() | {name: getattr(self, f"{name}_") for name in LEARNT})
+        return State(
+            {}, self.inputs_.arrays() | {name: getattr(self, f"{name}_") for name in LEARNT}
+        )
 
     def _restore(self, state: State) -> None:
         self.inputs_ = inputs_from(self.questionnaire_, state.arrays)
@@ -90,4 +96,6 @@ def _deviation(mean: Floats, answers: Ints, midpoints: Floats) -> float:
         proba = cut_normal(mean, unit * np.exp(log), midpoints)
         return -float(np.log(proba[np.arange(len(answers)), answers]).sum())
 
-    return float(unit * np.exp(minimize_scalar(loss, bounds=(-np.log(50), np.log(50)), method="bounded").x))
+    return float(
+        unit * np.exp(minimize_scalar(loss, bounds=(-np.log(50), np.log(50)), method="bounded").x)
+    )

@@ -1,19 +1,25 @@
 """A weighted sum of all answers that counts common information once, with a cumulative link.
 
-NetSAT adds up all answers alike. Were they independent given the label, and the classes as far apart in each answer as
-its spread, that sum would be Fisher's discriminant. With the answers' correlations R the discriminant of the same
+NetSAT adds up all answers alike. Were they independent given the label, and the classes as far
+apart in each answer as
+its spread, that sum would be Fisher's discriminant. With the answers' correlations R the
+discriminant of the same
 differences is
 
     w = (ρ·I + (1 − ρ)·R)⁻¹ s          z_k = (e_k − m_k) / s_k          score = Σ_k w_k·z_k
 
-e_k the signed expected answer to question k, m_k and s_k its mean and standard deviation. No label goes into w, so it
-can't be overfitted to labels, unlike the choice of the rubrics. ρ = 1 is NetSAT itself. What labels say about single
+e_k the signed expected answer to question k, m_k and s_k its mean and standard deviation. No label
+goes into w, so it
+can't be overfitted to labels, unlike the choice of the rubrics. ρ = 1 is NetSAT itself. What labels
+say about single
 questions enters as deviations d, shrunk strongly:
 
     P(answer ≤ k | x, a) = σ(c_k − b·score − Σ_k d_k·z_k − u_a)
 
-Sources: Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x; Friedman 1989, "Regularized Discriminant Analysis",
-doi:10.1080/01621459.1989.10478752, for the shrinkage towards independence; Platt 1999, "Probabilistic outputs for
+Sources: Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x; Friedman 1989, "Regularized
+    Discriminant Analysis",
+doi:10.1080/01621459.1989.10478752, for the shrinkage towards independence; Platt 1999,
+"Probabilistic outputs for
 support vector machines", for the targets, here of any number of options.
 """
 
@@ -22,7 +28,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from pollex.calibration.cumulative_link import LinkTerms, distribution, fit_terms, flat_terms, precisions
+from pollex.calibration.cumulative_link import (
+    LinkTerms,
+    distribution,
+    fit_terms,
+    flat_terms,
+    precisions,
+)
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.features import FARTHEST, mean_and_spread
 from pollex.calibration.judgments import Judgments
@@ -32,7 +44,8 @@ from pollex.measures.distributions import platt_targets
 
 SLOPE_PRECISION = 4.0
 """Of the prior on b, whose score is standardized: a normal of deviation .5. The questions are chosen on the labels, so
-the slope that fits these is too steep for new ones. Source: Gelman et al. 2008, doi:10.1214/08-AOAS191."""
+the slope that fits these is too steep for new ones. Source: Gelman et al. 2008,
+doi:10.1214/08-AOAS191."""
 
 CUTS_PRECISION = 0.01
 LEAST_SPREAD = 1e-9
@@ -44,9 +57,11 @@ class WeightedSum(JudgedEstimator):
     """A cumulative link on a weighted sum of answers, with shrunk deviations and judge intercepts.
 
     Args:
-        signs: +1 where a larger answer speaks for a larger main answer, −1 where against, 0 for a question to leave
+        signs: +1 where a larger answer speaks for a larger main answer, −1 where against, 0 for a
+            question to leave
             out, one a question asked; None: all +1. Questions that are not ordinal are left out.
-        independence: ρ, from 0 (correlations as they are in the rows) to 1 (none: the plain sum); 0 needs more rows
+        independence: ρ, from 0 (correlations as they are in the rows) to 1 (none: the plain sum); 0
+            needs more rows
             than questions.
         deviations: Precision of the prior on d; None leaves them out.
         intercepts: Precision of the prior on u; None leaves them out.
@@ -70,19 +85,28 @@ class WeightedSum(JudgedEstimator):
         self._require_order("a cumulative link needs an order")
         asked = len(self.questionnaire_.asked)
         if self.signs is not None and len(self.signs) != asked:
-            raise WrongUse(f"{len(self.signs)} signs for {asked} questions asked", remedy="give one sign a question")
+            raise WrongUse(
+                f"{len(self.signs)} signs for {asked} questions asked",
+                remedy="give one sign a question",
+            )
         signed = self._signed(X)
         self.mean_, self.spread_ = mean_and_spread(signed)
         z = self._standard(signed)
         self.weights_: Floats = weights_of(z, self.spread_, self.independence)
         deviation = float((z @ self.weights_).std())
-        self.weights_ = self.weights_ / deviation if deviation > LEAST_SPREAD else np.zeros_like(self.weights_)
+        self.weights_ = (
+            self.weights_ / deviation if deviation > LEAST_SPREAD else np.zeros_like(self.weights_)
+        )
         own = y.of_question(self.questionnaire_.index())
         self.terms_: LinkTerms = self._terms(self._inputs(z)[own.row], own)
 
     def _signed(self, X: Floats) -> Floats:
         """Return signed expected answers `[row, question asked]`; NaN if missing, 0 if left out."""
-        signs = np.ones(len(self.questionnaire_.asked)) if self.signs is None else np.array(self.signs, float)
+        signs = (
+            np.ones(len(self.questionnaire_.asked))
+            if self.signs is None
+            else np.array(self.signs, float)
+        )
         signs = signs * [scale.ordinal for scale in self.questionnaire_.asked]
         expected = self.questionnaire_.expected(X)
         return np.where(signs == 0, 0.0, expected * signs)
@@ -105,11 +129,15 @@ class WeightedSum(JudgedEstimator):
         counts = np.bincount(y.answer, minlength=options) + 1.0
         center = flat_terms(counts / counts.sum(), F.shape[1], len(self.judges_))
         rows, answers = (each.ravel() for each in np.indices(targets.shape))
-        return fit_terms(F[rows], y.judge[rows], answers, center, self._precision(center), targets.ravel())
+        return fit_terms(
+            F[rows], y.judge[rows], answers, center, self._precision(center), targets.ravel()
+        )
 
     def _precision(self, shape: LinkTerms) -> LinkTerms:
         own = 1.0 if self.deviations is None else self.deviations
-        found = precisions(shape, (CUTS_PRECISION, CUTS_PRECISION, own, self.intercepts, None, None))
+        found = precisions(
+            shape, (CUTS_PRECISION, CUTS_PRECISION, own, self.intercepts, None, None)
+        )
         found.slopes[0] = SLOPE_PRECISION
         return found
 
@@ -123,7 +151,9 @@ class WeightedSum(JudgedEstimator):
 
     def _restore(self, state: State) -> None:
         arrays = state.arrays
-        self.mean_, self.spread_, self.weights_ = (arrays[name] for name in ("mean", "spread", "weights"))
+        self.mean_, self.spread_, self.weights_ = (
+            arrays[name] for name in ("mean", "spread", "weights")
+        )
         self.terms_ = LinkTerms(*(arrays[part] for part in PARTS))
 
 

@@ -1,14 +1,20 @@
 """Training of networks that begin as another model, and are shrunk to it.
 
-The logits are the logarithms of that model's probabilities plus the network's heads, which begin at 0: before the first
-step the network is that model, exactly. What labels add is shrunk by λ, the precision of the prior on the heads.
+The logits are the logarithms of that model's probabilities plus the network's heads, which begin at
+0: before the first
+step the network is that model, exactly. What labels add is shrunk by λ, the precision of the prior
+on the heads.
 
-λ is chosen by cross-validation. All networks of all λ are trained at once, each without one fold, which judges it;
+λ is chosen by cross-validation. All networks of all λ are trained at once, each without one fold,
+which judges it;
 those of the λ taken stay, and their probabilities are averaged.
-Source: Krogh and Vedelsby 1995, "Neural network ensembles, cross validation, and active learning", NIPS 7.
+Source: Krogh and Vedelsby 1995, "Neural network ensembles, cross validation, and active learning",
+    NIPS 7.
 
-Training goes on in other units than predicting, so that penalties mean the same for any log: answers enter by their
-expected value, and by each option with a fifth of the weight; what comes out of the second layer has deviation 1/2.
+Training goes on in other units than predicting, so that penalties mean the same for any log:
+answers enter by their
+expected value, and by each option with a fifth of the weight; what comes out of the second layer
+has deviation 1/2.
 """
 
 from dataclasses import dataclass
@@ -24,7 +30,8 @@ from pollex.calibration.network.weights import Weights
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.measures.arrays import Floats, Ints
 
-STEPS, RATE = 120, 0.03
+STEPS = 120
+RATE = 0.03
 OPTIONS_COUNT = 0.2
 """Weight of a single option beside the expected value: people's scales are steady, single options are noise."""
 
@@ -33,7 +40,8 @@ INPUT_SPREAD, BEGIN = 1.56, 0.82
 
 HIDDEN_PRECISION = 2.0
 """Penalty on what the hidden layers move by. Chosen like the two before, and the number of units, in a world with a
-planted interaction: with a half of it 2,000 labels are learned by heart, with twice as much it is found late."""
+planted interaction: with a half of it 2,000 labels are learned by heart, with twice as much it is
+    found late."""
 
 LEAST_SPREAD = 1e-3
 
@@ -101,14 +109,19 @@ def _chosen(losses: Floats, strengths: tuple[float, ...]) -> int:
 
 def _part(weights: Weights, kept: slice) -> Weights:
     shared = ("options", "ordinal")
-    return Weights(**{name: a if name in shared else a[kept].copy() for name, a in weights.arrays().items()})
+    return Weights(
+        **{name: a if name in shared else a[kept].copy() for name, a in weights.arrays().items()}
+    )
 
 
 def _basis(questions: Questionnaire, inputs: Floats) -> Floats:
     """Return the coordinates in which training goes on, as a linear map `[input, coordinate]`."""
-    width, asked = inputs.shape[1] - 1, len(questions.asked)
+    width = inputs.shape[1] - 1
+    asked = len(questions.asked)
     values = np.zeros((width, asked))
-    for place, (scale, block) in enumerate(zip(questions.asked, questions.blocks.values(), strict=True)):
+    for place, (scale, block) in enumerate(
+        zip(questions.asked, questions.blocks.values(), strict=True)
+    ):
         worth = np.array(scale.values) / np.ptp(scale.values)
         given = inputs[:, block]
         # Around the mean: what is missing or never came up, all zeros, then stands at it.
@@ -122,9 +135,18 @@ class _Stack:
     """Networks of all λ and seeds, side by side; those of one λ are together, and begin as those of the others."""
 
     def __init__(
-        self, lesson: Lesson, basis: Floats, shape: tuple[int, int], strengths: tuple[float, ...], seeds: int, seed: int
+        self,
+        lesson: Lesson,
+        basis: Floats,
+        shape: tuple[int, int],
+        strengths: tuple[float, ...],
+        seeds: int,
+        seed: int,
     ) -> None:
-        self.lesson, self.basis, self.strengths, self.seeds = lesson, basis, strengths, seeds
+        self.lesson = lesson
+        self.basis = basis
+        self.strengths = strengths
+        self.seeds = seeds
         self.middle = lesson.inputs[:, :-1].mean(axis=0)
         self.X = _single((lesson.inputs[:, :-1] - self.middle) @ basis)
         self.count = seeds * len(strengths)
@@ -133,7 +155,9 @@ class _Stack:
         self.inside = torch.from_numpy(lesson.fold[None] != own[:, None])
         if len(lesson.begins) == 1:  # nothing to leave out
             self.inside[:] = True
-        self.judge = torch.from_numpy(np.where(lesson.sheets.judge == NOBODY, lesson.judges, lesson.sheets.judge))
+        self.judge = torch.from_numpy(
+            np.where(lesson.sheets.judge == NOBODY, lesson.judges, lesson.sheets.judge)
+        )
         self.answer = torch.from_numpy(lesson.sheets.answer)
         exists = np.arange(lesson.begins.shape[3]) < lesson.options[:, None]
         self.exists = torch.from_numpy(exists)
@@ -142,10 +166,13 @@ class _Stack:
     def _begin(self, shape: tuple[int, int], seed: int, leading: int) -> None:
         random = torch.Generator().manual_seed(seed)
         h1, h2 = shape
-        width, heads = self.basis.shape[1], self.exists.numel()
+        width = self.basis.shape[1]
+        heads = self.exists.numel()
 
         def drawn(*size: int) -> Tensor:
-            return torch.randn((self.seeds, *size), generator=random).repeat(len(self.strengths), *(1 for _ in size))
+            return torch.randn((self.seeds, *size), generator=random).repeat(
+                len(self.strengths), *(1 for _ in size)
+            )
 
         W1 = torch.zeros((self.count, width, h1))
         W1[:, :leading] = BEGIN * drawn(leading, h1)
@@ -173,7 +200,8 @@ class _Stack:
         taken = [torch.zeros(()) for _ in moving]
         for number in range(STEPS):
             slopes = list(torch.autograd.grad(self._objective(questions), moving))
-            with torch.no_grad():  # not the class of the optimizer, which loads a compiler and makes a folder for it
+            # not the class of the optimizer, which loads a compiler and makes a folder for it
+            with torch.no_grad():
                 adam(
                     moving, slopes, means, squares, [], taken, fused=True, amsgrad=False, beta1=0.9, beta2=0.999,
                     lr=RATE * 0.5 * (1 + float(np.cos(np.pi * number / STEPS))), weight_decay=0.0, eps=1e-8,
@@ -199,7 +227,9 @@ class _Stack:
 
     def _hidden(self) -> Tensor:
         P = self.P
-        z1 = (self.X @ P["W1"].permute(1, 0, 2).reshape(self.X.shape[1], -1)).view(len(self.X), self.count, -1)
+        z1 = (self.X @ P["W1"].permute(1, 0, 2).reshape(self.X.shape[1], -1)).view(
+            len(self.X), self.count, -1
+        )
         z1 = torch.sigmoid(z1.permute(1, 0, 2) + P["b1"])
         return (torch.sigmoid((z1 - 0.5) @ P["W2"] + P["b2"]) - self.offset) / self.spread
 
@@ -212,7 +242,9 @@ class _Stack:
         out = self.begins[:, :, question] + u @ self.P["V"][..., own]
         if self.lesson.judges:
             each = self.P["Va"][..., own]
-            each = torch.cat([each, torch.zeros_like(each[:, :1])], dim=1).index_select(1, self.judge)
+            each = torch.cat([each, torch.zeros_like(each[:, :1])], dim=1).index_select(
+                1, self.judge
+            )
             out = out + torch.einsum("snh,snho->sno", u, each)
         masked: Tensor = out.masked_fill(~self.exists[question], -torch.inf)
         return masked
@@ -220,7 +252,12 @@ class _Stack:
     def losses(self) -> Floats:
         """Log-loss of the main question by λ, each sheet by the networks that left it out `[λ, sheet]`."""
         with torch.no_grad():
-            logs = self._logs(self.lesson.main).double().numpy().reshape(len(self.strengths), self.seeds, -1)
+            logs = (
+                self._logs(self.lesson.main)
+                .double()
+                .numpy()
+                .reshape(len(self.strengths), self.seeds, -1)
+            )
         out = ~self.inside.numpy().reshape(logs.shape)
         seen = out.any(axis=(0, 1)) & (self.answer[:, self.lesson.main] != UNANSWERED).numpy()
         if not seen.any():  # nothing was left out: as near to where it began as can be
@@ -231,7 +268,8 @@ class _Stack:
     def weights(self) -> Weights:
         """Return the networks in the paper's form, for `Weights.proba`."""
         P = {name: value.detach().double().numpy() for name, value in self.P.items()}
-        offset, spread = self.offset.double().numpy(), self.spread.double().numpy()
+        offset = self.offset.double().numpy()
+        spread = self.spread.double().numpy()
         W1 = self.basis @ P["W1"]
         b1 = P["b1"] - (self.middle @ W1)[:, None]
         b2 = P["b2"] - 0.5 * P["W2"].sum(axis=1, keepdims=True)
@@ -239,7 +277,9 @@ class _Stack:
         def head(V: Floats) -> Floats:
             inner = V[..., :-1, :] / spread.reshape(self.count, *(1,) * (V.ndim - 3), -1, 1)
             at = offset.reshape(self.count, *(1,) * (V.ndim - 3), -1, 1)
-            return np.concatenate([inner, V[..., -1:, :] - (at * inner).sum(axis=-2, keepdims=True)], axis=-2)
+            return np.concatenate(
+                [inner, V[..., -1:, :] - (at * inner).sum(axis=-2, keepdims=True)], axis=-2
+            )
 
         questions = len(self.lesson.options)
         return Weights(

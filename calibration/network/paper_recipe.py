@@ -1,13 +1,17 @@
 """The training recipe of LLM-Rubric's authors, one network at a time.
 
-Weights and deltas are all drawn from N(0, 1). A phase takes `epochs · ⌊size / batch⌋` steps on batches drawn with
-replacement, and begins with the same seed as the other, so that both see the same batches. A missing answer counts as 0
+Weights and deltas are all drawn from N(0, 1). A phase takes `epochs · ⌊size / batch⌋` steps on
+batches drawn with
+replacement, and begins with the same seed as the other, so that both see the same batches. A
+missing answer counts as 0
 in the mean. Adam's memory goes on from the first phase to the second.
 
-Saturated units make training in single precision depend on the order of every sum: 1 − σ has no digits left there, and
+Saturated units make training in single precision depend on the order of every sum: 1 − σ has no
+digits left there, and
 Adam makes whole steps of what is rounding. So this does the same operations as they do.
 
-Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745, and the code that they released with it.
+Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745, and the code that they released with
+    it.
 """
 
 import numpy as np
@@ -21,7 +25,9 @@ from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
 
-def initial_weights(shape: tuple[int, int, int], heads: tuple[int, int], judges: int, seed: int) -> dict[str, Tensor]:
+def initial_weights(
+    shape: tuple[int, int, int], heads: tuple[int, int], judges: int, seed: int
+) -> dict[str, Tensor]:
     """Draw the initial weights of one network by name, in the authors' order.
 
     Args:
@@ -31,7 +37,8 @@ def initial_weights(shape: tuple[int, int, int], heads: tuple[int, int], judges:
         seed: Of the generator.
 
     Returns:
-        W1 `[input + 1, h1]`, W2, V `[question, h2 + 1, option]`, and W1a, W2a, Va with an axis of judges before these.
+        W1 `[input + 1, h1]`, W2, V `[question, h2 + 1, option]`, and W1a, W2a, Va with an axis of
+        judges before these.
     """
     inputs, h1, h2 = shape
     questions, options = heads
@@ -62,7 +69,9 @@ class OneNetwork(torch.nn.Module):
 
     def __init__(self, weights: dict[str, Tensor]) -> None:
         super().__init__()
-        self.of = torch.nn.ParameterDict({name: torch.nn.Parameter(value.clone()) for name, value in weights.items()})
+        self.of = torch.nn.ParameterDict(
+            {name: torch.nn.Parameter(value.clone()) for name, value in weights.items()}
+        )
 
     def forward(self, inputs: Tensor, judges: Tensor) -> Tensor:
         """Compute logits `[sheet, question, option]` of inputs `[sheet, input + 1]`, bias last."""
@@ -107,11 +116,17 @@ def train_in_two_phases(
             remedy="take smaller batches, such as batch=32",
         )
     heads = len(options), int(options.max())
-    network = OneNetwork(initial_weights((inputs.shape[1] - 1, h1, h2), heads, int(sheets.judge.max()) + 1, seed))
+    network = OneNetwork(
+        initial_weights((inputs.shape[1] - 1, h1, h2), heads, int(sheets.judge.max()) + 1, seed)
+    )
     adam = torch.optim.Adam(network.parameters(), lr=rate)
-    x, judge, answer = torch.from_numpy(inputs).float(), torch.from_numpy(sheets.judge), torch.from_numpy(sheets.answer)
+    x = torch.from_numpy(inputs).float()
+    judge = torch.from_numpy(sheets.judge)
+    answer = torch.from_numpy(sheets.answer)
     for epochs, questions in ((pretraining, list(range(len(options)))), (finetuning, [main])):
-        for rows in torch.from_numpy(batches(len(sheets), batch, epochs * (len(sheets) // batch), seed)):
+        for rows in torch.from_numpy(
+            batches(len(sheets), batch, epochs * (len(sheets) // batch), seed)
+        ):
             logits = network(x[rows], judge[rows]).permute(0, 2, 1)[:, :, questions]
             given = answer[rows][:, questions]
             losses = cross_entropy(logits, given, ignore_index=UNANSWERED, reduction="none")
@@ -119,7 +134,8 @@ def train_in_two_phases(
             torch.autograd.backward(losses.mean())
             adam.step()
     found = {name: value.detach().double() for name, value in network.of.items()}
-    found |= {name: torch.cat(found[name].unbind(-3), dim=-1) for name in ("V", "Va")}  # heads side by side
+    # heads side by side
+    found |= {name: torch.cat(found[name].unbind(-3), dim=-1) for name in ("V", "Va")}
     cuts = np.zeros((1, len(options), heads[1] - 1))
     arrays = {name: value.numpy()[None] for name, value in found.items()}
     return Weights(**arrays, cuts=cuts, options=options, ordinal=np.zeros(len(options), dtype=bool))

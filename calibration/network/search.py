@@ -1,8 +1,11 @@
 """Random search over the network's settings, within a time that a user waits.
 
-The best draw is that of the highest held-out log-likelihood of the main question. Among many that is luck, too: of how
-networks begin, of the folds and of the texts. So networks that begin anew run, in other folds, against as many with the
-settings that were there before the search. As the texts are the same, they win only by more than a standard error.
+The best draw is that of the highest held-out log-likelihood of the main question. Among many that
+is luck, too: of how
+networks begin, of the folds and of the texts. So networks that begin anew run, in other folds,
+against as many with the
+settings that were there before the search. As the texts are the same, they win only by more than a
+standard error.
 """
 
 import time
@@ -61,7 +64,8 @@ class Found:
 
     Attributes:
         given: Held-out log-likelihood of several networks' mean, with the settings that were given.
-        again: The same of the trial with the highest log-likelihood; None where there are no trials.
+        again: The same of the trial with the highest log-likelihood; None where there are no
+            trials.
         error: Standard error of the difference between the two, over texts.
         trials: All, in the order that they were tried.
         passed_over: How many draws would have taken longer than the time left.
@@ -78,7 +82,11 @@ class Found:
     @property
     def best(self) -> DrawnSettings | None:
         """The best trial; None unless it is significantly better than the given settings."""
-        return best_of(self.trials) if self.again is not None and self.again - self.given > self.error else None
+        return (
+            best_of(self.trials)
+            if self.again is not None and self.again - self.given > self.error
+            else None
+        )
 
     def sentence(self) -> str:
         """Describe the search and its result."""
@@ -103,7 +111,9 @@ def best_of(trials: tuple[DrawnSettings, ...]) -> DrawnSettings:
     return max(trials, key=lambda trial: trial.log_likelihood)
 
 
-def search_settings(model: JudgedEstimator, X: Floats, y: Judgments, groups: Ints, draws: int, seconds: float) -> Found:
+def search_settings(
+    model: JudgedEstimator, X: Floats, y: Judgments, groups: Ints, draws: int, seconds: float
+) -> Found:
     """Try random settings, the quick ones first, and compare the best with those given, in other folds.
 
     What fits into the time depends on the machine; where all draws do, the seed alone decides.
@@ -117,7 +127,8 @@ def search_settings(model: JudgedEstimator, X: Floats, y: Judgments, groups: Int
     Raises:
         WrongUse: There is one group only.
     """
-    begun, settings = time.monotonic(), model.get_params(deep=False)
+    begun = time.monotonic()
+    settings = model.get_params(deep=False)
     main = y.of_question(model.questionnaire_.index())
     rng = np.random.default_rng(settings["seed"])
     count = min(FOLDS, len(np.unique(groups[main.row])))
@@ -129,14 +140,19 @@ def search_settings(model: JudgedEstimator, X: Floats, y: Judgments, groups: Int
         )
     first, second = (folds_of(groups, main.row, count, rng) for _ in range(2))
 
-    def log_likelihoods(drawn: Mapping[str, Any], folds: list[Ints], seed: int, seeds: int = NETWORKS) -> Floats:
+    def log_likelihoods(
+        drawn: Mapping[str, Any], folds: list[Ints], seed: int, seeds: int = NETWORKS
+    ) -> Floats:
         network = clone(model).set_params(search=None, seeds=seeds, seed=seed, **drawn)
-        return -clipped_log_losses(crossfit(network, X, y, model.questionnaire_, folds), main.answer)
+        return -clipped_log_losses(
+            crossfit(network, X, y, model.questionnaire_, folds), main.answer
+        )
 
     given = log_likelihoods({}, second, settings["seed"] + 1)
     # This draw, the best one again, and the training on everything.
     after = 1 + NETWORKS + settings["seeds"] / (count - 1)
-    took, trials = 0.0, list[DrawnSettings]()
+    took = 0.0
+    trials = list[DrawnSettings]()
     sampled = ParameterSampler(GRID, draws, random_state=settings["seed"])
     drawn = [{name: one[name] for name in GRID} for one in sampled]
     drawn.sort(key=lambda one: (one["pretraining"] + one["finetuning"]) * one["h1"] * one["h2"])
@@ -144,9 +160,15 @@ def search_settings(model: JudgedEstimator, X: Floats, y: Judgments, groups: Int
         before = time.monotonic()
         if trials and before - begun + after * took > seconds:
             break
-        trials.append(DrawnSettings(one, float(log_likelihoods(one, first, settings["seed"], 1).mean())))
+        trials.append(
+            DrawnSettings(one, float(log_likelihoods(one, first, settings["seed"], 1).mean()))
+        )
         took = max(took, time.monotonic() - before)
-    passed_over, tried = len(drawn) - len(trials), tuple(trials)
-    again = log_likelihoods(best_of(tried).settings, second, settings["seed"] + 1) if tried else given
-    error, mean = standard_error(again - given, main.row), float(again.mean()) if tried else None
+    passed_over = len(drawn) - len(trials)
+    tried = tuple(trials)
+    again = (
+        log_likelihoods(best_of(tried).settings, second, settings["seed"] + 1) if tried else given
+    )
+    error = standard_error(again - given, main.row)
+    mean = float(again.mean()) if tried else None
     return Found(float(given.mean()), mean, error, tried, passed_over, time.monotonic() - begun)

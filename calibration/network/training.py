@@ -1,6 +1,7 @@
 """Training of calibration networks: full-batch, several seeds at once, with shrunk deltas.
 
-Sheets lie in *slots*: a slot holds some sheets of one judge, and a batched matrix product takes every slot through its
+Sheets lie in *slots*: a slot holds some sheets of one judge, and a batched matrix product takes
+    every slot through its
 judge's weights.
 """
 
@@ -34,7 +35,8 @@ class TrainingConfig:
         rate: Step size of Adam; it falls to zero along half a cosine.
         decay: Penalty on the shared weights but for biases: precision of a normal prior.
         shrinkage: Likewise on the judges' deltas with their biases.
-        dropout: Share of sheets of which, in each step, some questions are hidden: each with a chance that is drawn
+        dropout: Share of sheets of which, in each step, some questions are hidden: each with a
+            chance that is drawn
             anew for the sheet, from 0 to 1.
     """
 
@@ -73,7 +75,9 @@ def slots_of(judge: Ints, judges: int) -> JudgeSlots:
     filled = np.zeros((len(unique), size), dtype=bool)
     sheet[slot.reshape(-1), place % size] = order
     filled[slot.reshape(-1), place % size] = True
-    return JudgeSlots(torch.from_numpy(sheet), torch.from_numpy(filled), torch.from_numpy(unique[:, 0].copy()))
+    return JudgeSlots(
+        torch.from_numpy(sheet), torch.from_numpy(filled), torch.from_numpy(unique[:, 0].copy())
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +85,8 @@ class TrainingData:
     """Data for training.
 
     Attributes:
-        inputs: `[sheet, input + 1]`, bias last; what is missing is 0 and has a 1 in its mask column.
+        inputs: `[sheet, input + 1]`, bias last; what is missing is 0 and has a 1 in its mask
+            column.
         sheets: Their answers.
         blocks: Of each column of x, the asked question that it belongs to.
     """
@@ -96,7 +101,9 @@ class TrainingData:
         return replace(self, sheets=replace(self.sheets, answer=answer))
 
 
-def init_weights(shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, seeds: int, seed: int) -> Weights:
+def init_weights(
+    shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, seeds: int, seed: int
+) -> Weights:
     """Initialize weights: shared ones small and random, deltas 0, heads at the answers' shares.
 
     Args:
@@ -112,7 +119,9 @@ def init_weights(shape: tuple[int, int, int], judges: tuple[int, int], heads: He
 
     def uniform(rows: int, columns: int) -> Array:
         spread = (2.0 / (rows + columns)) ** 0.5
-        layer: Array = torch.randn((seeds, rows + 1, columns), generator=random, dtype=torch.float64).numpy()
+        layer: Array = torch.randn(
+            (seeds, rows + 1, columns), generator=random, dtype=torch.float64
+        ).numpy()
         layer = layer * spread
         layer[:, -1] = 0.0
         return layer
@@ -140,7 +149,8 @@ class Heads:
     Attributes:
         options: Number of options of each question `[question]`.
         ordinal: Which have a cumulative-link head `[question]`.
-        shares: Smoothed answer frequencies in the data `[question, option]`; 1e-6 for options that a question has not.
+        shares: Smoothed answer frequencies in the data `[question, option]`; 1e-6 for options that
+            a question has not.
     """
 
     options: Ints
@@ -171,7 +181,8 @@ _THREADS_BEFORE: dict[int, int] = {}
 def one_thread() -> Iterator[None]:
     """Limit PyTorch to one thread in this context, also if several overlap.
 
-    Products of matrices as small as these are done before a second thread has begun. Where others work on the same
+    Products of matrices as small as these are done before a second thread has begun. Where others
+    work on the same
     cores, waiting for it in every one of thousands of products made training ten times as long.
     """
     me = get_ident()
@@ -179,7 +190,8 @@ def one_thread() -> Iterator[None]:
         yield
         return
     with _LOCK:
-        # A thread that is new to PyTorch takes the number that was set last: by one that is inside now, that is 1.
+        # A thread that is new to PyTorch takes the number that was set last: by one that is inside
+        # now, that is 1.
         _THREADS_BEFORE[me] = max([torch.get_num_threads(), *_THREADS_BEFORE.values()])
         torch.set_num_threads(1)
     try:
@@ -201,7 +213,9 @@ def train(weights: Weights, lesson: TrainingData, plan: TrainingConfig, seed: in
     moving = [value for value in single.values() if value.requires_grad]
     adam = torch.optim.Adam(moving, lr=plan.rate, foreach=True)
     for number in range(plan.steps):
-        adam.param_groups[0]["lr"] = plan.rate * 0.5 * (1 + float(np.cos(np.pi * number / plan.steps)))
+        adam.param_groups[0]["lr"] = (
+            plan.rate * 0.5 * (1 + float(np.cos(np.pi * number / plan.steps)))
+        )
         adam.zero_grad()
         torch.autograd.backward(step(single, random))
         adam.step()
@@ -219,7 +233,8 @@ def _objective(
     answers = torch.from_numpy(lesson.sheets.answer)[slots.sheet]
     answers = torch.where(slots.filled[..., None], answers, UNANSWERED)
     thin = _thinner(lesson, plan.dropout) if plan.dropout else None
-    seeds, count = len(weights.V), len(lesson.sheets)
+    seeds = len(weights.V)
+    count = len(lesson.sheets)
 
     def objective(single: dict[str, Tensor], random: torch.Generator) -> Tensor:
         given = inputs.expand(seeds, *inputs.shape) if thin is None else thin(inputs, seeds, random)
@@ -229,11 +244,15 @@ def _objective(
     return objective
 
 
-def _thinner(lesson: TrainingData, dropout: float) -> Callable[[Tensor, int, torch.Generator], Tensor]:
+def _thinner(
+    lesson: TrainingData, dropout: float
+) -> Callable[[Tensor, int, torch.Generator], Tensor]:
     """Make a function that hides whole questions: probability 0, mask 1."""
-    columns, asked = len(lesson.blocks), int(lesson.blocks.max(initial=-1)) + 1
+    columns = len(lesson.blocks)
+    asked = int(lesson.blocks.max(initial=-1)) + 1
     width = lesson.inputs.shape[1]
-    takes, marks = torch.zeros((asked, width)), torch.zeros((asked, width))
+    takes = torch.zeros((asked, width))
+    marks = torch.zeros((asked, width))
     takes[torch.from_numpy(lesson.blocks), torch.arange(columns)] = 1.0
     marks[torch.arange(asked), columns + torch.arange(asked)] = 1.0
     both = takes + marks
@@ -248,7 +267,9 @@ def _thinner(lesson: TrainingData, dropout: float) -> Callable[[Tensor, int, tor
     return thin
 
 
-def log_likelihood(single: dict[str, Tensor], inputs: Tensor, answers: Tensor, judge: Tensor, like: Weights) -> Tensor:
+def log_likelihood(
+    single: dict[str, Tensor], inputs: Tensor, answers: Tensor, judge: Tensor, like: Weights
+) -> Tensor:
     """Compute Σ log p̂ of the answers, over seeds, sheets and questions; equations 3–5.
 
     Args:
@@ -268,8 +289,14 @@ def log_likelihood(single: dict[str, Tensor], inputs: Tensor, answers: Tensor, j
         if len(chosen):
             link = _cumulative if ordinal else _softmax
             given = answers[:, :, chosen]
-            each = link(outputs[:, :, :, chosen], single["cuts"][:, chosen], torch.from_numpy(like.options)[chosen])
-            picked = each.gather(-1, given.clamp(min=0).expand(len(outputs), *given.shape)[..., None])[..., 0]
+            each = link(
+                outputs[:, :, :, chosen],
+                single["cuts"][:, chosen],
+                torch.from_numpy(like.options)[chosen],
+            )
+            picked = each.gather(
+                -1, given.clamp(min=0).expand(len(outputs), *given.shape)[..., None]
+            )[..., 0]
             logs = logs + (picked * (given >= 0)).sum()
     return logs
 
@@ -306,7 +333,8 @@ def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
     # A bound beyond all others stands for infinity, whose differences would have no slope.
     bounds = bounds.masked_fill(~real, 1e4)
     ends = torch.full_like(bounds[..., :1], 1e4)
-    upper, lower = torch.cat([bounds, ends], -1), torch.cat([-ends, bounds], -1)
+    upper = torch.cat([bounds, ends], -1)
+    lower = torch.cat([-ends, bounds], -1)
     gap = (upper - lower).clamp(min=1e-6)
     return logsigmoid(upper) + logsigmoid(-lower) + torch.log(-torch.expm1(-gap))
 
@@ -316,4 +344,6 @@ def penalty(single: dict[str, Tensor], anchor: dict[str, Tensor], plan: Training
 
     shared = [(single[name][:, :-1] ** 2).sum() for name in ("W1", "W2", "V")]
     own = [((single[name] - anchor[name]) ** 2).sum() for name in ("W1a", "W2a", "Va")]
-    return 0.5 * plan.decay * torch.stack(shared).sum() + 0.5 * plan.shrinkage * torch.stack(own).sum()
+    return (
+        0.5 * plan.decay * torch.stack(shared).sum() + 0.5 * plan.shrinkage * torch.stack(own).sum()
+    )

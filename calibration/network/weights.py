@@ -6,8 +6,10 @@ Source: Hashemi et al. 2024, equations 3–5, doi:10.18653/v1/2024.acl-long.745.
     z2 = σ((W2 + W2ᵃ) [z1; 1])
     p̂(y | question) = softmax((V + Vᵃ) [z2; 1])
 
-or, for a question with a cumulative-link head, P(answer ≤ k) = σ((cutₖ − l)·eˢ) with (l, s) = (V + Vᵃ) [z2; 1]:
-location and log scale. The bias comes last, as the columns of a missing-answer mask come between x and it.
+or, for a question with a cumulative-link head, P(answer ≤ k) = σ((cutₖ − l)·eˢ) with (l, s) = (V +
+Vᵃ) [z2; 1]:
+location and log scale. The bias comes last, as the columns of a missing-answer mask come between x
+and it.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class Weights:
     Attributes:
         W1: `[seed, input + 1, h1]`.
         W2: `[seed, h1 + 1, h2]`.
-        V: `[seed, h2 + 1, question × output]`; a question has as many outputs as the largest has options.
+        V: `[seed, h2 + 1, question × output]`; a question has as many outputs as the largest has
+            options.
         W1a: `[seed, judge, input + 1, h1]`; no judges where there are no deltas.
         W2a: `[seed, judge, h1 + 1, h2]`, likewise.
         Va: `[seed, judge, h2 + 1, question × output]`, likewise.
@@ -64,14 +67,24 @@ class Weights:
     def only(self, question: int) -> Weights:
         """Return the same with the head of one question."""
         one = slice(question, question + 1)
-        V, Va = self._head(self.V, question), self._head(self.Va, question)
-        return replace(self, V=V, Va=Va, cuts=self.cuts[:, one], options=self.options[one], ordinal=self.ordinal[one])
+        V = self._head(self.V, question)
+        Va = self._head(self.Va, question)
+        return replace(
+            self,
+            V=V,
+            Va=Va,
+            cuts=self.cuts[:, one],
+            options=self.options[one],
+            ordinal=self.ordinal[one],
+        )
 
     def with_judges(self, codes: Ints) -> Weights:
         """Reorder judges: `codes` has the old place of each `[judge]`."""
         return replace(self, W1a=self.W1a[:, codes], W2a=self.W2a[:, codes], Va=self.Va[:, codes])
 
-    def proba(self, inputs: Floats, judges: Ints, question: int, begins: Floats | None = None) -> Floats:
+    def proba(
+        self, inputs: Floats, judges: Ints, question: int, begins: Floats | None = None
+    ) -> Floats:
         """Return the probability of each answer, mean over the seeds `[row, option]`.
 
         Args:
@@ -83,7 +96,9 @@ class Weights:
         out = np.empty((len(inputs), int(self.options[question])))
         for start in range(0, len(inputs), ROWS):
             part = slice(start, start + ROWS)
-            out[part] = self._proba(inputs[part], judges[part], question, 0.0 if begins is None else begins[part])
+            out[part] = self._proba(
+                inputs[part], judges[part], question, 0.0 if begins is None else begins[part]
+            )
         return out
 
     def _proba(self, inputs: Floats, judges: Ints, question: int, begins: Floats | float) -> Floats:
@@ -93,7 +108,11 @@ class Weights:
             known = judges != NOBODY
             deltas = self._head(self.Va, question)[:, judges[known]]
             logits[:, known] += np.einsum("srh,srho->sro", _with_bias(hidden[:, known]), deltas)
-        each = self._ordinal(logits, question) if self.ordinal[question] else self._softmax(logits, question, begins)
+        each = (
+            self._ordinal(logits, question)
+            if self.ordinal[question]
+            else self._softmax(logits, question, begins)
+        )
         mean: Floats = each.mean(axis=0)
         return mean
 
@@ -104,9 +123,11 @@ class Weights:
         out = np.empty((len(self.W1), len(inputs), self.W2.shape[2]))
         for judge in np.unique(judges):
             rows = judges == judge
-            W1, W2 = self.W1, self.W2
+            W1 = self.W1
+            W2 = self.W2
             if judge != NOBODY:
-                W1, W2 = W1 + self.W1a[:, judge], W2 + self.W2a[:, judge]
+                W1 = W1 + self.W1a[:, judge]
+                W2 = W2 + self.W2a[:, judge]
             out[:, rows] = _through(inputs[rows], W1, W2)
         return out
 
@@ -123,7 +144,8 @@ class Weights:
         scale = np.exp(np.clip(outputs[..., 1:2], -LOG_SCALE, LOG_SCALE))
         bounds = (cuts - outputs[..., :1]) * scale
         ends = np.full((*bounds.shape[:2], 1), np.inf)
-        upper, lower = np.concatenate([bounds, ends], -1), np.concatenate([-ends, bounds], -1)
+        upper = np.concatenate([bounds, ends], -1)
+        lower = np.concatenate([-ends, bounds], -1)
         # σ(b) − σ(a) = σ(b) σ(−a) (1 − e^(a − b)), which doesn't cancel where both are near 1.
         each: Floats = expit(upper) * expit(-lower) * -np.expm1(lower - upper)
         return each
@@ -133,7 +155,9 @@ def join_seeds(parts: list[Weights]) -> Weights:
     """Return the seeds of several as one."""
     same = {"options", "ordinal"}
     arrays = {
-        name: getattr(parts[0], name) if name in same else np.concatenate([getattr(part, name) for part in parts])
+        name: getattr(parts[0], name)
+        if name in same
+        else np.concatenate([getattr(part, name) for part in parts])
         for name in parts[0].arrays()
     }
     return Weights(**arrays)

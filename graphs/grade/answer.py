@@ -52,7 +52,12 @@ class AnswerWork(BatchWork):
         if self.store.texts:
             row |= {"question": in_short(case.question), "answer": in_short(said)}
         rank = float(len(said)) if said else -1.0
-        self.findings.take(case.id, lambda: row, rank=rank, figures={"characters": float(len(said))} if said else {})
+        self.findings.take(
+            case.id,
+            lambda: row,
+            rank=rank,
+            figures={"characters": float(len(said))} if said else {},
+        )
 
 
 @on_each(AnswerWork)
@@ -64,7 +69,8 @@ async def respond(live: AnswerWork, id_: str) -> None:
         found = await _response(live, case, temperature)
         if isinstance(found, Unanswered):
             span.failed(f"{found.outcome}: {found.detail}")
-        # Inside the span, which is written after it: whoever finds the span of a killed run finds the answer, too.
+        # Inside the span, which is written after it: whoever finds the span of a killed run finds
+        # the answer, too.
         kept = stored_answer(case, found, live.respondent.name, temperature)
         live.store.put(conversation_rows(live.run, [kept]))
     live.tell(case, kept)
@@ -79,17 +85,26 @@ async def _response(live: AnswerWork, case: Case, temperature: float) -> str | U
         raise
     except Exception as error:
         detail = detail_of(error, live.secrets)
-        return Unanswered(question_id=case.id, outcome="error", detail=detail, judge=live.respondent.name)
+        return Unanswered(
+            question_id=case.id, outcome="error", detail=detail, judge=live.respondent.name
+        )
 
 
-def stored_answer(case: Case, found: str | Unanswered, model: str, temperature: float) -> Conversation:
+def stored_answer(
+    case: Case, found: str | Unanswered, model: str, temperature: float
+) -> Conversation:
     """Return a question with its answer as stored; without one, the question and the reason."""
-    turns, about = [Turn(role="user", content=case.question)], {"outcome": "answered", "detail": ""}
+    turns = [Turn(role="user", content=case.question)]
+    about = {"outcome": "answered", "detail": ""}
     if isinstance(found, Unanswered):
         about = {"outcome": found.outcome, "detail": found.detail}
     else:
         turns.append(Turn(role="assistant", content=found))
-    return Conversation(id=case.id, turns=tuple(turns), metadata={**about, "model": model, "temperature": temperature})
+    return Conversation(
+        id=case.id,
+        turns=tuple(turns),
+        metadata={**about, "model": model, "temperature": temperature},
+    )
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:

@@ -62,7 +62,9 @@ class GradeWork(BatchWork):
     plain: Judge | None
     asked: Callable[[Case, Answers], Sequence[Question]]
     outcome: Callable[[Case, Answers], str]
-    answers: dict[str, dict[str, Answer | Unanswered]] = field(default_factory=lambda: defaultdict(dict))
+    answers: dict[str, dict[str, Answer | Unanswered]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     untyped: set[str] = field(default_factory=set)
 
     def tell(self, case: Case, answers: Answers, outcome: str) -> None:
@@ -112,7 +114,8 @@ async def grade_plainly(live: GradeWork, id_: str) -> None:
 @on_each(GradeWork)
 async def count_grades(live: GradeWork, id_: str) -> None:
     """Count what each case came to."""
-    case, answers = live.cases[id_], live.answers.pop(id_)
+    case = live.cases[id_]
+    answers = live.answers.pop(id_)
     live.tell(case, answers, live.outcome(case, answers))
     live.end(id_, live.outcome(case, answers))
 

@@ -49,9 +49,11 @@ class JudgeContext(LogContext):
     """What the user chose for `judge`: a log, and a question with its options.
 
     Attributes:
-        runs: Independent runs of each conversation, the ensemble; 0 for the usual number, as `minimum`.
+        runs: Independent runs of each conversation, the ensemble; 0 for the usual number, as
+            `minimum`.
         panel: Other models that take turns with the first.
-        tau: Highest diversity entropy that passes; None: one run may differ, or as `tau_precision` has it.
+        tau: Highest diversity entropy that passes; None: one run may differ, or as `tau_precision`
+            has it.
         variant: Prompt, `v0` to `v4`.
     """
 
@@ -111,20 +113,27 @@ class JudgeWork(BatchWork):
 
     def result(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the run came to, for `pollex runs`."""
-        return {"outcomes": state["outcomes"], "waiting": len(state["waiting"]), "rule": state["rule"]}
+        return {
+            "outcomes": state["outcomes"],
+            "waiting": len(state["waiting"]),
+            "rule": state["rule"],
+        }
 
 
 @on_each(JudgeWork)
 async def ask_runs(live: JudgeWork, id_: str) -> None:
     """Ask the ensemble's runs about each conversation of the batch."""
-    conversation, ensemble = live.shelf[id_], live.ensemble
+    conversation = live.shelf[id_]
+    ensemble = live.ensemble
     assert ensemble is not None, "where only people are asked, no conversation waits for a judge"
     async with live.semaphore, live.tracer.span("ask_runs", kind="role", item=id_) as span:
         votes = await ensemble.votes(conversation, live.task.question, live.known.get(id_))
         failed = [vote for vote in votes if isinstance(vote, Unanswered)]
         span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
         if failed:
-            span.failed(f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}")
+            span.failed(
+                f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}"
+            )
         asked = [run_question(live.task.question, number) for number in range(len(votes))]
         live.store.put(live.cells.of(conversation, asked, votes, ensemble.drawn_from))
     live.tell(id_, votes)
@@ -138,9 +147,16 @@ async def fit_rule(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:  # n
         found = await asyncio.to_thread(live.tallied)
         span.outputs([found.rule.in_words()])
     counted = [("fitted", found.fitted), ("unseen", found.unseen)]
-    figures = {name: {key: str(value) for key, value in vars(one).items()} for name, one in counted if one}
+    figures = {
+        name: {key: str(value) for key, value in vars(one).items()} for name, one in counted if one
+    }
     outcomes = found.counts(live.shelf)
-    return {"rule": found.rule.in_words(), "figures": figures, "outcomes": outcomes, "waiting": found.waiting}
+    return {
+        "rule": found.rule.in_words(),
+        "figures": figures,
+        "outcomes": outcomes,
+        "waiting": found.waiting,
+    }
 
 
 def needs_review(state: JudgeState) -> str:
@@ -162,12 +178,16 @@ async def human_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
 async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     """Store people's answers; skip those that weren't asked for or are no option."""
     live = await resources(runtime, JudgeWork)
-    question, waiting = live.task.question, set(state["waiting"])
+    question = live.task.question
+    waiting = set(state["waiting"])
     options = [option.text for option in question.options]
-    taken = {id_: text for id_, text in state["given"].items() if id_ in waiting and text in options}
+    taken = {
+        id_: text for id_, text in state["given"].items() if id_ in waiting and text in options
+    }
     with live.tracer.span("apply_review", kind="node", inputs=taken):
         for id_, text in taken.items():
-            answer, about = persons_answer(question, options.index(text)), persons_question(question)
+            answer = persons_answer(question, options.index(text))
+            about = persons_question(question)
             live.store.put(live.cells.of(live.shelf[id_], [about], [answer], PERSON))
             live.store.put([label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")])
         await live.store.settle()
@@ -177,7 +197,9 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled; waiting for people needs a checkpointer."""
-    graph = add_batches(StateGraph(JudgeState, context_schema=JudgeContext), [ask_runs], last=fit_rule)
+    graph = add_batches(
+        StateGraph(JudgeState, context_schema=JudgeContext), [ask_runs], last=fit_rule
+    )
     graph.add_node("human_review", human_review)
     graph.add_node("apply_review", apply_review)
     graph.add_node("finish", finish, input_schema=JudgeState)

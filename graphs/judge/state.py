@@ -12,7 +12,14 @@ from pollex.agents.votes import Rule, Tally, Task, diversity_entropy
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
-from pollex.selection.consensus import Filtered, FittedTau, crossfit_tau, entropies, fitted_tau, modes
+from pollex.selection.consensus import (
+    Filtered,
+    FittedTau,
+    crossfit_tau,
+    entropies,
+    fitted_tau,
+    modes,
+)
 from pollex.store.store import Store
 from pollex.store.votes import people_so_far, so_far
 
@@ -79,18 +86,24 @@ def count_run(store: Store, run: str, task: Task, conversations: Iterable[Conver
     used = [
         c
         for c in conversations
-        if c.label is not Label.NONE and c.id in tallies and sum(tallies[c.id].votes) >= task.rule.minimum
+        if c.label is not Label.NONE
+        and c.id in tallies
+        and sum(tallies[c.id].votes) >= task.rule.minimum
     ]
     votes = np.array([tallies[c.id].votes for c in used], dtype=np.int64).reshape(len(used), 2)
     right = np.array([c.label is Label.NEGATIVE for c in used], dtype=np.int64)
-    entropy, mode, blocks = entropies(votes), modes(votes), block_ids(used)
+    entropy = entropies(votes)
+    mode = modes(votes)
+    blocks = block_ids(used)
     fitted = fitted_tau(entropy, mode, right, task.precision, blocks)
     found = replace(found, fitted=fitted, rule=replace(task.rule, tau=fitted.tau))
     k = min(FOLDS, *np.bincount(right, minlength=2).tolist())
     if k >= 2:
         with suppress(BadLabels):  # too few groups of conversations that belong together
             dealt = folds(used, k, SEED)
-            found = replace(found, unseen=crossfit_tau(entropy, mode, right, task.precision, dealt, blocks))
+            found = replace(
+                found, unseen=crossfit_tau(entropy, mode, right, task.precision, dealt, blocks)
+            )
     return found
 
 

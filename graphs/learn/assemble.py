@@ -75,7 +75,8 @@ from pollex.text import count
 
 CHOICE = 1.2
 """How much wider the interval of a cross-fitted AUC is than one of scores that nobody chose: in planted worlds of 250
-labels this one holds the AUC of the set in .94 of runs, the narrower one in .89 (`benchmarks/evidence.py`)."""
+labels this one holds the AUC of the set in .94 of runs, the narrower one in .89
+(`benchmarks/evidence.py`)."""
 
 
 def assemble(
@@ -91,14 +92,21 @@ def assemble(
     Args:
         pool_values: See `answers_of_pool`.
     """
-    settings, chosen = material.settings, material.chosen
+    settings = material.settings
+    chosen = material.chosen
     training = candidates(material).conversations
-    taught, positive = Teaching.of(material, selection), positives(training)
-    bounds, scores = taught.bounds(np.ones(len(taught.up), dtype=bool)), taught.own[: len(training)]
-    theta, window = bounds.theta, bounds.window
+    taught = Teaching.of(material, selection)
+    positive = positives(training)
+    bounds = taught.bounds(np.ones(len(taught.up), dtype=bool))
+    scores = taught.own[: len(training)]
+    theta = bounds.theta
+    window = bounds.window
     unseen = unseen_of(material, fitted, taught, theta)
-    measured, tested = unseen.conversations, unseen.netsat
-    truth, rng, blocks = positives(measured), np.random.default_rng([settings.seed, 2]), block_ids(measured)
+    measured = unseen.conversations
+    tested = unseen.netsat
+    truth = positives(measured)
+    rng = np.random.default_rng([settings.seed, 2])
+    blocks = block_ids(measured)
     reasons = reasons_of(live, chosen)
     segments, about = segments_of(training, measured)
     rubrics = chosen_rubrics(material, selection, training, unseen, reasons)
@@ -112,7 +120,8 @@ def assemble(
         *all_but_constant(chosen, {r.id: r.alone for r in rubrics if r.alone}),
     ]
     calibrator, arrays = calibrator_record(material, fitted, comparison, training, unseen)
-    features, crossfitted = word_features(training if unseen.folds else [*training, *measured]), unseen.folds > 0
+    features = word_features(training if unseen.folds else [*training, *measured])
+    crossfitted = unseen.folds > 0
     plain = Plain(
         training,
         positive,
@@ -121,7 +130,11 @@ def assemble(
         fold_of_each(material, [*training, *material.graded_training]),
         crossfitted=crossfitted,
     )
-    figures = assess(tested, truth, unseen.theta, unseen.confident, rng, together=blocks) if measured else None
+    figures = (
+        assess(tested, truth, unseen.theta, unseen.confident, rng, together=blocks)
+        if measured
+        else None
+    )
     rubric_set = RubricSet(
         pollex=version("pollex"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -139,7 +152,9 @@ def assemble(
         alphas=tuple(AlphaScore(**row) for row in selection["alphas"]),
         judge=judge_record(live, chosen),
         data=data_record(material, training, unseen),
-        training=assess(scores, positive, theta, window.confident(scores), rng, together=block_ids(training)),
+        training=assess(
+            scores, positive, theta, window.confident(scores), rng, together=block_ids(training)
+        ),
         held_out=with_choice(figures, unseen.folds) if figures else None,
         baselines=tuple(plain.baselines(truth, tested, unseen.probability, rng)),
         notes=tuple(notes),
@@ -152,13 +167,21 @@ def assemble(
         remarks=remarks_of((*training, *material.held_out)),
         spread=spread_of(taught.own),
         found_nothing=found_nothing(live.extractions) if reader else None,
-        never={id_: value for id_, value in material.table.never_counts.items() if id_ in {r.id for r in chosen}},
+        never={
+            id_: value
+            for id_, value in material.table.never_counts.items()
+            if id_ in {r.id for r in chosen}
+        },
     )
     said = () if rubric_set.support.enough else (f"Probabilities are {rubric_set.support}.",)
     reach = reach_of(material, rubric_set.rubrics, unseen, plain, pool_values)
     told = rubric_set.model_copy(
         update={
-            "notes": (*rubric_set.notes, *said, *([calibrator.behind] if calibrator.behind else [])),
+            "notes": (
+                *rubric_set.notes,
+                *said,
+                *([calibrator.behind] if calibrator.behind else []),
+            ),
             "reach": reach,
         }
     ).with_arrays(arrays)
@@ -173,14 +196,19 @@ def chosen_rubrics(
     reasons: Sequence[Reason],
 ) -> tuple[ChosenRubric, ...]:
     """Return the chosen rubrics with what is known of each."""
-    table, chosen = material.table, material.chosen
+    table = material.table
+    chosen = material.chosen
     by = {r.id: judged_by(r, model=material.by_model and not r.answered_by) for r in chosen}
-    worths, alone = worths_of(chosen, unseen), alone_by_id(material, training, by)
-    beside, standings = signals_beside(chosen, unseen), standings_of(material, selection, training)
+    worths = worths_of(chosen, unseen)
+    alone = alone_by_id(material, training, by)
+    beside = signals_beside(chosen, unseen)
+    standings = standings_of(material, selection, training)
     mixed = has_models(chosen)
     merged = {} if material.by_evidence else merged_families(material, training, reasons)
-    families, asked_when = selection.get("families") or merged, material.judge_record.scale == "occasion"
-    twin_of = {} if material.by_evidence else twins(chosen, table.matrix(training, chosen)[0])  # families join them
+    families = selection.get("families") or merged
+    asked_when = material.judge_record.scale == "occasion"
+    # families join them
+    twin_of = {} if material.by_evidence else twins(chosen, table.matrix(training, chosen)[0])
     standings, worths = in_one_voice(chosen, standings, worths)
     return tuple(
         ChosenRubric(
@@ -195,7 +223,9 @@ def chosen_rubrics(
             alone=alone[r.id],
             twin_of=twin_of.get(r.id, ""),
             yields=mixed and r.answered_by == BUILT_IN and not proven(standings.get(r.id)),
-            never_came_up=never_came_up(table, training, r) if asked_when and not r.answered_by else None,
+            never_came_up=never_came_up(table, training, r)
+            if asked_when and not r.answered_by
+            else None,
         )
         for r in chosen
     )
@@ -222,9 +252,12 @@ def with_circumstances(
         return tuple(rubrics)
     languages = [language_of([conversation]) for conversation in measured]
     found = circumstances_of(measured, about, languages, material.logs.label_field)
-    up, held = positives(measured), material.table.held(measured, material.chosen)
+    up = positives(measured)
+    held = material.table.held(measured, material.chosen)
     return tuple(
-        rubric.model_copy(update={"circumstance": explained_by(here, up, found)}) if rubric.id in leading else rubric
+        rubric.model_copy(update={"circumstance": explained_by(here, up, found)})
+        if rubric.id in leading
+        else rubric
         for rubric, here in zip(rubrics, held.T, strict=True)
     )
 
@@ -233,9 +266,11 @@ def in_one_voice(
     chosen: Sequence[Rubric], standings: Mapping[str, StandingRecord], worths: Mapping[str, Worth]
 ) -> tuple[dict[str, StandingRecord], dict[str, Worth]]:
     """Let standing and figures say the same: unclear figures lower a standing, clear ones are shrunk for the choice."""
-    told, shrunk = dict(standings), dict(worths)
+    told = dict(standings)
+    shrunk = dict(worths)
     for rubric in chosen:
-        standing, worth = standings.get(rubric.id), worths.get(rubric.id)
+        standing = standings.get(rubric.id)
+        worth = worths.get(rubric.id)
         if standing is None or worth is None:
             continue
         told[rubric.id] = standing.model_copy(update={"clear": not doubt(worth, rubric.polarity)})
@@ -252,15 +287,20 @@ def proven(standing: StandingRecord | None) -> bool:
 
 def judge_record(live: LearnContext, chosen: Sequence[Rubric]) -> JudgeRecord:
     """Return the judge's record with its state for the chosen rubrics."""
-    judge, ids = live.roles.judge, {rubric.id for rubric in chosen}
+    judge = live.roles.judge
+    ids = {rubric.id for rubric in chosen}
     learned = {id_: what for id_, what in judge.learned.items() if id_ in ids}
-    return live.material.judge_record.model_copy(update={"learned": learned, "fingerprint": judge.fingerprint})
+    return live.material.judge_record.model_copy(
+        update={"learned": learned, "fingerprint": judge.fingerprint}
+    )
 
 
 def reasons_of(live: LearnContext, chosen: Sequence[Rubric]) -> tuple[Reason, ...]:
     """Return the reasons behind the chosen rubrics."""
     wanted = {id_ for rubric in chosen for id_ in rubric.reason_ids}
-    return tuple(reason for reason in [*live.reasons("sat"), *live.reasons("dsat")] if reason.id in wanted)
+    return tuple(
+        reason for reason in [*live.reasons("sat"), *live.reasons("dsat")] if reason.id in wanted
+    )
 
 
 def language_notes(training: Sequence[Conversation]) -> list[str]:
@@ -276,10 +316,17 @@ async def answers_of_pool(live: LearnContext, material: Material) -> Floats | No
     Returns:
         `[conversation, rubric]`, those of `GivenAnswers.answered` and of `candidates`.
     """
-    judge, settings = live.roles.judge, material.settings
-    if not (isinstance(judge, EmbeddedJudge) and settings.stability and material.by_evidence and material.held_out):
+    judge = live.roles.judge
+    settings = material.settings
+    if not (
+        isinstance(judge, EmbeddedJudge)
+        and settings.stability
+        and material.by_evidence
+        and material.held_out
+    ):
         return None
-    pool, found = candidates(material).rubrics, GivenAnswers(material.table.rule)
+    pool = candidates(material).rubrics
+    found = GivenAnswers(material.table.rule)
     questions = [Question.about(rubric, material.judge_record.scale) for rubric in pool]
     held_out = material.table.answered(material.held_out, material.chosen)
     for conversation in held_out:
@@ -290,25 +337,42 @@ async def answers_of_pool(live: LearnContext, material: Material) -> Floats | No
 def found_nothing(extractions: Mapping[str, Extraction | Unanswered]) -> Figure:
     """Return the share of training conversations in which a model that read them found no reason."""
     read = [found for found in extractions.values() if isinstance(found, Extraction)]
-    silent = sum(not found.dropped and all(is_built_in(reason.source) for reason in found.reasons) for found in read)
+    silent = sum(
+        not found.dropped and all(is_built_in(reason.source) for reason in found.reasons)
+        for found in read
+    )
     return share_of(silent, len(read))
 
 
-def describe_yield(extractions: Mapping[str, Extraction | Unanswered], chosen: Sequence[Rubric]) -> list[str]:
+def describe_yield(
+    extractions: Mapping[str, Extraction | Unanswered], chosen: Sequence[Rubric]
+) -> list[str]:
     """Say how many of a model's reasons were left out, and if most were or it gave no rubric, what it came to."""
     read = [found for found in extractions.values() if isinstance(found, Extraction)]
     left_out, unquoted = sum(found.dropped for found in read), sum(found.unquoted for found in read)
-    given = left_out + sum(not is_built_in(reason.source) for found in read for reason in found.reasons)
+    given = left_out + sum(
+        not is_built_in(reason.source) for found in read for reason in found.reasons
+    )
     own = sum(not is_built_in(rubric.source) for rubric in chosen)
     if own and not left_out:
         return []
-    others = f"; {left_out - unquoted} others quote no exchange, or copy it" if left_out > unquoted else ""
+    others = (
+        f"; {left_out - unquoted} others quote no exchange, or copy it"
+        if left_out > unquoted
+        else ""
+    )
     why = f", {unquoted} because their quotes don't stand in the conversation{others}"
     if left_out == unquoted:
         why = ", because their quotes don't stand in the conversation"
-    what = f"{left_out} of {count(given, 'reason')} {'was' if left_out == 1 else 'were'} left out{why}"
+    what = (
+        f"{left_out} of {count(given, 'reason')} {'was' if left_out == 1 else 'were'} left out{why}"
+    )
     if own and 2 * left_out < given:
         return [f"Of the model, {what}."]
     if not left_out:
-        what = f"none of its {count(given, 'reason')} led to one that was chosen" if given else "it gave no reason"
+        what = (
+            f"none of its {count(given, 'reason')} led to one that was chosen"
+            if given
+            else "it gave no reason"
+        )
     return [f"{own} of {len(chosen)} {NOT_THE_MODELS}{what}."]

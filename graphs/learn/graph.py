@@ -14,7 +14,8 @@ def build() -> LearnGraph:
     """Build the graph, uncompiled."""
     graph = extraction_graph("summarize_dsat")
     graph.add_node("summarize_dsat", nodes.summarize_dsat)
-    graph.add_node("summarize_sat", nodes.summarize_sat)  # which is shown what the other side has
+    # which is shown what the other side has
+    graph.add_node("summarize_sat", nodes.summarize_sat)
     graph.add_node("deduplicate", nodes.deduplicate)
     graph.add_node("reword", nodes.reword)
     graph.add_node("review_pool", nodes.review_pool)
@@ -48,7 +49,9 @@ def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
 
     graph.add_edge(before, "fit_judge")
     graph.add_edge("fit_judge", "judge_pool")
-    graph.add_conditional_edges("judge_pool", nodes.more_of("judge_pool", ["select"]), ["judge_pool", "select"])
+    graph.add_conditional_edges(
+        "judge_pool", nodes.more_of("judge_pool", ["select"]), ["judge_pool", "select"]
+    )
     graph.add_edge("select", "calibrate")
     graph.add_edge("calibrate", "judge_held_out")
     held_out = nodes.more_of("judge_held_out", ["assess"])

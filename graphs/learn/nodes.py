@@ -55,7 +55,8 @@ async def fit_extractor(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Extract the reasons of the next batch of training conversations."""
     live = await resources(runtime, LearnContext)
-    ids, found = [c.id for c in live.material.training], live.extractions
+    ids = [c.id for c in live.material.training]
+    found = live.extractions
 
     async def one(id_: str) -> None:
         found[id_] = await extract_from(live, live.roles.extractor, live.by_id[id_])
@@ -66,7 +67,9 @@ async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # no
     live.progress.start("extract", len(ids), len(ids) - len(left))
     await at_once(map(one, left[: live.batch]))
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
-    outcomes = (one.outcome if isinstance(one, Unanswered) else "extracted" for one in found.values())
+    outcomes = (
+        one.outcome if isinstance(one, Unanswered) else "extracted" for one in found.values()
+    )
     return {
         "progress": {"extract": _so_far(len(ids), max(len(left) - live.batch, 0), outcomes)},
         "reasons": {"sat": _reasons(live, "sat"), "dsat": _reasons(live, "dsat")},
@@ -115,12 +118,16 @@ async def _summarize(polarity: Polarity, state: LearnState, runtime: Runtime[Any
     live = await resources(runtime, LearnContext)
     pools = live.material_at(state).pool
     others = [rubric for kind, rubrics in pools.items() if kind != polarity for rubric in rubrics]
-    found = await asyncio.to_thread(matched_pairs, live.material.training, live.extractions, MOST_PAIRS)
+    found = await asyncio.to_thread(
+        matched_pairs, live.material.training, live.extractions, MOST_PAIRS
+    )
     pairs = in_turns(found, PAIRS_SHOWN)
     few = sum(not is_built_in(reason.source) for reason in live.reasons(polarity)) <= FEW_REASONS
 
     async def grown(batch: Sequence[Reason], pool: Rubrics) -> Written:
-        found = await live.roles.summarizer.summarize(batch, [*pool, *others], polarity, next(pairs), few=few)
+        found = await live.roles.summarizer.summarize(
+            batch, [*pool, *others], polarity, next(pairs), few=few
+        )
         if isinstance(found, Unanswered):
             return found
         by_id = {rubric.id: rubric for rubric in pool}
@@ -137,20 +144,27 @@ async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     written = live.material_at(state).pool
     pool = [*written["sat"], *written["dsat"]]
     distinct, equal = merge_equal(pool)  # nobody has to be asked about these
-    with live.tracer.span("deduplicate", kind="role", inputs=[rubric.id for rubric in pool]) as span:
+    with live.tracer.span(
+        "deduplicate", kind="role", inputs=[rubric.id for rubric in pool]
+    ) as span:
         found = await live.roles.deduplicator.deduplicate(distinct)
         span.outputs(rubric.id for rubric in found.kept)
     live.store.put(rubric_rows(live.run, [*pool, *found.kept]))
     merged = {id_: found.merged.get(into, into) for id_, into in equal.items()} | found.merged
     payload = {"kept": [rubric.model_dump(mode="json") for rubric in found.kept], "merged": merged}
     await live.store.write_step(live.run, "deduplicate", payload)
-    return {"kept": live.rows(found.kept), "merged": merged, "mirrors": [list(pair) for pair in found.mirrors]}
+    return {
+        "kept": live.rows(found.kept),
+        "merged": merged,
+        "mirrors": [list(pair) for pair in found.mirrors],
+    }
 
 
 async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Ask once for better words for rubrics that are hard to judge, before they are paid for."""
     live = await resources(runtime, LearnContext)
-    kept, rewriter = live.material_at(state).kept, live.roles.rewriter
+    kept = live.material_at(state).kept
+    rewriter = live.roles.rewriter
     found = Rewording(rubrics=kept)
     if rewriter is not None and kept:
         with live.tracer.span("reword", kind="role", inputs=[rubric.id for rubric in kept]) as span:
@@ -221,7 +235,11 @@ def in_brief(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return in_short(value)
-    if isinstance(value, list | tuple) and len(value) <= FEW and all(isinstance(one, int | float) for one in value):
+    if (
+        isinstance(value, list | tuple)
+        and len(value) <= FEW
+        and all(isinstance(one, int | float) for one in value)
+    ):
         return list(value)
     return f"{len(value)} values" if hasattr(value, "__len__") else in_short(str(value))
 
@@ -250,14 +268,22 @@ async def _judge(
     pool: Sequence[Rubric],
 ) -> LearnState:
     """Ask about a batch, SAT and DSAT rubrics side by side; the judge was fitted to the pool."""
-    judge, table, shown = live.roles.judge, live.material.table, stage.replace("_", " ", 1).replace("_", "-")
-    questions = sides([Question.about(rubric, live.material.judge_record.scale) for rubric in rubrics])
+    judge = live.roles.judge
+    table = live.material.table
+    shown = stage.replace("_", " ", 1).replace("_", "-")
+    questions = sides(
+        [Question.about(rubric, live.material.judge_record.scale) for rubric in rubrics]
+    )
     left = table.left(ids, rubrics)
     batch = left[: live.batch]
 
     async def one(id_: str) -> None:
-        left = [[one for one in side if one.id not in table.values.get(id_, {})] for side in questions]
-        for answers in await asyncio.gather(*(ask(live, stage, judge, live.by_id[id_], some) for some in left if some)):
+        left = [
+            [one for one in side if one.id not in table.values.get(id_, {})] for side in questions
+        ]
+        for answers in await asyncio.gather(
+            *(ask(live, stage, judge, live.by_id[id_], some) for some in left if some)
+        ):
             table.take(id_, answers)
         live.progress.advance(shown)
 
@@ -267,7 +293,9 @@ async def _judge(
     await at_once(map(one, batch))
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
     failures = (table.failures[id_].outcome for id_ in ids if id_ in table.failures)
-    pooled = {"pooled": table.summary(live.material.training, pool)} if stage == "judge_pool" else {}
+    pooled = (
+        {"pooled": table.summary(live.material.training, pool)} if stage == "judge_pool" else {}
+    )
     return {"progress": {stage: _so_far(len(ids), len(left) - len(batch), failures)}, **pooled}  # type: ignore[typeddict-item]  # a key of the state
 
 
@@ -276,14 +304,19 @@ async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     live = await resources(runtime, LearnContext)
     material = live.material_at(state)
     live.progress.start("select", 1)
-    with live.tracer.span("select", kind="node", inputs=[rubric.id for rubric in material.kept]) as span:
+    with live.tracer.span(
+        "select", kind="node", inputs=[rubric.id for rubric in material.kept]
+    ) as span:
         found = await asyncio.to_thread(choose, material)
         span.outputs(found["chosen"])
     await live.store.write_step(live.run, "select", found)
     live.progress.advance("select")
-    rows, p = {row["id"]: row for row in live.rows(material.kept)}, found["p"] or {}
+    rows = {row["id"]: row for row in live.rows(material.kept)}
+    p = found["p"] or {}
     return {
-        "chosen": [rows[id_] | found["choices"][id_] | {"p": p.get(id_)} for id_ in found["chosen"]],
+        "chosen": [
+            rows[id_] | found["choices"][id_] | {"p": p.get(id_)} for id_ in found["chosen"]
+        ],
         "dropped": found["dropped"],
         "pooled": material.table.summary(material.training, material.kept),
         "alpha": found["alpha"],
@@ -297,7 +330,9 @@ async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     live = await resources(runtime, LearnContext)
     material = live.material_at(state)
     live.progress.start("calibrate", FOLDS)
-    with live.tracer.span("calibrate", kind="node", inputs=[rubric.id for rubric in material.chosen]) as span:
+    with live.tracer.span(
+        "calibrate", kind="node", inputs=[rubric.id for rubric in material.chosen]
+    ) as span:
         found = await asyncio.to_thread(compare, material, live.bulk("select"))
         span.outputs([found["chosen"], found["why"]])
     await live.store.write_step(live.run, "calibrate", found)
@@ -307,13 +342,17 @@ async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Fit θ, window and probability on all answers, measure both sides, and assemble the set."""
     live = await resources(runtime, LearnContext)
-    material, selection, comparison = live.material_at(state), live.bulk("select"), live.bulk("calibrate")
+    material = live.material_at(state)
+    selection = live.bulk("select")
+    comparison = live.bulk("calibrate")
     await live.fit(live.roles.judge, material.kept)
     live.progress.start("assess", 1)
     with live.tracer.span("assess", kind="node") as span:
         fitted = await asyncio.to_thread(FittedThumbs.of, material, comparison)
         values = await answers_of_pool(live, material)
-        rubrics, scores = await asyncio.to_thread(assemble, live, material, fitted, selection, comparison, values)
+        rubrics, scores = await asyncio.to_thread(
+            assemble, live, material, fitted, selection, comparison, values
+        )
         span.outputs([rubrics.rubrics_digest])
     await live.store.write(list(rubric_set_rows(live.run, rubrics)))
     live.progress.advance("assess")
@@ -341,18 +380,24 @@ def model_in_figures(rubrics: RubricSet) -> dict[str, Any]:
     if rubrics.calibrator is None or (model := rubrics.thumb_model) is None:
         return {}
     texts = {rubric.id: rubric.text for rubric in rubrics.all_rubrics}
-    in_order = sorted(zip(model.rubrics, model.weights(), strict=True), key=lambda pair: -abs(pair[1]))
+    in_order = sorted(
+        zip(model.rubrics, model.weights(), strict=True), key=lambda pair: -abs(pair[1])
+    )
     weights = [
-        {"id": id_, "text": in_short(texts.get(id_, "")), "log_odds": round(weight, 3)} for id_, weight in in_order
+        {"id": id_, "text": in_short(texts.get(id_, "")), "log_odds": round(weight, 3)}
+        for id_, weight in in_order
     ]
     strength = getattr(model.model, "strength_", None)
     shrunk = {} if strength is None else {"λ": strength}
     return {"name": rubrics.calibrator.chosen, **shrunk, "weights": weights}
 
 
-def keep_scores(store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]) -> None:
+def keep_scores(
+    store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]
+) -> None:
     """Store the result of each labeled conversation, for `pollex trace`."""
-    netsat, found = rubric_set.scorer_of(), list[Score]()
+    netsat = rubric_set.scorer_of()
+    found = list[Score]()
     for one in scores:
         score = Score(conversation_id=one.conversation_id, outcome=one.outcome)
         if one.netsat is not None:

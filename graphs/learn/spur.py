@@ -1,7 +1,9 @@
 """`spur`: RUBICON's baseline, a set of rubrics of limited size, revised batch by batch.
 
-Extraction is that of `learn`. In place of a pool that only grows, is freed of duplicates and chosen from, there is a
-set of at most as many rubrics as the budget has, which the model rewrites whenever it has seen a batch of reasons. All
+Extraction is that of `learn`. In place of a pool that only grows, is freed of duplicates and chosen
+from, there is a
+set of at most as many rubrics as the budget has, which the model rewrites whenever it has seen a
+batch of reasons. All
 that follows is that of `learn`; there is nothing left to choose.
 
 Source: Lin et al. 2024, arXiv:2403.12388, as Biyani et al. 2024 ran it again.
@@ -34,7 +36,8 @@ async def update_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState:  
 async def _update(polarity: Polarity, runtime: Runtime[Any]) -> LearnState:
     """Revise a set by batches; each batch may replace any rubric."""
     live = await resources(runtime, LearnContext)
-    updater, most = live.roles.updater, live.material.settings.limits[polarity == "dsat"]
+    updater = live.roles.updater
+    most = live.material.settings.limits[polarity == "dsat"]
     assert updater is not None, "who runs `spur` hires an updater"
 
     async def revised(batch: Sequence[Reason], current: Rubrics) -> Written:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import AfterValidator
-from typing_extensions import TypedDict  # LangGraph Studio can't show the standard one before Python 3.12
+
+# LangGraph Studio can't show the standard one before Python 3.12
+from typing_extensions import TypedDict
 
 from pollex.agents.roles import Extraction, Roles
 from pollex.conversations.conversation import Conversation
@@ -56,8 +58,10 @@ class LearnState(TypedDict, total=False):
         probability: The model of the probability, why, and what it was compared with.
         figures: Of the held-out conversations, each with its interval.
         theta: The threshold of NetSAT, with the `window` of uncertainty around it.
-        model: Of the probability: its name, λ by which a network is shrunk to its start, and what each rubric weighs,
-            the change of log-odds from the lowest to the highest answer with all others in the middle.
+        model: Of the probability: its name, λ by which a network is shrunk to its start, and what
+            each rubric weighs,
+            the change of log-odds from the lowest to the highest answer with all others in the
+            middle.
         digest: Of the rubric set, which is in the store.
     """
 
@@ -100,7 +104,8 @@ class LearnChoice(LogContext):
         policy: How rubrics are chosen; the fields after it are as in `LearnSettings`.
         scale: On which a model judges rubrics; the fields after it are as in `JudgeSettings`.
         starter: A rubric set learned elsewhere: its file, run or digest.
-        test_fraction: Share held out; None holds out half where a model works on many labels, and else nothing.
+        test_fraction: Share held out; None holds out half where a model works on many labels, and
+            else nothing.
         budget: Rubrics of each side at most; 0 for 15 in all.
         review: Whether the run waits for people at the pool.
     """
@@ -132,7 +137,8 @@ class LearnContext(Resources):
     """What the nodes of `learn` work with.
 
     Attributes:
-        material: Both sides of the log and the answers; a node adds the rubrics that its state names.
+        material: Both sides of the log and the answers; a node adds the rubrics that its state
+            names.
         extractions: By training conversation; what the store has, kept at hand.
         by_id: All conversations that are judged.
         writing: What the nodes that write rubrics begin with.
@@ -159,7 +165,10 @@ class LearnContext(Resources):
     def material_at(self, state: LearnState) -> Material:
         """Return the material with the rubrics that a state names, as the store has them."""
         written = {side: self.bulk(f"{self.writing}_{side}") for side in state.get("pool", {})}
-        pool = {side: tuple(map(Rubric.model_validate, found["pool"])) for side, found in written.items()}
+        pool = {
+            side: tuple(map(Rubric.model_validate, found["pool"]))
+            for side, found in written.items()
+        }
         known = [*self.material.kept, *(rubric for rubrics in pool.values() for rubric in rubrics)]
         if "merged" in state:
             known += map(Rubric.model_validate, self.bulk("deduplicate")["kept"])
@@ -171,7 +180,9 @@ class LearnContext(Resources):
         return replace(
             self.material,
             pool=pool,  # type: ignore[arg-type]  # sides are polarities
-            refused={cause: n for found in written.values() for cause, n in found["refused"].items()},
+            refused={
+                cause: n for found in written.values() for cause, n in found["refused"].items()
+            },
             kept=kept,
             merged=state.get("merged", {}),
             reworded=state.get("reworded", {}),
@@ -189,7 +200,9 @@ class LearnContext(Resources):
 
         A process that goes on with a run has roles of its own.
         """
-        name = content_id(role.name, *(rubric.id for pool in rubrics for rubric in pool), str(len(rubrics)))
+        name = content_id(
+            role.name, *(rubric.id for pool in rubrics for rubric in pool), str(len(rubrics))
+        )
         if name not in self.fitted:
             await role.fit(self.material.training, *rubrics)
             self.fitted.add(name)
@@ -201,14 +214,22 @@ class LearnContext(Resources):
         told = vars(self.material.settings).items()
         return {
             "run": self.run,
-            "settings": {name: list(value) if isinstance(value, tuple) else value for name, value in told},
-            "split": {"training": len(ids[0]), "held_out": len(ids[1]), "digest": content_id(*map("\x1e".join, ids))},
+            "settings": {
+                name: list(value) if isinstance(value, tuple) else value for name, value in told
+            },
+            "split": {
+                "training": len(ids[0]),
+                "held_out": len(ids[1]),
+                "digest": content_id(*map("\x1e".join, ids)),
+            },
         }
 
     @property
     def unextracted(self) -> dict[str, Unanswered]:
         """Reasons for missing extractions, by conversation."""
-        return {id_: found for id_, found in self.extractions.items() if isinstance(found, Unanswered)}
+        return {
+            id_: found for id_, found in self.extractions.items() if isinstance(found, Unanswered)
+        }
 
     def reasons(self, polarity: Polarity) -> list[Reason]:
         """List all reasons of one polarity, in the order of the conversations."""

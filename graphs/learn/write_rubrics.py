@@ -16,16 +16,20 @@ Write = Callable[[Sequence[Reason], Rubrics], Awaitable[Written]]
 """Asks a role about a batch of reasons and the rubrics so far."""
 
 
-async def write_rubrics(name: str, polarity: Polarity, live: LearnContext, write: Write) -> LearnState:
+async def write_rubrics(
+    name: str, polarity: Polarity, live: LearnContext, write: Write
+) -> LearnState:
     """Fill the pool of a polarity.
 
-    A batch without an answer changes nothing. Reasons of which a model made nothing are shown again with the next
+    A batch without an answer changes nothing. Reasons of which a model made nothing are shown again
+    with the next
     batch: two that say the same may stand in different ones.
 
     Args:
         name: Name of the step.
     """
-    reasons, size = live.reasons(polarity), live.material.settings.mini_batch
+    reasons = live.reasons(polarity)
+    size = live.material.settings.mini_batch
     sides = ([one for one in reasons if is_built_in(one.source) is own] for own in (False, True))
     batches = [side[start : start + size] for side in sides for start in range(0, len(side), size)]
     live.progress.start(name, len(batches))
@@ -38,14 +42,23 @@ async def write_rubrics(name: str, polarity: Polarity, live: LearnContext, write
             found = await write(batch, rubrics)
             if isinstance(found, Unanswered):
                 span.failed(f"{found.outcome}: {found.detail}")
-                refused[f"a batch of {len(batch)} {polarity} reasons: {found.outcome} {found.detail}"] += 1
+                refused[
+                    f"a batch of {len(batch)} {polarity} reasons: {found.outcome} {found.detail}"
+                ] += 1
             else:
                 rubrics, answered = found
                 span.outputs(rubric.id for rubric in answered.rubrics)
                 refused.update(answered.refused)
-                left = unused_reasons(batch, answered)[: size // 2] if isinstance(answered, Summary) else []
+                left = (
+                    unused_reasons(batch, answered)[: size // 2]
+                    if isinstance(answered, Summary)
+                    else []
+                )
         live.progress.advance(name)
-    payload = {"pool": [rubric.model_dump(mode="json") for rubric in rubrics], "refused": dict(refused)}
+    payload = {
+        "pool": [rubric.model_dump(mode="json") for rubric in rubrics],
+        "refused": dict(refused),
+    }
     await live.store.write_step(live.run, name, payload)
     return {"pool": {polarity: live.rows(rubrics)}, "refused": dict(refused)}
 

@@ -21,7 +21,9 @@ from pollex.measures.looks import BETTER, GOING, LOOKS, NOTHING, WORSE, alpha_of
 from pollex.measures.proofs import OLD, UNTRIED, ProofEnd
 from pollex.store.resume import step
 
-REGISTERED, CUT, SHOWN = "registered", "cut", ("name", "purpose", "diff")
+REGISTERED = "registered"
+CUT = "cut"
+SHOWN = ("name", "purpose", "diff")
 LEAST = 0.05
 """Of all users, more than the last look saw: with fewer, a cap of calls or cost ends a run without a verdict."""
 OUTCOMES = {BETTER: "above zero", WORSE: "below zero", NOTHING: "no difference"}
@@ -30,17 +32,20 @@ OUTCOMES = {BETTER: "above zero", WORSE: "below zero", NOTHING: "no difference"}
 class RemedyState(BatchState, total=False):
     """Where a remedy is, and what each node found; replies are in the store.
 
-    `first`, `worst` and `so_far` tell of replies: what each prompt made of the first conversations of a batch, those
+    `first`, `worst` and `so_far` tell of replies: what each prompt made of the first conversations
+    of a batch, those
     where a new prompt fell the most behind the old one, and how far each does what the target asks.
 
     Attributes:
         split: Contexts by who may see them and by what they are.
-        headroom: Whether replies still fail, and whether a prompt mends that; see `ProofArrays.headroom`.
+        headroom: Whether replies still fail, and whether a prompt mends that; see
+            `ProofArrays.headroom`.
         candidates: Changes: purpose, diff, the whole text, and why one is refused.
         tried: Names of those that were accepted.
         scores: What a selection goes by, by wave and name.
         edits: Names of the changes that are still in it, in the order of their arms.
-        proof: Which proof of the target on such conversations it is, from 1: each has a stricter level.
+        proof: Which proof of the target on such conversations it is, from 1: each has a stricter
+            level.
         flatterer: What a prompt came to that only has replies claim to do well.
         look: Looks that were taken.
         looks: By look and name: the effect on the target, with the interval of that look.
@@ -150,8 +155,12 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
             return {"headroom": None}
         await ask_trial(live, trial)
         if (found := trial.arrays.headroom()) is None:
-            lacks = {name: trial.missing(arm) for arm, name in enumerate(("old", "naive", "ceiling"))}
-            said = ", ".join(f"{name} {n} {kind}" for name, kinds in lacks.items() for kind, n in kinds.items())
+            lacks = {
+                name: trial.missing(arm) for arm, name in enumerate(("old", "naive", "ceiling"))
+            }
+            said = ", ".join(
+                f"{name} {n} {kind}" for name, kinds in lacks.items() for kind, n in kinds.items()
+            )
             why = f"too few replies came to tell whether a prompt mends it; missing: {said}"
             return with_replies({"headroom": None, "why": why}, live, trial, TRIED_FIRST)
     return with_replies({"headroom": found, "why": found["ended"]}, live, trial, TRIED_FIRST)
@@ -164,12 +173,18 @@ async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
         found = await live.propose(live.trials["headroom"])
         good = [one["name"] for one in found if not one["refused"]]
         span.outputs(good)
-    return {"candidates": found, "edits": good, "why": "" if good else "no proposal was fit to be tried"}
+    return {
+        "candidates": found,
+        "edits": good,
+        "why": "" if good else "no proposal was fit to be tried",
+    }
 
 
 async def accept(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Wait for a person to accept proposals: resumed with the names of those to try, or with `all`."""
-    given: Any = interrupt({"edits": [{name: one[name] for name in SHOWN} for one in proven_in(state)]})
+    given: Any = interrupt(
+        {"edits": [{name: one[name] for name in SHOWN} for one in proven_in(state)]}
+    )
     kept = state["edits"] if given == "all" else [name for name in state["edits"] if name in given]
     return {"edits": kept, "tried": kept, "why": "" if kept else "no proposal was accepted"}
 
@@ -181,10 +196,13 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     if len(names) <= live.finalists:
         return {"edits": names}
     with live.tracer.span("select", kind="node") as span:
-        arms, scores = [*range(1, len(names) + 1)], list[dict[str, float]]()
+        arms = [*range(1, len(names) + 1)]
+        scores = list[dict[str, float]]()
         trial = live.make("select", texts_of(state))
         for wave, most in enumerate((max(live.finalists, len(names) // 2), live.finalists)):
-            await ask_trial(live, trial, np.flatnonzero(trial.arrays.wave == wave).tolist(), [OLD, *arms])
+            await ask_trial(
+                live, trial, np.flatnonzero(trial.arrays.wave == wave).tolist(), [OLD, *arms]
+            )
             scores.append({names[arm - 1]: trial.arrays.score(wave, arm) for arm in arms})
             arms = sorted(sorted(arms), key=lambda arm: -scores[-1][names[arm - 1]])[:most]
         span.outputs(chosen := [names[arm - 1] for arm in arms])
@@ -205,7 +223,8 @@ async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     live = await resources(runtime, RemedyWork)
     trial = live.trials["prove"] = live.make("prove", texts_of(state))
     await live.register(live.run, trial, texts_of(state))
-    if ended := step(live.store, live.run, CUT):  # a cap ended it before: what wasn't asked then is left out
+    # a cap ended it before: what wasn't asked then is left out
+    if ended := step(live.store, live.run, CUT):
         trial.arrays.wave[:] = ended["waves"]
     return {"total": len(trial.contexts)}
 
@@ -213,7 +232,8 @@ async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Ask for and judge the replies of a wave, both arms in turn."""
     live = await resources(runtime, RemedyWork)
-    trial, ended = live.trials["prove"], step(live.store, live.run, CUT) or {}
+    trial = live.trials["prove"]
+    ended = step(live.store, live.run, CUT) or {}
     cut = ended["fraction"] if ended.get("look") == state["look"] else 0.0
     mine = np.flatnonzero(trial.arrays.wave == state["look"]).tolist()
     ids = [trial.contexts[n].conversation.id for n in mine]
@@ -242,17 +262,27 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Look at what came in, and decide whether to go on."""
     live = await resources(runtime, RemedyWork)
-    trial, at, names = live.trials["prove"], state["look"], state["edits"]
+    trial = live.trials["prove"]
+    at = state["look"]
+    names = state["edits"]
     alpha = alpha_of(state["proof"])
     with live.tracer.span("look", kind="node") as span:
         ended = trial.arrays.looked(at, alpha, ended_of(state), state["cut"])
         going = ProofEnd(GOING, at, alpha, state["cut"])
-        effects = [trial.arrays.primary(arm, ended.get(arm, going)).effect for arm in range(1, len(names) + 1)]
+        effects = [
+            trial.arrays.primary(arm, ended.get(arm, going)).effect
+            for arm in range(1, len(names) + 1)
+        ]
         told = {names[arm - 1]: OUTCOMES[end.outcome] for arm, end in sorted(ended.items())}
         span.outputs([f"look {at + 1} of {LOOKS}: {name} {one}" for name, one in told.items()])
     seen = dict(zip(names, map(asdict, effects), strict=True))
     ends = {names[arm - 1]: list(end) for arm, end in ended.items()}
-    return {"look": at + 1, "looks": [*state["looks"], seen], "ended": ends, "outcomes": dict(live.outcomes)}
+    return {
+        "look": at + 1,
+        "looks": [*state["looks"], seen],
+        "ended": ends,
+        "outcomes": dict(live.outcomes),
+    }
 
 
 async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -275,7 +305,8 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 
 async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Wait for people to compare pairs, where that was asked for: resumed with their choices by pair."""
-    live, chosen = await resources(runtime, RemedyWork), dict[str, str]()
+    live = await resources(runtime, RemedyWork)
+    chosen = dict[str, str]()
     if (arm := compared_arm(state)) != OLD and (pairs := live.sheet(live.trials["prove"], arm)):
         chosen = interrupt({"pairs": pairs})
     return {"asked": {"people": len(chosen)}, "choices": chosen}
@@ -309,7 +340,9 @@ def build() -> StateGraph[Any, Any, Any, Any]:
 
 def route(after: str, instead: str) -> Any:
     """Return what chooses the next node: what ended is finished, what the user gave is proven at once."""
-    return lambda state: instead if state["why"] or (instead == "flatter" and state["edits"]) else after
+    return lambda state: (
+        instead if state["why"] or (instead == "flatter" and state["edits"]) else after
+    )
 
 
 def goes_on(state: RemedyState) -> str:

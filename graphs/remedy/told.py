@@ -16,7 +16,9 @@ TARGET = 0
 """Place of the target among the values of a reply."""
 
 
-def replies_told(trial: Trial, names: Sequence[str], where: Sequence[int] | None = None, *, texts: bool) -> Any:
+def replies_told(
+    trial: Trial, names: Sequence[str], where: Sequence[int] | None = None, *, texts: bool
+) -> Any:
     """Return what a trial came to so far, for the state.
 
     Args:
@@ -25,7 +27,11 @@ def replies_told(trial: Trial, names: Sequence[str], where: Sequence[int] | None
         texts: Whether replies may be told.
     """
     target = _mean_of_replies(trial)
-    asked = [n for n in (range(len(trial.contexts)) if where is None else where) if np.isfinite(target[n]).any()]
+    asked = [
+        n
+        for n in (range(len(trial.contexts)) if where is None else where)
+        if np.isfinite(target[n]).any()
+    ]
     rows = [_row(trial, n, names, target, texts=texts) for n in asked[:FIRST]]
     fell = _fell(target)
     worst = [n for n in np.argsort(-fell, kind="stable")[:WORST].tolist() if fell[n] > 0]
@@ -51,7 +57,9 @@ def _fell(target: Floats) -> Floats:
     return np.asarray(np.where(np.isfinite(behind), behind, -1.0).max(axis=1))
 
 
-def _row(trial: Trial, n: int, names: Sequence[str], target: Floats, *, texts: bool) -> dict[str, Any]:
+def _row(
+    trial: Trial, n: int, names: Sequence[str], target: Floats, *, texts: bool
+) -> dict[str, Any]:
     """Return a context with what each arm replied there, and how far that does what the target asks."""
     row: dict[str, Any] = {
         "id": trial.contexts[n].conversation.id,
@@ -63,7 +71,9 @@ def _row(trial: Trial, n: int, names: Sequence[str], target: Floats, *, texts: b
         said = {name: one.text for name, one in replies.items() if isinstance(one, AssistantReply)}
         row["replies"] = {name: in_short(text) for name, text in said.items()}
     preferred = {
-        names[arm]: float(wins[n]) for arm, wins in trial.wins.items() if arm < len(names) and not np.isnan(wins[n])
+        names[arm]: float(wins[n])
+        for arm, wins in trial.wins.items()
+        if arm < len(names) and not np.isnan(wins[n])
     }
     if preferred:
         row["new preferred"] = preferred

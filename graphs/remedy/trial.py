@@ -39,10 +39,12 @@ class Trial:
     """Contexts that are asked again under several prompts; arm 0 is the old one.
 
     Attributes:
-        systems: Prompts with each conversation's values `[arm][context]`; empty: this arm isn't asked there.
+        systems: Prompts with each conversation's values `[arm][context]`; empty: this arm isn't
+            asked there.
         checks: What is checked of a reply without a judge, after the questions.
         texts: Replies or why there is none, as they come.
-        wins, worded: By arm, what a second judge says of pairs `[context]`, by other words `[context, side, words]`.
+        wins, worded: By arm, what a second judge says of pairs `[context]`, by other words
+            `[context, side, words]`.
     """
 
     name: str
@@ -56,7 +58,9 @@ class Trial:
     wins: dict[int, Floats] = field(default_factory=dict)
     worded: dict[int, Floats] = field(default_factory=dict)
 
-    def places(self, where: Sequence[int] | None = None, arms: Sequence[int] | None = None) -> list[Place]:
+    def places(
+        self, where: Sequence[int] | None = None, arms: Sequence[int] | None = None
+    ) -> list[Place]:
         """Return what is asked in some contexts or all, the arms in turn."""
         where = range(len(self.contexts)) if where is None else where
         arms = range(len(self.systems)) if arms is None else arms
@@ -65,20 +69,37 @@ class Trial:
 
     def cut(self, arms: Sequence[int], look: int) -> float:
         """Leave out contexts that lack replies or their judging; return the fraction of users that is left."""
-        settled = {place for place, one in self.texts.items() if isinstance(one, NoReply) or place in self.answers}
+        settled = {
+            place
+            for place, one in self.texts.items()
+            if isinstance(one, NoReply) or place in self.answers
+        }
         lacking = {place[0] for place in self.places(arms=arms) if place not in settled}
-        return self.arrays.keep(np.array([n not in lacking for n in range(len(self.contexts))]), look)
+        return self.arrays.keep(
+            np.array([n not in lacking for n in range(len(self.contexts))]), look
+        )
 
     def pair(self, arm: int, n: int) -> tuple[str, str] | None:
         """Return the old and the new reply to a context; None where one is missing."""
-        old, new = self.texts.get((n, OLD, 0)), self.texts.get((n, arm, 0))
-        return (old.text, new.text) if isinstance(old, AssistantReply) and isinstance(new, AssistantReply) else None
+        old = self.texts.get((n, OLD, 0))
+        new = self.texts.get((n, arm, 0))
+        return (
+            (old.text, new.text)
+            if isinstance(old, AssistantReply) and isinstance(new, AssistantReply)
+            else None
+        )
 
     def missing(self, arm: int) -> Counter[str]:
         """Count replies, judgings and comparisons of an arm that are missing, by kind."""
-        found = Counter(one.kind for place, one in self.texts.items() if place[1] == arm and isinstance(one, NoReply))
+        found = Counter(
+            one.kind
+            for place, one in self.texts.items()
+            if place[1] == arm and isinstance(one, NoReply)
+        )
         for place, answers in self.answers.items():
-            if place[1] == arm and (failed := [one for one in answers if isinstance(one, Unanswered)]):
+            if place[1] == arm and (
+                failed := [one for one in answers if isinstance(one, Unanswered)]
+            ):
                 found[f"judging {failed[0].outcome}"] += 1
         unread = np.flatnonzero(np.isnan(self.wins.get(arm, np.zeros(0))))
         found["comparing"] += sum(self.pair(arm, int(n)) is not None for n in unread)
@@ -93,13 +114,18 @@ class RemedyWork(BatchWork):
         tools: Functions by the names of tools whose calls the log lacks.
         make: Makes a trial of a name and changed prompts.
         propose: Returns changes that are worth a try, and those that were refused, with the reason.
-        begun: What is in the state at first: the split, and changes that the user gave; none: they are proposed.
-        register: Keeps all that may not change once a proof's first reply is asked for; returns its number once the
+        begun: What is in the state at first: the split, and changes that the user gave; none: they
+            are proposed.
+        register: Keeps all that may not change once a proof's first reply is asked for; returns its
+            number once the
             replies of its first wave are there.
-        sheet: Pairs of replies that people are to compare, of a trial and an arm; empty: nobody is asked.
+        sheet: Pairs of replies that people are to compare, of a trial and an arm; empty: nobody is
+            asked.
         conclude: Returns the verdicts, the best first.
-        blind: Whether people compare replies without knowing whose they are: the state then tells no reply.
-        trials: Replies and answers as arrays, at hand while the process lives: the store and the ledger have them.
+        blind: Whether people compare replies without knowing whose they are: the state then tells
+            no reply.
+        trials: Replies and answers as arrays, at hand while the process lives: the store and the
+            ledger have them.
     """
 
     assistant: Assistant
@@ -124,7 +150,10 @@ class RemedyWork(BatchWork):
 
 
 async def ask_trial(
-    live: RemedyWork, trial: Trial, where: Sequence[int] | None = None, arms: Sequence[int] | None = None
+    live: RemedyWork,
+    trial: Trial,
+    where: Sequence[int] | None = None,
+    arms: Sequence[int] | None = None,
 ) -> Trial:
     """Ask for and judge replies of a trial, both arms in turn; return it.
 
@@ -161,27 +190,39 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
     The judge sees neither prompt nor arm.
     """
     n, arm, k = place
-    context, values = trial.contexts[n], trial.arrays.values
-    async with live.semaphore, live.tracer.span(REPLY, kind="role", item=context.conversation.id) as span:
+    context = trial.contexts[n]
+    values = trial.arrays.values
+    async with (
+        live.semaphore,
+        live.tracer.span(REPLY, kind="role", item=context.conversation.id) as span,
+    ):
         found = trial.texts[place] = await reply_to(live, trial, place)
         live.progress.advance(trial.name)
         if isinstance(found, NoReply):
             span.failed(f"{found.kind}: {found.detail}")
-            values[n, arm, k, len(trial.questions) : len(trial.questions) + 1] = 0.0  # the first check: that one came
+            # the first check: that one came
+            values[n, arm, k, len(trial.questions) : len(trial.questions) + 1] = 0.0
             return
         said = context.with_reply(found.text)
-        answers = trial.answers[place] = await answer_each(live.judge, said, trial.questions, live.secrets)
+        answers = trial.answers[place] = await answer_each(
+            live.judge, said, trial.questions, live.secrets
+        )
         for name, size in {"length": len(found.text), "cost": found.cost}.items():
             if size and name in trial.arrays.sizes:
                 trial.arrays.sizes[name][n, arm, k] = size
         each = [value_of(q, answer) for q, answer in zip(trial.questions, answers, strict=True)]
-        values[n, arm, k] = [*each, *(float(one(found.text, trial.systems[arm][n], context)) for one in trial.checks)]
+        values[n, arm, k] = [
+            *each,
+            *(float(one(found.text, trial.systems[arm][n], context)) for one in trial.checks),
+        ]
 
 
 async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantReply | NoReply:
     """Return a reply that was kept, or ask for one and keep it."""
-    request, context = request_for(trial, place, live.store.secret, live.seed), trial.contexts[place[0]]
-    about, name = context.conversation.id, f"{REPLY} {request.key}"
+    request = request_for(trial, place, live.store.secret, live.seed)
+    context = trial.contexts[place[0]]
+    about = context.conversation.id
+    name = f"{REPLY} {request.key}"
     if (kept := (step(live.store, live.run, name) or {}).get(about)) is not None:
         return AssistantReply(**kept) if "text" in kept else NoReply(**kept)
     found = await ask_with_tools(live.assistant, request, context, live.tools)
@@ -195,7 +236,8 @@ async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantRep
 def request_for(trial: Trial, place: Place, secret: bytes, seed: int) -> ReplyRequest:
     """Return what the assistant is asked; its key is random, so it tells nothing of arms."""
     n, arm, k = place
-    context, system = trial.contexts[n], trial.systems[arm][n]
+    context = trial.contexts[n]
+    system = trial.systems[arm][n]
     told = f"{context.id}\0{system}\0{k}\0{arm > OLD}".encode("utf-8", "replace")
     return ReplyRequest(
         key=hashlib.sha256(secret + told).hexdigest()[:16],
@@ -230,7 +272,9 @@ async def ask_second(live: RemedyWork, second: SecondReader, arm: int) -> dict[s
             async with live.semaphore:
                 wins[n] = await second.wins(trial.contexts[n], *pair)
                 for side, text in enumerate(pair if trial.arrays.stratum[n] == FAILING else ()):
-                    worded[n, side] = await second.reworded(trial.contexts[n].with_reply(text), value_of)
+                    worded[n, side] = await second.reworded(
+                        trial.contexts[n].with_reply(text), value_of
+                    )
         live.progress.advance("compare")
 
     live.progress.start("compare", n)

@@ -48,7 +48,8 @@ class SimulateWork(BatchWork):
 
     def tell(self, dialogue: Conversation) -> None:
         """Tell of a dialogue in the state; those without one, or with unproven quotes, are the worst."""
-        about, quality = dialogue.metadata, dialogue.metadata.get("quality") or {}
+        about = dialogue.metadata
+        quality = dialogue.metadata.get("quality") or {}
         names = ("system", "topic", "ended", "outcome")
         row = {name: about[name] for name in names if name in about}
         row |= {"turns": len(dialogue.turns), "quality": dict(list(quality.items())[:ANSWERS])}
@@ -56,7 +57,9 @@ class SimulateWork(BatchWork):
         row |= {"unproven_quotes": unproven, "why": in_short(about.get("detail") or "")}
         figures = {"turns": float(len(dialogue.turns)), "unproven quotes": float(unproven)}
         rank = -100.0 if about["outcome"] != SIMULATED else float(-unproven)
-        self.findings.take(dialogue.id, lambda: row, rank=rank, figures=figures if dialogue.turns else {})
+        self.findings.take(
+            dialogue.id, lambda: row, rank=rank, figures=figures if dialogue.turns else {}
+        )
 
     def keep(self, dialogue: Conversation) -> None:
         """Store a dialogue, or why there is none, and settle its scene."""
@@ -83,16 +86,23 @@ async def converse(live: SimulateWork, id_: str) -> None:
 @on_each(SimulateWork)
 async def check_quality(live: SimulateWork, id_: str) -> None:
     """Ask the questions of quality about each dialogue that was held, and store it with the answers."""
-    scene, dialogue = live.scenes[id_], live.held.pop(id_)
-    async with live.semaphore, live.tracer.span("check_quality", kind="role", item=scene.id) as span:
+    scene = live.scenes[id_]
+    dialogue = live.held.pop(id_)
+    async with (
+        live.semaphore,
+        live.tracer.span("check_quality", kind="role", item=scene.id) as span,
+    ):
         quality = await live.simulator.quality(scene, dialogue)
         if isinstance(quality, Unanswered):
             span.failed(f"{quality.outcome}: {quality.detail}")
-        # Inside the span, which is written after it: whoever finds the span of a killed run finds the dialogue, too.
+        # Inside the span, which is written after it: whoever finds the span of a killed run finds
+        # the dialogue, too.
         live.keep(stored_dialogue(scene, dialogue, quality))
 
 
-def stored_dialogue(scene: Scene, dialogue: Dialogue, quality: dict[str, str] | Unanswered) -> Conversation:
+def stored_dialogue(
+    scene: Scene, dialogue: Dialogue, quality: dict[str, str] | Unanswered
+) -> Conversation:
     """Return a dialogue as stored."""
     about: dict[str, Any] = {
         "system": scene.system.name,
@@ -107,9 +117,13 @@ def stored_dialogue(scene: Scene, dialogue: Dialogue, quality: dict[str, str] | 
         about |= {"quality": None, "outcome": quality.outcome, "detail": quality.detail}
     else:
         about |= {"quality": quality, "outcome": SIMULATED, "detail": ""}
-    return Conversation(id=scene.id, turns=tuple(dialogue.turns), sources=tuple(dialogue.sources), metadata=about)
+    return Conversation(
+        id=scene.id, turns=tuple(dialogue.turns), sources=tuple(dialogue.sources), metadata=about
+    )
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
-    return add_batches(StateGraph(BatchState, context_schema=SimulateContext), [converse], [check_quality])
+    return add_batches(
+        StateGraph(BatchState, context_schema=SimulateContext), [converse], [check_quality]
+    )

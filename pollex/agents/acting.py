@@ -9,7 +9,15 @@ from typing import Any
 
 START = "__start__"
 ACTING = frozenset(
-    ["ToolNode", "BaseTool", "StructuredTool", "ToolExecutor", "AgentExecutor", "create_agent", "create_react_agent"]
+    [
+        "ToolNode",
+        "BaseTool",
+        "StructuredTool",
+        "ToolExecutor",
+        "AgentExecutor",
+        "create_agent",
+        "create_react_agent",
+    ]
 )
 """Names of LangChain's and LangGraph's that carry out tools."""
 HARMLESS = frozenset(["BaseChatModel", "BaseLLM", "BasePromptTemplate", "BaseOutputParser"])
@@ -56,7 +64,8 @@ def steps_of(runnable: Any) -> Iterator[Any]:
 
 def acting_behind(function: Any) -> Iterator[str]:
     """Yield the graphs and tools that a function's own code refers to, and so may carry out."""
-    seen, left = set[int](), [("", function)]
+    seen = set[int]()
+    left = [("", function)]
     named = function
     while isinstance(named, functools.partial):
         named = named.func
@@ -77,7 +86,9 @@ def acting_behind(function: Any) -> Iterator[str]:
 def referred_to(value: Any, package: str) -> Iterator[tuple[str, Any]]:
     """Yield by name what code of the user's package refers to; a name alone where it is known to carry out tools."""
     if isinstance(value, functools.partial):
-        yield from [("a partial", one) for one in (value.func, *value.args, *value.keywords.values())]
+        yield from [
+            ("a partial", one) for one in (value.func, *value.args, *value.keywords.values())
+        ]
     elif isinstance(value, MethodType):
         yield from [("a method", value.__func__), ("its object", value.__self__)]
     elif isinstance(value, FunctionType):
@@ -89,7 +100,10 @@ def referred_to(value: Any, package: str) -> Iterator[tuple[str, Any]]:
         yield from [("a list", one) for one in value]
     elif isinstance(value, dict):
         yield from [(str(name), one) for name, one in value.items()]
-    elif not isinstance(value, type | ModuleType) and type(value).__module__.partition(".")[0] == package:
+    elif (
+        not isinstance(value, type | ModuleType)
+        and type(value).__module__.partition(".")[0] == package
+    ):
         yield from vars(value).items() if hasattr(value, "__dict__") else ()
         if callable(value):
             yield ("its call", type(value).__call__)

@@ -24,7 +24,8 @@ from pollex.text import read_content
 ROUNDS = 8
 """Calls of recorded tools in a row, after which a continuation counts as diverged."""
 NO_TOOLS: Mapping[str, Callable[..., Any]] = {}
-TODO, REPLIES = "todo.jsonl", "replies.jsonl"
+TODO = "todo.jsonl"
+REPLIES = "replies.jsonl"
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,9 @@ class EndpointAssistant:
         if not (text := without_thoughts(outcome.text)):
             return NoReply("empty", "thoughts and no answer")
         used = outcome.usage
-        cost = used.prompt + self.written * used.completion if used.prompt and used.completion else 0.0
+        cost = (
+            used.prompt + self.written * used.completion if used.prompt and used.completion else 0.0
+        )
         return AssistantReply(text, cost=cost, seconds=outcome.seconds)
 
 
@@ -174,9 +177,14 @@ class GraphAssistant:
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Run it; its last message is the reply."""
         given = {"messages": [dict(one) for one in request.messages]}
-        thread = str(uuid4())  # a checkpointer would add the messages to those that it has of a thread
+        # a checkpointer would add the messages to those that it has of a thread
+        thread = str(uuid4())
         settings = {"configurable": {self.configurable: request.system, "thread_id": thread}}
-        more = {} if self.graph.context_schema is None else {"context": {self.configurable: request.system}}
+        more = (
+            {}
+            if self.graph.context_schema is None
+            else {"context": {self.configurable: request.system}}
+        )
         try:
             state = await self.graph.ainvoke(given, settings, **more)
         except (Exception, SystemExit) as error:
@@ -198,7 +206,11 @@ def call_of(called: Mapping[str, Any]) -> ToolCall:
 
 def reply_of(found: Any) -> AssistantReply | NoReply:
     """Return a reply from what a function gave."""
-    if isinstance(found, AssistantReply) and isinstance(found.text, str) and (found.calls or found.text.strip()):
+    if (
+        isinstance(found, AssistantReply)
+        and isinstance(found.text, str)
+        and (found.calls or found.text.strip())
+    ):
         figures = (found.cost, found.seconds)
         fine = all(isinstance(one, int | float) and math.isfinite(one) for one in figures)
         return found if fine else replace(found, cost=0.0, seconds=0.0)
@@ -207,7 +219,10 @@ def reply_of(found: Any) -> AssistantReply | NoReply:
     found = found.text if isinstance(found, AssistantReply) else found
     if isinstance(found, str) and found.strip():
         return AssistantReply(found)
-    return NoReply("error", f"no text but {type(found).__name__}" if not isinstance(found, str) else "an empty text")
+    return NoReply(
+        "error",
+        f"no text but {type(found).__name__}" if not isinstance(found, str) else "an empty text",
+    )
 
 
 @dataclass
@@ -228,7 +243,8 @@ class FileAssistant:
         """Read the replies that are there.
 
         Raises:
-            BadInput: A line isn't an object with `key` and `reply`, a text, or null where none came.
+            BadInput: A line isn't an object with `key` and `reply`, a text, or null where none
+                came.
         """
         return cls(folder, {key: reply for key, reply, _ in keyed_lines(folder / REPLIES, "reply")})
 
@@ -243,8 +259,12 @@ class FileAssistant:
         """Write what is waited for, in an order that tells nothing of arms."""
         path = self.folder / TODO
         self.folder.mkdir(parents=True, exist_ok=True)
-        rows = [{"key": key, "messages": one.all_messages} for key, one in sorted(self.waiting.items())]
-        write_text(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), named=False)
+        rows = [
+            {"key": key, "messages": one.all_messages} for key, one in sorted(self.waiting.items())
+        ]
+        write_text(
+            path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), named=False
+        )
         return path
 
 
@@ -265,7 +285,9 @@ def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
                     raise TypeError(f"{name} is no text")
                 yield str(row["key"]), "" if value is None else str(value), where
         except UnicodeDecodeError as error:
-            raise BadInput(f"it isn't UTF-8: {error}", where=where, remedy="save the file as UTF-8") from error
+            raise BadInput(
+                f"it isn't UTF-8: {error}", where=where, remedy="save the file as UTF-8"
+            ) from error
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             what = f"no object with `key` and `{name}`: {error!r:.80}"
             raise BadInput(what, where=where, remedy=f'write {{"key": …, "{name}": …}}') from error
@@ -289,17 +311,25 @@ async def ask_with_tools(
         results = [await result_of(call, context, tools) for call in found.calls]
         if None in results:
             unknown = found.calls[results.index(None)]
-            return NoReply("diverged", f"the log has no call of {unknown.name} with these arguments")
+            return NoReply(
+                "diverged", f"the log has no call of {unknown.name} with these arguments"
+            )
         made = [{"id": c.id or c.name, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
                 for c in found.calls]  # fmt: skip
         told = [{"role": "tool", "tool_call_id": c.id or c.name, "content": text}
                 for c, text in zip(found.calls, results, strict=True)]  # fmt: skip
-        said = [*request.messages, {"role": "assistant", "content": found.text, "tool_calls": made}, *told]
+        said = [
+            *request.messages,
+            {"role": "assistant", "content": found.text, "tool_calls": made},
+            *told,
+        ]
         request = replace(request, messages=said)
     return NoReply("diverged", f"more than {ROUNDS} rounds of calls")
 
 
-async def result_of(call: ToolCall, context: ReplyContext, tools: Mapping[str, Callable[..., Any]]) -> str | None:
+async def result_of(
+    call: ToolCall, context: ReplyContext, tools: Mapping[str, Callable[..., Any]]
+) -> str | None:
     """Return the logged result of a call equal in name and arguments, else what a function of the user's says.
 
     None where there is neither, or the function fails.
@@ -335,5 +365,6 @@ def assistant_of(given: Any) -> Assistant:
     if callable(given):
         return CallableAssistant(given, getattr(given, "__name__", "a function"))
     raise WrongUse(
-        f"{type(given).__name__} is no assistant", remedy="give a function of messages and system, or a compiled graph"
+        f"{type(given).__name__} is no assistant",
+        remedy="give a function of messages and system, or a compiled graph",
     )

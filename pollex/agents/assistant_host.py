@@ -1,6 +1,7 @@
 """The process in which a user's assistant answers: asked by lines of JSON, whatever its code does to its process.
 
-It is started as `python -P -m pollex.agents.assistant_host MODULE NAME FOLDER`. What the user's code prints goes to
+It is started as `python -P -m pollex.agents.assistant_host MODULE NAME FOLDER`. What the user's
+code prints goes to
 standard error; the lines of this module have streams of their own.
 """
 
@@ -43,7 +44,8 @@ class Outbox:
 
 def own_streams() -> tuple[int, int]:
     """Take the streams of this process for lines; the user's code reads nothing, and prints to standard error."""
-    inbox, outbox = os.dup(0), os.dup(1)
+    inbox = os.dup(0)
+    outbox = os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -89,9 +91,16 @@ def on_the_wire(found: AssistantReply | NoReply) -> dict[str, Any]:
         return {"kind": found.kind, "detail": found.detail[:300]}
     size = len(found.text) + sum(len(call.arguments) for call in found.calls)
     if size > LONGEST:
-        return {"kind": "error", "detail": f"{size:,} characters: more than {LONGEST:,} are no reply"}
-    calls = [{"name": call.name, "arguments": call.arguments, "id": call.id} for call in found.calls]
-    return dict(writable({"text": found.text, "calls": calls, "cost": found.cost, "seconds": found.seconds}))
+        return {
+            "kind": "error",
+            "detail": f"{size:,} characters: more than {LONGEST:,} are no reply",
+        }
+    calls = [
+        {"name": call.name, "arguments": call.arguments, "id": call.id} for call in found.calls
+    ]
+    return dict(
+        writable({"text": found.text, "calls": calls, "cost": found.cost, "seconds": found.seconds})
+    )
 
 
 def main() -> None:

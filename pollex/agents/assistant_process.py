@@ -34,7 +34,9 @@ HANGING = 3
 ATTEMPTS = 20
 GRACE = 1.0
 """Seconds between the end of its lines and its own."""
-MEND = "give MODULE:FUNCTION of a module in this folder, or a folder for todo.jsonl and replies.jsonl"
+MEND = (
+    "give MODULE:FUNCTION of a module in this folder, or a folder for todo.jsonl and replies.jsonl"
+)
 
 
 class Ended(Exception):
@@ -47,7 +49,8 @@ class Ended(Exception):
 
     def __init__(self, how: str, *, alone: bool, begun: bool) -> None:
         super().__init__(how)
-        self.alone, self.begun = alone, begun
+        self.alone = alone
+        self.begun = begun
 
 
 @dataclass
@@ -85,7 +88,15 @@ class Host:
     @classmethod
     def start(cls, module: str, name: str, folder: Path) -> Host:
         """Start a process that imports nothing of the current folder by itself."""
-        command = [sys.executable, "-P", "-m", f"{__package__}.assistant_host", module, name, str(folder)]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            f"{__package__}.assistant_host",
+            module,
+            name,
+            str(folder),
+        ]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         process = subprocess.Popen(command, cwd=folder, start_new_session=True, **pipes)  # type: ignore[call-overload]  # noqa: S603 - ours
         host = cls(process)
@@ -128,7 +139,10 @@ class Host:
         until = time.monotonic() + GRACE
         with contextlib.suppress(OSError):
             while time.monotonic() < until:
-                if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+                if (
+                    os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+                    is not None
+                ):
                     return
                 time.sleep(0.01)
 
@@ -138,7 +152,11 @@ class Host:
             self.ready.put(line)
             return
         with self.lock:
-            one = self.waiting.get(line["id"]) if "begun" in line else self.waiting.pop(line["id"], None)
+            one = (
+                self.waiting.get(line["id"])
+                if "begun" in line
+                else self.waiting.pop(line["id"], None)
+            )
         if one is not None:
             one.started = True
             done = one.begun.set if "begun" in line else lambda: settle(one.found, line["found"])
@@ -232,8 +250,10 @@ class ProcessAssistant:
         Raises:
             WrongUse: It can't be imported, or is neither a function nor a graph.
         """
-        self.where, self.seconds = (module, attribute, folder.absolute()), seconds
-        self.hanging, self.answered = 0, 0
+        self.where = (module, attribute, folder.absolute())
+        self.seconds = seconds
+        self.hanging = 0
+        self.answered = 0
         self.starting = asyncio.Lock()
         self.apart = asyncio.Lock()
         self.host: Host | None = None
@@ -260,7 +280,10 @@ class ProcessAssistant:
         """Answer once; where the process ends under several replies, each is asked again in one of its own."""
         for _ in range(ATTEMPTS):
             if self.never_answers:
-                return NoReply("error", f"not asked: {self.hanging} replies took more than {self.seconds:g} s each")
+                return NoReply(
+                    "error",
+                    f"not asked: {self.hanging} replies took more than {self.seconds:g} s each",
+                )
             try:
                 return self.taken(await (await self.running()).ask(request, self.seconds))
             except TimeoutError:
@@ -276,7 +299,10 @@ class ProcessAssistant:
         """Answer in a process for this reply alone."""
         async with self.apart:
             if self.never_answers:
-                return NoReply("error", f"not asked: {self.hanging} replies took more than {self.seconds:g} s each")
+                return NoReply(
+                    "error",
+                    f"not asked: {self.hanging} replies took more than {self.seconds:g} s each",
+                )
             host = await asyncio.to_thread(Host.start, *self.where)
             try:
                 await asyncio.to_thread(host.first_line, self.seconds)

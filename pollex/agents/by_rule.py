@@ -15,7 +15,8 @@ class ByRule(Judge):
     """Answers by rule that questions about sources don't apply where there are none, and has the others answered.
 
     Attributes:
-        about_sources: Ids of questions about sources; the last option of each says that it doesn't apply.
+        about_sources: Ids of questions about sources; the last option of each says that it doesn't
+            apply.
     """
 
     asked: Judge
@@ -29,9 +30,15 @@ class ByRule(Judge):
     def fingerprint(self) -> str:
         return self.asked.fingerprint
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
         """Answer each question, in the questions' order."""
-        ruled = set() if conversation.has_sources or conversation.not_scorable else set(self.about_sources)
+        ruled = (
+            set()
+            if conversation.has_sources or conversation.not_scorable
+            else set(self.about_sources)
+        )
         left = [question for question in questions if question.id not in ruled]
         answers = await self.asked.judge(conversation, left) if left else []
         by_id = dict(zip([question.id for question in left], answers, strict=True))

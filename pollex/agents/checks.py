@@ -1,8 +1,11 @@
 """Checks that keep unsafe texts from becoming rubrics.
 
-Rubrics are written by a model that has read conversations, and every one of them enters all later judging: text that
-someone planted in a conversation must not get there. The checks count on no model to be on our side. They refuse a text
-that speaks to the judge, names answers, carries markup, or copies a long run of one conversation. A refused text is
+Rubrics are written by a model that has read conversations, and every one of them enters all later
+judging: text that
+someone planted in a conversation must not get there. The checks count on no model to be on our
+side. They refuse a text
+that speaks to the judge, names answers, carries markup, or copies a long run of one conversation. A
+refused text is
 counted; a person who wants it can still write it into the rubric set by hand.
 """
 
@@ -14,7 +17,8 @@ from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import LIKERT, Option
 from pollex.rubrics.rubric import Quote
 
-SHORTEST, LONGEST = 8, 240
+SHORTEST = 8
+LONGEST = 240
 RUN = 8
 """So many words in a row that also stand in one conversation are a quotation."""
 
@@ -35,10 +39,14 @@ _MARKUP = re.compile(
     r"<[|/!a-zA-Z]|\|>|\[/?[A-Z_]{3,}\]|```|\+\+\+|\bDATA [0-9a-fA-F]{6,}|\\u[0-9a-fA-F]{4}|[{}]|#{3,}|&[a-z]+;|"
     r"https?://|!\[",
 )
-_WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+")
+_WORD = re.compile(
+    r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+"
+)
 
 
-def refusal(text: str, sources: Iterable[Sequence[str]] = (), options: Sequence[Option] = LIKERT) -> str:
+def refusal(
+    text: str, sources: Iterable[Sequence[str]] = (), options: Sequence[Option] = LIKERT
+) -> str:
     """Return why a text is refused as a rubric; empty if accepted.
 
     Args:
@@ -61,12 +69,15 @@ def refusal(text: str, sources: Iterable[Sequence[str]] = (), options: Sequence[
 def names_option(text: str, options: Sequence[Option]) -> bool:
     """Return whether a text contains the label of an option.
 
-    Labels of several words count in any case. One word, such as Agree, is also a word of the language: it counts where
+    Labels of several words count in any case. One word, such as Agree, is also a word of the
+    language: it counts where
     it is written as the label is, and not as the beginning of the text.
     """
     for option in options:
         several = " " in option.text
-        found = re.finditer(rf"(?<!\w){re.escape(option.text)}(?!\w)", text, re.IGNORECASE if several else 0)
+        found = re.finditer(
+            rf"(?<!\w){re.escape(option.text)}(?!\w)", text, re.IGNORECASE if several else 0
+        )
         if any(several or (match.start() > 0 and not option.text.islower()) for match in found):
             return True
     return False
@@ -76,7 +87,9 @@ def copies(text: Sequence[str], sources: Iterable[Sequence[str]]) -> bool:
     """Return whether a text shares `RUN` consecutive words with any of `sources`."""
     runs = {tuple(text[i : i + RUN]) for i in range(len(text) - RUN + 1)}
     return bool(runs) and any(
-        tuple(source[i : i + RUN]) in runs for source in sources for i in range(len(source) - RUN + 1)
+        tuple(source[i : i + RUN]) in runs
+        for source in sources
+        for i in range(len(source) - RUN + 1)
     )
 
 
@@ -87,7 +100,9 @@ def words(text: str) -> list[str]:
 
 def words_of(conversation: Conversation) -> list[str]:
     """Return the words of all turns, and of what was written of them."""
-    texts = [turn.shown for turn in conversation.turns] + [one.text for one in conversation.feedback]
+    texts = [turn.shown for turn in conversation.turns] + [
+        one.text for one in conversation.feedback
+    ]
     return [word for text in texts for word in words(text)]
 
 
@@ -103,8 +118,10 @@ _SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 def locate(conversation: Conversation, text: str, turn: int) -> Quote | None:
     """Locate a quote, first in `turn`, then in the nearest turn, then in comments; None if not found.
 
-    White space, quotation marks, dashes and case may differ, and an ellipsis may stand for words; what is returned are
-    the turn's own words. A model that copies a turn's JSON escapes as it saw them (`\\u003c` for `<`) has quoted truly:
+    White space, quotation marks, dashes and case may differ, and an ellipsis may stand for words;
+    what is returned are
+    the turn's own words. A model that copies a turn's JSON escapes as it saw them (`\\u003c` for
+    `<`) has quoted truly:
     the words are then looked for once more with the escapes resolved.
     """
     texts = {i: one.shown for i, one in enumerate(conversation.turns)}
@@ -126,12 +143,21 @@ def _as_written(content: str, quote: str) -> str:
 
 def own_words(content: str, quote: str) -> str:
     """Return the words of a text that a quote repeats, as `located` compares them; empty if there are none."""
-    letters = [(folded, at) for at, letter in enumerate(content) for folded in letter.translate(_FOLDED).lower()]
+    letters = [
+        (folded, at)
+        for at, letter in enumerate(content)
+        for folded in letter.translate(_FOLDED).lower()
+    ]
     kept = [
-        one for one, after in zip(letters, [*letters[1:], (" ", 0)], strict=True) if not (one[0] + after[0]).isspace()
+        one
+        for one, after in zip(letters, [*letters[1:], (" ", 0)], strict=True)
+        if not (one[0] + after[0]).isspace()
     ]
     folded = "".join(" " if letter.isspace() else letter for letter, _ in kept)
-    for parts in ([_folded(quote)], [_folded(part) for part in _LEFT_OUT.split(quote.translate(_FOLDED))]):
+    for parts in (
+        [_folded(quote)],
+        [_folded(part) for part in _LEFT_OUT.split(quote.translate(_FOLDED))],
+    ):
         if (span := _span(folded, list(filter(None, parts)))) is not None:
             return normalized(content[kept[span[0]][1] : kept[span[1] - 1][1] + 1])
     return ""
@@ -164,4 +190,6 @@ def normalized(text: str) -> str:
 
 def resolve_escapes(text: str) -> str:
     """Resolve the JSON escapes in a text."""
-    return _JSON_ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _SHORT_ESCAPES.get(m[2], m[2]), text)
+    return _JSON_ESCAPE.sub(
+        lambda m: chr(int(m[1], 16)) if m[1] else _SHORT_ESCAPES.get(m[2], m[2]), text
+    )

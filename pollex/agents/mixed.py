@@ -91,7 +91,9 @@ class MixedDeduplicator(Both[Deduplicator]):
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Merge rubrics that say the same, whoever they come from."""
-        own = await self.built_in.deduplicate([rubric for rubric in rubrics if rubric.answered_by == BUILT_IN])
+        own = await self.built_in.deduplicate(
+            [rubric for rubric in rubrics if rubric.answered_by == BUILT_IN]
+        )
         kept = {rubric.id: rubric for rubric in own.kept}
         left = [kept.get(rubric.id, rubric) for rubric in rubrics if rubric.id not in own.merged]
         found = await self.model.deduplicate(left)
@@ -108,7 +110,9 @@ class Divided(Both[Judge]):
 
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learn the scale of the rubrics of either side."""
-        await self.built_in.fit(training, [rubric for rubric in rubrics if not self._is_models(rubric)])
+        await self.built_in.fit(
+            training, [rubric for rubric in rubrics if not self._is_models(rubric)]
+        )
         await self.model.fit(training, [rubric for rubric in rubrics if self._is_models(rubric)])
 
     def understood(self, rubric: Rubric) -> Rubric:
@@ -130,7 +134,9 @@ class Divided(Both[Judge]):
         """Return what either side learned; a model learns nothing."""
         return {**self.built_in.learned, **self.model.learned}
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
         """Answer each question by whom it belongs to, in the questions' order."""
         sides = [(self.model, [q for q in questions if self._is_models(q.rubric)])]
         sides += [(self.built_in, [q for q in questions if not self._is_models(q.rubric)])]

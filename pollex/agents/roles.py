@@ -1,8 +1,11 @@
 """The four roles and the baseline's updater, as protocols that graph nodes depend on.
 
-A role never raises for one conversation: it returns a result or an `Unanswered`. It raises a `PollexError` only for
-what stops all work (a wrong key, a missing model). `fit` is where a role learns from the training log before its
-first item; a role that has nothing to learn returns at once. Whatever is learnt must depend on nothing but the
+A role never raises for one conversation: it returns a result or an `Unanswered`. It raises a
+    `PollexError` only for
+what stops all work (a wrong key, a missing model). `fit` is where a role learns from the training
+log before its
+first item; a role that has nothing to learn returns at once. Whatever is learnt must depend on
+nothing but the
 arguments.
 """
 
@@ -27,7 +30,8 @@ class Roles:
     """The agents that work in a run.
 
     Attributes:
-        updater: Agent that writes the rubrics, in place of summarizer and deduplicator, when SPUR is used.
+        updater: Agent that writes the rubrics, in place of summarizer and deduplicator, when SPUR
+            is used.
         rewriter: Finds better words for rubrics that are hard to judge; None where nobody can.
     """
 
@@ -85,7 +89,8 @@ class Summary(BaseModel):
 
     Attributes:
         rubrics: New ones.
-        supported: Reasons of the batch that say what a known rubric says: the rubric's id, and the reasons.
+        supported: Reasons of the batch that say what a known rubric says: the rubric's id, and the
+            reasons.
         refused: How many texts were refused, by cause.
     """
 
@@ -101,7 +106,8 @@ class Deduplication(BaseModel):
 
     Attributes:
         merged: Id of each rubric that went, to the id of the one that it went into.
-        mirrors: Pairs of a rubric and its reverse on the other side, by id: both are judged, and the better one stays.
+        mirrors: Pairs of a rubric and its reverse on the other side, by id: both are judged, and
+            the better one stays.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -236,7 +242,9 @@ class Judge(Agent, Protocol):
         """State that `fit` learned, as JSON values for the rubric set; may be empty."""
         return {}
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
         """Answer each question, in the questions' order."""
 
 
@@ -246,9 +254,14 @@ def fingerprints_for(judge: Judge, questions: Sequence[Question]) -> list[str]:
     return [fingerprint_for(question) for question in questions]
 
 
-def no_answers(questions: Sequence[Question], outcome: Outcome, detail: str, judge: str) -> list[Answer | Unanswered]:
+def no_answers(
+    questions: Sequence[Question], outcome: Outcome, detail: str, judge: str
+) -> list[Answer | Unanswered]:
     """Return questions that have no answer for one and the same reason."""
-    return [Unanswered(question_id=one.id, outcome=outcome, detail=detail, judge=judge) for one in questions]
+    return [
+        Unanswered(question_id=one.id, outcome=outcome, detail=detail, judge=judge)
+        for one in questions
+    ]
 
 
 LONGEST_DETAIL = 300
@@ -259,7 +272,9 @@ async def ask_sides(
     judge: Judge, conversation: Conversation, questions: Sequence[Question]
 ) -> list[Answer | Unanswered]:
     """SAT and DSAT rubrics asked side by side, as in the graphs, and nothing kept."""
-    found = await asyncio.gather(*(answer_each(judge, conversation, side) for side in sides(questions)))
+    found = await asyncio.gather(
+        *(answer_each(judge, conversation, side) for side in sides(questions))
+    )
     return [answer for side in found for answer in side]
 
 
@@ -281,26 +296,36 @@ async def answer_each(
     if trusted:
         return list(answers)
     if wrong := foreign_types(answers):
-        return [unanswered(judge, question, f"Malformed: {wrong} in place of answers") for question in questions]
+        return [
+            unanswered(judge, question, f"Malformed: {wrong} in place of answers")
+            for question in questions
+        ]
     if len(answers) != len(questions) or any(
-        answer.question_id not in ("", question.id) for answer, question in zip(answers, questions, strict=True)
+        answer.question_id not in ("", question.id)
+        for answer, question in zip(answers, questions, strict=True)
     ):
         detail = f"Mismatch: {len(answers)} answers that are not to the {len(questions)} questions"
         return [unanswered(judge, question, detail) for question in questions]
-    return [check(judge, question, answer) for question, answer in zip(questions, answers, strict=True)]
+    return [
+        check(judge, question, answer) for question, answer in zip(questions, answers, strict=True)
+    ]
 
 
 def foreign_types(answers: object) -> str:
     """Return the names of wrong types in a custom judge's answers; empty if none."""
     if not isinstance(answers, Sequence):
         return type(answers).__name__
-    return ", ".join(sorted({type(one).__name__ for one in answers if not isinstance(one, Answer | Unanswered)}))
+    return ", ".join(
+        sorted({type(one).__name__ for one in answers if not isinstance(one, Answer | Unanswered)})
+    )
 
 
 def check(judge: Judge, question: Question, answer: Answer | Unanswered) -> Answer | Unanswered:
     """Return the answer under its question's id, or a failure if its distribution is invalid."""
     if isinstance(answer, Answer) and not is_distribution(answer, question):
-        return unanswered(judge, question, "Malformed: not a distribution over the question's options")
+        return unanswered(
+            judge, question, "Malformed: not a distribution over the question's options"
+        )
     return answer if answer.question_id else answer.model_copy(update={"question_id": question.id})
 
 
@@ -309,10 +334,12 @@ def is_distribution(answer: Answer, question: Question) -> bool:
 
     NetSAT divides by the mass, so it must be positive.
     """
-    p, options = answer.probabilities, len(question.options)
+    p = answer.probabilities
+    options = len(question.options)
     if len(p) != options or answer.never_came_up:
         return question.may_never and len(p) == options and sum(p) == 0
-    return 0 <= answer.chosen < options and 0 < sum(p) <= 1 + ROUNDING and min(p) >= 0  # which a NaN or infinity isn't
+    # which a NaN or infinity isn't
+    return 0 <= answer.chosen < options and 0 < sum(p) <= 1 + ROUNDING and min(p) >= 0
 
 
 def unanswered(judge: Judge, question: Question, detail: str) -> Unanswered:
@@ -328,5 +355,7 @@ def detail_of(error: Exception, secrets: Collection[str]) -> str:
 
 def sides(questions: Sequence[Question]) -> list[list[Question]]:
     """Split questions into those about SAT and about DSAT rubrics; omit an empty side."""
-    kinds = ([q for q in questions if q.rubric and q.rubric.polarity == kind] for kind in ("sat", "dsat"))
+    kinds = (
+        [q for q in questions if q.rubric and q.rubric.polarity == kind] for kind in ("sat", "dsat")
+    )
     return [side for side in kinds if side]

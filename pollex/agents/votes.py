@@ -1,9 +1,11 @@
 """Votes of independent runs, of one judge or of a panel, and the verdict that they come to.
 
-Diversity entropy DE(A) = −Σ_a p_a ln p_a, p_a the share of the runs that answered a. The rating is the mode of the
+Diversity entropy DE(A) = −Σ_a p_a ln p_a, p_a the share of the runs that answered a. The rating is
+the mode of the
 answers where they agree enough, else NONE; a tie of the mode is NONE.
 
-Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
+Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations
+    using LLMs", AAAI Spring
 Symposium.
 """
 
@@ -44,7 +46,8 @@ class Rule:
     Attributes:
         runs: n.
         minimum: Fewest runs that must have answered.
-        tau: Highest diversity entropy of those that answered that passes; None lets nothing pass, as where no τ reaches
+        tau: Highest diversity entropy of those that answered that passes; None lets nothing pass,
+            as where no τ reaches
             the precision that is wanted.
     """
 
@@ -65,7 +68,11 @@ class Rule:
     @classmethod
     def of(cls, runs: int = RUNS, *, minimum: int | None = None, tau: float | None = None) -> Rule:
         """Return the default rule: more than half must answer; by default n − 1 agree."""
-        return cls(runs, runs // 2 + 1 if minimum is None else minimum, all_but_one(runs) if tau is None else tau)
+        return cls(
+            runs,
+            runs // 2 + 1 if minimum is None else minimum,
+            all_but_one(runs) if tau is None else tau,
+        )
 
     def refusal(self, votes: Sequence[int], left: int = 0) -> Reason:
         """Return why votes [option] give no rating; empty if they do.
@@ -88,14 +95,18 @@ class Rule:
 
     def passes_all(self, options: int) -> bool:
         """Tell whether the votes of all runs always give a rating; of three options or more they may tie."""
-        return options == 2 and not any(self.refusal((votes, self.runs - votes)) for votes in range(self.runs + 1))
+        return options == 2 and not any(
+            self.refusal((votes, self.runs - votes)) for votes in range(self.runs + 1)
+        )
 
     def in_words(self) -> str:
         """Describe the rule in words."""
         if self.tau is None:
             return "nothing passes"
         usual = self.runs > 1 and self.tau == all_but_one(self.runs)
-        return f"DE ≤ {self.tau:.4f}" + (f", as where {self.runs - 1} of {self.runs} runs agree" if usual else "")
+        return f"DE ≤ {self.tau:.4f}" + (
+            f", as where {self.runs - 1} of {self.runs} runs agree" if usual else ""
+        )
 
 
 def all_but_one(runs: int) -> float:
@@ -214,7 +225,9 @@ def verdict(
 
 def is_scorable(votes: Sequence[Answer | Unanswered]) -> bool:
     """Return whether a judge could be asked."""
-    return not any(isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in votes)
+    return not any(
+        isinstance(vote, Unanswered) and vote.outcome == "not_scorable" for vote in votes
+    )
 
 
 def count_votes(votes: Sequence[Answer | Unanswered], options: int) -> tuple[int, ...]:
@@ -230,7 +243,10 @@ def is_settled(votes: tuple[int, ...], left: int, rule: Rule) -> bool:
         return True
     after = [votes, *votes_after_one(votes)]
     # Where each is settled, what it comes to is also what it comes to if no further run answers.
-    return all(is_settled(one, left - 1, rule) for one in after) and len({rule.chosen(one) for one in after}) == 1
+    return (
+        all(is_settled(one, left - 1, rule) for one in after)
+        and len({rule.chosen(one) for one in after}) == 1
+    )
 
 
 def votes_after_one(votes: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -260,7 +276,8 @@ class Task:
     """A question, and the rule that accepts its answers.
 
     Attributes:
-        precision: Precision that τ is fitted to on the thumbs; the question then has two options, the first for a
+        precision: Precision that τ is fitted to on the thumbs; the question then has two options,
+            the first for a
             thumb up.
         by: Who is asked, for people.
     """
@@ -274,31 +291,51 @@ class Task:
         if self.precision is None:
             return
         if not 0 < self.precision <= 1:
-            raise WrongUse(f"a precision of {self.precision}", remedy="give a share above 0 and up to 1")
+            raise WrongUse(
+                f"a precision of {self.precision}", remedy="give a share above 0 and up to 1"
+            )
         if len(self.question.options) != 2:
             remedy = "give two options, the first for a thumb up, or give τ by value"
-            raise WrongUse(f"thumbs can't be compared with {len(self.question.options)} options", remedy=remedy)
+            raise WrongUse(
+                f"thumbs can't be compared with {len(self.question.options)} options", remedy=remedy
+            )
 
     @property
     def in_words(self) -> str:
         """Description of the rule, for a message about a refused resume."""
-        tau = self.rule.in_words() if self.precision is None else f"τ for a precision of {self.precision}"
+        tau = (
+            self.rule.in_words()
+            if self.precision is None
+            else f"τ for a precision of {self.precision}"
+        )
         return f"{tau}; {self.rule.minimum} of {self.rule.runs} runs must have answered"
 
     @property
     def as_json(self) -> dict[str, Any]:
         """Task as stored with the run."""
         question = self.question.model_dump(mode="json")
-        return {"question": question, "rule": asdict(self.rule), "precision": self.precision, "by": self.by}
+        return {
+            "question": question,
+            "rule": asdict(self.rule),
+            "precision": self.precision,
+            "by": self.by,
+        }
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Task:
-        return cls(Question.model_validate(kept["question"]), Rule(**kept["rule"]), kept["precision"], kept["by"])
+        return cls(
+            Question.model_validate(kept["question"]),
+            Rule(**kept["rule"]),
+            kept["precision"],
+            kept["by"],
+        )
 
 
 def make_question(text: str, options: Sequence[str]) -> Question:
     """Make a question with these options; the first has the highest value."""
-    worth = [Option(text=option, value=float(len(options) - 1 - i)) for i, option in enumerate(options)]
+    worth = [
+        Option(text=option, value=float(len(options) - 1 - i)) for i, option in enumerate(options)
+    ]
     return Question(id=content_id("question", text, *options), text=text, options=tuple(worth))
 
 
@@ -336,7 +373,9 @@ def persons_answer(question: Question, chosen: int) -> Answer:
     """Return a person's answer as stored."""
     mass = point(chosen, len(question.options))
     id_ = persons_question(question).id
-    return Answer(question_id=id_, probabilities=mass, chosen=chosen, source="recorded", judge=PERSON)
+    return Answer(
+        question_id=id_, probabilities=mass, chosen=chosen, source="recorded", judge=PERSON
+    )
 
 
 class Repeatable(Judge, Protocol):
@@ -349,17 +388,21 @@ class Repeatable(Judge, Protocol):
 class Ensemble:
     """Asks one judge, or a panel in turn, in n independent runs.
 
-    Run i is asked of judge i mod k, each time as another of its replicates; a judge that stands in the panel twice has
+    Run i is asked of judge i mod k, each time as another of its replicates; a judge that stands in
+    the panel twice has
     twice the runs. Which runs fail is told; a failed run is never a vote.
 
     Args:
         judges: One, or a panel of several.
         rule: When the mode is a rating; `Rule.of(n)` if left out.
-        stop_early: Ask no more runs once the verdict can no longer change. Entropy and distribution then rest on fewer
+        stop_early: Ask no more runs once the verdict can no longer change. Entropy and distribution
+            then rest on fewer
             runs, and are not to be compared between conversations.
     """
 
-    def __init__(self, *judges: Repeatable, n: int = RUNS, rule: Rule | None = None, stop_early: bool = False) -> None:
+    def __init__(
+        self, *judges: Repeatable, n: int = RUNS, rule: Rule | None = None, stop_early: bool = False
+    ) -> None:
         if not judges:
             raise WrongUse("an ensemble without a judge", remedy="give at least one")
         self.judges, self.rule, self.stop_early = judges, rule or Rule.of(n), stop_early
@@ -385,7 +428,10 @@ class Ensemble:
             await judge.prepare(conversations)
 
     async def votes(
-        self, conversation: Conversation, question: Question, known: Mapping[int, Vote] | None = None
+        self,
+        conversation: Conversation,
+        question: Question,
+        known: Mapping[int, Vote] | None = None,
     ) -> Votes:
         """Ask the runs and return their answers in order.
 
@@ -396,15 +442,24 @@ class Ensemble:
         while size := self._next(question, found):
             numbers = range(len(found), len(found) + size)
             found += await asyncio.gather(
-                *(self._run(conversation, question, number, (known or {}).get(number)) for number in numbers)
+                *(
+                    self._run(conversation, question, number, (known or {}).get(number))
+                    for number in numbers
+                )
             )
         return found
 
     def _next(self, question: Question, found: Votes) -> int:
         left = self.n - len(found)
-        return next_runs(count_votes(found, len(question.options)), left, self.rule) if self.stop_early else left
+        return (
+            next_runs(count_votes(found, len(question.options)), left, self.rule)
+            if self.stop_early
+            else left
+        )
 
-    async def _run(self, conversation: Conversation, question: Question, number: int, known: Vote | None) -> Vote:
+    async def _run(
+        self, conversation: Conversation, question: Question, number: int, known: Vote | None
+    ) -> Vote:
         """Ask one run; one that raises, or names no option, counts as failed, without stopping the others."""
         if known is not None:
             return known
@@ -416,15 +471,23 @@ class Ensemble:
         except Exception as error:
             return unanswered(judge, question, f"{type(error).__name__} in run {number + 1}")
         if len(answers) != 1:
-            return unanswered(judge, question, f"Mismatch: {len(answers)} answers to 1 questions in run {number + 1}")
+            return unanswered(
+                judge,
+                question,
+                f"Mismatch: {len(answers)} answers to 1 questions in run {number + 1}",
+            )
         answer = answers[0]
         if isinstance(answer, Answer) and not 0 <= answer.chosen < len(question.options):
             return unanswered(judge, question, "Malformed: not one of the question's options")
-        return answer if answer.question_id else answer.model_copy(update={"question_id": question.id})
+        return (
+            answer if answer.question_id else answer.model_copy(update={"question_id": question.id})
+        )
 
     def _replicate(self, number: int) -> int:
         """Return the replicate number of a run; runs of identical judges never share a number."""
         turn, place = divmod(number, len(self.judges))
         fingerprints = [judge.fingerprint for judge in self.judges]
-        same = [i for i, fingerprint in enumerate(fingerprints) if fingerprint == fingerprints[place]]
+        same = [
+            i for i, fingerprint in enumerate(fingerprints) if fingerprint == fingerprints[place]
+        ]
         return turn * len(same) + same.index(place)

@@ -30,7 +30,8 @@ def score_dataset(
 ) -> Dataset:
     """Score a dataset of `ray.data`, one conversation a row.
 
-    It promises less than `pollex score --engine ray`: Ray may do a batch again, or for ever, and keeps no order;
+    It promises less than `pollex score --engine ray`: Ray may do a batch again, or for ever, and
+    keeps no order;
     nothing is resumed. A batch in which no row is a conversation, or two have one id, fails.
 
     Args:
@@ -64,8 +65,11 @@ class _Batches:
         self._scorer = scorer
 
     def __call__(self, batch: Table) -> Table:
-        from pyarrow import BufferReader, parquet  # takes half a second to import, and is an extra
+        # takes half a second to import, and is an extra
+        from pyarrow import BufferReader, parquet
 
         logs = read_rows(batch.to_pylist(), options=ReadOptions())
         scores = self._scorer.scores(logs.conversations)
-        return parquet.read_table(BufferReader(parquet_of([scores], self._scorer.rubrics, self._scorer.judges)))
+        return parquet.read_table(
+            BufferReader(parquet_of([scores], self._scorer.rubrics, self._scorer.judges))
+        )

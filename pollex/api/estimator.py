@@ -35,7 +35,8 @@ Floats = npt.NDArray[np.float64]
 class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # it has no types
     """Learns rubrics from labeled conversations, answers them about others, and predicts who was satisfied.
 
-    X is a sequence of conversations: `pollex.Conversation`, dicts with `messages`, or lists of messages. y has two
+    X is a sequence of conversations: `pollex.Conversation`, dicts with `messages`, or lists of
+        messages. y has two
     classes in any spelling (up and down, 1 and 0, True and False).
 
     Args:
@@ -43,10 +44,12 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         rubrics: Rubrics written by hand, or a bundled set's name: all are fitted, none learned.
         budget: Maximum number of SAT and of DSAT rubrics; None: 15 in all.
         policy: A name of `selection.policies`.
-        positive: The class of satisfied users; None: the one that is spelled so, else the later one in sorted order.
+        positive: The class of satisfied users; None: the one that is spelled so, else the later one
+            in sorted order.
         seed: Of folds.
         model: An LLM's name or a LangChain chat model; None for the built-in roles.
-        store: Folder where runs and paid answers are kept; None: `.pollex` with a model, nothing without one.
+        store: Folder where runs and paid answers are kept; None: `.pollex` with a model, nothing
+            without one.
 
     Attributes:
         classes_: The two classes, sorted.
@@ -82,15 +85,23 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
             BadLabels: There aren't two classes, one is too small, or y is longer or shorter than X.
             WrongUse: One of X is no conversation.
         """
-        conversations, labels = list(number_all(X)), np.asarray(y)
+        conversations = list(number_all(X))
+        labels = np.asarray(y)
         if labels.shape != (len(conversations),):
-            raise BadLabels(f"{len(conversations)} conversations, and labels of shape {labels.shape}")
+            raise BadLabels(
+                f"{len(conversations)} conversations, and labels of shape {labels.shape}"
+            )
         classes = np.unique(labels)
         if len(classes) != 2:
             raise BadLabels(f"{len(classes)} classes in y", remedy="give labels of two classes")
         good = classes[self._place_of_positive(classes)]
         labeled = [
-            one.model_copy(update={"id": f"{number:06}", "label": Label.POSITIVE if label == good else Label.NEGATIVE})
+            one.model_copy(
+                update={
+                    "id": f"{number:06}",
+                    "label": Label.POSITIVE if label == good else Label.NEGATIVE,
+                }
+            )
             for number, (one, label) in enumerate(zip(conversations, labels, strict=True))
         ]
         with ExitStack() as opened:
@@ -114,7 +125,9 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         scores = self._scores(X)
         good = np.array([np.nan if one.probability is None else one.probability for one in scores])
         columns = [1.0 - good, good]
-        return np.stack(columns if self._place_of_positive(self.classes_) else columns[::-1], axis=1)
+        return np.stack(
+            columns if self._place_of_positive(self.classes_) else columns[::-1], axis=1
+        )
 
     def predict(self, X: Iterable[Given]) -> npt.NDArray[Any]:
         """Return the more probable class of each conversation `[conversation]`.
@@ -150,7 +163,10 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
 
     def _scores(self, X: Iterable[Given]) -> list[Score]:
         model = None if self._set().judge.built_in or isinstance(self.model, str) else self.model
-        conversations = [one.model_copy(update={"id": f"{number:06}"}) for number, one in enumerate(number_all(X))]
+        conversations = [
+            one.model_copy(update={"id": f"{number:06}"})
+            for number, one in enumerate(number_all(X))
+        ]
         with Scorer(self._set(), model=model, store=self._folder() or STORE) as scorer:
             return scorer.score_many(conversations)
 
@@ -164,7 +180,10 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
     def _place_of_positive(self, classes: npt.NDArray[Any]) -> int:
         if self.positive is not None:
             if self.positive not in classes.tolist():
-                raise WrongUse(f"no label is {self.positive!r}", remedy=f"positive is one of {classes.tolist()}")
+                raise WrongUse(
+                    f"no label is {self.positive!r}",
+                    remedy=f"positive is one of {classes.tolist()}",
+                )
             return int(classes.tolist().index(self.positive))
         try:
             said = [Verdicts.of(None, None).label(one) for one in classes.tolist()]

@@ -32,9 +32,12 @@ class RubricSet(rubric_set.RubricSet):
     @classmethod
     def of(cls, result: LearnResult) -> RubricSet:
         """Return the rubric set of a learning run, which knows what its report shows."""
-        found = cls.model_construct(**{name: getattr(result.rubrics, name) for name in cls.model_fields})
+        found = cls.model_construct(
+            **{name: getattr(result.rubrics, name) for name in cls.model_fields}
+        )
         found._arrays = result.rubrics._arrays
-        found.__dict__[PAGE] = result.page  # beside the fields: two sets are equal whatever run they are of
+        # beside the fields: two sets are equal whatever run they are of
+        found.__dict__[PAGE] = result.page
         return found
 
     def report(self, path: str | Path = "report.html") -> Path:
@@ -98,13 +101,18 @@ def export_rubrics(rubrics: rubric_set.RubricSet, *, to: str) -> dict[str, str]:
 
 
 def export_scores(
-    scores: Iterable[Score], rubrics: rubric_set.RubricSet, *, as_: str, logs: Iterable[Conversation] = ()
+    scores: Iterable[Score],
+    rubrics: rubric_set.RubricSet,
+    *,
+    as_: str,
+    logs: Iterable[Conversation] = (),
 ) -> list[dict[str, Any]]:
     """Return scores as another tool's requests, one a figure; conversations without figures have none.
 
     Args:
         as_: A tool as in `pollex score --as`, for example `langfuse`.
-        logs: What was scored, for the ids of traces; without it a conversation's id is its session's.
+        logs: What was scored, for the ids of traces; without it a conversation's id is its
+            session's.
 
     Raises:
         WrongUse: No such tool is known.

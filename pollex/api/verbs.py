@@ -78,15 +78,21 @@ class NotebookProgress:
     def _draw(self) -> None:
         self._drawn_at = monotonic()
         if self._output is not None:
-            self._output.update({"text/html": self.html(), "text/plain": "; ".join(self._notes)}, raw=True)
+            self._output.update(
+                {"text/html": self.html(), "text/plain": "; ".join(self._notes)}, raw=True
+            )
 
     def __enter__(self) -> Self:
-        display = import_module("IPython.display").display  # every notebook has it; pollex needs it nowhere else
+        # every notebook has it; pollex needs it nowhere else
+        display = import_module("IPython.display").display
         self._output = display({"text/plain": "pollex"}, raw=True, display_id=True)
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._draw()
 
@@ -104,7 +110,9 @@ def function(kind: Callable[P, UseCase[R]]) -> Callable[P, R]: ...
 def function(kind: Callable[P, UseCase[R]], then: Callable[[R], T]) -> Callable[P, T]: ...
 
 
-def function(kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda found: found) -> Callable[..., Any]:
+def function(
+    kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda found: found
+) -> Callable[..., Any]:
     """Make the function of a use case, with a true signature.
 
     Args:
@@ -157,7 +165,9 @@ def signature_of(kind: type[UseCase[Any]]) -> Signature:
 
 def result_of(kind: type[UseCase[Any]]) -> str:
     """Return the name of what a use case comes to."""
-    (result,) = (get_args(base)[0] for base in get_original_bases(kind) if get_origin(base) is UseCase)
+    (result,) = (
+        get_args(base)[0] for base in get_original_bases(kind) if get_origin(base) is UseCase
+    )
     return getattr(result, "__forward_arg__", str(result))
 
 

@@ -49,7 +49,8 @@ class MendedLines(RawIOBase):
     """
 
     def __init__(self, source: BinaryIO) -> None:
-        self._source, self._rest = source, b""
+        self._source = source
+        self._rest = b""
 
     def readable(self) -> bool:
         """Return that it can be read."""
@@ -58,7 +59,8 @@ class MendedLines(RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         """Read what fits of the next line."""
         self._rest = self._rest or mended(self._source.readline())
-        taken, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        taken = self._rest[: len(buffer)]
+        self._rest = self._rest[len(buffer) :]
         buffer[: len(taken)] = taken
         return len(taken)
 

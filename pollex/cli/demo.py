@@ -20,7 +20,15 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.learn import learn
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.recorded import BUILT_IN, REMEDY, RUBRICS, Recording, bundled_recording, options_for, sets_in
+from pollex.services.recorded import (
+    BUILT_IN,
+    REMEDY,
+    RUBRICS,
+    Recording,
+    bundled_recording,
+    options_for,
+    sets_in,
+)
 from pollex.services.remedy.assistants import ROLES, AssistantOptions
 from pollex.services.remedy.run import remedy
 from pollex.services.remedy.sample import RemedyOptions
@@ -50,7 +58,8 @@ RECORDED: dict[str, Any] = {
 
 def demo(asked: RunDemo) -> int:
     """Run it, say what to look at, and return the exit code."""
-    out, as_json = asked.out, asked.as_json
+    out = asked.out
+    as_json = asked.as_json
     with noted_outputs(out / ".pollex"):
         if asked.recorded or (asked.remedy and (bundled_recording() / REMEDY).exists()):
             code = replay(Recording.bundled(), out, as_json, remedy=asked.remedy)
@@ -60,11 +69,19 @@ def demo(asked: RunDemo) -> int:
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{store_option(out / '.pollex')}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
-    return ServeStore(store=out / ".pollex", rubrics=sets_in(out)).work() if asked.serve and not as_json else code
+    return (
+        ServeStore(store=out / ".pollex", rubrics=sets_in(out)).work()
+        if asked.serve and not as_json
+        else code
+    )
 
 
 def learned_and_scored(
-    out: Path, model: ModelOptions, as_json: bool, store: Path | None = None, beside: Recording | None = None
+    out: Path,
+    model: ModelOptions,
+    as_json: bool,
+    store: Path | None = None,
+    beside: Recording | None = None,
 ) -> int:
     """Learn from the sample log and score it, and return the exit code.
 
@@ -72,14 +89,27 @@ def learned_and_scored(
         beside: The recorded run that this is of, or is compared with: same policy.
     """
     run = RunOptions(store or out / ".pollex", on_interrupt=cli.announce_stop)
-    reading, rubrics = ReadOptions(group_field="user_id"), out / RUBRICS
+    reading = ReadOptions(group_field="user_id")
+    rubrics = out / RUBRICS
     with as_file(files("pollex.examples")) as examples:
-        log, domain = str(examples / "bikes.jsonl"), examples / "bikes.toml"
-        settings = LearnSettings(policy=beside.policy if beside else LearnSettings.policy, test_fraction=0)
-        bound = partial(learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=settings)
+        log = str(examples / "bikes.jsonl")
+        domain = examples / "bikes.toml"
+        settings = LearnSettings(
+            policy=beside.policy if beside else LearnSettings.policy, test_fraction=0
+        )
+        bound = partial(
+            learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=settings
+        )
         learned = cli.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)
         scoring = partial(
-            score, log, rubrics, out=out / "scores.jsonl", judges=(), reading=reading, run=run, model=model
+            score,
+            log,
+            rubrics,
+            out=out / "scores.jsonl",
+            judges=(),
+            reading=reading,
+            run=run,
+            model=model,
         )
         return max(learned, cli.run(scoring, as_json=as_json))
 
@@ -90,13 +120,22 @@ def prove_planted(out: Path, learned: Path, as_json: bool) -> int:
     Args:
         learned: Folder of the rubric set.
     """
-    target = next(one for one in RubricSet.load(learned / RUBRICS, arrays=False).rubrics if one.source == TARGET)
+    target = next(
+        one
+        for one in RubricSet.load(learned / RUBRICS, arrays=False).rubrics
+        if one.source == TARGET
+    )
     for name, text in (("system.md", PROMPT), ("offer.md", PROMPT + OFFER)):
         write_text(out / name, text, named=False)
     click.echo(f"\n{PLANTED}\n", err=as_json)
     options = RemedyOptions(prompt=out / "system.md", target=target.id, edit=(out / "offer.md",))
     return prove_on_sample(
-        out, learned / RUBRICS, options, AssistantOptions(given=assistant_of(answer)), ModelOptions(), as_json
+        out,
+        learned / RUBRICS,
+        options,
+        AssistantOptions(given=assistant_of(answer)),
+        ModelOptions(),
+        as_json,
     )
 
 
@@ -110,12 +149,25 @@ def propose_and_prove(out: Path, model: ModelOptions, as_json: bool) -> int:
 
 
 def prove_on_sample(
-    out: Path, rubrics: Path, options: RemedyOptions, assistant: AssistantOptions, model: ModelOptions, as_json: bool
+    out: Path,
+    rubrics: Path,
+    options: RemedyOptions,
+    assistant: AssistantOptions,
+    model: ModelOptions,
+    as_json: bool,
 ) -> int:
     """Prove changes on the sample log, and return the exit code."""
-    run, reading = RunOptions(out / ".pollex", on_interrupt=cli.announce_stop), ReadOptions(group_field="user_id")
+    run = RunOptions(out / ".pollex", on_interrupt=cli.announce_stop)
+    reading = ReadOptions(group_field="user_id")
     with as_file(files("pollex.examples")) as examples:
-        bound = partial(remedy, str(examples / "bikes.jsonl"), rubrics, options, assistant, out=out / "remedy.json")
+        bound = partial(
+            remedy,
+            str(examples / "bikes.jsonl"),
+            rubrics,
+            options,
+            assistant,
+            out=out / "remedy.json",
+        )
         return cli.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)
 
 
@@ -128,7 +180,10 @@ def replay(recording: Recording, out: Path, as_json: bool, *, remedy: bool = Fal
     recording.prepare(store)
     click.echo("First the built-in roles (no LLM), for comparison:\n", err=as_json)
     learned_and_scored(out / BUILT_IN, ModelOptions(), as_json, store, recording)
-    click.echo(f"\nNow {recording.model}, a large language model recorded on {recording.made}:\n", err=as_json)
+    click.echo(
+        f"\nNow {recording.model}, a large language model recorded on {recording.made}:\n",
+        err=as_json,
+    )
     try:
         endpoint = recording.endpoint()
         code = learned_and_scored(out, options_for(endpoint), as_json, store, recording)
@@ -137,7 +192,11 @@ def replay(recording: Recording, out: Path, as_json: bool, *, remedy: bool = Fal
             click.echo(f"\n{len(endpoint.composed):,} {told}; see examples/recorded.", err=as_json)
         if remedy and not recording.remedied:
             return max(code, prove_planted(out, out / BUILT_IN, as_json))
-        return max(code, propose_and_prove(out, options_for(recording.endpoint(REMEDY)), as_json)) if remedy else code
+        return (
+            max(code, propose_and_prove(out, options_for(recording.endpoint(REMEDY)), as_json))
+            if remedy
+            else code
+        )
     except NotRecorded as error:
         prompts = ", ".join(recording.changed_prompts())
         why = f"these prompts were changed since: {prompts}" if prompts else str(error)

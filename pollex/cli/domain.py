@@ -20,7 +20,9 @@ def new(asked: WriteProfile) -> None:
     """Ask, and write the profile."""
     out = asked.out
     if out.exists():
-        raise WrongUse("the file is there already", where=str(out), remedy="give another name", option="out")
+        raise WrongUse(
+            "the file is there already", where=str(out), remedy="give another name", option="out"
+        )
     require_writable(out)
     answers: dict[str, object] = {}
     for name, field in DomainProfile.questions().items():

@@ -20,9 +20,29 @@ from pollex.rooms import module_named
 from pollex.services.options import RunOptions
 from pollex.text import Command
 from pollex.usecases.families import Calls
-from pollex.usecases.use_case import NEEDED, VERBS, AtTerminal, Crew, UseCase, VerbOption, options_of
+from pollex.usecases.use_case import (
+    NEEDED,
+    VERBS,
+    AtTerminal,
+    Crew,
+    UseCase,
+    VerbOption,
+    options_of,
+)
 
-RESUMABLE = ("learn", "refit", "score", "evaluate", "answer", "judge", "grade", "ask", "label", "share", "simulate")
+RESUMABLE = (
+    "learn",
+    "refit",
+    "score",
+    "evaluate",
+    "answer",
+    "judge",
+    "grade",
+    "ask",
+    "label",
+    "share",
+    "simulate",
+)
 
 
 def typed_command() -> str:
@@ -30,11 +50,14 @@ def typed_command() -> str:
     arguments = sys.argv[1:]
     if not arguments or arguments[0] not in RESUMABLE:
         return ""
-    if any(argument.startswith("--calibrator") for argument in arguments):  # `label next` makes no run of these
+    # `label next` makes no run of these
+    if any(argument.startswith("--calibrator") for argument in arguments):
         return ""
     from pollex.gateway.redaction import redact  # what plain commands don't need
 
-    return redact(shlex.join(["pollex", *(a for a in arguments if a != "--resume")]), secrets_given())
+    return redact(
+        shlex.join(["pollex", *(a for a in arguments if a != "--resume")]), secrets_given()
+    )
 
 
 def command_with(options: str, names: list[str]) -> str:
@@ -67,9 +90,17 @@ def secrets_given() -> list[str]:
     return sorted(secrets, key=len, reverse=True)
 
 
-JSON = partial(click.Option, ["--json", "as_json"], is_flag=True, help="Print one JSON object as the last line.")
+JSON = partial(
+    click.Option,
+    ["--json", "as_json"],
+    is_flag=True,
+    help="Print one JSON object as the last line.",
+)
 DRY_RUN = partial(
-    click.Option, ["--dry-run"], is_flag=True, help="Show calls, tokens and, with prices, cost; make no call."
+    click.Option,
+    ["--dry-run"],
+    is_flag=True,
+    help="Show calls, tokens and, with prices, cost; make no call.",
 )
 
 
@@ -77,7 +108,9 @@ def command_in(name: str) -> click.Command:
     """Make the verb of a module of use cases; a group, where it has several."""
     home = module_named("usecases", name)
     if home is None:
-        raise WrongUse(f"there is no verb {name!r}", remedy=f"install its room: pip install 'pollex[{name}]'")
+        raise WrongUse(
+            f"there is no verb {name!r}", remedy=f"install its room: pip install 'pollex[{name}]'"
+        )
     module = import_module(home)
     use_cases = VERBS[module.__name__]
     commands = {use_case.verb: command_of(use_case) for use_case in use_cases}
@@ -86,7 +119,9 @@ def command_in(name: str) -> click.Command:
     else:
         inner = {verb.partition(" ")[2]: command for verb, command in commands.items()}
         settings = {"help_option_names": ["-h", "--help", "--help-all"]}
-        command = Group(name, commands=inner, help=inspect.getdoc(module), context_settings=settings)
+        command = Group(
+            name, commands=inner, help=inspect.getdoc(module), context_settings=settings
+        )
     titles = [use_case.help_title for use_case in use_cases if use_case.help_title]
     command.help_title = titles[0] if titles else ""  # type: ignore[attr-defined]
     return command
@@ -97,11 +132,23 @@ def command_of(kind: type[UseCase[Any]]) -> click.Command:
     known = {one.name: one for one in options_of(kind) if one.door != "python"}
     params = [parameter_of(one) for one in known.values() if one.place != "setting"]
     if issubclass(kind, AtTerminal):
-        return Verb(kind.verb, params=params, callback=partial(left_to, kind), help=inspect.getdoc(kind), known=known)
+        return Verb(
+            kind.verb,
+            params=params,
+            callback=partial(left_to, kind),
+            help=inspect.getdoc(kind),
+            known=known,
+        )
     counted = issubclass(kind, Calls)
     settings = [SetOption(known)] if any(one.place == "setting" for one in known.values()) else []
     params += [JSON(), *([DRY_RUN()] if counted else []), *settings]
-    return Verb(kind.verb, params=params, callback=partial(carry_out, kind), help=inspect.getdoc(kind), known=known)
+    return Verb(
+        kind.verb,
+        params=params,
+        callback=partial(carry_out, kind),
+        help=inspect.getdoc(kind),
+        known=known,
+    )
 
 
 def parameter_of(one: VerbOption) -> click.Parameter:
@@ -144,7 +191,8 @@ class Parsed(click.ParamType[Any]):
     """What a function of the option makes of a text."""
 
     def __init__(self, one: VerbOption) -> None:
-        self.one, self.name = one, one.metavar or one.name
+        self.one = one
+        self.name = one.metavar or one.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value; one that was made already stays."""
@@ -171,7 +219,8 @@ def typed_out(command: Command) -> str:
 
 def interview(screen: Screen, *given: Any, **named: Any) -> Any:
     """Ask the person at the terminal; see `Interview`."""
-    from pollex.cli.interview import Interview  # what holds conversations is not needed for --help
+    # what holds conversations is not needed for --help
+    from pollex.cli.interview import Interview
 
     return Interview(screen, *given, **named)
 
@@ -190,13 +239,18 @@ def left_to(kind: type[AtTerminal], **typed: Any) -> Any:
 
 def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     """Carry out what was typed, show its result or print JSON, and return the exit code."""
-    context, dry_run = click.get_current_context(), issubclass(kind, Calls) and typed.pop("dry_run")
-    given = {name: value for name, value in typed.items() if value is not None} | context.meta.get(VALUES, {})
+    context = click.get_current_context()
+    dry_run = issubclass(kind, Calls) and typed.pop("dry_run")
+    given = {name: value for name, value in typed.items() if value is not None} | context.meta.get(
+        VALUES, {}
+    )
     asked = kind(**given).typed()
     if asked.to_confirm:
         click.confirm(asked.to_confirm, abort=True, err=True)
     run = RunOptions(on_interrupt=announce_stop, typed=typed_command())
-    with Screen(as_json=as_json or asked.data, verbose=bool(given.get("verbose")), apart=asked.apart) as screen:
+    with Screen(
+        as_json=as_json or asked.data, verbose=bool(given.get("verbose")), apart=asked.apart
+    ) as screen:
         crew = Crew(screen, run, partial(interview, screen), partial(editor, screen))
         result = asked.plan(crew) if dry_run else asked.perform(crew)
     if dry_run and (system := given.get("system")) and VALUES in context.meta:

@@ -34,7 +34,9 @@ class Group(click.Group):
                 rest.pop(name, None)  # of a room that was taken away
         titles = dict(self.titles) or {"Commands": ()}
         last = list(titles)[-1]
-        own_titles = {name: getattr(self.get_command(ctx, name), "help_title", "") or last for name in rest}
+        own_titles = {
+            name: getattr(self.get_command(ctx, name), "help_title", "") or last for name in rest
+        }
         for title, names in titles.items():
             others = [name for name in rest if own_titles[name] == title]
             shown = [name for name in (*names, *others) if name in known]
@@ -88,7 +90,9 @@ class Verb(click.Command):
         rows = {str(one.name): one.get_help_record(ctx) for one in options}
         rare = {name for name, one in self.known.items() if one.place == "rare" and not everything}
         known = {name: row for name, row in rows.items() if row and name not in rare}
-        titles = dict.fromkeys(OF_ALL, "Output") | {name: one.group for name, one in self.known.items()}
+        titles = dict.fromkeys(OF_ALL, "Output") | {
+            name: one.group for name, one in self.known.items()
+        }
         for title in TITLES:
             shown = [known.pop(name) for name in list(known) if titles.get(name) == title]
             if shown:

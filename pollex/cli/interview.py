@@ -25,7 +25,8 @@ class Interview:
 
     def __call__(self, asked_of: Mapping[str, Any]) -> Mapping[str, str]:
         """Ask for one answer, to be stored before the next; see `services.judge_runs.People`."""
-        from pollex.formats.verdicts import option_of  # roles of a model come with it, and every command loads this
+        # roles of a model come with it, and every command loads this
+        from pollex.formats.verdicts import option_of
 
         self.screen.pause()
         options = asked_of["options"]
@@ -50,7 +51,8 @@ class Interview:
         self.screen.say(f"── {id_} · {count(len(asked_of['conversations']), 'waits', 'wait')}")
         for turn in self.find(id_).turns:
             first, *more = turn.content.split("\n")
-            for text in (f"{turn.role}: {first}", *(f"    {text}" for text in more)):  # no text begins as a turn does
+            # no text begins as a turn does
+            for text in (f"{turn.role}: {first}", *(f"    {text}" for text in more)):
                 self.screen.say(text)
         self.screen.say()
         self.screen.say(asked_of["question"])
@@ -102,7 +104,10 @@ def edited(rows: Sequence[dict[str, Any]], said: str) -> list[dict[str, Any]] | 
     """Return rows with an edit that was typed; None where it is none."""
     number, colon, words = said.partition(":")
     if colon and number.strip().isdigit() and 1 <= int(number) <= len(rows):
-        return [row | {"text": words.strip()} if n == int(number) else row for n, row in enumerate(rows, start=1)]
+        return [
+            row | {"text": words.strip()} if n == int(number) else row
+            for n, row in enumerate(rows, start=1)
+        ]
     sign, _, rest = said.partition(" ")
     side, _, words = rest.partition(" ")
     if sign == "+" and side in ("sat", "dsat"):
@@ -115,7 +120,8 @@ def edited(rows: Sequence[dict[str, Any]], said: str) -> list[dict[str, Any]] | 
 
 def read_line(words: str) -> str:
     """Return a line that a person types; `q` at the end of input and for Ctrl-C."""
-    # The run's own handler would only be heeded after the next Enter: until then the loop waits for this line.
+    # The run's own handler would only be heeded after the next Enter: until then the loop waits for
+    # this line.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return str(click.prompt(words, default="", show_default=False, err=True)).strip()

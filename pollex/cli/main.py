@@ -54,7 +54,10 @@ def outlast() -> None:
             stream.flush()
             buffer = io.BufferedWriter(Lasting(stream))  # type: ignore[type-var]
             lasting = io.TextIOWrapper(
-                buffer, stream.encoding, "backslashreplace", line_buffering=stream.line_buffering or name == "stderr"
+                buffer,
+                stream.encoding,
+                "backslashreplace",
+                line_buffering=stream.line_buffering or name == "stderr",
             )
             setattr(sys, name, lasting)
 
@@ -98,7 +101,9 @@ class Verbs(Group):
             raise click.UsageError(f"{error.message} (Did you mean {near[0]!r}?)", ctx) from error
 
 
-@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(
+    cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="pollex")
 def pollex() -> None:
     """Learn the rubrics behind your users' thumbs, and score conversations with them.
@@ -117,13 +122,16 @@ def pollex() -> None:
 def main() -> None:
     """Run the command line.
 
-    Exit codes: 0 done, 1 failed, 2 wrong use, 3 done but not for all conversations, 75 pending, 130 interrupted.
+    Exit codes: 0 done, 1 failed, 2 wrong use, 3 done but not for all conversations, 75 pending, 130
+        interrupted.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
-            signal.signal(number, signal.default_int_handler)  # as Ctrl-C, also before and after a run
+            # as Ctrl-C, also before and after a run
+            signal.signal(number, signal.default_int_handler)
     os.environ.update(SAFE_PATH)
-    switch_tracing(on=False)  # of every verb: one that knows no --langsmith sends nothing either
+    # of every verb: one that knows no --langsmith sends nothing either
+    switch_tracing(on=False)
     outlast()
     SPELLING.set(as_typed)
     while True:
@@ -164,10 +172,14 @@ def on_disk(error: OSError) -> PollexError:
         return PollexError("the disk is full", where=str(error.filename or ""), remedy=remedy)
     if error.errno in NOT_ALLOWED:
         what = error.strerror or "not allowed"
-        return PollexError(what, where=str(error.filename or ""), remedy="check the rights, or give another place")
+        return PollexError(
+            what, where=str(error.filename or ""), remedy="check the rights, or give another place"
+        )
     if error.errno == errno.ENOENT:
         remedy = "put it back, then run the command again"
-        return PollexError("was removed while it was in use", where=str(error.filename or ""), remedy=remedy)
+        return PollexError(
+            "was removed while it was in use", where=str(error.filename or ""), remedy=remedy
+        )
     return out_of_memory() if is_memory(error) else unexpected(error)
 
 
@@ -185,7 +197,9 @@ def out_of_memory() -> PollexError:
 
 def unexpected(error: Exception) -> PollexError:
     """Return the error for a fault in pollex."""
-    return PollexError(f"unexpected {type(error).__name__}: {error}", remedy="report it, with POLLEX_DEBUG=1 set")
+    return PollexError(
+        f"unexpected {type(error).__name__}: {error}", remedy="report it, with POLLEX_DEBUG=1 set"
+    )
 
 
 def fail(error: PollexError, cause: Exception | None = None) -> None:
@@ -243,7 +257,9 @@ def refuse_early_clock() -> None:
         WrongUse: It is.
     """
     if time.time() < 0:
-        raise WrongUse("the clock of this machine is before 1970", remedy="set it, then run the command again")
+        raise WrongUse(
+            "the clock of this machine is before 1970", remedy="set it, then run the command again"
+        )
 
 
 def refuse_blank_places(command: click.Command, words: Sequence[str]) -> None:
@@ -254,7 +270,9 @@ def refuse_blank_places(command: click.Command, words: Sequence[str]) -> None:
     Raises:
         click.UsageError: One is empty.
     """
-    places = [one for one in command.params if isinstance(one.type, click.Path) or one.name in ADDRESSES]
+    places = [
+        one for one in command.params if isinstance(one.type, click.Path) or one.name in ADDRESSES
+    ]
     names = {name for one in places for name in one.opts if name.startswith("-")}
     for word, following in zip(words, [*words, "nothing"][1:], strict=True):
         name, given, value = word.partition("=")
@@ -266,7 +284,9 @@ def running() -> click.Command:
     """Return the command that was typed."""
     found: click.Command = pollex
     for word in sys.argv[1:]:
-        if not isinstance(found, click.Group) or not (inner := found.get_command(click.Context(found), word)):
+        if not isinstance(found, click.Group) or not (
+            inner := found.get_command(click.Context(found), word)
+        ):
             break
         found = inner
     return found

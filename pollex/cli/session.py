@@ -67,7 +67,9 @@ class ProgressBars:
             TimeElapsedColumn(),
             TimeRemainingColumn(),
         )
-        self._bars = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+        self._bars = Progress(
+            *columns, console=console, disable=not console.is_terminal, transient=True
+        )
         self._tasks: dict[str, TaskID] = {}
         self._last_line = time.monotonic()
 
@@ -76,14 +78,18 @@ class ProgressBars:
         if stage in self._tasks:
             self._bars.update(self._tasks[stage], total=total, completed=done)
         else:
-            self._tasks[stage] = self._bars.add_task(NAMES.get(stage, stage), total=total, completed=done)
+            self._tasks[stage] = self._bars.add_task(
+                NAMES.get(stage, stage), total=total, completed=done
+            )
 
     def advance(self, stage: str, by: int = 1) -> None:
         """Advance a stage's bar; where there is no terminal, print a line a minute in its place."""
         self._bars.advance(self._tasks[stage], by)
         if self._bars.disable and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
-            self._bars.console.print(self._line_of(stage), markup=False, highlight=False, soft_wrap=True)
+            self._bars.console.print(
+                self._line_of(stage), markup=False, highlight=False, soft_wrap=True
+            )
 
     def _line_of(self, stage: str) -> str:
         """Return how far a stage is, as a line."""
@@ -105,7 +111,10 @@ class ProgressBars:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._bars.stop()
 
@@ -115,7 +124,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="Result")
 
-DONE, PARTLY = 0, 3
+DONE = 0
+PARTLY = 3
 STOPPING = b"Stopping: answers on their way are still kept. Ctrl-C again ends at once.\n"
 
 
@@ -123,10 +133,13 @@ class Screen(ProgressBars):
     """The terminal: lines for the user, and the progress of a use case.
 
     Attributes:
-        console: Lines for the user. Standard output, or standard error if the last line of output is JSON.
+        console: Lines for the user. Standard output, or standard error if the last line of output
+            is JSON.
     """
 
-    def __init__(self, *, as_json: bool = False, verbose: bool = False, apart: bool = False) -> None:
+    def __init__(
+        self, *, as_json: bool = False, verbose: bool = False, apart: bool = False
+    ) -> None:
         super().__init__(Console(stderr=True))
         self.console = Console(stderr=as_json)
         self.verbose = verbose
@@ -141,13 +154,17 @@ class Screen(ProgressBars):
         say(self._aside, text, "yellow" if text.startswith("Note: ") else None)
 
 
-def say(console: Console, text: str = "", style: str | None = None, limit: int | None = None) -> None:
+def say(
+    console: Console, text: str = "", style: str | None = None, limit: int | None = None
+) -> None:
     """Print one line: what is foreign in it can neither move the cursor nor begin a line of its own.
 
     Args:
         limit: Characters that are shown.
     """
-    console.print(printable(text, limit), style=style, markup=False, highlight=False, soft_wrap=True)
+    console.print(
+        printable(text, limit), style=style, markup=False, highlight=False, soft_wrap=True
+    )
 
 
 def print_json(values: dict[str, Any]) -> None:

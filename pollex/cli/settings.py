@@ -52,7 +52,9 @@ def keep(context: click.Context, option: click.Parameter, given: tuple[str, ...]
         if name not in option.known or not equals:
             near = get_close_matches(name, option.names, n=1)
             hint = f" Did you mean {near[0]}?" if near and equals else ""
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE with a name of {', '.join(option.names)}.{hint}")
+            raise click.BadParameter(
+                f"{text!r} is not NAME=VALUE with a name of {', '.join(option.names)}.{hint}"
+            )
         found[name] = parse_setting(option.known[name], value)
 
 
@@ -60,7 +62,10 @@ def preset(context: click.Context, option: click.Parameter, name: str | None) ->
     """Take a system's settings for what isn't given."""
     options = {one.name for one in context.command.params}
     sets = SYSTEMS[name] if name else {}
-    context.default_map = {**(context.default_map or {}), **{each: sets[each] for each in sets if each in options}}
+    context.default_map = {
+        **(context.default_map or {}),
+        **{each: sets[each] for each in sets if each in options},
+    }
     found = context.meta.setdefault(VALUES, {})
     found |= {each: sets[each] for each in sets if each not in options | found.keys()}
     return name
@@ -74,7 +79,8 @@ def preset_told(context: click.Context, name: str) -> str:
 
 def parse_setting(one: VerbOption, value: str) -> Any:
     """Return a setting's value in its type; what describes itself in `JudgeSettings` is checked there."""
-    name, kind = one.name, one.kind if one.help else str
+    name = one.name
+    kind = one.kind if one.help else str
     if not value.strip() and (kind is Path or name in PLACES):
         raise click.BadParameter(f"{name} is empty: give a place, or leave the setting out")
     if isinstance(kind, tuple):
@@ -83,7 +89,13 @@ def parse_setting(one: VerbOption, value: str) -> Any:
         return value
     what = kind.__name__ if one.parse is None else one.metavar
     try:
-        return one.parse(value) if one.parse else TRUTHS[value.lower()] if kind is bool else kind(value)
+        return (
+            one.parse(value)
+            if one.parse
+            else TRUTHS[value.lower()]
+            if kind is bool
+            else kind(value)
+        )
     except (KeyError, ValueError):
         raise click.BadParameter(f"{name} is a {what}, and {value!r} is none") from None
 
@@ -101,13 +113,22 @@ def help_of(one: VerbOption) -> str:
 def spell(command: click.Command, options: Options) -> str:
     """Spell options as one types them for a command: `--label-field stars`, or `--set thumbs=last`."""
     settings = {name for one in command.params if isinstance(one, SetOption) for name in one.names}
-    flags = {one.name: one.opts[0].lstrip("-") for one in command.params if isinstance(one, click.Option)}
-    named = ((name if name in settings else flags.get(name, name), value) for name, value in options.items())
+    flags = {
+        one.name: one.opts[0].lstrip("-") for one in command.params if isinstance(one, click.Option)
+    }
+    named = (
+        (name if name in settings else flags.get(name, name), value)
+        for name, value in options.items()
+    )
     return " ".join(_spelled(name, value, setting=name in settings) for name, value in named)
 
 
 def _spelled(name: str, value: object, *, setting: bool) -> str:
     if setting:
-        return f"--set {shlex.quote(f'{name}={value}')}" if value is not None else f"--set {name}=VALUE"
+        return (
+            f"--set {shlex.quote(f'{name}={value}')}"
+            if value is not None
+            else f"--set {name}=VALUE"
+        )
     option = f"--{name.replace('_', '-')}"
     return option if value is None or value is True else f"{option} {shlex.quote(str(value))}"

@@ -22,7 +22,8 @@ class ToolCall(BaseModel):
 
     Attributes:
         name: Empty where the log gives none.
-        arguments: As given: JSON text, or the text of a tool that takes one; empty where the log has none.
+        arguments: As given: JSON text, or the text of a tool that takes one; empty where the log
+            has none.
         id: By which its result names it.
     """
 
@@ -52,7 +53,9 @@ class ToolCall(BaseModel):
 
     def mapped(self, change: Callable[[str], str]) -> ToolCall:
         """Return the call with changed texts."""
-        return self.model_copy(update={"name": change(self.name), "arguments": _inside(self.arguments, change)})
+        return self.model_copy(
+            update={"name": change(self.name), "arguments": _inside(self.arguments, change)}
+        )
 
 
 def _inside(arguments: str, change: Callable[[str], str]) -> str:
@@ -147,7 +150,8 @@ class Turn(BaseModel):
 
     def part(self, start: int, end: int) -> str:
         """Return the content from one position up to another, with the arguments of the calls that end in it."""
-        parts, at = [], start
+        parts = []
+        at = start
         for place, call in self.placed():
             if start < place <= end and call.arguments:
                 parts += [self.content[at:place], f" {call.shown}"]
@@ -156,7 +160,8 @@ class Turn(BaseModel):
 
     def placed(self) -> list[tuple[int, ToolCall]]:
         """Return the place behind the mark of each call, up to the first call without one."""
-        found, at = [], 0
+        found = []
+        at = 0
         for call in self.calls:
             if (place := self.content.find(call.mark, at)) < 0:
                 break
@@ -204,7 +209,9 @@ class Feedback(BaseModel):
 
     def mapped(self, change: Callable[[str], str]) -> Feedback:
         """Return it with changed texts."""
-        return self.model_copy(update={"comment": change(self.comment), "tags": tuple(map(change, self.tags))})
+        return self.model_copy(
+            update={"comment": change(self.comment), "tags": tuple(map(change, self.tags))}
+        )
 
 
 class Source(BaseModel):
@@ -240,10 +247,13 @@ class Conversation(BaseModel):
         label: The thumb.
         judge: Who gave the label, where the log says so.
         group: What must stay on one side of a split, a user id for example.
-        sources: Documents that the assistant was shown, in their order: the third is cited as `[3]`.
-        feedback: What was written of it. Explains the thumb to whoever learns, and isn't there for new conversations:
+        sources: Documents that the assistant was shown, in their order: the third is cited as
+            `[3]`.
+        feedback: What was written of it. Explains the thumb to whoever learns, and isn't there for
+            new conversations:
             no judge sees it.
-        signals: Whether what other fields tell of happened (retried, copied), by field; shown, and never summed.
+        signals: Whether what other fields tell of happened (retried, copied), by field; shown, and
+            never summed.
         metadata: All other fields of the log's row, untouched.
         flags: What is odd about the text.
     """
@@ -264,7 +274,10 @@ class Conversation(BaseModel):
     @cached_property
     def text_hash(self) -> str:
         """SHA-256 (hex) of turns and sources: equal for two conversations of the same text, and the same arguments."""
-        given = [[turn.role, turn.content, *(call.arguments for call in turn.calls)] for turn in self.turns]
+        given = [
+            [turn.role, turn.content, *(call.arguments for call in turn.calls)]
+            for turn in self.turns
+        ]
         given += [["source", source.name, source.text] for source in self.sources]
         has_more = self.sources or any(call.arguments for turn in self.turns for call in turn.calls)
         return _hash(given) if has_more else self.words_hash
@@ -273,7 +286,8 @@ class Conversation(BaseModel):
     def asked_hash(self) -> str:
         """Hash of the words of the user's turns: equal where somebody asked the same again; empty for few words.
 
-        Two conversations with one short question are no sign of one user; the same course of several turns is.
+        Two conversations with one short question are no sign of one user; the same course of
+        several turns is.
         """
         texts = [turn.content for turn in self.turns if turn.role == "user"]
         if len(texts) < FEWEST_ASKED:
@@ -287,7 +301,9 @@ class Conversation(BaseModel):
     @cached_property
     def has_sources(self) -> bool:
         """Whether the assistant was shown anything: documents, or what its tools returned."""
-        return bool(self.sources) or any(turn.role == "tool" and turn.content.strip() for turn in self.turns)
+        return bool(self.sources) or any(
+            turn.role == "tool" and turn.content.strip() for turn in self.turns
+        )
 
     @cached_property
     def words_hash(self) -> str:
@@ -298,7 +314,9 @@ class Conversation(BaseModel):
     def prompt(self) -> str:
         """Version of the prompt that it was had with; see `prompt_version`."""
         first = next(iter(self.turns), None)
-        return prompt_version(self.metadata, first.content if first and first.role == "system" else None)
+        return prompt_version(
+            self.metadata, first.content if first and first.role == "system" else None
+        )
 
     @property
     def opening(self) -> str:
@@ -339,9 +357,13 @@ def prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
     inner = metadata.get("metadata")
     places = (metadata, inner if isinstance(inner, Mapping) else {})
     found = (place.get(name) for name in PROMPT_NAMES for place in places)
-    if said := next((str(one) for one in found if isinstance(one, str | int | float) and one != ""), ""):
+    if said := next(
+        (str(one) for one in found if isinstance(one, str | int | float) and one != ""), ""
+    ):
         return said
-    return hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:8] if system else NO_PROMPT
+    return (
+        hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:8] if system else NO_PROMPT
+    )
 
 
 def _hash(turns: list[list[str]]) -> str:
@@ -366,7 +388,11 @@ class ToolUse(NamedTuple):
 
 def tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
     """Yield the calls of a conversation with their results: by id, else the first result not yet taken after it."""
-    results = {n: turn.result.id if turn.result else None for n, turn in enumerate(turns) if turn.role == "tool"}
+    results = {
+        n: turn.result.id if turn.result else None
+        for n, turn in enumerate(turns)
+        if turn.role == "tool"
+    }
     for index, turn in enumerate(turns):
         for call in turn.calls:
             after = [place for place in results if place > index]
@@ -392,9 +418,15 @@ def _message(turn: Turn) -> dict[str, Any]:
     message: dict[str, Any] = {"role": turn.role, "content": turn.content}
     if turn.calls:
         message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
             for call in turn.calls
         ]
     if turn.result:
-        message |= {"tool_call_id": turn.result.id} | ({"error": turn.result.error} if turn.result.error else {})
+        message |= {"tool_call_id": turn.result.id} | (
+            {"error": turn.result.error} if turn.result.error else {}
+        )
     return message

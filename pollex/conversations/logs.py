@@ -1,11 +1,15 @@
 """Logs of conversations, read strictly and counted to the last row.
 
-Nothing is read by guess. Parquet goes through DuckDB, which reads it faithfully, in a child process (`parquet_rows`).
-JSON, JSON lines and CSV go through readers of our own (`json_rows`, `csv_rows`): DuckDB's automatic ones turn ids into
+Nothing is read by guess. Parquet goes through DuckDB, which reads it faithfully, in a child process
+(`parquet_rows`).
+JSON, JSON lines and CSV go through readers of our own (`json_rows`, `csv_rows`): DuckDB's automatic
+ones turn ids into
 dates, take ragged tables for one column and lose one of two equal keys without a word.
 
-Every row ends as a conversation, an identical duplicate, a bad row with its place and reason, or a row that its format
-has beside conversations; the counts add up. Many conversations are put on disk (`SpilledList`), so that a log
+Every row ends as a conversation, an identical duplicate, a bad row with its place and reason, or a
+row that its format
+has beside conversations; the counts add up. Many conversations are put on disk (`SpilledList`), so
+that a log
 larger than memory can be read and walked through.
 """
 
@@ -31,7 +35,8 @@ class BadRow:
     """A row without a readable conversation, with its place, the reason and the remedy.
 
     Attributes:
-        rows: How many rows of its conversation can't be used with it; 0 where they count as something else.
+        rows: How many rows of its conversation can't be used with it; 0 where they count as
+            something else.
         of_label: Whether it can be read but for its label, which options can explain.
         label: How the label is spelled that nobody knows; empty for other reasons.
         option: What explains it, by names of options.
@@ -93,7 +98,8 @@ class Account:
         ways: Conversations by the way that they were joined.
         scores: Kinds of scores, and which were taken for the thumb.
         general: Rows by general format, which no tool has to itself.
-        spellings: Rows by the spelling of a label and what it was taken for: a label, or `neither` up nor down.
+        spellings: Rows by the spelling of a label and what it was taken for: a label, or `neither`
+            up nor down.
         rows: By file, how many rows became what; see `formats.conservation`.
         tables: Rows by the format of tables without words, such as users or files.
     """
@@ -112,7 +118,8 @@ class Logs:
     """The conversations that were read, and counts of rows that were not.
 
     Attributes:
-        conversations: In the order of the files, each id once; on disk where they are many: walk, don't list them.
+        conversations: In the order of the files, each id once; on disk where they are many: walk,
+            don't list them.
         bad_rows: Rows from which nothing could be read.
         duplicates: Rows left out because an identical conversation of the same id is there.
         overruled: Rows left out because `on_duplicate` prefers another of the same id.
@@ -121,10 +128,13 @@ class Logs:
         flags: Ids of the conversations with odd text, by what is odd.
         notes: What a reader of the report should know of how the log was understood.
         label_field: The field of the labels; empty where no row has one.
-        group_field: The field that names users, where conversations are grouped by it without being told.
-        account: The formats of other tools' files, how conversations were put together, and which scores there are.
+        group_field: The field that names users, where conversations are grouped by it without being
+            told.
+        account: The formats of other tools' files, how conversations were put together, and which
+            scores there are.
         originals: What placeholders stand for, by id and text hash, where the log was redacted.
-        fingerprint: SHA-256 (hex) over ids, turns, labels, judges and named groups; the rows' order doesn't matter.
+        fingerprint: SHA-256 (hex) over ids, turns, labels, judges and named groups; the rows' order
+            doesn't matter.
     """
 
     conversations: Sequence[Conversation] = field(repr=False)  # a notebook would show them all
@@ -152,15 +162,23 @@ class Logs:
 
     def __getitem__(self, place: int | slice) -> Conversation | list[Conversation]:
         """Return a conversation by its place, or some of them: `logs[0]`, `logs[:5]`."""
-        return list(self.conversations[place]) if isinstance(place, slice) else self.conversations[place]
+        return (
+            list(self.conversations[place])
+            if isinstance(place, slice)
+            else self.conversations[place]
+        )
 
     def __repr__(self) -> str:
-        up, down = self.counts.get(Label.POSITIVE, 0), self.counts.get(Label.NEGATIVE, 0)
+        up = self.counts.get(Label.POSITIVE, 0)
+        down = self.counts.get(Label.NEGATIVE, 0)
         bad = f", {count(len(self.bad_rows), 'bad row')}" if self.bad_rows else ""
         return f"<Logs: {count(len(self), 'conversation')}, {up} up, {down} down{bad}>"
 
     def _repr_html_(self) -> str:
-        rows = [(c.id, c.label.value, len(c.turns), printable(c.opening, 100)) for c in islice(self, SHOWN)]
+        rows = [
+            (c.id, c.label.value, len(c.turns), printable(c.opening, 100))
+            for c in islice(self, SHOWN)
+        ]
         return html_table(repr(self), ("id", "label", "turns", "begins"), rows)
 
     def to_frame(self) -> DataFrame:
@@ -201,7 +219,8 @@ class Logs:
     def _once(self) -> tuple[tuple[Conversation, ...], dict[str, str]]:
         """Choose one conversation of each text, with the label that most of its repetitions have.
 
-        Where annotators are named each of them counts: what several say of one text is no repetition.
+        Where annotators are named each of them counts: what several say of one text is no
+        repetition.
         """
         alike: dict[tuple[str, str | None], list[Conversation]] = {}
         for one in self:
@@ -212,7 +231,9 @@ class Logs:
         for same in alike.values():
             ups = sum(one.label is Label.POSITIVE for one in same)
             most = Label.POSITIVE if 2 * ups > len(same) else Label.NEGATIVE
-            chosen = None if 2 * ups == len(same) else next(one for one in same if one.label is most)
+            chosen = (
+                None if 2 * ups == len(same) else next(one for one in same if one.label is most)
+            )
             kept += [chosen] if chosen else []
             repeated |= {one.id: (chosen or one).id for one in same if one is not chosen}
         return tuple(kept), repeated
@@ -225,9 +246,13 @@ class Logs:
         id_, most = Counter(repeated.values()).most_common(1)[0]
         example = f" ({printable(id_, 40)!r} stands {most + 1:,} times)" if most > 1 else ""
         ties = sum(id_ == other for id_, other in repeated.items())
-        split = f"; {ties:,} are left out, since a text has as many thumbs up as down" if ties else ""
+        split = (
+            f"; {ties:,} are left out, since a text has as many thumbs up as down" if ties else ""
+        )
         have = count(len(repeated), "labeled conversation has", "labeled conversations have")
-        return [f"{have} the text of another one{example}: a text counts once, with the label most of it have{split}"]
+        return [
+            f"{have} the text of another one{example}: a text counts once, with the label most of it have{split}"
+        ]
 
     @property
     def lost_labels(self) -> list[str]:
@@ -244,7 +269,8 @@ class Logs:
             BadInput: Lists the first bad rows.
         """
         if (bad := len(self.bad_rows)) > max_bad:
-            what, every = describe_bad_rows(self.bad_rows), not self.conversations
+            what = describe_bad_rows(self.bad_rows)
+            every = not self.conversations
             if any(row.of_label for row in self.bad_rows):
                 remedy = "say what these labels mean; no conversation need be left out for one"
                 raise BadInput(what, remedy=remedy, option=meaning)
@@ -262,7 +288,10 @@ def describe_kinds(rows: Sequence[BadRow]) -> list[str]:
     groups: dict[tuple[str, str], list[BadRow]] = {}
     for row in rows:
         groups.setdefault((row.reason, row.remedy), []).append(row)
-    many = ((f"{len(same)} rows, the first " if len(same) > 1 else "", same[0]) for same in groups.values())
+    many = (
+        (f"{len(same)} rows, the first " if len(same) > 1 else "", same[0])
+        for same in groups.values()
+    )
     return [f"{number}{first}" for number, first in many]
 
 

@@ -1,7 +1,9 @@
 """What says who somebody is, in texts: mail addresses, links, numbers and keys, found and replaced by placeholders.
 
-A placeholder (`<MAIL_1>`) stands for the same thing wherever that comes in a conversation. Patterns find candidates;
-phone numbers, cards, accounts and national ids are then checked by what their makers publish (`phonenumbers`,
+A placeholder (`<MAIL_1>`) stands for the same thing wherever that comes in a conversation. Patterns
+find candidates;
+phone numbers, cards, accounts and national ids are then checked by what their makers publish
+(`phonenumbers`,
 `python-stdnum`), so that prices, times, versions and order numbers stay.
 """
 
@@ -44,8 +46,12 @@ _LINK = re.compile(
     re.IGNORECASE,
 )
 _LINK_ENDS = ".,;:!?)]}'\"*"
-_IP = re.compile(r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.]*\d)")
-_VERSION = re.compile(r"\b(?:v|versions?|release|build|python|upgrad\w+ to|firmware)\W{0,3}$", re.IGNORECASE)
+_IP = re.compile(
+    r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.]*\d)"
+)
+_VERSION = re.compile(
+    r"\b(?:v|versions?|release|build|python|upgrad\w+ to|firmware)\W{0,3}$", re.IGNORECASE
+)
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z\d]{2,4}){3,8}\b", re.IGNORECASE)
 _DIGITS = re.compile(r"(?<![\w.,$€£#-])(?:\+|\(|00)?\d(?:[ ()./-]{0,2}\d){5,18}(?![\w-]|[.,]\d|%)")
 _KEY = re.compile(
@@ -105,8 +111,13 @@ def keys(text: str) -> Iterator[Identifier]:
     yield from (Identifier(*one.span(), "KEY") for one in _KEY.finditer(text))
     for one in _SAID_KEY.finditer(text):
         value = one.group("value").rstrip(".!?)")
-        mixed = any(c.isdigit() for c in value) and (any(c.isalpha() for c in value) or len(value) <= 8)
-        if mixed or (len(value) >= 6 and any(not c.isalnum() for c in value[1:-1].replace("-", "").replace("/", ""))):
+        mixed = any(c.isdigit() for c in value) and (
+            any(c.isalpha() for c in value) or len(value) <= 8
+        )
+        if mixed or (
+            len(value) >= 6
+            and any(not c.isalnum() for c in value[1:-1].replace("-", "").replace("/", ""))
+        ):
             yield Identifier(one.start("value"), one.start("value") + len(value), "KEY")
 
 
@@ -114,13 +125,18 @@ def find_accounts(text: str) -> Iterator[Identifier]:
     """Find international bank account numbers whose check digits are right, or that are called so."""
     for one in _IBAN.finditer(text):
         words = one.group().split(" ")
-        for count in range(len(words), 0, -1):  # the words that follow may look like a part of it
+        # the words that follow may look like a part of it
+        for count in range(len(words), 0, -1):
             candidate = " ".join(words[:count])
             if iban.is_valid(candidate, check_country=False):
                 yield Identifier(one.start(), one.start() + len(candidate), "ACCOUNT")
                 break
         else:
-            if re.search(r"\bIBAN\W{0,6}(?:is\W)?$", text[max(0, one.start() - 12) : one.start()], re.IGNORECASE):
+            if re.search(
+                r"\bIBAN\W{0,6}(?:is\W)?$",
+                text[max(0, one.start() - 12) : one.start()],
+                re.IGNORECASE,
+            ):
                 yield Identifier(*one.span(), "ACCOUNT")
 
 
@@ -128,7 +144,9 @@ def numbers(text: str) -> Iterator[Identifier]:
     """Find numbers of phones, cards, accounts and people."""
     for one in _DIGITS.finditer(text):
         if kind := kind_of(
-            one.group(), text[max(0, one.start() - NEAR) : one.start()], text[one.end() : one.end() + 1]
+            one.group(),
+            text[max(0, one.start() - NEAR) : one.start()],
+            text[one.end() : one.end() + 1],
         ):
             yield Identifier(*one.span(), kind)
 
@@ -138,7 +156,12 @@ def kind_of(number: str, before: str, after: str = "") -> str:
     digits = re.sub(r"\D", "", number)
     if _DATE.fullmatch(number) or (after == ":" and len(digits) < 12):
         return ""
-    if 13 <= len(digits) <= 19 and digits[0] in "23456" and luhn.is_valid(digits) and not _NO_PHONE.search(before):
+    if (
+        13 <= len(digits) <= 19
+        and digits[0] in "23456"
+        and luhn.is_valid(digits)
+        and not _NO_PHONE.search(before)
+    ):
         return "CARD"
     if re.fullmatch(r"\d{3}-\d{2}-\d{4}", number) and ssn.is_valid(number):
         return "ID"
@@ -153,7 +176,10 @@ _WORDS = {"ID": _ID_WORD, "CARD": _CARD_WORD, "ACCOUNT": _ACCOUNT_WORD, "PHONE":
 
 def named_kind(before: str) -> str:
     """Return the kind that the last telling word before a number names; empty without one."""
-    last = {kind: max((one.end() for one in word.finditer(before)), default=-1) for kind, word in _WORDS.items()}
+    last = {
+        kind: max((one.end() for one in word.finditer(before)), default=-1)
+        for kind, word in _WORDS.items()
+    }
     best = max(last, key=lambda kind: last[kind])
     return best if last[best] >= 0 else ""
 
@@ -164,10 +190,16 @@ def is_phone(number: str, digits: str, before: str, *, named: bool) -> bool:
         return False
     if number.startswith(("+", "00")):
         return is_valid(number if number[0] == "+" else f"+{number[2:]}", None) or named
-    written = bool(re.search(r"\d[ )./-]{1,2}\d", number)) and not re.fullmatch(r"\d+(?: \d{3})*", number)
+    written = bool(re.search(r"\d[ )./-]{1,2}\d", number)) and not re.fullmatch(
+        r"\d+(?: \d{3})*", number
+    )
     if named and (written or len(digits) >= 9):
         return True
-    return (named or written) and any(is_valid(number, region) for region in REGIONS) and (named or len(digits) >= 9)
+    return (
+        (named or written)
+        and any(is_valid(number, region) for region in REGIONS)
+        and (named or len(digits) >= 9)
+    )
 
 
 def is_valid(number: str, region: str | None) -> bool:
@@ -196,7 +228,8 @@ def found_in(text: str, finders: Sequence[Finder] = FINDERS) -> list[Identifier]
     taken: list[Identifier] = []
     for find in finders:
         for one in find(text):
-            place = bisect_left(taken, (one.end,))  # behind all that begin before its end; none of them overlap
+            # behind all that begin before its end; none of them overlap
+            place = bisect_left(taken, (one.end,))
             if not place or taken[place - 1].end <= one.start:
                 taken.insert(place, one)
     return taken
@@ -217,7 +250,8 @@ class Placeholders:
 
     def redacted(self, text: str) -> str:
         """Return the text with placeholders."""
-        parts, end = [], 0
+        parts = []
+        end = 0
         for one in found_in(text, self._finders):
             parts += [text[end : one.start], self._name(one.kind, text[one.start : one.end])]
             end = one.end
@@ -233,7 +267,11 @@ class Placeholders:
 
     def _name(self, kind: str, original: str) -> str:
         """Return the placeholder of a text; numbers count as the same however they are written."""
-        same = re.sub(r"[^\d+]", "", original) if kind in ("PHONE", "CARD", "ID") else original.casefold()
+        same = (
+            re.sub(r"[^\d+]", "", original)
+            if kind in ("PHONE", "CARD", "ID")
+            else original.casefold()
+        )
         if (kind, same) not in self._names:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             self._names[kind, same] = name = f"<{kind}_{self._counts[kind]}>"
@@ -243,10 +281,17 @@ class Placeholders:
 
 def pseudonym(name: str) -> str:
     """Return an id in place of one that says who somebody is; the same for the same."""
-    return "person-" + hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8, person=b"pollex").hexdigest()
+    return (
+        "person-"
+        + hashlib.blake2b(
+            name.encode("utf-8", "replace"), digest_size=8, person=b"pollex"
+        ).hexdigest()
+    )
 
 
-def mask(conversation: Conversation, finders: Sequence[Finder] = FINDERS) -> tuple[Conversation, dict[str, str]]:
+def mask(
+    conversation: Conversation, finders: Sequence[Finder] = FINDERS
+) -> tuple[Conversation, dict[str, str]]:
     """Return a conversation without what says who somebody is, and what each placeholder stands for."""
     places = Placeholders(finders)
     turns = tuple(turn.mapped(places.redacted) for turn in conversation.turns)
@@ -263,7 +308,9 @@ def mask(conversation: Conversation, finders: Sequence[Finder] = FINDERS) -> tup
 
 def _redacted_feedback(one: Feedback, places: Placeholders, finders: Sequence[Finder]) -> Feedback:
     named = one.author is not None and bool(found_in(one.author, finders))
-    return one.mapped(places.redacted).model_copy(update={"author": pseudonym(str(one.author))} if named else {})
+    return one.mapped(places.redacted).model_copy(
+        update={"author": pseudonym(str(one.author))} if named else {}
+    )
 
 
 NAMED_KINDS = {"PERSON": "PERSON", "LOCATION": "PLACE"}
@@ -287,16 +334,23 @@ def names() -> Callable[[str], Iterator[Identifier]]:
             "names and places are found by a package that is not installed",
             remedy="install it (`pip install 'pollex[names]'`), or give `--set redact=yes`",
         ) from None
-    models = sorted(one for one in spacy.util.get_installed_models() if one.startswith(f"{NAMES_LANGUAGE}_"))
+    models = sorted(
+        one for one in spacy.util.get_installed_models() if one.startswith(f"{NAMES_LANGUAGE}_")
+    )
     if not models:
         raise WrongUse(
             "names and places are found by a model of spaCy's, and none is installed",
             remedy="install one (`python -m spacy download en_core_web_sm`), or give `--set redact=yes`",
         )
-    # Only names: its other finders overlap with ours, and the one for mail addresses asks the network.
-    registry = RecognizerRegistry(recognizers=[SpacyRecognizer(supported_entities=list(NAMED_KINDS))])
+    # Only names: its other finders overlap with ours, and the one for mail addresses asks the
+    # network.
+    registry = RecognizerRegistry(
+        recognizers=[SpacyRecognizer(supported_entities=list(NAMED_KINDS))]
+    )
     engine = SpacyNlpEngine(models=[{"lang_code": NAMES_LANGUAGE, "model_name": models[-1]}])
-    analyzer = AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=[NAMES_LANGUAGE])
+    analyzer = AnalyzerEngine(
+        registry=registry, nlp_engine=engine, supported_languages=[NAMES_LANGUAGE]
+    )
 
     def find(text: str) -> Iterator[Identifier]:
         for one in analyzer.analyze(

@@ -37,7 +37,8 @@ class Case(BaseModel):
         answered_by: Name of the system under test, if known.
         human: A person's grade of that answer.
         unanswered: Why there is no answer, if a system was asked.
-        sources: Documents that the system was shown for its answer, in their order: the third is cited as `[3]`.
+        sources: Documents that the system was shown for its answer, in their order: the third is
+            cited as `[3]`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -66,8 +67,14 @@ class Case(BaseModel):
     def of(cls, conversation: Conversation) -> Case:
         """Return the case that a conversation was made of."""
         said = {turn.role: turn.content for turn in conversation.turns}
-        known = {name: value for name, value in conversation.metadata.items() if name in cls.model_fields}
-        told = {"question": said.get("user", ""), "answer": said.get("assistant"), "sources": conversation.sources}
+        known = {
+            name: value for name, value in conversation.metadata.items() if name in cls.model_fields
+        }
+        told = {
+            "question": said.get("user", ""),
+            "answer": said.get("assistant"),
+            "sources": conversation.sources,
+        }
         return cls(**known | {"id": conversation.id} | told)
 
     @property
@@ -78,7 +85,8 @@ class Case(BaseModel):
             found += [REFERENCE_LANGUAGE] if differ_in_script(self.reference, self.question) else []
             found += [ANSWER_LANGUAGE] if differ_in_script(self.answer or "", self.question) else []
         elif differ_in_script(self.answer or "", self.reference):
-            found += [ANSWER_LANGUAGE]  # a question that asks for a language: the reference is in it
+            # a question that asks for a language: the reference is in it
+            found += [ANSWER_LANGUAGE]
         return tuple(found)
 
 
@@ -106,7 +114,8 @@ class Cases:
         """Fingerprint of all cases, in their order."""
         digest = hashlib.sha256()
         for case in self.cases:
-            # Where nothing was shown, the fingerprint is that of a case of before, so a run of before is resumed.
+            # Where nothing was shown, the fingerprint is that of a case of before, so a run of
+            # before is resumed.
             without = None if case.sources else {"sources"}
             digest.update(case.model_dump_json(exclude=without).encode("utf-8", "replace") + b"\n")
         return digest.hexdigest()
@@ -118,8 +127,11 @@ FEWEST_WORDS = 6
 SHARE = 0.75
 """Of the words, at least, for a text to be in a script."""
 
-# What stands before an @ has an end: without one, a text without spaces is read again from each of its characters.
-_NOT_PROSE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\$[^$]*\$|\\\w+|https?://\S+|\S{1,64}@\S+", re.DOTALL)
+# What stands before an @ has an end: without one, a text without spaces is read again from each of
+# its characters.
+_NOT_PROSE = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\$[^$]*\$|\\\w+|https?://\S+|\S{1,64}@\S+", re.DOTALL
+)
 _WORDS = {
     "Kana": re.compile(r"[\u3041-\u30ff]"),
     "Han": re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"),

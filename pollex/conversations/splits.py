@@ -1,10 +1,15 @@
 """Splits that keep what belongs together on one side.
 
-Conversations of one group, and conversations with the same text, are tied; what is tied, over several steps too, is one
-*block* (a connected component), and blocks are dealt to the sides as a whole. Blocks are taken from the largest to the
-smallest, in an order drawn from the seed, and each goes where it best fills the quota of every label. In a log without
-groups what stands alone is dealt in runs of that order, one run a side and label: a few labels more move a few
-conversations to another side, and not all that come after them. All of it depends on ids, texts and labels alone and
+Conversations of one group, and conversations with the same text, are tied; what is tied, over
+several steps too, is one
+*block* (a connected component), and blocks are dealt to the sides as a whole. Blocks are taken from
+the largest to the
+smallest, in an order drawn from the seed, and each goes where it best fills the quota of every
+label. In a log without
+groups what stands alone is dealt in runs of that order, one run a side and label: a few labels more
+move a few
+conversations to another side, and not all that come after them. All of it depends on ids, texts and
+labels alone and
 not on the order of rows.
 """
 
@@ -39,7 +44,8 @@ class Split:
 def split(conversations: Sequence[Conversation], test_fraction: float, seed: int) -> Split:
     """Split conversations for learning and measuring, stratified by label.
 
-    What a queue preferred, and what is tied to it, is never held out: figures are of conversations as they come.
+    What a queue preferred, and what is tied to it, is never held out: figures are of conversations
+    as they come.
 
     Args:
         test_fraction: From 0 (nothing is held out) to less than 1.
@@ -49,7 +55,9 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
         BadLabels: The two classes can't both be on both sides.
     """
     if not 0 <= test_fraction < 1:
-        raise WrongUse(f"a test fraction of {test_fraction}", remedy="give one from 0 to less than 1")
+        raise WrongUse(
+            f"a test fraction of {test_fraction}", remedy="give one from 0 to less than 1"
+        )
     ordered = sorted(conversations, key=lambda conversation: conversation.id)
     if test_fraction == 0:
         return Split(tuple(ordered), ())
@@ -65,7 +73,9 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
             remedy="add labeled conversations or groups, or hold nothing out",
             option={"test_fraction": 0},
         )
-    train, test = (tuple(c for c, side in zip(ordered, sides, strict=True) if side == n) for n in (0, 1))
+    train, test = (
+        tuple(c for c, side in zip(ordered, sides, strict=True) if side == n) for n in (0, 1)
+    )
     return Split(train, test)
 
 
@@ -156,7 +166,8 @@ def _order(conversations: Sequence[Conversation], block: list[int], seed: int) -
 def _fill(counts: Ints, shares: Floats, in_runs: bool) -> Ints:
     """Assign blocks, [block, label] counts, greedily by squared distance to the quotas.
 
-    A label's weight is the inverse of its frequency, so that the rarer class is split as evenly as the other.
+    A label's weight is the inverse of its frequency, so that the rarer class is split as evenly as
+    the other.
 
     Args:
         in_runs: Whether blocks of one conversation are dealt in runs instead.
@@ -187,7 +198,8 @@ def _runs(quotas: Floats, n: int) -> Ints:
 def _mend(bins: Ints, counts: Ints, shares: Floats) -> bool:
     """Move blocks, in place, until each bin has both classes; False if impossible.
 
-    With two bins it always succeeds where it can be done at all: a bin that lacks a class gets it from a block that the
+    With two bins it always succeeds where it can be done at all: a bin that lacks a class gets it
+    from a block that the
     other can spare, or both trade places over two moves.
     """
     held = np.stack([counts[bins == n].sum(axis=0) for n in range(len(shares))])
@@ -224,7 +236,8 @@ def _moved(held: Ints, block: Ints, source: int, target: int) -> Ints:
 
 def _counted(conversations: Sequence[Conversation]) -> str:
     labels = [conversation.label for conversation in conversations]
-    good, bad = labels.count(Label.POSITIVE), labels.count(Label.NEGATIVE)
+    good = labels.count(Label.POSITIVE)
+    bad = labels.count(Label.NEGATIVE)
     return f"{good} positive and {bad} negative in {len(blocks(conversations))} blocks of one group or text"
 
 
@@ -239,18 +252,23 @@ def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMU
         BadLabels: Says how many there are of each class.
     """
     repeated, told = (
-        (conversations.repeated, conversations.lost_labels) if isinstance(conversations, Logs) else ({}, [])
+        (conversations.repeated, conversations.lost_labels)
+        if isinstance(conversations, Logs)
+        else ({}, [])
     )
     labels: Counter[Label] = Counter()
     unscorable: Counter[Label] = Counter()
     for conversation in conversations:
         if conversation.id not in repeated:
             (unscorable if conversation.not_scorable else labels)[conversation.label] += 1
-    good, bad = labels[Label.POSITIVE], labels[Label.NEGATIVE]
+    good = labels[Label.POSITIVE]
+    bad = labels[Label.NEGATIVE]
     if min(good, bad) >= minimum:
         return
     lost = unscorable[Label.POSITIVE] + unscorable[Label.NEGATIVE]
-    left_out = f", {unscorable.total()} that can't be scored ({lost} with a label)" if unscorable else ""
+    left_out = (
+        f", {unscorable.total()} that can't be scored ({lost} with a label)" if unscorable else ""
+    )
     left_out += f", {len(repeated)} with the text of another one" if repeated else ""
     counts = f"{good} positive, {bad} negative, {labels[Label.NONE]} without a label{left_out}"
     remedy = told[0] if told else _remedy(good, bad, lost, minimum)
@@ -259,7 +277,9 @@ def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMU
 
 def _lack(good: int, bad: int, lost: int, minimum: int) -> str:
     if not good and not bad:
-        return "no conversation with a label can be scored" if lost else "no conversation has a label"
+        return (
+            "no conversation with a label can be scored" if lost else "no conversation has a label"
+        )
     if not good or not bad:
         counted = " of conversations that can be scored" if lost else ""
         return f"all labels{counted} are {'negative' if bad else 'positive'}"

@@ -56,18 +56,25 @@ class Records:
         """Describe a record with its place."""
         about = f"{self.text[record]}, {self.question[record]}"
         if self.judge:
-            return f"{self.where(record)} ({about}, judge {self.judge[record]}: {self.option[record]})"
+            return (
+                f"{self.where(record)} ({about}, judge {self.judge[record]}: {self.option[record]})"
+            )
         return f"{self.where(record)} ({about}, option {self.option[record]}: {self.probability[record]})"
 
     def joined(self, other: Records) -> Records:
         """Append the records of another file."""
         shift = len(self.rows)
         groups = {
-            name: [*self.groups.get(name, [""] * shift), *other.groups.get(name, [""] * len(other.rows))]
+            name: [
+                *self.groups.get(name, [""] * shift),
+                *other.groups.get(name, [""] * len(other.rows)),
+            ]
             for name in dict.fromkeys([*self.groups, *other.groups])
         }
         alike = ("text", "question", "judge", "option", "probability", "rows")
-        both: dict[str, Any] = {name: [*getattr(self, name), *getattr(other, name)] for name in alike}
+        both: dict[str, Any] = {
+            name: [*getattr(self, name), *getattr(other, name)] for name in alike
+        }
         return Records(
             **both,
             row=self.row + [shift + row for row in other.row],
@@ -87,10 +94,16 @@ class RecordCell(NamedTuple):
 
 
 def _records(
-    rows: Sequence[LogRow], side: Side, cells: Iterable[RecordCell], id_: str = "text_id", **beside: Any
+    rows: Sequence[LogRow],
+    side: Side,
+    cells: Iterable[RecordCell],
+    id_: str = "text_id",
+    **beside: Any,
 ) -> Records:
     listed = list(cells)
-    said: dict[str, Any] = {"probability" if side == "answers" else "judge": [cell.said for cell in listed]}
+    said: dict[str, Any] = {
+        "probability" if side == "answers" else "judge": [cell.said for cell in listed]
+    }
     return Records(
         text=[name(rows[cell.row].fields.get(id_)) for cell in listed],
         question=[cell.question for cell in listed],
@@ -109,7 +122,8 @@ class Shape:
         name: For people.
         columns: What each side's table has, for people.
         needed: The columns that tell it, by side. No two shapes recognise the same.
-        numbered: What one of the other columns is called, by side; empty where nothing else tells it.
+        numbered: What one of the other columns is called, by side; empty where nothing else tells
+            it.
         answers: Records of a table of answers.
         judgments: Records of a table of judgments; None where the shape has only answers.
     """
@@ -124,7 +138,9 @@ class Shape:
     def recognises(self, fields: Mapping[str, Any], side: Side) -> bool:
         """Return whether a row's fields have this shape."""
         told = side in self.needed and fields.keys() >= {*self.needed[side].split()}
-        return told and (side not in self.numbered or any(map(self.numbered[side].fullmatch, fields)))
+        return told and (
+            side not in self.numbered or any(map(self.numbered[side].fullmatch, fields))
+        )
 
     def records(self, rows: Sequence[LogRow], side: Side) -> Records:
         """Make the records of a table of this side."""
@@ -167,10 +183,14 @@ DIALOGUES = Shape(
 )
 
 
-# The tables that the authors of LLM-Rubric released, as they are. Answers: a row a text and question, with the
-# probabilities of answers 1 … 4. Judgments: a row a text and judge, with the answers to Q0 … Q8; 0 means that the
-# question does not apply, an empty cell that the answer is missing. DQQ0 … DQQ2 ask about the dialogue's own quality
-# and belong to no questionnaire. The system is a column (`dialogue_system`), or the beginning of a text's id (`V3_17`).
+# The tables that the authors of LLM-Rubric released, as they are. Answers: a row a text and
+# question, with the
+# probabilities of answers 1 … 4. Judgments: a row a text and judge, with the answers to Q0 … Q8; 0
+# means that the
+# question does not apply, an empty cell that the answer is missing. DQQ0 … DQQ2 ask about the
+# dialogue's own quality
+# and belong to no questionnaire. The system is a column (`dialogue_system`), or the beginning of a
+# text's id (`V3_17`).
 PROBABILITY = re.compile(r"answer(\d+)_prob")
 _NUMBERED = re.compile(r"Q\d+")
 SYSTEM = re.compile(r"(V\d+)_")
@@ -184,7 +204,9 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
 
     An option that is 0 in all rows of a question does not belong to that question.
     """
-    options = {column: found[1] for column in rows[0].fields if (found := PROBABILITY.fullmatch(column))}
+    options = {
+        column: found[1] for column in rows[0].fields if (found := PROBABILITY.fullmatch(column))
+    }
     questions = [name(row.fields.get("criterion")) for row in rows]
     used = {
         (question, column)
@@ -205,9 +227,12 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
 def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     columns = [column for column in rows[0].fields if _NUMBERED.fullmatch(column)]
     cells = list(_cells(rows, columns))
-    nominal, blank = NOMINAL & set(columns), sorted({cell.row for cell in cells if cell.option == ""})
+    nominal = NOMINAL & set(columns)
+    blank = sorted({cell.row for cell in cells if cell.option == ""})
     given = (cell for cell in cells if cell.option != "")
-    return _records(rows, "judgments", given, groups={"system": _systems(rows)}, nominal=nominal, blank=blank)
+    return _records(
+        rows, "judgments", given, groups={"system": _systems(rows)}, nominal=nominal, blank=blank
+    )
 
 
 def _cells(rows: Sequence[LogRow], columns: Sequence[str]) -> Iterator[RecordCell]:
@@ -221,7 +246,10 @@ def _cells(rows: Sequence[LogRow], columns: Sequence[str]) -> Iterator[RecordCel
 
 
 def _systems(rows: Sequence[LogRow]) -> list[str]:
-    return [name(row.fields.get("dialogue_system")) or _prefix(name(row.fields.get("text_id"))) for row in rows]
+    return [
+        name(row.fields.get("dialogue_system")) or _prefix(name(row.fields.get("text_id")))
+        for row in rows
+    ]
 
 
 def _prefix(text: str) -> str:
@@ -251,23 +279,38 @@ LLM_RUBRIC = Shape(
 
 KNOWN: dict[Side, frozenset[str]] = {
     # Who answered stands for an LLM there, and is a group like others.
-    "answers": frozenset({"text_id", "question", "option", "probability", "answer", "ordinal", "source"}),
-    "judgments": frozenset({"text_id", "question", "option", "probability", "judge", "answer", "asks"}),
+    "answers": frozenset(
+        {"text_id", "question", "option", "probability", "answer", "ordinal", "source"}
+    ),
+    "judgments": frozenset(
+        {"text_id", "question", "option", "probability", "judge", "answer", "asks"}
+    ),
 }
 
 
 def _answers_of_long(rows: Sequence[LogRow]) -> Records:
-    classes = (name(row.fields.get("question")) for row in rows if name(row.fields.get("ordinal")).lower() == "false")
-    return replace(_of_long(rows, "answers", "option"), nominal=frozenset(classes))  # as `ask` writes it
+    classes = (
+        name(row.fields.get("question"))
+        for row in rows
+        if name(row.fields.get("ordinal")).lower() == "false"
+    )
+    # as `ask` writes it
+    return replace(_of_long(rows, "answers", "option"), nominal=frozenset(classes))
 
 
 def _of_long(rows: Sequence[LogRow], side: Side, option: str) -> Records:
     known = KNOWN[side]
-    columns = [column for column in dict.fromkeys(key for row in rows for key in row.fields) if column not in known]
+    columns = [
+        column
+        for column in dict.fromkeys(key for row in rows for key in row.fields)
+        if column not in known
+    ]
     cells = (
         RecordCell(number, name(fields.get("question")), fields.get(option), said)
         for number, fields in enumerate(row.fields for row in rows)
-        for said in [fields.get("probability") if side == "answers" else name(fields.get("judge")) or None]
+        for said in [
+            fields.get("probability") if side == "answers" else name(fields.get("judge")) or None
+        ]
     )
     groups = {column: [name(row.fields.get(column)) for row in rows] for column in columns}
     return _records(rows, side, cells, groups=groups)
@@ -279,7 +322,10 @@ LONG = Shape(
         "answers": "text_id, question, option, probability",
         "judgments": "text_id, question, judge, answer",
     },
-    needed={"answers": "text_id question option probability", "judgments": "text_id question answer"},
+    needed={
+        "answers": "text_id question option probability",
+        "judgments": "text_id question answer",
+    },
     answers=_answers_of_long,
     judgments=lambda rows: _of_long(rows, "judgments", "answer"),
 )
@@ -294,7 +340,9 @@ def _answers_of_scores(rows: Sequence[LogRow]) -> Records:
         for number, row in enumerate(rows)
         for answer in row.fields["answers"] or ()
         if answer.get("outcome") == "answered"
-        for value, probability in zip(VALUES[len(answer["probabilities"])], answer["probabilities"], strict=True)
+        for value, probability in zip(
+            VALUES[len(answer["probabilities"])], answer["probabilities"], strict=True
+        )
     )
     return _records(rows, "answers", cells, "id")
 
@@ -345,8 +393,12 @@ def shape_of(rows: Sequence[LogRow], side: Side) -> Shape:
             return shape
     have = ", ".join(list(rows[0].fields)[:12])
     where = f"{rows[0].source}:{rows[0].line}"
-    raise BadInput(f"no table of {side}: it has {have}", where=where, remedy=f"known are {_needs(side)}")
+    raise BadInput(
+        f"no table of {side}: it has {have}", where=where, remedy=f"known are {_needs(side)}"
+    )
 
 
 def _needs(side: Side) -> str:
-    return "; ".join(f"{shape.name} ({shape.columns[side]})" for shape in SHAPES if side in shape.columns)
+    return "; ".join(
+        f"{shape.name} ({shape.columns[side]})" for shape in SHAPES if side in shape.columns
+    )

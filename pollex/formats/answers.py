@@ -37,7 +37,9 @@ def codes(names: Sequence[str], known: Sequence[str]) -> Ints:
     return np.array([places.get(each, -1) for each in names], dtype=np.int64)
 
 
-def groups_of(records: Records, texts: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], list[Issue]]:
+def groups_of(
+    records: Records, texts: Sequence[str]
+) -> tuple[dict[str, tuple[str, ...]], list[Issue]]:
     """Return each text's group by column, and report texts with two groups in one column."""
     found: dict[str, tuple[str, ...]] = {}
     faults: list[Issue] = []
@@ -52,7 +54,10 @@ def groups_of(records: Records, texts: Sequence[str]) -> tuple[dict[str, tuple[s
             found[column] = tuple(of_text.get(text, "") for text in texts)
         several = sorted(text for text, value in pairs if value != of_text[text])
         faults += faults_of(
-            "text", f"with two values of {column!r}: used with the first", dict.fromkeys(several), left_out=False
+            "text",
+            f"with two values of {column!r}: used with the first",
+            dict.fromkeys(several),
+            left_out=False,
         )
     return found, faults
 
@@ -60,7 +65,10 @@ def groups_of(records: Records, texts: Sequence[str]) -> tuple[dict[str, tuple[s
 def natural_key(name: str) -> list[tuple[int, str, str]]:
     """Return a sort key that puts Q2 before Q10, for numbers of any length."""
     parts = enumerate(re.split(r"(\d+)", name))
-    return [(len(digits := part.lstrip("0")), digits, part) if n % 2 else (-1, part, "") for n, part in parts]
+    return [
+        (len(digits := part.lstrip("0")), digits, part) if n % 2 else (-1, part, "")
+        for n, part in parts
+    ]
 
 
 def first_of_each(keys: Ints) -> Bools:
@@ -101,8 +109,13 @@ class Issue:
 
     def __str__(self) -> str:
         shown = "; ".join(self.examples)
-        more = f"; and {self.count - len(self.examples)} more" if self.count > len(self.examples) else ""
-        found, mend = f": {shown}{more}" if shown else "", f" → {self.remedy}" if self.remedy else ""
+        more = (
+            f"; and {self.count - len(self.examples)} more"
+            if self.count > len(self.examples)
+            else ""
+        )
+        found = f": {shown}{more}" if shown else ""
+        mend = f" → {self.remedy}" if self.remedy else ""
         return f"{self.count} {self.described}{found}{mend}"
 
 
@@ -127,10 +140,16 @@ def fault(
     return [Issue(noun, what, len(numbers), examples, remedy, left_out)]
 
 
-def faults_of(noun: str, what: str, names: Iterable[str], remedy: str = "", *, left_out: bool = True) -> list[Issue]:
+def faults_of(
+    noun: str, what: str, names: Iterable[str], remedy: str = "", *, left_out: bool = True
+) -> list[Issue]:
     """Return the issue of named items; `noun` and `what` as for `fault`."""
     listed = list(names)
-    return [Issue(noun, what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)] if listed else []
+    return (
+        [Issue(noun, what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)]
+        if listed
+        else []
+    )
 
 
 MEND = "correct each; the question counts as unanswered there"
@@ -170,7 +189,8 @@ def answer_table(
 
     Args:
         scales: The questions that are known, of a fitted calibrator; None: those of the table.
-        options: By question, the options that it allows; the others' are those that occur in the table.
+        options: By question, the options that it allows; the others' are those that occur in the
+            table.
         nominal: Questions whose options have no order.
 
     Raises:
@@ -200,16 +220,27 @@ def _scales_of(
 ) -> tuple[tuple[Scale, ...], list[Issue]]:
     names = sorted(dict.fromkeys(records.question), key=natural_key)
     if strangers := sorted(set(options) - set(names)):
-        raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"options are of {', '.join(names)}")
+        raise WrongUse(
+            f"no question is called {strangers[0]!r}", remedy=f"options are of {', '.join(names)}"
+        )
     option = numbers(records.option)
     pairs = np.stack([codes(records.question, names), option], axis=1)[~np.isnan(option)]
     seen = np.unique(pairs, axis=0)
     found = {name: tuple(seen[seen[:, 0] == place, 1].tolist()) for place, name in enumerate(names)}
-    values = {name: tuple(sorted(map(float, options.get(name, those)))) for name, those in found.items()}
+    values = {
+        name: tuple(sorted(map(float, options.get(name, those)))) for name, those in found.items()
+    }
     few = [f"{name!r} with {len(those)}" for name, those in values.items() if len(those) < 2]
-    scales = tuple(Scale(name, those, name not in nominal) for name, those in values.items() if len(those) > 1)
-    faults = faults_of("question", "with fewer than two options", few, "give every option a number and a row")
-    return scales, [*faults, *_odd_options(pairs, [name for name in names if name not in options], names)]
+    scales = tuple(
+        Scale(name, those, name not in nominal) for name, those in values.items() if len(those) > 1
+    )
+    faults = faults_of(
+        "question", "with fewer than two options", few, "give every option a number and a row"
+    )
+    return scales, [
+        *faults,
+        *_odd_options(pairs, [name for name in names if name not in options], names),
+    ]
 
 
 def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) -> list[Issue]:
@@ -243,7 +274,8 @@ def places(scales: Sequence[Scale], question: Ints, value: Floats) -> Ints:
     """
     place = np.full(len(value), -1, dtype=np.int64)
     for number, scale in enumerate(scales):
-        mine, values = np.flatnonzero(question == number), np.array(scale.values)
+        mine = np.flatnonzero(question == number)
+        values = np.array(scale.values)
         order = np.argsort(values)
         found = order[np.clip(np.searchsorted(values[order], value[mine]), 0, len(values) - 1)]
         place[mine] = np.where(values[found] == value[mine], found, -1)
@@ -254,10 +286,14 @@ def _array(
     records: Records, texts: Sequence[str], scales: Sequence[Scale], known: Collection[str] | None
 ) -> tuple[Floats, list[Issue]]:
     """Build X `[text, column]` with NaN for invalid blocks; a missing option has probability 0."""
-    text, question = codes(records.text, texts), codes(records.question, [scale.question for scale in scales])
-    place, probability = places(scales, question, numbers(records.option)), numbers(records.probability)
+    text = codes(records.text, texts)
+    question = codes(records.question, [scale.question for scale in scales])
+    place = places(scales, question, numbers(records.option))
+    probability = numbers(records.probability)
     usable = (text >= 0) & (place >= 0)
-    alien = np.array([known is not None and name not in known for name in records.question], dtype=bool)
+    alien = np.array(
+        [known is not None and name not in known for name in records.question], dtype=bool
+    )
     with np.errstate(invalid="ignore"):
         wrong = {
             "without a number": np.isnan(probability) & usable,
@@ -292,13 +328,19 @@ def _array(
         ("row", "with another probability of an option than the first", changed, MEND),
     ]
     faults = [
-        each for noun, what, which, remedy in about for each in fault(noun, what, which, records.describe, remedy)
+        each
+        for noun, what, which, remedy in about
+        for each in fault(noun, what, which, records.describe, remedy)
     ]
-    same = fault("row", "given again: counted once", again & ~changed, records.describe, left_out=False)
+    same = fault(
+        "row", "given again: counted once", again & ~changed, records.describe, left_out=False
+    )
     return X, [*faults, *same]
 
 
 def _nothing(what: str, faults: Sequence[Issue], records: Records) -> BadInput:
     why = "".join(f"; {each}" for each in faults[:3])
     where = records.where(0) if len(records) else ""
-    return BadInput(what + why, where=where, remedy="give each text and question a row for every option")
+    return BadInput(
+        what + why, where=where, remedy="give each text and question a row for every option"
+    )

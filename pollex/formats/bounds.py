@@ -35,7 +35,10 @@ class ByteLimit:
     """Watches the bytes of a file pass, and stops where no row can come of them."""
 
     def __init__(self, source: str) -> None:
-        self._source, self._line, self._long, self._blank = source, 1, 0, 0
+        self._source = source
+        self._line = 1
+        self._long = 0
+        self._blank = 0
 
     def watch(self, chunk: bytes) -> bytes:
         """Return the chunk.
@@ -49,9 +52,13 @@ class ByteLimit:
         self._blank = self._blank + len(chunk) if chunk.isspace() else 0
         where = f"{self._source}:{self._line}"
         if self._long > LINE:
-            raise BadInput("a line of more than 512 MB", where=where, remedy="write one conversation a line")
+            raise BadInput(
+                "a line of more than 512 MB", where=where, remedy="write one conversation a line"
+            )
         if self._blank > BLANK:
-            raise BadInput("more than 4 MB of nothing but white space", where=where, remedy="remove it")
+            raise BadInput(
+                "more than 4 MB of nothing but white space", where=where, remedy="remove it"
+            )
         return chunk
 
 
@@ -102,30 +109,45 @@ def joined_or_cut(parts: Iterable[str], longest: int | None, room: int) -> str:
     Args:
         longest: Characters that a text of JSON keeps; None: none is cut.
     """
-    parts, found, size = iter(parts), list[str](), 0
+    parts = iter(parts)
+    found = list[str]()
+    size = 0
     for part in parts:
         found.append(part)
         size += len(part)
         if size > room:
-            return TooLong(found[0][:PART]) if longest is None else _cut(chain(found, parts), longest, room)
+            return (
+                TooLong(found[0][:PART])
+                if longest is None
+                else _cut(chain(found, parts), longest, room)
+            )
     return "".join(found)
 
 
 def _cut(parts: Iterable[str], longest: int, room: int) -> str:
     """Cut each text of JSON after the part in which it gets longer than `longest` characters."""
-    found, size, inside, left, torn = list[str](), 0, False, 0, ""
+    found = list[str]()
+    size = 0
+    inside = False
+    left = 0
+    torn = ""
 
     def keep(text: str) -> None:
         nonlocal size
         found.append(text)
         size += len(text)
 
-    for part in (long[start : start + PART] for long in parts for start in range(0, len(long), PART)):
-        part, at, torn = torn + part, 0, ""
+    for part in (
+        long[start : start + PART] for long in parts for start in range(0, len(long), PART)
+    ):
+        part = torn + part
+        at = 0
+        torn = ""
         while at < len(part) and size <= room:
             if not inside:
                 end = part.find('"', at) + 1 or len(part)
-                inside, left = part[end - 1] == '"', longest + 1
+                inside = part[end - 1] == '"'
+                left = longest + 1
                 keep(part[at:end])
                 at = end
                 continue
@@ -138,9 +160,11 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
                 keep("" if left > 0 else CUT)
             if part.startswith('"', end):
                 keep('"')
-                inside, end = False, end + 1
+                inside = False
+                end = end + 1
             elif len(part) - end < len(r"\u0000"):  # an escape that the next part ends
-                torn, end = part[end:], len(part)
+                torn = part[end:]
+                end = len(part)
             else:  # no escape at all, which the parser will say
                 keep(part[end])
                 end += 1
@@ -152,4 +176,6 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
 
 def _fewest(written: str) -> int:
     """Return how many characters at least a text of JSON stands for, whatever is escaped in it."""
-    return max(len(written) - len(r"\u0000") * written.count("\\"), len(written) // len(r"\ud83d\ude00"))
+    return max(
+        len(written) - len(r"\u0000") * written.count("\\"), len(written) // len(r"\ud83d\ude00")
+    )

@@ -52,7 +52,9 @@ class Column:
     @cached_property
     def unique(self) -> bool:
         """Whether each row has a value of its own."""
-        said = [str(value) for value in self.values if not isinstance(value, list | dict | bool | float)]
+        said = [
+            str(value) for value in self.values if not isinstance(value, list | dict | bool | float)
+        ]
         return len(said) == len(self.values) == len({*said}) == self.filled
 
     @cached_property
@@ -61,7 +63,9 @@ class Column:
         found: dict[str, None] = {}
         for value in self.values:
             for one in value if isinstance(value, list) else [value]:
-                if not isinstance(one, list | dict) and str(one or "" if one is not False and one != 0 else one):
+                if not isinstance(one, list | dict) and str(
+                    one or "" if one is not False and one != 0 else one
+                ):
                     found.setdefault(str(one).lower() if isinstance(one, bool) else str(one))
         return [word for word in found if word.strip().casefold() not in MISSING]
 
@@ -114,15 +118,20 @@ def columns_in(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     return [Column(path, values) for path, values in found.items()]
 
 
-def _leaves(value: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+def _leaves(
+    value: Mapping[str, Any], before: str = "", depth: int = 0
+) -> Iterator[tuple[str, Any]]:
     for name, given in value.items():
-        path, inner = f"{before}{name}", opened(given)
+        path = f"{before}{name}"
+        inner = opened(given)
         if isinstance(inner, Mapping) and inner and depth < DEEPEST:
             if inner.keys() & {"parts", "content", "message"}:
                 yield path, inner
             yield from _leaves(inner, f"{path}.", depth + 1)
         elif _are_objects(inner) and depth < DEEPEST:
-            if any(part.keys() & PART_KEYS and part.keys().isdisjoint(ROLE_NAMES) for part in inner):
+            if any(
+                part.keys() & PART_KEYS and part.keys().isdisjoint(ROLE_NAMES) for part in inner
+            ):
                 yield path, inner
             for item in inner:
                 yield from _leaves(item, f"{path}[].", depth + 1)
@@ -152,9 +161,12 @@ def lists_in(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
     return [_list_of_turns(path, lists) for path, lists in kept.items()]
 
 
-def _lists(value: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
+def _lists(
+    value: Mapping[str, Any], before: str = "", depth: int = 0
+) -> Iterator[tuple[str, list[Any]]]:
     for name, given in value.items():
-        path, inner = f"{before}{name}", pairs_as_objects(opened(given))
+        path = f"{before}{name}"
+        inner = pairs_as_objects(opened(given))
         if isinstance(inner, Mapping) and depth < DEEPEST:
             values = list(inner.values())
             if _are_objects(values) and len(values) > 1:
@@ -165,7 +177,9 @@ def _lists(value: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterat
             yield from _lists_of_items(inner, path, depth)
 
 
-def _lists_of_items(items: Sequence[Mapping[str, Any]], path: str, depth: int) -> Iterator[tuple[str, list[Any]]]:
+def _lists_of_items(
+    items: Sequence[Mapping[str, Any]], path: str, depth: int
+) -> Iterator[tuple[str, list[Any]]]:
     """Yield the lists that stand in all items of a list, joined."""
     if depth < DEEPEST:
         joined: dict[str, list[Any]] = {}
@@ -176,7 +190,8 @@ def _lists_of_items(items: Sequence[Mapping[str, Any]], path: str, depth: int) -
 
 
 def _list_of_turns(path: str, lists: Sequence[list[Any]]) -> ListOfTurns:
-    items, starts = list[Any](), list[int]()
+    items = list[Any]()
+    starts = list[int]()
     for listed in lists:
         starts.append(len(items))
         items += listed
@@ -184,4 +199,6 @@ def _list_of_turns(path: str, lists: Sequence[list[Any]]) -> ListOfTurns:
 
 
 def _are_objects(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+    )

@@ -37,12 +37,14 @@ class Conservation:
 
     def count_in(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield rows, and count them by file."""
-        source, number = "", 0
+        source = ""
+        number = 0
         try:
             for row in rows:
                 if row.source != source:
                     self._read[source] += number
-                    source, number = row.source, 0
+                    source = row.source
+                    number = 0
                 number += 1
                 yield row
         finally:
@@ -57,12 +59,15 @@ class Conservation:
         """Return what became of the rows of each file.
 
         Raises:
-            PollexError: More or fewer rows have become something than were read, which is a fault of ours.
+            PollexError: More or fewer rows have become something than were read, which is a fault
+                of ours.
         """
         for source in self._read.keys() | self._became.keys():
             lost = self._read[source] - self._became.get(source, Counter()).total()
             if lost:
                 rows = count(abs(lost), "row was", "rows were")
                 what = f"{rows} {'lost' if lost > 0 else 'read twice'} in reading"
-                raise PollexError(what, where=source, remedy="report it, with some rows of this kind")
+                raise PollexError(
+                    what, where=source, remedy="report it, with some rows of this kind"
+                )
         return {source: dict(self._became.get(source, {})) for source in self._read if source}

@@ -1,7 +1,9 @@
 """CSV, read strictly after RFC 4180.
 
-DuckDB's reader takes a ragged file for one of a single column and splits rows wrongly after a stray quote, silently;
-Python's `csv` accepts stray quotes. Here a row with too many or too few cells is kept as a bad one, and a stray quote
+DuckDB's reader takes a ragged file for one of a single column and splits rows wrongly after a stray
+quote, silently;
+Python's `csv` accepts stray quotes. Here a row with too many or too few cells is kept as a bad one,
+and a stray quote
 refuses the file, since nobody knows where the rows after it begin. Cells are text, always.
 """
 
@@ -45,7 +47,9 @@ def csv_rows(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
             yield _row(source, number, names, cells)
         else:
             reason = f"{len(cells)} cells where the header has {len(names)}"
-            yield BadRow(source, number, reason, "quote cells that hold the delimiter or a line end")
+            yield BadRow(
+                source, number, reason, "quote cells that hold the delimiter or a line end"
+            )
 
 
 def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -53,7 +57,11 @@ def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
 
     A record ends with a line where its quotes are balanced.
     """
-    number, opened, pending, size, odd = 1, 1, list[str](), 0, 0
+    number = 1
+    opened = 1
+    pending = list[str]()
+    size = 0
+    odd = 0
     for part in parts:
         ends = part.endswith(("\n", "\r"))
         if pending or part.strip():
@@ -63,13 +71,20 @@ def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
             size += getsizeof(part)
             if size > RECORD:
                 remedy = "close its quotes, or write JSON lines, of which long texts are cut"
-                raise BadInput("a row of more than 128 MB", where=f"{source}:{opened}", remedy=remedy)
+                raise BadInput(
+                    "a row of more than 128 MB", where=f"{source}:{opened}", remedy=remedy
+                )
             if ends and not odd:
                 yield opened, "".join(pending).rstrip("\r\n")
-                pending, size = [], 0
+                pending = []
+                size = 0
         number += ends
     if odd:
-        raise BadInput("a quote is never closed", where=f"{source}:{opened}", remedy='write a quote in a cell as ""')
+        raise BadInput(
+            "a quote is never closed",
+            where=f"{source}:{opened}",
+            remedy='write a quote in a cell as ""',
+        )
     if pending:
         yield opened, "".join(pending)
 
@@ -78,28 +93,38 @@ def _row(source: str, number: int, names: list[str], cells: list[str]) -> LogRow
     fields: dict[str, Any] = {}
     for name, cell in zip(names, cells, strict=True):
         if fields.setdefault(name, cell) != cell:
-            return BadRow(source, number, f"two columns named {name!r:.40} differ", "name every column once")
+            return BadRow(
+                source, number, f"two columns named {name!r:.40} differ", "name every column once"
+            )
     fields.pop("", None)
     return LogRow(source, number, fields)
 
 
 def _header(source: str, names: list[str]) -> list[str]:
     if any(not name.strip() for name in names[1:]) or (len(names) == 1 and not names[0].strip()):
-        raise BadInput("the header has an empty name", where=f"{source}:1", remedy="name every column")
+        raise BadInput(
+            "the header has an empty name", where=f"{source}:1", remedy="name every column"
+        )
     return names
 
 
 def _cells(source: str, number: int, text: str, delimiter: str) -> list[str]:
     if '"' not in text:
         return text.split(delimiter)
-    cells, start = [], 0
+    cells = []
+    start = 0
     cell = re.compile(rf'(?:"([^"]*(?:""[^"]*)*)"|([^"{delimiter}]*))({delimiter}|\Z)')
     while True:
         found = cell.match(text, start)
         if found is None:
             place = f"{source}:{number}"
-            raise BadInput("a stray quote", where=place, remedy='quote the whole cell, and write a quote in it as ""')
-        quoted, plain = found.group(1), found.group(2)
+            raise BadInput(
+                "a stray quote",
+                where=place,
+                remedy='quote the whole cell, and write a quote in it as ""',
+            )
+        quoted = found.group(1)
+        plain = found.group(2)
         cells.append(plain if quoted is None else quoted.replace('""', '"'))
         if found.end() == len(text) and not found.group(3):
             return cells
@@ -117,7 +142,8 @@ NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 def escape_formula(value: Any) -> Any:
     """Put an apostrophe before a text that a spreadsheet would run as a formula.
 
-    A text that already looks escaped gets another apostrophe, so that `unescape_formula` restores the original.
+    A text that already looks escaped gets another apostrophe, so that `unescape_formula` restores
+    the original.
     """
     return f"'{value}" if isinstance(value, str) and _is_run(value.lstrip("'")) else value
 

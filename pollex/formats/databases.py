@@ -1,6 +1,7 @@
 """Databases that queries read: DuckDB, SQLite and PostgreSQL, each so that it can be read only.
 
-Python's own sqlite3 reads SQLite, and psycopg PostgreSQL, since DuckDB would download its readers for both.
+Python's own sqlite3 reads SQLite, and psycopg PostgreSQL, since DuckDB would download its readers
+for both.
 """
 
 from __future__ import annotations
@@ -59,18 +60,27 @@ class FailedQuery(Exception):
         super().__init__(printable(" ".join(str(said).partition("\nLINE ")[0].split()), 300))
 
 
-def values_of(connection: DuckDBPyConnection, table: str, given: list[str]) -> Iterator[dict[str, Any]]:
+def values_of(
+    connection: DuckDBPyConnection, table: str, given: list[str]
+) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table or a query in brackets, as JSON would have their values."""
     found = connection.sql(f"SELECT * FROM {table}", params=given)  # noqa: S608 - ours, or the user's own query
     quoted = ['"' + name.replace('"', '""') + '"' for name in found.columns]
-    plain = [_is_plain(type_) for type_ in found.types]  # dates, decimals and the like come as JSON
-    asked = [name if own else f"to_json({name})::VARCHAR" for name, own in zip(quoted, plain, strict=True)]
+    # dates, decimals and the like come as JSON
+    plain = [_is_plain(type_) for type_ in found.types]
+    asked = [
+        name if own else f"to_json({name})::VARCHAR"
+        for name, own in zip(quoted, plain, strict=True)
+    ]
     rows = connection.execute(f"SELECT {', '.join(asked)} FROM {table}", given)  # noqa: S608
     names = found.columns
     while batch := rows.fetchmany(BATCH):
         for row in batch:
             values = zip(names, row, plain, strict=True)
-            yield {name: _filled(one if own or one is None else json.loads(one)) for name, one, own in values}
+            yield {
+                name: _filled(one if own or one is None else json.loads(one))
+                for name, one, own in values
+            }
 
 
 def _is_plain(type_: DuckDBPyType) -> bool:
@@ -84,7 +94,11 @@ def _filled(value: Any) -> Any:
     if isinstance(value, list):
         return [_filled(one) for one in value]
     if isinstance(value, dict):
-        return {name: _filled(one) for name, one in value.items() if one is not None or name == "content"}
+        return {
+            name: _filled(one)
+            for name, one in value.items()
+            if one is not None or name == "content"
+        }
     return None if value != value else value
 
 
@@ -146,7 +160,9 @@ def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str
     """
     import psycopg  # an extra
 
-    address = f"postgresql:{place}" if place.startswith("//") else f"dbname={place}" if place else ""
+    address = (
+        f"postgresql:{place}" if place.startswith("//") else f"dbname={place}" if place else ""
+    )
     try:
         with closing(psycopg.connect(address)) as connection:
             cancels.append(connection.cancel)
@@ -154,13 +170,19 @@ def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str
             _refuse_calls(connection, query)
 
             # This protocol takes a single statement; a second one could end the transaction.
-            declared = connection.pgconn.exec_params(f"DECLARE pollex NO SCROLL CURSOR FOR {query}".encode(), None)
+            declared = connection.pgconn.exec_params(
+                f"DECLARE pollex NO SCROLL CURSOR FOR {query}".encode(), None
+            )
             if declared.status != psycopg.pq.ExecStatus.COMMAND_OK:
                 raise FailedQuery(declared.error_message.decode("utf-8", "replace"))
-            while batch := (cursor := connection.execute(f"FETCH {FETCHED} FROM pollex")).fetchall():
+            while batch := (
+                cursor := connection.execute(f"FETCH {FETCHED} FROM pollex")
+            ).fetchall():
                 names = [column.name for column in cursor.description or ()]
                 yield from (_row(names, row) for row in batch)
-            wrote = connection.execute("SELECT pg_current_xact_id_if_assigned() IS NOT NULL").fetchone()
+            wrote = connection.execute(
+                "SELECT pg_current_xact_id_if_assigned() IS NOT NULL"
+            ).fetchone()
             if wrote and wrote[0]:
                 raise FailedQuery("it writes; nothing of that was kept")
     except psycopg.Error as error:
@@ -185,12 +207,18 @@ def _refuse_calls(connection: psycopg.Connection[Any], query: str) -> None:
     names = [quoted.replace('""', '"') or plain.lower() for quoted, plain in _CALL.findall(code)]
     found = connection.execute(CALLED, [names]).fetchall()
     if acting := sorted({name for (name,) in found} - HARMLESS):
-        raise FailedQuery(f"it calls {', '.join(acting)}, which may change something; only reading is possible")
+        raise FailedQuery(
+            f"it calls {', '.join(acting)}, which may change something; only reading is possible"
+        )
 
 
 Database = Callable[[str, str, Cancels], Iterator[dict[str, Any]]]
 
-DATABASES: dict[str, Database] = {"duckdb": duckdb_rows, "sqlite": sqlite_rows, "postgres": postgres_rows}
+DATABASES: dict[str, Database] = {
+    "duckdb": duckdb_rows,
+    "sqlite": sqlite_rows,
+    "postgres": postgres_rows,
+}
 
 
 def _row(names: list[str], values: Any) -> dict[str, Any]:

@@ -68,7 +68,9 @@ def shape_of(value: str) -> str:
 def _are_repeated(values: Counter[str]) -> bool:
     """Return whether values come again and again, as names of roles and labels do, and are no sentences."""
     few = len(values) <= MOST_REPEATED and len(values) <= values.total() / 2
-    return few and all(len(value) <= LONGEST_WORD and len(value.split()) <= MOST_WORDS for value in values)
+    return few and all(
+        len(value) <= LONGEST_WORD and len(value.split()) <= MOST_WORDS for value in values
+    )
 
 
 def _values(column: Column) -> list[Any]:

@@ -12,7 +12,9 @@ DEEPEST = 3
 FEWEST_TURNS = 2
 """Items that the lists of turns of most conversations have."""
 
-_SAID = re.compile(r"[^\W\d_]+\W+[^\W\d_]+|[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]{2}")
+_SAID = re.compile(
+    r"[^\W\d_]+\W+[^\W\d_]+|[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]{2}"
+)
 """Two words, or letters of a language that writes without spaces."""
 
 
@@ -22,16 +24,27 @@ def rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     talks = [rows for rows in tables if len(rows) > 1 and are_talks(rows)]
     if talks:
         return talks[0]
-    turns = [rows for rows in _tables(document, 1) if len(rows) > 1 and _are_said(rows) and _have_owners(rows)]
+    turns = [
+        rows
+        for rows in _tables(document, 1)
+        if len(rows) > 1 and _are_said(rows) and _have_owners(rows)
+    ]
     return max(turns, key=len) if turns else None
 
 
 def _have_owners(rows: list[dict[str, Any]]) -> bool:
     """Return whether a column names the conversations of turns: one value for several, and several values."""
     for name, value in rows[0].items():
-        if isinstance(value, str | int) and is_called(name, "conversation") and not is_called(name, "text"):
+        if (
+            isinstance(value, str | int)
+            and is_called(name, "conversation")
+            and not is_called(name, "text")
+        ):
             values = [row.get(name) for row in rows]
-            if all(isinstance(one, str | int) for one in values) and 1 < len({*values}) <= len(rows) / 2:
+            if (
+                all(isinstance(one, str | int) for one in values)
+                and 1 < len({*values}) <= len(rows) / 2
+            ):
                 return True
     return False
 
@@ -59,7 +72,10 @@ def _by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def are_talks(rows: list[dict[str, Any]]) -> bool:
     """Return whether rows are conversations: most hold a list of turns in which something is said."""
-    sizes = [max((len(listed) for listed in _lists(row, 0) if _are_said(listed)), default=0) for row in rows]
+    sizes = [
+        max((len(listed) for listed in _lists(row, 0) if _are_said(listed)), default=0)
+        for row in rows
+    ]
     return bool(sizes) and min(sizes) > 0 and median(sizes) >= FEWEST_TURNS
 
 
@@ -82,5 +98,7 @@ def _says(value: Any, depth: int) -> bool:
         return bool(_SAID.search(value[:200]))
     if depth > DEEPEST:
         return False
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    inner = (
+        value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    )
     return any(_says(one, depth + 1) for one in inner)

@@ -7,10 +7,36 @@ USUAL_ENCODING = "utf-8-sig"
 """What files of text are read as unless the user names another encoding."""
 BEGINNING = 1 << 18
 """Bytes by which an encoding is told."""
-_MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 _KNOWN = [
-    *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp932", "gb18030", "big5"),
-    *("euc_jp", "euc_kr", "cp949", "koi8_r", "mac_roman", "utf_16_le", "utf_16_be", "cp437", "cp850"),
+    *(
+        "cp1252",
+        "cp1250",
+        "cp1251",
+        "cp1253",
+        "cp1254",
+        "cp1255",
+        "cp1256",
+        "cp1257",
+        "cp932",
+        "gb18030",
+        "big5",
+    ),
+    *(
+        "euc_jp",
+        "euc_kr",
+        "cp949",
+        "koi8_r",
+        "mac_roman",
+        "utf_16_le",
+        "utf_16_be",
+        "cp437",
+        "cp850",
+    ),
 ]
 """Encodings in which people save tables."""
 

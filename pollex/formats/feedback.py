@@ -9,7 +9,15 @@ from pollex.formats.labels import Verdicts, as_number
 from pollex.text import parse_json
 
 COMMENT_NAMES = (
-    *("comment", "comments", "user_comment", "feedback_comment", "comment_text", "feedback_text", "userComment"),
+    *(
+        "comment",
+        "comments",
+        "user_comment",
+        "feedback_comment",
+        "comment_text",
+        "feedback_text",
+        "userComment",
+    ),
     *("feedbackComment", "feedback_reason"),
 )
 """Fields of a row with what was written with the thumb."""
@@ -58,7 +66,9 @@ def _tags(value: object) -> Iterator[str | None]:
         for one in value:
             yield from _tags(one)
     elif isinstance(value, Mapping):
-        yield next((str(value[name]).strip() for name in _NAME if isinstance(value.get(name), str)), None)
+        yield next(
+            (str(value[name]).strip() for name in _NAME if isinstance(value.get(name), str)), None
+        )
     elif isinstance(value, str):
         yield value.strip()
     elif value is not None and value is not False and value == value:
@@ -74,7 +84,9 @@ def split_field(signal: str) -> tuple[str, str]:
     return (name, side) if colon and side in SIDES else (signal, "")
 
 
-def signals_in(values: Mapping[str, Any], signals: Iterable[str]) -> Iterator[tuple[str, bool | None]]:
+def signals_in(
+    values: Mapping[str, Any], signals: Iterable[str]
+) -> Iterator[tuple[str, bool | None]]:
     """Yield each signal that has a value, and whether it happened; None where the value tells nothing.
 
     Args:

@@ -31,7 +31,15 @@ from pollex.formats.users import NONE
 from pollex.text import count
 
 OWNER_NAMES = (
-    *("conversation_id", "conversationId", "conv_id", "dialogue_id", "dialog_id", "chat_id", "chatId"),
+    *(
+        "conversation_id",
+        "conversationId",
+        "conv_id",
+        "dialogue_id",
+        "dialog_id",
+        "chat_id",
+        "chatId",
+    ),
     *("session_id", "sessionId", "thread_id", "threadId"),
 )
 """Fields that name the conversation of a turn."""
@@ -39,7 +47,17 @@ ID_NAMES = ("id", *OWNER_NAMES, "run_id", "uuid")
 TURN_ID_NAMES = (*ID_NAMES[1:], ID_NAMES[0])
 """In a table of turns, `id` is the turn's own where another field names the conversation."""
 LABEL_NAMES = (
-    *("label", "thumbs", "thumb", "feedback", "user_feedback", "vote", "reaction", "satisfaction", "sentiment"),
+    *(
+        "label",
+        "thumbs",
+        "thumb",
+        "feedback",
+        "user_feedback",
+        "vote",
+        "reaction",
+        "satisfaction",
+        "sentiment",
+    ),
     *("thumbs_up", "thumbsUp", "upvoted", "is_upvoted", "liked", "flag"),
 )
 THUMB_VALUES = (*LABEL_NAMES, "value")
@@ -92,7 +110,8 @@ class Picker:
         """Return the id, label, judge and group of a row.
 
         Args:
-            id_names: Where the id is looked for, the first one present, unless the options name its field.
+            id_names: Where the id is looked for, the first one present, unless the options name its
+                field.
 
         Raises:
             BadInput: A value that can't be what its field should be.
@@ -109,7 +128,15 @@ class Picker:
         pair = self._opposites(fields) if self._pairs else None
         beside = fields.get((label_name or "").partition(".")[0])
         beside = beside if isinstance(beside, dict) else {}
-        named = {id_name, label_name, judge_name, group_name, comment_name, tags_name, *(pair or ())}
+        named = {
+            id_name,
+            label_name,
+            judge_name,
+            group_name,
+            comment_name,
+            tags_name,
+            *(pair or ()),
+        }
         named_too = [options.label_field, *[signal_named(signal)[0] for signal in options.signals]]
         for name in (*named, *named_too):
             if name and name not in self._found and look_up(fields, name) is not None:
@@ -119,7 +146,11 @@ class Picker:
             label=label,
             judge=_as_text(judge_name, look_up(fields, judge_name)) if judge_name else None,
             group=_as_text(group_name, look_up(fields, group_name)) if group_name else None,
-            rest={name: value for name, value in fields.items() if name not in named or self._graded(name, label_name)},
+            rest={
+                name: value
+                for name, value in fields.items()
+                if name not in named or self._graded(name, label_name)
+            },
             comment=self._comment(fields, comment_name, pair) or _within(beside, WITHIN[:-1]),
             tags=fields[tags_name] if tags_name else _within(beside, TAGS_WITHIN),
             number=number,
@@ -191,7 +222,8 @@ class Picker:
             by_field: Whether a field names the raters, so that each one's labels can be had.
         """
         self._raters["by field"] += by_field
-        ups, downs = labels.count(Label.POSITIVE), labels.count(Label.NEGATIVE)
+        ups = labels.count(Label.POSITIVE)
+        downs = labels.count(Label.NEGATIVE)
         self._raters["conversations"] += ups + downs > 1
         self._raters["pairs"] += (ups + downs) * (ups + downs - 1) // 2
         self._raters["alike"] += (ups * (ups - 1) + downs * (downs - 1)) // 2
@@ -234,9 +266,15 @@ class Picker:
     def never_found(self, options: ReadOptions) -> list[str]:
         """List the options that name a field which no row has."""
         fields = ("id_field", "label_field", "judge_field", "group_field", "comment_field")
-        asked = {name: getattr(options, name) for name in fields} | {"group_field": options.named_group}
+        asked = {name: getattr(options, name) for name in fields} | {
+            "group_field": options.named_group
+        }
         signals = [("label_field", signal_named(signal)[0]) for signal in options.signals]
-        return [spell(**{key: name}) for key, name in (*asked.items(), *signals) if name and name not in self._found]
+        return [
+            spell(**{key: name})
+            for key, name in (*asked.items(), *signals)
+            if name and name not in self._found
+        ]
 
     @property
     def has_groups(self) -> bool:
@@ -269,7 +307,11 @@ class Picker:
     @property
     def spellings(self) -> Counter[tuple[str, str]]:
         """Number of values of the label field by spelling and what they were taken for, a label or `NEITHER`."""
-        return Counter(self._verdicts.said) if self._pairs else self._said_of(next(iter(self._read), ""))
+        return (
+            Counter(self._verdicts.said)
+            if self._pairs
+            else self._said_of(next(iter(self._read), ""))
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -280,7 +322,9 @@ class Picker:
             return [*self._notes_on_pairs(), *self._note_on_raters()]
         read = {name: {meant for _, meant in self._said_of(name)} for name in self._read}
         used = [n for n, said in read.items() if said & SIDES and n != self._options.label_field]
-        left = [left_note(name, self._said_of(name), compared=self._verdicts.compared) for name in read]
+        left = [
+            left_note(name, self._said_of(name), compared=self._verdicts.compared) for name in read
+        ]
         named = [f"labels come from the field {name!r}" for name in used]
         return [*named, *self._note_on_raters(), *(note for notes in left for note in notes)]
 
@@ -312,13 +356,20 @@ class Picker:
     @property
     def _rated(self) -> list[str]:
         """Fields whose numbers may be labels; none where the labels are in another field."""
-        return [name for name in dict.fromkeys(name for name, _ in self._ratings) if not self._label_names - {name}]
+        return [
+            name
+            for name in dict.fromkeys(name for name, _ in self._ratings)
+            if not self._label_names - {name}
+        ]
 
     def _said_of(self, field: str) -> Counter[tuple[str, str]]:
-        said, taken = Counter(self._verdicts.said), self.numbers
+        said = Counter(self._verdicts.said)
+        taken = self.numbers
         for (name, number), n in self._ratings.items():
             if name == field:
-                meant = _side(number) if number in taken else Label.NONE if number == EMPTY else NEITHER
+                meant = (
+                    _side(number) if number in taken else Label.NONE if number == EMPTY else NEITHER
+                )
                 said[number, meant] += n
         return said
 
@@ -340,13 +391,17 @@ class Picker:
                 raise WrongUse(what, remedy="say which", option={"label_field": both[0]})
             if there:
                 return there[0]
-        blank = (name for names in orders for name in names if name in fields and _is_blank(fields[name]))
+        blank = (
+            name for names in orders for name in names if name in fields and _is_blank(fields[name])
+        )
         return next(blank, None)
 
 
 def note_on_unread(rows: int) -> str:
     """Return the note on labels that can't be read where none are needed."""
-    return f"{count(rows, 'label')} can't be read, and {'is' if rows == 1 else 'are'} not needed here"
+    return (
+        f"{count(rows, 'label')} can't be read, and {'is' if rows == 1 else 'are'} not needed here"
+    )
 
 
 def _side(number: str) -> Label:
@@ -354,7 +409,11 @@ def _side(number: str) -> Label:
 
 
 def _within(beside: Fields, names: tuple[str, ...]) -> Any:
-    return next((beside[name] for name in names if beside.get(name) not in (None, "", [])), None) if beside else None
+    return (
+        next((beside[name] for name in names if beside.get(name) not in (None, "", [])), None)
+        if beside
+        else None
+    )
 
 
 def _first(fields: Collection[str], names: tuple[str, ...]) -> str | None:
@@ -396,7 +455,11 @@ def _thumb_in(fields: Fields, name: str) -> str:
         return name
     names = (*LABEL_NAMES, *RATING_NAMES, "value", "score")
     there = [inner for inner in names if value.get(inner) is not None]
-    sure = len(there) == 1 and is_usual(value[there[0]]) and (there[0] in THUMB_VALUES or _are_words(value[there[0]]))
+    sure = (
+        len(there) == 1
+        and is_usual(value[there[0]])
+        and (there[0] in THUMB_VALUES or _are_words(value[there[0]]))
+    )
     return f"{name}.{there[0]}" if sure else name
 
 
@@ -422,7 +485,9 @@ def _as_text(name: str, value: object) -> str | None:
         return value or None
     if isinstance(value, bool | int | float):
         return str(value).lower()
-    raise BadInput(f"{name} is a list or an object", remedy="name a field that holds text or a number")
+    raise BadInput(
+        f"{name} is a list or an object", remedy="name a field that holds text or a number"
+    )
 
 
 OnDuplicate = Literal["error", "first", "last"]
@@ -443,33 +508,44 @@ class ReadOptions:
     Attributes:
         id_field: A name, or a path with dots such as `metadata.session`; so for the other fields.
         label_field: The thumb, or a rating.
-        signals: Further fields beside the label, as `retried:down` where a yes is a bad sign, or ratings as they are.
+        signals: Further fields beside the label, as `retried:down` where a yes is a bad sign, or
+            ratings as they are.
         judge_field: Who gave the label.
-        group_field: What must stay on one side of a split; `none`: nothing; None: the field that names users, if one
+        group_field: What must stay on one side of a split; `none`: nothing; None: the field that
+            names users, if one
             does, see `users`.
         comment_field: What people wrote with the thumb.
         comments: Whether what people wrote is taken up at all.
         messages_field: The list of turns.
         columns: Which column is which part of a conversation, as pairs; see `mapping`.
         roles: Whose turns the names of roles mean, as pairs of ours and the log's.
-        kept_mapping: Whether `columns` and `roles` are those that a rubric set was learned with, and hold for a log of
+        kept_mapping: Whether `columns` and `roles` are those that a rubric set was learned with,
+            and hold for a log of
             the same fields alone.
-        positive: What counts as positive: a comparison (`>=4`), spellings separated by commas (`solved,great`), of
+        positive: What counts as positive: a comparison (`>=4`), spellings separated by commas
+            (`solved,great`), of
             which one with a comma has quotes, or `*` for every other word.
         negative: Likewise.
         unrated: Spellings that are no rating, beside the usual ones.
         category_field: Of questions: the category of the task, or its type's own name; no path.
-        sources_field: Of questions or answers: the documents that the answer was written with; no path.
+        sources_field: Of questions or answers: the documents that the answer was written with; no
+            path.
         max_bad: How many bad rows are put up with.
         encoding: Of text files.
-        on_duplicate: What to do with different conversations under one id: stop, or keep the first or the last.
-        thumbs: What several thumbs on one conversation come to where they differ: the last one, the worst, or each its
+        on_duplicate: What to do with different conversations under one id: stop, or keep the first
+            or the last.
+        thumbs: What several thumbs on one conversation come to where they differ: the last one, the
+            worst, or each its
             own conversation, which ends with the thumbed answer; None refuses them.
-        pairs: Whether chosen and rejected answers of preference data are read as thumbs up and down.
-        label_sources: Whose labels count: thumbs of the `log`, labels of a `person` or `adjudicated` ones, which the
+        pairs: Whether chosen and rejected answers of preference data are read as thumbs up and
+            down.
+        label_sources: Whose labels count: thumbs of the `log`, labels of a `person` or
+            `adjudicated` ones, which the
             store keeps; names separated by commas.
-        redact: Put placeholders for what says who somebody is: `yes`, or `names` for names and places, too.
-        labels_needed: Whether a label that can't be read is an error; else its conversation counts as not rated.
+        redact: Put placeholders for what says who somebody is: `yes`, or `names` for names and
+            places, too.
+        labels_needed: Whether a label that can't be read is an error; else its conversation counts
+            as not rated.
         max_turn_chars: A conversation with a longer turn is kept, and marked `too_large`.
         query_seconds: How long a query of a database may take.
     """
@@ -502,9 +578,16 @@ class ReadOptions:
     query_seconds: int = SECONDS
 
     def __post_init__(self) -> None:
-        known = {"on_duplicate": get_args(OnDuplicate), "thumbs": get_args(Thumbs), "redact": get_args(Redact)}
+        known = {
+            "on_duplicate": get_args(OnDuplicate),
+            "thumbs": get_args(Thumbs),
+            "redact": get_args(Redact),
+        }
         given = [(name, getattr(self, name), values) for name, values in known.items()]
-        for name, value, values in (*given, *(("label_sources", one, LABEL_SOURCES) for one in self.sources)):
+        for name, value, values in (
+            *given,
+            *(("label_sources", one, LABEL_SOURCES) for one in self.sources),
+        ):
             if value is not None and value not in values:
                 remedy = f"use one of {', '.join(values)}"
                 raise WrongUse(f"{name} is {value!r:.60}", remedy=remedy, option={name: values[0]})
@@ -512,7 +595,9 @@ class ReadOptions:
             raise WrongUse("max_bad is negative or the turn limit below 1", remedy="give a count")
         if not 1 <= self.query_seconds <= LONGEST_QUERY:
             what = f"query_seconds is {self.query_seconds}"
-            raise WrongUse(what, remedy=f"give 1 to {LONGEST_QUERY}", option={"query_seconds": str(SECONDS)})
+            raise WrongUse(
+                what, remedy=f"give 1 to {LONGEST_QUERY}", option={"query_seconds": str(SECONDS)}
+            )
 
     def for_scores(self) -> ReadOptions:
         """Return options for what needs no labels; what the user said of labels still holds."""

@@ -21,7 +21,15 @@ from typing import IO
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText, WrongUse, spell
-from pollex.formats.bounds import DOCUMENT, PART, ByteLimit, Guarded, TooLong, joined_or_cut, lines_of
+from pollex.formats.bounds import (
+    DOCUMENT,
+    PART,
+    ByteLimit,
+    Guarded,
+    TooLong,
+    joined_or_cut,
+    lines_of,
+)
 from pollex.formats.csv_rows import csv_rows
 from pollex.formats.encodings import USUAL_ENCODING, encoding_of
 from pollex.formats.json_rows import LogRow, json_document, json_lines
@@ -32,16 +40,42 @@ from pollex.formats.sheets import is_spreadsheet, sheet_rows
 from pollex.text import parse_json
 
 STDIN = "-"
-FORMATS = {".jsonl": "lines", ".ndjson": "lines", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
+FORMATS = {
+    ".jsonl": "lines",
+    ".ndjson": "lines",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+}
 """What a file's ending promises; `.json` and others are told by their first characters."""
 SHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 ENDINGS = (*FORMATS, *SHEETS, ".json", ".gz", ".zst", ".zip", ".eval")
 """Which files of a folder are read."""
 COMPANIONS = frozenset(
     (
-        *("user.json", "user_settings.json", "shared_conversations.json", "export_manifest.json", "group_chats.json"),
-        *("model_comparisons.json", "shopping.json", "sora.json", "users.json", "projects.json", "memories.json"),
-        *("channels.json", "groups.json", "dms.json", "mpims.json", "integration_logs.json", "canvases.json"),
+        *(
+            "user.json",
+            "user_settings.json",
+            "shared_conversations.json",
+            "export_manifest.json",
+            "group_chats.json",
+        ),
+        *(
+            "model_comparisons.json",
+            "shopping.json",
+            "sora.json",
+            "users.json",
+            "projects.json",
+            "memories.json",
+        ),
+        *(
+            "channels.json",
+            "groups.json",
+            "dms.json",
+            "mpims.json",
+            "integration_logs.json",
+            "canvases.json",
+        ),
         *("org_users.json", "lists.json", "file_conversations.json"),
     )
 )
@@ -80,7 +114,8 @@ def rows_of(
 
     Args:
         notes: Where to note what was decided of the file.
-        longest: Characters that a text keeps in a row of JSON that is too long to be held; None: such a row is bad.
+        longest: Characters that a text keeps in a row of JSON that is too long to be held; None:
+            such a row is bad.
         query_seconds: How long a query may take.
 
     Raises:
@@ -99,7 +134,9 @@ def rows_of(
             for name, inner in files:
                 yield from _rows(name, inner, encoding, longest, notes)
     except OSError as error:
-        raise BadInput(f"can't be read: {error.strerror or error}", where=source, remedy="check the path") from None
+        raise BadInput(
+            f"can't be read: {error.strerror or error}", where=source, remedy="check the path"
+        ) from None
 
 
 def _expanded(source: str) -> list[str]:
@@ -115,19 +152,35 @@ def _expanded(source: str) -> list[str]:
         return [source]
     matches = sorted(name for name in glob.glob(source, recursive=True) if Path(name).is_file())  # noqa: PTH207 Path.glob takes no absolute pattern
     if not matches:
-        raise BadInput("no such file", where=source, remedy="check the path; a glob must match at least one file")
+        raise BadInput(
+            "no such file",
+            where=source,
+            remedy="check the path; a glob must match at least one file",
+        )
     return _without_companions(matches)
 
 
 def _require_file(path: Path) -> None:
     """Refuse what never ends: devices, sockets, and the kernel's own files, which say that they are files."""
     if not path.is_file() or str(path.resolve()).startswith(("/dev/", "/proc/", "/sys/")):
-        raise BadInput("a device or a file of the system, no log", where=str(path), remedy="give a file or a pipe")
+        raise BadInput(
+            "a device or a file of the system, no log",
+            where=str(path),
+            remedy="give a file or a pipe",
+        )
 
 
 def _inside(folder: Path) -> list[str]:
-    names = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in ENDINGS]
-    found = [str(path) for path in names if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    names = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix.lower() in ENDINGS
+    ]
+    found = [
+        str(path)
+        for path in names
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    ]
     if not found:
         remedy = f"it must hold files that end in one of: {', '.join(ENDINGS)}"
         raise BadInput("a folder without logs", where=str(folder), remedy=remedy)
@@ -176,13 +229,19 @@ def _rows(
         return sheet_rows(source, path)
     if begin.startswith(SQLITE):
         return rows_of_tables(source, path)
-    if notes is not None and encoding == USUAL_ENCODING and (other := encoding_of(path)) is not None:
+    if (
+        notes is not None
+        and encoding == USUAL_ENCODING
+        and (other := encoding_of(path)) is not None
+    ):
         encoding = other
         note = f"{source} isn't UTF-8, and was read as {encoding}"
         told = f"{note}; if letters are wrong, name the right one: {spell(encoding=None)}"
         notes[told] = None
     if _is_talk(source, path, encoding):
-        return _talks(source, joined_or_cut(_lines(source, path, encoding, whole=True), longest, DOCUMENT))
+        return _talks(
+            source, joined_or_cut(_lines(source, path, encoding, whole=True), longest, DOCUMENT)
+        )
     form = FORMATS.get(path.suffix.lower())
     if form in (None, "lines"):
         with closing(_lines(source, path, encoding, longest)) as lines:
@@ -194,7 +253,9 @@ def _rows(
     whole = joined_or_cut(_lines(source, path, encoding, whole=True), longest, DOCUMENT)
     if isinstance(whole, TooLong):
         raise BadInput(
-            "a JSON document of more than 256 MB", where=source, remedy="write it as JSON lines, one row each"
+            "a JSON document of more than 256 MB",
+            where=source,
+            remedy="write it as JSON lines, one row each",
         )
     return json_document(source, whole)
 
@@ -219,7 +280,11 @@ def _talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
     parts = [part for part in _BETWEEN_TALKS.split(text) if part and part.strip() and len(part) > 1]
     name = Path(source).stem
     for number, part in enumerate(parts, start=1):
-        yield LogRow(source, number, {"id": name if len(parts) == 1 else f"{name}#{number}", "transcript": part})
+        yield LogRow(
+            source,
+            number,
+            {"id": name if len(parts) == 1 else f"{name}#{number}", "transcript": part},
+        )
 
 
 def _is_parquet(path: Path) -> bool:
@@ -266,7 +331,9 @@ def _lines(
                 yield line
     except LookupError:
         raise WrongUse(
-            f"no encoding is called {encoding!r}", remedy="try utf-8 or latin-1", option={"encoding": "latin-1"}
+            f"no encoding is called {encoding!r}",
+            remedy="try utf-8 or latin-1",
+            option={"encoding": "latin-1"},
         ) from None
     except UnicodeError as error:
         raise _not_text(source, encoding, str(error), path) from None
@@ -276,19 +343,26 @@ def _check_decoded(where: str, line: str, encoding: str, path: Path) -> None:
     try:
         line.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise _not_text(where, encoding, f"byte {ord(line[error.start]) & 0xFF:#04x}", path) from None
+        raise _not_text(
+            where, encoding, f"byte {ord(line[error.start]) & 0xFF:#04x}", path
+        ) from None
 
 
 def _not_text(where: str, encoding: str, what: str, path: Path) -> NotText:
     """Return an error that suggests the encoding of the byte order mark, or usual ones."""
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
-    others, likely = "utf-8, cp1252 (Windows) or latin-1", "cp1252" if name == "UTF-8" else "utf-8"
+    others = "utf-8, cp1252 (Windows) or latin-1"
+    likely = "cp1252" if name == "UTF-8" else "utf-8"
     likely = encoding_of(path, whole=True) or likely
-    remedy, option = f"name the file's encoding: {others}", {"encoding": likely}
+    remedy = f"name the file's encoding: {others}"
+    option = {"encoding": likely}
     return NotText(f"not {name} text: {what}", where=where, remedy=remedy, option=option)
 
 
-GZIP, ZIP, ZSTANDARD, SQLITE = b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"SQLite format 3\x00"
+GZIP = b"\x1f\x8b"
+ZIP = b"PK\x03\x04"
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
+SQLITE = b"SQLite format 3\x00"
 LIMIT = 20 << 30
 """Bytes that a file may unpack to."""
 METHOD_ZSTANDARD = 93
@@ -319,7 +393,9 @@ def files_in(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, 
             _refuse_database(source, path, begin)
             yield [(source, path)]
     except (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError) as error:
-        raise BadInput(f"can't be unpacked: {error}", where=source, remedy="pack or copy the file again") from None
+        raise BadInput(
+            f"can't be unpacked: {error}", where=source, remedy="pack or copy the file again"
+        ) from None
 
 
 def _stream(source: str, path: Path, folder: Path, begin: bytes) -> Path:
@@ -336,19 +412,28 @@ def _stream(source: str, path: Path, folder: Path, begin: bytes) -> Path:
 def _copy_zstandard(source: str, raw: IO[bytes] | io.RawIOBase, inner: Path) -> None:
     import zstandard  # A quarter of all readings would pay for it, few need it.
 
-    frame, begun, guard = zstandard.ZstdDecompressor().decompressobj(), False, ByteLimit(source)
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    begun = False
+    guard = ByteLimit(source)
     try:
         with inner.open("wb") as file:
             while chunk := raw.read(1 << 14):  # a little of it may unpack to much
                 while chunk:
                     file.write(guard.watch(frame.decompress(chunk)))
                     _require_small(source, file.tell())
-                    begun, chunk = not frame.eof, frame.unused_data
+                    begun = not frame.eof
+                    chunk = frame.unused_data
                     frame = zstandard.ZstdDecompressor().decompressobj() if frame.eof else frame
     except zstandard.ZstdError as error:
-        raise BadInput(f"can't be unpacked: {error}", where=source, remedy="pack or copy the file again") from None
+        raise BadInput(
+            f"can't be unpacked: {error}", where=source, remedy="pack or copy the file again"
+        ) from None
     if begun:
-        raise BadInput("can't be unpacked: it ends too early", where=source, remedy="pack or copy the file again")
+        raise BadInput(
+            "can't be unpacked: it ends too early",
+            where=source,
+            remedy="pack or copy the file again",
+        )
 
 
 def copy(source: str, packed: IO[bytes] | gzip.GzipFile, inner: Path) -> None:
@@ -362,7 +447,9 @@ def copy(source: str, packed: IO[bytes] | gzip.GzipFile, inner: Path) -> None:
 
 def _require_small(source: str, size: int) -> None:
     if size > LIMIT:
-        raise BadInput("unpacks to more than 20 GB", where=source, remedy="unpack it, and give its parts")
+        raise BadInput(
+            "unpacks to more than 20 GB", where=source, remedy="unpack it, and give its parts"
+        )
 
 
 def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
@@ -370,9 +457,15 @@ def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]
         infos = {info.filename: info for info in archive.infolist()}
         samples = [name for name in infos if name.startswith("samples/") and name.endswith(".json")]
         readable = sorted(name for name in infos if name.lower().endswith(_READABLE))
-        wanted = sorted(samples) or _without_companions([name for name in readable if not name.startswith("__MACOSX/")])
+        wanted = sorted(samples) or _without_companions(
+            [name for name in readable if not name.startswith("__MACOSX/")]
+        )
         if not wanted:
-            raise BadInput("a packed file with no table and no JSON in it", where=source, remedy="unpack it first")
+            raise BadInput(
+                "a packed file with no table and no JSON in it",
+                where=source,
+                remedy="unpack it first",
+            )
         for number, name in enumerate(wanted):
             inner = folder / f"{number}{Path(name).suffix.lower()}"
             _unpack(source, archive, infos[name], inner)
@@ -382,14 +475,17 @@ def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]
 def _unpack(source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, inner: Path) -> None:
     """Unpack one member, also with Zstandard.
 
-    Python before 3.14 can't read Zstandard in zip archives, so the member's bytes are located by hand.
+    Python before 3.14 can't read Zstandard in zip archives, so the member's bytes are located by
+    hand.
     """
     if info.compress_type != METHOD_ZSTANDARD:
         try:
             with archive.open(info) as packed:
                 copy(source, packed, inner)
         except (NotImplementedError, RuntimeError) as error:
-            raise BadInput(f"can't be unpacked: {error}", where=source, remedy="unpack it first") from None
+            raise BadInput(
+                f"can't be unpacked: {error}", where=source, remedy="unpack it first"
+            ) from None
         return
     raw = archive.fp
     assert raw is not None
@@ -402,7 +498,8 @@ def _unpack(source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, inner:
 class _Member(io.RawIOBase):
     def __init__(self, file: IO[bytes], size: int) -> None:
         super().__init__()
-        self._file, self._left = file, size
+        self._file = file
+        self._left = size
 
     def read(self, size: int = -1) -> bytes:
         """Read like a file."""
@@ -422,13 +519,17 @@ def _refuse_database(source: str, path: Path, begin: bytes) -> None:
     tables = _tables(path)
     remedy = next((told for table, told in remedies.items() if table in tables), "")
     if remedy or not tables:
-        raise BadInput("a SQLite database", where=source, remedy=remedy or "export its tables as CSV")
+        raise BadInput(
+            "a SQLite database", where=source, remedy=remedy or "export its tables as CSV"
+        )
 
 
 def _tables(path: Path) -> list[str]:
     """Return the tables of a SQLite database; none where it can't be read."""
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+        with closing(
+            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        ) as database:
             listed = database.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
             )

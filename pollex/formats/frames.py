@@ -27,7 +27,9 @@ def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
     Raises:
         WrongUse: A row is no dict, or the whole is none of the known shapes.
     """
-    if isinstance(given, DataTable) and (read := getattr(given, "to_dicts", None) or getattr(given, "to_pylist", None)):
+    if isinstance(given, DataTable) and (
+        read := getattr(given, "to_dicts", None) or getattr(given, "to_pylist", None)
+    ):
         yield from read()
     elif isinstance(given, DataTable) and hasattr(given, "to_dict"):
         for record in given.to_dict("records"):
@@ -40,7 +42,9 @@ def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
             rows = [rows]
         for number, row in enumerate(map(in_dicts, rows), start=1):
             if not isinstance(row, Mapping):
-                raise WrongUse(f"not a log: item {number} is {type(rows[number - 1]).__name__}", remedy=SHAPES)
+                raise WrongUse(
+                    f"not a log: item {number} is {type(rows[number - 1]).__name__}", remedy=SHAPES
+                )
             yield dict(row)
     else:
         raise WrongUse(f"not a log, but {type(given).__name__}", remedy=SHAPES)
@@ -81,5 +85,7 @@ def _unpacked(value: Any) -> Any:
         return [_unpacked(inner) for inner in value]
     if _is_message(value):
         names = ("type", "content", "id", "name", "tool_calls", "tool_call_id", "status")
-        return {name: found for name in names if (found := getattr(value, name, None)) not in (None, [])}
+        return {
+            name: found for name in names if (found := getattr(value, name, None)) not in (None, [])
+        }
     return value

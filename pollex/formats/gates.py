@@ -40,7 +40,10 @@ def is_failed(status: str, *, strict: bool) -> bool:
 
 def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> Iterator[str]:
     """Yield GitHub's workflow commands: errors, then warnings; nothing for what passed."""
-    told = sorted((one for one in verdicts if one[1] != "passed"), key=lambda one: not is_failed(one[1], strict=strict))
+    told = sorted(
+        (one for one in verdicts if one[1] != "passed"),
+        key=lambda one: not is_failed(one[1], strict=strict),
+    )
     for condition, status, message in told[:MOST]:
         kind = "error" if is_failed(status, strict=strict) else "warning"
         yield f"::{kind} title={_property(condition)}::{_data(message)}"
@@ -50,8 +53,13 @@ def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> I
 
 def summary(verdicts: Sequence[Verdict]) -> str:
     """Return a Markdown table of all verdicts for the summary of a step."""
-    rows = [f"| {_cell(condition)} | {status} | {_cell(message)} |" for condition, status, message in verdicts]
-    return "\n".join(["### pollex check", "", "| fails if | | figures |", "|---|---|---|", *rows, ""])
+    rows = [
+        f"| {_cell(condition)} | {status} | {_cell(message)} |"
+        for condition, status, message in verdicts
+    ]
+    return "\n".join(
+        ["### pollex check", "", "| fails if | | figures |", "|---|---|---|", *rows, ""]
+    )
 
 
 def _clean(text: str) -> str:

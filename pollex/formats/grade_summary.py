@@ -10,14 +10,21 @@ from pollex.agents.llm.reference_judge import PLAIN, TYPE, Grading, plain_questi
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import agreement_of_grades, areas, cumulative, mean_grade
 from pollex.measures.intervals import Figure
-from pollex.prompts.grading.profile import COMPARISON, EVIDENCE, EXPLANATION, OVERALL, ReferencingProfile
+from pollex.prompts.grading.profile import (
+    COMPARISON,
+    EVIDENCE,
+    EXPLANATION,
+    OVERALL,
+    ReferencingProfile,
+)
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 Value = Literal["auto", "expected", "mode"]
 
 ALL = "all"
 UNNAMED = "(no category)"
-RULES, HUMAN = "rules", "human"
+RULES = "rules"
+HUMAN = "human"
 SEED = 0
 TENTHS = 10
 
@@ -41,13 +48,18 @@ class GradeSummary:
 
     Attributes:
         n: Cases that were to be graded.
-        dimensions: Keys in the order of the profile's types; then those of Mean.dimension that occur.
+        dimensions: Keys in the order of the profile's types; then those of Mean.dimension that
+            occur.
         categories: In the order of the file, `all` first.
-        levels: Tenths of grades `[level]`, the worst first: means of distributions are no whole grades.
-        shares: By judge (`rules`, `plain`, `human`), the share of grades that are at most each level `[level]`.
+        levels: Tenths of grades `[level]`, the worst first: means of distributions are no whole
+            grades.
+        shares: By judge (`rules`, `plain`, `human`), the share of grades that are at most each
+            level `[level]`.
         counts: By judge, how many grades there are.
-        areas: Between each judge's distribution and people's; see `measures.distributions.areas`. Empty without people.
-        agreement: By category and dimension, Pearson, Spearman and alpha between the judge's grade and people's.
+        areas: Between each judge's distribution and people's; see `measures.distributions.areas`.
+            Empty without people.
+        agreement: By category and dimension, Pearson, Spearman and alpha between the judge's grade
+            and people's.
         flags: How many cases have which flag.
         outcomes: How many cases came to which outcome.
     """
@@ -67,10 +79,15 @@ class GradeSummary:
 
     def mean(self, category: str, dimension: str) -> Figure | None:
         """Return a mean by its place; None if that category has no grades for it."""
-        return next((m.figure for m in self.means if (m.category, m.dimension) == (category, dimension)), None)
+        return next(
+            (m.figure for m in self.means if (m.category, m.dimension) == (category, dimension)),
+            None,
+        )
 
 
-def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Value = "auto") -> GradeSummary:
+def summary(
+    profile: ReferencingProfile, gradings: Sequence[Grading], value: Value = "auto"
+) -> GradeSummary:
     """Summarize gradings.
 
     Args:
@@ -91,7 +108,9 @@ def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Val
         for name, column in columns.items()
     ]
     levels = np.arange(TENTHS * profile.lowest, TENTHS * profile.highest + 1) / TENTHS
-    judges = {RULES: columns[OVERALL]} | {name: columns[name] for name in (PLAIN, HUMAN) if name in columns}
+    judges = {RULES: columns[OVERALL]} | {
+        name: columns[name] for name in (PLAIN, HUMAN) if name in columns
+    }
     return GradeSummary(
         n=len(gradings),
         names={key: part.name for key, part in profile.dimensions.items()},
@@ -107,7 +126,11 @@ def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Val
             for category in every
             for name, column in columns.items()
             if HUMAN in columns and name != HUMAN
-            if (found := agreement_of_grades(column[here(category)], columns[HUMAN][here(category)], rng))["alpha"].n
+            if (
+                found := agreement_of_grades(
+                    column[here(category)], columns[HUMAN][here(category)], rng
+                )
+            )["alpha"].n
         },
         flags=_counted(gradings, lambda grading: grading.flags),
         outcomes=_counted(gradings, lambda grading: (grading.outcome,)),
@@ -117,22 +140,36 @@ def summary(profile: ReferencingProfile, gradings: Sequence[Grading], value: Val
 def grade_of(answer: object, question: Question, value: Value = "auto") -> float | None:
     """Return the grade that an answer gives; None if it gives none.
 
-    That is the grade that was written, as in the paper, and as people give theirs. Only `expected` takes the mean of
+    That is the grade that was written, as in the paper, and as people give theirs. Only `expected`
+    takes the mean of
     its distribution, which is nearer to the middle of the scale.
     """
     if not isinstance(answer, Answer):
         return None
-    return answer.expected(question.options) if value == "expected" else answer.mode(question.options)
+    return (
+        answer.expected(question.options) if value == "expected" else answer.mode(question.options)
+    )
 
 
-def _columns(profile: ReferencingProfile, gradings: Sequence[Grading], value: Value) -> dict[str, Floats]:
+def _columns(
+    profile: ReferencingProfile, gradings: Sequence[Grading], value: Value
+) -> dict[str, Floats]:
     used = {question.id for grading in gradings for question in grading.graded}
     order = [key for key in profile.dimensions if key in used]
-    columns = {key: np.array([_grade_on(g, key, value) for g in gradings], float) for key in [*order, OVERALL]}
+    columns = {
+        key: np.array([_grade_on(g, key, value) for g in gradings], float)
+        for key in [*order, OVERALL]
+    }
     plain = plain_question(profile)
-    columns[PLAIN] = np.array([grade_of(g.answers.get(PLAIN), plain, value) for g in gradings], float)
+    columns[PLAIN] = np.array(
+        [grade_of(g.answers.get(PLAIN), plain, value) for g in gradings], float
+    )
     columns[HUMAN] = np.array([g.case.human for g in gradings], float)
-    return {key: column for key, column in columns.items() if key == OVERALL or not np.isnan(column).all()}
+    return {
+        key: column
+        for key, column in columns.items()
+        if key == OVERALL or not np.isnan(column).all()
+    }
 
 
 def _grade_on(grading: Grading, key: str, value: Value) -> float | None:
@@ -143,10 +180,14 @@ def _grade_on(grading: Grading, key: str, value: Value) -> float | None:
 def _areas(judges: Mapping[str, Floats], rng: np.random.Generator) -> dict[str, Figure]:
     if HUMAN not in judges:
         return {}
-    return areas({name: grades for name, grades in judges.items() if name != HUMAN}, judges[HUMAN], rng)
+    return areas(
+        {name: grades for name, grades in judges.items() if name != HUMAN}, judges[HUMAN], rng
+    )
 
 
-def _counted(gradings: Sequence[Grading], words: Callable[[Grading], Sequence[str]]) -> dict[str, int]:
+def _counted(
+    gradings: Sequence[Grading], words: Callable[[Grading], Sequence[str]]
+) -> dict[str, int]:
     found = [word for grading in gradings for word in words(grading)]
     return {word: found.count(word) for word in dict.fromkeys(found)}
 
@@ -180,7 +221,8 @@ def grade_rows(
     """Yield one row for each case; grades are None if missing."""
     beside = [plain_question(profile), type_question(profile)]
     for grading in gradings:
-        case, answers = grading.case, grading.answers
+        case = grading.case
+        answers = grading.answers
         grades = {q.id: grade_of(answers.get(q.id), q, value) for q in grading.graded}
         asked = [q for q in (*grading.questions, *beside) if q.id in answers and q.id != COMPARISON]
         yield {
@@ -212,16 +254,27 @@ def summary_json(found: GradeSummary) -> dict[str, Any]:
         "outcomes": dict(found.outcomes),
         "flags": dict(found.flags),
         "means": [
-            {"category": mean.category, "dimension": mean.dimension, **figure_json(mean.figure)} for mean in found.means
+            {"category": mean.category, "dimension": mean.dimension, **figure_json(mean.figure)}
+            for mean in found.means
         ],
         "distributions": {
-            judge: dict(zip(map(_grade, found.levels[::TENTHS].tolist()), shares[::TENTHS].tolist(), strict=True))
+            judge: dict(
+                zip(
+                    map(_grade, found.levels[::TENTHS].tolist()),
+                    shares[::TENTHS].tolist(),
+                    strict=True,
+                )
+            )
             for judge, shares in found.shares.items()
             if found.counts[judge]
         },
         "areas": {name: figure_json(figure) for name, figure in found.areas.items()},
         "agreement": [
-            {"category": category, "dimension": name, **{key: figure_json(one) for key, one in figures.items()}}
+            {
+                "category": category,
+                "dimension": name,
+                **{key: figure_json(one) for key, one in figures.items()},
+            }
             for (category, name), figures in found.agreement.items()
         ],
     }

@@ -1,7 +1,9 @@
 """How an unknown log may be read: candidates are read, and only one that looks like conversations is proposed.
 
-A candidate says where the conversation, the role, the text and the label stand. It is scored by what the log
-looks like when it is read so: whose turns follow whose, how many have no words, how often texts repeat.
+A candidate says where the conversation, the role, the text and the label stand. It is scored by
+what the log
+looks like when it is read so: whose turns follow whose, how many have no words, how often texts
+    repeat.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ class Candidate:
 
     def options(self, given: ReadOptions) -> ReadOptions:
         """Return how the log is read; what the user said stays."""
-        labels: dict[str, Any] = {name: said for name, said in self.labels.items() if getattr(given, name) is None}
+        labels: dict[str, Any] = {
+            name: said for name, said in self.labels.items() if getattr(given, name) is None
+        }
         columns = tuple(self.columns.items()) or given.columns
         return replace(given, columns=columns, roles=self.roles or given.roles, **labels)
 
@@ -114,7 +118,9 @@ def readings(rows: Rows, given: ReadOptions, read: Read) -> list[Reading]:
             continue
         found.append(judged(candidate, logs, len(rows)))
     return sorted(
-        found, key=lambda reading: (not reading.faults, reading.score + reading.candidate.prior), reverse=True
+        found,
+        key=lambda reading: (not reading.faults, reading.score + reading.candidate.prior),
+        reverse=True,
     )
 
 
@@ -127,7 +133,9 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
         return Reading(candidate, logs, 0.0, ("nobody says anything",))
     two_sided = sum(len({turn.role for turn in one}) == 2 for one in spoken) / len(talks)
     pairs = [(a, b) for one in spoken for a, b in pairwise(one)]
-    in_turns = sum(a.role != b.role or bool(a.calls) for a, b in pairs) / len(pairs) if pairs else 0.0
+    in_turns = (
+        sum(a.role != b.role or bool(a.calls) for a, b in pairs) / len(pairs) if pairs else 0.0
+    )
     words = [turn.content for turn in turns if turn.content.strip()]
     full = sum(bool(turn.content.strip() or turn.calls) for turn in turns) / len(turns)
     sentences = sum(looks_said(text) for text in words) / max(len(words), 1)
@@ -135,7 +143,8 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
     begun = sum(one[0].role == "user" for one in spoken) / len(spoken)
     different = len(set(words)) / max(len(words), 1)
     sizes = sorted(len(one) for one in spoken)
-    # The rows that a sample has of several files are one conversation there, where each file is one.
+    # The rows that a sample has of several files are one conversation there, where each file is
+    # one.
     longest = MOST_OF_SAMPLE if candidate.columns.get("conversation") == WHOLE_FILE else MOST_OF_ONE
     faults = [
         *(["most conversations have one side alone"] if two_sided < 0.6 else []),
@@ -143,14 +152,20 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
         *(["many turns have no words"] if full < 0.8 else []),
         *(["what would be the words are no sentences"] if sentences < 0.4 else []),
         *(["the words are single ones"] if several < 0.3 and different < 0.3 else []),
-        *(f"the {role} says the same again and again" for role in ("user", "assistant") if _repeats(turns, role)),
+        *(
+            f"the {role} says the same again and again"
+            for role in ("user", "assistant")
+            if _repeats(turns, role)
+        ),
         *(["the same words come again and again"] if len(words) >= 10 and different < 0.1 else []),
         *(["all rows are one conversation"] if len(talks) == 1 and sizes[-1] > longest else []),
         *(["most rows are no turns"] if _left_out(logs) > MOST_LEFT_OUT else []),
         *(["rows can't be read"] if len(logs.bad_rows) > 0.02 * rows else []),
     ]
     fits = 1.0 if 2 <= median(sizes) <= 200 else 0.3
-    score = 0.25 * two_sided + 0.25 * in_turns + 0.2 * sentences + 0.1 * full + 0.1 * begun + 0.1 * fits
+    score = (
+        0.25 * two_sided + 0.25 * in_turns + 0.2 * sentences + 0.1 * full + 0.1 * begun + 0.1 * fits
+    )
     return Reading(candidate, logs, score, tuple(faults))
 
 
@@ -158,7 +173,11 @@ def _repeats(turns: Sequence[Turn], role: str) -> bool:
     """Return whether one side has a few single words alone, as names and kinds are."""
     said = [turn.content.strip() for turn in turns if turn.role == role]
     different = set(said)
-    return len(said) >= 6 and len(different) <= 0.3 * len(said) and not any(" " in text for text in different)
+    return (
+        len(said) >= 6
+        and len(different) <= 0.3 * len(said)
+        and not any(" " in text for text in different)
+    )
 
 
 def _left_out(logs: Logs) -> float:
@@ -177,7 +196,9 @@ def looks_said(text: str) -> bool:
     if re.search(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]", start):
         return len(start) > 1
     letters = sum(sign.isalpha() for sign in start)
-    return (" " in start or letters == len(start.strip("!?.,…"))) and letters * 2 >= len(start.replace(" ", ""))
+    return (" " in start or letters == len(start.strip("!?.,…"))) and letters * 2 >= len(
+        start.replace(" ", "")
+    )
 
 
 def candidates(rows: Rows, given: ReadOptions) -> Iterator[Candidate]:
@@ -196,26 +217,38 @@ def candidates(rows: Rows, given: ReadOptions) -> Iterator[Candidate]:
 
 def _of_rows_with_words(rows: Rows, columns: Sequence[Column]) -> Sequence[Column]:
     """Return the columns of the rows in which something is said: events and other tables may stand between them."""
-    says = max(columns, key=lambda column: text_likelihood(column) * (len(rows) + column.filled), default=None)
+    says = max(
+        columns,
+        key=lambda column: text_likelihood(column) * (len(rows) + column.filled),
+        default=None,
+    )
     if says is None or says.filled == len(rows):
         return columns
-    return columns_in([row for row, words in zip(rows, says.values, strict=True) if words not in (None, "", [], {})])
+    return columns_in(
+        [
+            row
+            for row, words in zip(rows, says.values, strict=True)
+            if words not in (None, "", [], {})
+        ]
+    )
 
 
 def _of_turns(
-    columns: Sequence[Column], all_columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions
+    columns: Sequence[Column],
+    all_columns: Sequence[Column],
+    told: Mapping[str, str],
+    given: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that are turns: conversation, role and text.
 
     Args:
         all_columns: Those of rows without words, too, which may have the label.
     """
-    roles, texts = (
-        _chosen(columns, told, "role", role_likelihood, 5),
-        _chosen(columns, told, "text", text_likelihood, 3),
-    )
+    roles = _chosen(columns, told, "role", role_likelihood, 5)
+    texts = _chosen(columns, told, "text", text_likelihood, 3)
     ids = _chosen(columns, told, "conversation", owner_likelihood, 4)
-    if columns and "conversation" not in told:  # each file may be one, where nothing better is found
+    # each file may be one, where nothing better is found
+    if columns and "conversation" not in told:
         ids[Column(WHOLE_FILE, [None] * len(columns[0].values))] = -1.0
     time = next(iter(_chosen(columns, told, "time", time_likelihood, 1)), None)
     turn = next(iter(_chosen(columns, told, "turn", turn_likelihood, 1)), None)
@@ -229,7 +262,9 @@ def _of_turns(
                     parts["time"] = time.path
                 elif turn is not None and turn.path not in parts.values():
                     parts["turn"] = turn.path
-                names = _speakers(role, _first_said(role, id_), given, _met(role, id_), presence=role.sparse)
+                names = _speakers(
+                    role, _first_said(role, id_), given, _met(role, id_), presence=role.sparse
+                )
                 for named in names:
                     prior = (owned + speaks + says) / 10
                     yield _with_labels(all_columns, parts, named, prior, given, told)
@@ -252,7 +287,10 @@ def _outside_lists(columns: Sequence[Column]) -> Sequence[Column]:
 
 
 def _of_exchanges(
-    columns: Sequence[Column], all_columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions
+    columns: Sequence[Column],
+    all_columns: Sequence[Column],
+    told: Mapping[str, str],
+    given: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that are exchanges: what was asked, and what was answered."""
     asked = _chosen(columns, told, "user", _side_likelihood("user"), 3)
@@ -273,9 +311,13 @@ def _of_exchanges(
                 yield _with_labels(all_columns, parts, (), (one + other + owned) / 10, given, told)
 
 
-def _of_wide(columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions) -> Iterator[Candidate]:
+def _of_wide(
+    columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions
+) -> Iterator[Candidate]:
     """Yield ways to read rows with a column for each turn: `question_1`, `answer_1`, `question_2` and so on."""
-    numbered = [one for one in columns if re.search(r"\d", one.path) and one.texts and "[]" not in one.path]
+    numbered = [
+        one for one in columns if re.search(r"\d", one.path) and one.texts and "[]" not in one.path
+    ]
     names = Counter(re.sub(r"\d+", "*", one.path) for one in numbered)
     several = [name for name, times in names.items() if times > 1 and name.count("*") == 1]
     sides: dict[str, list[str]] = {"user": [], "assistant": []}
@@ -318,7 +360,8 @@ def _of_lists(
                     continue
                 parts = _owner_of_whole(columns, told) | {"messages": listed.path}
                 parts |= {"role": role.path, "text": text.path}
-                firsts, met = _first_of_lists(listed, role), _met_in_lists(listed, role)
+                firsts = _first_of_lists(listed, role)
+                met = _met_in_lists(listed, role)
                 for named in _speakers(role, firsts, given, met, presence=role.sparse):
                     prior = (speaks + says + listed.likelihood) / 10 + 0.05
                     yield _with_labels(columns, parts, named, prior, given, told, listed)
@@ -332,7 +375,10 @@ def _of_listed_exchanges(
     sides: dict[str, list[Column]] = {"user": [], "assistant": []}
     for column in listed.columns:
         for side, found in sides.items():
-            named = any(is_called(step, side) for step in steps_of(column.path)) or pair.get(column.path) == side
+            named = (
+                any(is_called(step, side) for step in steps_of(column.path))
+                or pair.get(column.path) == side
+            )
             if named and text_likelihood(column) > 0:
                 found.append(column)
     for question in sides["user"]:
@@ -343,7 +389,9 @@ def _of_listed_exchanges(
                 yield _with_labels(columns, parts, (), 0.15, given, told, listed)
 
 
-def _of_transcripts(columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions) -> Iterator[Candidate]:
+def _of_transcripts(
+    columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions
+) -> Iterator[Candidate]:
     """Yield ways to read rows that have a whole talk in a text, with names before colons."""
     for column in columns:
         texts = column.texts
@@ -361,13 +409,21 @@ def _of_transcripts(columns: Sequence[Column], told: Mapping[str, str], given: R
 
 
 def _chosen(
-    columns: Sequence[Column], told: Mapping[str, str], part: str, likelihood: Callable[[Column], float], most: int
+    columns: Sequence[Column],
+    told: Mapping[str, str],
+    part: str,
+    likelihood: Callable[[Column], float],
+    most: int,
 ) -> dict[Column, float]:
     """Return the columns that are likeliest some part, or the one that the user named."""
     if part in told:
         return {one: 1.0 for one in columns if one.path == told[part]}
     left = [one for one in columns if one.path not in told.values()]
-    scored = {one: score + 0.6 * is_called(one.path, part) for one in left if (score := float(likelihood(one))) > 0}
+    scored = {
+        one: score + 0.6 * is_called(one.path, part)
+        for one in left
+        if (score := float(likelihood(one))) > 0
+    }
     return dict(sorted(scored.items(), key=lambda pair: pair[1], reverse=True)[:most])
 
 
@@ -392,7 +448,11 @@ def role_likelihood(column: Column) -> float:
     names = Counter(said)
     if not said or len(names) > MOST_SPEAKERS or max(map(len, names)) > 60:
         return 0.0
-    if all(map(is_usual, names)) and not any(map(as_number, names)) and not {*names} & {"true", "false"}:
+    if (
+        all(map(is_usual, names))
+        and not any(map(as_number, names))
+        and not {*names} & {"true", "false"}
+    ):
         return 0.0  # words for thumbs
     known = sum(times for name, times in names.items() if side_of(name)) / len(said)
     sides = {side_of(name) for name in names} - {None}
@@ -411,7 +471,9 @@ def role_likelihood(column: Column) -> float:
 def owner_likelihood(column: Column) -> float:
     """Return how much a column's values look like ids that the rows of a conversation share, from 0 to 1."""
     said = [str(value) for value in column.values if value not in (None, "")]
-    if len(said) < 0.8 * len(column.values) or any(" " in word.strip() and len(word) > 40 for word in said):
+    if len(said) < 0.8 * len(column.values) or any(
+        " " in word.strip() and len(word) > 40 for word in said
+    ):
         return 0.0
     sizes = Counter(said)
     if len(sizes) < 2 and (len(said) > 60 or not is_called(column.path, "conversation")):
@@ -458,7 +520,9 @@ def _first_said(role: Column, owner: Column) -> Counter[str]:
 
 
 def _first_of_lists(listed: ListOfTurns, role: Column) -> Counter[str]:
-    return Counter(as_word(role.values[start]) for start in listed.starts if start < len(role.values))
+    return Counter(
+        as_word(role.values[start]) for start in listed.starts if start < len(role.values)
+    )
 
 
 def _met(role: Column, owner: Column) -> dict[str, float]:
@@ -473,7 +537,9 @@ def _met(role: Column, owner: Column) -> dict[str, float]:
 def _met_in_lists(listed: ListOfTurns, role: Column) -> dict[str, float]:
     """Return in which share of the lists each name speaks."""
     ends = [*listed.starts[1:], len(role.values)]
-    talks = [{as_word(one) for one in role.values[a:b]} for a, b in zip(listed.starts, ends, strict=True)]
+    talks = [
+        {as_word(one) for one in role.values[a:b]} for a, b in zip(listed.starts, ends, strict=True)
+    ]
     times = Counter(name for names in talks for name in names)
     return {name: number / len(talks) for name, number in times.items()}
 
@@ -489,7 +555,11 @@ def _speakers(
     """Yield whose turns the names of a column may be; nothing to say where all are usual."""
     names = Counter(as_word(value) for value in role.values)
     told = {plain(said): (side, said) for side, said in given.roles}
-    known = {name: told[plain(name)][0] if plain(name) in told else _usual(name) for name in names if name}
+    known = {
+        name: told[plain(name)][0] if plain(name) in told else _usual(name)
+        for name in names
+        if name
+    }
     if all(known.values()) and "" not in names and {"user", "assistant"} <= set(known.values()):
         yield given.roles
         return
@@ -510,10 +580,15 @@ def _speakers(
     if not missing:
         yield _as_pairs({name: side or "system" for name, side in sides.items()}, given)
         return
-    # Neither side is known: whoever begins most conversations asks, and who is in most of them answers.
+    # Neither side is known: whoever begins most conversations asks, and who is in most of them
+    # answers.
     begins = firsts.most_common(1)[0][0] if firsts else open_names[0]
     if len(open_names) == 2:
-        other = next(name for name in open_names if name != begins) if begins in open_names else open_names[1]
+        other = (
+            next(name for name in open_names if name != begins)
+            if begins in open_names
+            else open_names[1]
+        )
         asks = begins if begins in open_names else open_names[0]
         yield _as_pairs(sides | {asks: "user", other: "assistant"}, given)
         yield _as_pairs(sides | {asks: "assistant", other: "user"}, given)
@@ -522,7 +597,9 @@ def _speakers(
         others = [met.get(name, 0) for name in open_names if name != answers]
         if met.get(answers, 0) < IN_MOST or max(others) >= IN_MOST:
             return
-        yield _as_pairs(sides | {name: "assistant" if name == answers else "user" for name in open_names}, given)
+        yield _as_pairs(
+            sides | {name: "assistant" if name == answers else "user" for name in open_names}, given
+        )
 
 
 def _usual(name: str) -> str | None:
@@ -533,7 +610,9 @@ def _usual(name: str) -> str | None:
         return None
 
 
-def _by_presence(sides: Mapping[str, str | None], given: ReadOptions) -> Iterator[tuple[tuple[str, str], ...]]:
+def _by_presence(
+    sides: Mapping[str, str | None], given: ReadOptions
+) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield roles where a column is filled for one side alone, as a bot's id is."""
     named = [name for name, side in sides.items() if side != NO_ROLE]
     for side, other in (("assistant", "user"), ("user", "assistant")):
@@ -546,7 +625,9 @@ def _as_pairs(sides: Mapping[str, str | None], given: ReadOptions) -> tuple[tupl
     by_side: dict[str, list[str]] = {}
     for name, side in sides.items():
         by_side.setdefault(side or "system", []).append(name)
-    pairs = [(side, name) for side in order for name in by_side.get(side, ()) if _usual(name) != side]
+    pairs = [
+        (side, name) for side in order for name in by_side.get(side, ()) if _usual(name) != side
+    ]
     many = max(by_side, key=lambda side: len(by_side[side]))
     if len(pairs) > MANY_SPEAKERS:
         pairs = [(side, name) for side, name in pairs if side != many] + [(many, ANY_OTHER)]
@@ -558,10 +639,19 @@ def _owner_of_whole(columns: Sequence[Column], told: Mapping[str, str]) -> dict[
     """Return the column whose values name each row, where rows are whole conversations."""
     if "conversation" in told:
         return {"conversation": told["conversation"]}
-    unique = [one for one in columns if one.unique and len(one.texts) in (0, len(one.values)) and "[]" not in one.path]
-    named = [one for one in unique if is_called(one.path, "id") or is_called(one.path, "conversation")]
+    unique = [
+        one
+        for one in columns
+        if one.unique and len(one.texts) in (0, len(one.values)) and "[]" not in one.path
+    ]
+    named = [
+        one for one in unique if is_called(one.path, "id") or is_called(one.path, "conversation")
+    ]
     usual = next((one for one in named if one.path == "id"), None)
-    order = [(is_called(one.path, "conversation"), is_called(one.path, "id"), -len(one.path)) for one in named]
+    order = [
+        (is_called(one.path, "conversation"), is_called(one.path, "id"), -len(one.path))
+        for one in named
+    ]
     best = usual or (named[order.index(max(order))] if named else None)
     return {} if best is None else {"conversation": best.path}
 
@@ -596,7 +686,9 @@ def replace_path(column: Column, listed: ListOfTurns) -> Column:
     return Column(f"{listed.path}[].{column.path}", column.values)
 
 
-def _with_values(found: Candidate, columns: Sequence[Column], path: str, given: ReadOptions) -> Candidate:
+def _with_values(
+    found: Candidate, columns: Sequence[Column], path: str, given: ReadOptions
+) -> Candidate:
     column = next((one for one in columns if one.path == path), None)
     if column is None or given.positive or given.negative:
         return found
@@ -618,7 +710,11 @@ def _labeled(found: Candidate, column: Column) -> Candidate:
 def _with_comment(found: Candidate, columns: Sequence[Column]) -> Candidate:
     taken = set(found.columns.values())
     for column in columns:
-        if "comment" not in found.columns and column.path not in taken and is_called(column.path, "comment"):
+        if (
+            "comment" not in found.columns
+            and column.path not in taken
+            and is_called(column.path, "comment")
+        ):
             own = column.path in ("comment", "comments")
             if column.texts and not own:
                 return replace(found, columns={**found.columns, "comment": column.path})
@@ -659,13 +755,25 @@ def label_likelihood(column: Column) -> float:
     if not words or len(words) > FEW_LABELS or max(map(len, words)) > 40 or sides_of(words) is None:
         return 0.0
     usual = all(map(is_usual, words))
-    named = any(is_called(step, "label") for step in steps_of(column.path)) or is_likely(column.path)
+    named = any(is_called(step, "label") for step in steps_of(column.path)) or is_likely(
+        column.path
+    )
     numbers = all(map(as_number, words))
     if (numbers and len(words) < 2) or column.path.endswith(("count", "users", "type", "id")):
         return 0.0
     if named:
         return 2.0 if usual and not numbers else 1.5
-    doubtful = {folded_name(word) for word in words} <= {"true", "false", "yes", "no", "ja", "nein", "si", "oui", "non"}
+    doubtful = {folded_name(word) for word in words} <= {
+        "true",
+        "false",
+        "yes",
+        "no",
+        "ja",
+        "nein",
+        "si",
+        "oui",
+        "non",
+    }
     return 1.0 if not numbers and not doubtful and len(words) > 1 else 0.0
 
 
@@ -689,7 +797,9 @@ def sides_of(words: Sequence[str]) -> dict[str, str] | None:
         if not side:
             return None
         sides[side].append(f'"{word}"' if "," in word else word)
-    return {side: ",".join(values) for side, values in sides.items()} if all(sides.values()) else None
+    return (
+        {side: ",".join(values) for side, values in sides.items()} if all(sides.values()) else None
+    )
 
 
 def meaning_of_labels(bad_rows: Sequence[BadRow], known: Sequence[str]) -> dict[str, object]:
@@ -706,7 +816,11 @@ def meaning_of_labels(bad_rows: Sequence[BadRow], known: Sequence[str]) -> dict[
     unknown = {row.label for row in bad_rows} - {""}
     if not unknown:
         return found
-    words = [word for word in dict.fromkeys((*sorted(unknown), *known)) if word.strip().casefold() not in MISSING]
+    words = [
+        word
+        for word in dict.fromkeys((*sorted(unknown), *known))
+        if word.strip().casefold() not in MISSING
+    ]
     sides = sides_of([word for word in words if word != EMPTY])
     return {} if sides is None else {**found, **sides}
 
@@ -726,7 +840,8 @@ def _means(word: str, spelled: str, label: Label) -> bool:
 
 def as_speakers(rows: Rows, given: ReadOptions) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield whose turns the names of roles may be in rows of a known shape."""
-    values, firsts = list[Any](), Counter[str]()
+    values = list[Any]()
+    firsts = Counter[str]()
     owners = [*(name for name, _ in given.columns if name == "conversation")]
     begun: set[str] = set()
     for number, row in enumerate(rows):
@@ -754,9 +869,13 @@ def _spoken_in(row: Mapping[str, Any], given: ReadOptions) -> Iterator[list[Any]
     if own and any(name in row for name in (columns.get("text"), *TEXT_NAMES) if name):
         yield [row[own[0]]]
     for value in row.values():
-        listed = messages_in(value) if isinstance(value, str) and is_transcript(value) else opened(value)
+        listed = (
+            messages_in(value) if isinstance(value, str) and is_transcript(value) else opened(value)
+        )
         if isinstance(listed, list) and listed and all(isinstance(one, Mapping) for one in listed):
-            names = [next((one[name] for name in ROLE_NAMES if name in one), None) for one in listed]
+            names = [
+                next((one[name] for name in ROLE_NAMES if name in one), None) for one in listed
+            ]
             if any(name is not None for name in names):
                 yield names
 
@@ -767,5 +886,9 @@ def labeled_beside(rows: Rows, candidate: Candidate, given: ReadOptions) -> Iter
         return
     columns = sorted(columns_in(rows), key=label_likelihood, reverse=True)
     taken = {*candidate.columns.values(), *ROLE_NAMES}
-    for column in [one for one in columns if label_likelihood(one) > 0 and one.path not in taken][:1]:
-        yield replace(candidate, labels={"label_field": column.path, **(sides_of(column.words) or {})})
+    for column in [one for one in columns if label_likelihood(one) > 0 and one.path not in taken][
+        :1
+    ]:
+        yield replace(
+            candidate, labels={"label_field": column.path, **(sides_of(column.words) or {})}
+        )

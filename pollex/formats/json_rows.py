@@ -1,7 +1,9 @@
 """JSON and JSON lines, read strictly.
 
-DuckDB's reader gives up a whole file for one bad line, takes an id like `2024-01-01` for a date and mixes the types of
-1 and "1"; Python's keeps the last of two equal keys. Here every line stands for itself, values stay what they are, and
+DuckDB's reader gives up a whole file for one bad line, takes an id like `2024-01-01` for a date and
+mixes the types of
+1 and "1"; Python's keeps the last of two equal keys. Here every line stands for itself, values stay
+what they are, and
 a line with two equal keys or nested deeper than `MAX_DEPTH` is refused.
 """
 
@@ -24,7 +26,18 @@ from pollex.formats.names import is_called
 from pollex.text import parse_json
 
 ENVELOPES = (
-    *("conversations", "data", "runs", "rows", "items", "traces", "samples", "feedback_data", "examples", "content"),
+    *(
+        "conversations",
+        "data",
+        "runs",
+        "rows",
+        "items",
+        "traces",
+        "samples",
+        "feedback_data",
+        "examples",
+        "content",
+    ),
     *("tickets", "threads", "result", "payload", "value", "Items"),
 )
 """Names of lists whose items are rows, whatever stands beside them."""
@@ -53,7 +66,9 @@ def json_lines(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
         try:
             value = parse_json(line.rstrip())
         except ValueError as error:
-            yield BadRow(source, number, f"not a JSON line: {_reason(error)}", "correct or remove the line")
+            yield BadRow(
+                source, number, f"not a JSON line: {_reason(error)}", "correct or remove the line"
+            )
             continue
         yield from rows_in(source, number, value)
 
@@ -82,7 +97,9 @@ def json_document(source: str, text: str) -> Iterator[LogRow | BadRow]:
             yield from (_row(source, number, *row) for number, row in enumerate(rows, start=1))
             return
         raise BadInput(
-            f"not JSON: {_reason(error)}", where=source, remedy="correct the file, or use JSON lines"
+            f"not JSON: {_reason(error)}",
+            where=source,
+            remedy="correct the file, or use JSON lines",
         ) from None
     items, beside = items_of(value)
     for number, item in enumerate(items, start=1):
@@ -90,7 +107,9 @@ def json_document(source: str, text: str) -> Iterator[LogRow | BadRow]:
 
 
 def _one_after_another(text: str) -> list[Any]:
-    found, decoder, start = [], json.JSONDecoder(), 0
+    found = []
+    decoder = json.JSONDecoder()
+    start = 0
     try:
         while start < len(text):
             if text[start].isspace():
@@ -125,8 +144,14 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
         and {name.casefold() for name in value} <= {"data", "error", *PAGE_NAMES}
     ):
         return [alone], {}
-    inner = value["data"] if isinstance(value.get("data"), dict) and "examples" in value["data"] else value
-    lists = [name for name in ENVELOPES if isinstance(inner.get(name), list) and "role" not in inner]
+    inner = (
+        value["data"]
+        if isinstance(value.get("data"), dict) and "examples" in value["data"]
+        else value
+    )
+    lists = [
+        name for name in ENVELOPES if isinstance(inner.get(name), list) and "role" not in inner
+    ]
     # A single ShareGPT conversation has a list named like an envelope; its items are turns.
     if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
         return _unwrapped(value, inner, lists[0])
@@ -138,7 +163,11 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
 
 def _are_talks(items: object) -> bool:
     """Return whether a list's items are conversations: each has a list of turns."""
-    if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
+    if (
+        not isinstance(items, list)
+        or not items
+        or not all(isinstance(item, dict) for item in items)
+    ):
         return False
     return all(any(_are_turns(inner) for inner in item.values()) for item in items)
 
@@ -159,7 +188,9 @@ def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
     names = [name for name in value if name.casefold() not in PAGE_NAMES]
     if not names or not all(_is_table(value[name], name) for name in names):
         return None
-    owned = any(item.keys() & OWNERS or export_of(item) for name in names for item in value[name][:1])
+    owned = any(
+        item.keys() & OWNERS or export_of(item) for name in names for item in value[name][:1]
+    )
     if not set(names) <= set(ENVELOPES) and (export_of(value) or (not owned and _is_known(value))):
         return None
     if len(names) == 1:
@@ -181,12 +212,16 @@ def _is_table(value: object, name: str) -> bool:
     return all(item.keys() & OWNERS or not item.keys() & set(ROLE_NAMES) for item in value)
 
 
-def _unwrapped(value: Mapping[str, Any], inner: Mapping[str, Any], name: str) -> tuple[list[Any], Mapping[str, Any]]:
+def _unwrapped(
+    value: Mapping[str, Any], inner: Mapping[str, Any], name: str
+) -> tuple[list[Any], Mapping[str, Any]]:
     items = inner[name]
     beside = {other: found for other, found in value.items() if other != name}
     if not _are_messages(items):
         return items, beside
-    newest_first = items[0].get("role", "assistant") == "assistant" and items[-1].get("role") not in (None, "assistant")
+    newest_first = items[0].get("role", "assistant") == "assistant" and items[-1].get(
+        "role"
+    ) not in (None, "assistant")
     return [{**beside, "messages": items[::-1] if newest_first else items}], beside
 
 
@@ -203,7 +238,9 @@ def _are_messages(items: list[Any]) -> bool:
 def _names_talks(items: list[dict[str, Any]], name: str) -> bool:
     """Return whether a field names the conversation of each message, by its name or by blocks that users begin."""
     values = [item.get(name) for item in items]
-    if name in (*ROLE_NAMES, *TEXT_NAMES) or not all(isinstance(value, str | int) for value in values):
+    if name in (*ROLE_NAMES, *TEXT_NAMES) or not all(
+        isinstance(value, str | int) for value in values
+    ):
         return False
     if is_called(name, "conversation") and not is_called(name, "time"):
         return True
@@ -217,7 +254,11 @@ def _is_message(item: dict[str, Any]) -> bool:
         return True
     if item.keys() & OWNERS:
         return False
-    return {"role", "content"} <= item.keys() or {"role", "parts"} <= item.keys() or is_item(item.get("type"))
+    return (
+        {"role", "content"} <= item.keys()
+        or {"role", "parts"} <= item.keys()
+        or is_item(item.get("type"))
+    )
 
 
 def _is_turn(item: object) -> bool:
@@ -227,7 +268,12 @@ def _is_turn(item: object) -> bool:
 def _row(source: str, number: int, value: object, beside: Mapping[str, Any]) -> LogRow | BadRow:
     if isinstance(value, dict):
         return LogRow(source, number, value, beside)
-    return BadRow(source, number, "not a JSON object", "write one object a row, with the conversation's fields")
+    return BadRow(
+        source,
+        number,
+        "not a JSON object",
+        "write one object a row, with the conversation's fields",
+    )
 
 
 def _reason(error: ValueError) -> str:
@@ -245,7 +291,8 @@ class LogRow:
 
     Attributes:
         source: The file's name, or `-`.
-        line: From 1: the line in JSON lines and CSV, where it begins; the item in a JSON list; the row in Parquet.
+        line: From 1: the line in JSON lines and CSV, where it begins; the item in a JSON list; the
+            row in Parquet.
         fields: As the file has them.
         beside: What stands beside the row's list in the envelope of an interface's answer.
     """

@@ -29,7 +29,8 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import entropy, variance
 
 if TYPE_CHECKING:
-    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.estimator import JudgedEstimator
 
 
 JUDGES = "STRUCT(judge VARCHAR, expected DOUBLE, entropy DOUBLE, probabilities DOUBLE[])[]"
@@ -50,17 +51,22 @@ def rows_of_predictions(
 
     Args:
         judges: Who is trusted; nobody: all seen in training.
-        aggregate: How their answers become one; `unknown`: the answer of somebody unknown in their place.
+        aggregate: How their answers become one; `unknown`: the answer of somebody unknown in their
+            place.
         question: Id; None: the main one.
 
     Raises:
-        WrongUse: The answers have no order, and so no largest and no quantile; the question was not learned.
+        WrongUse: The answers have no order, and so no largest and no quantile; the question was not
+            learned.
     """
     scale = model.questionnaire_.scale(question)
     if aggregate not in ("mean", "unknown") and not scale.ordinal:
         what = f"the answers to {scale.question!r} have no order, so those of several judges are no one figure"
         raise WrongUse(what, remedy="leave it out", option="aggregate")
-    each = {judge: model.predict_proba(table.X, [judge] * len(table.X), scale.question) for judge in judges}
+    each = {
+        judge: model.predict_proba(table.X, [judge] * len(table.X), scale.question)
+        for judge in judges
+    }
     if aggregate == "unknown":
         proba = model.predict_proba(table.X, question=scale.question)
     else:
@@ -69,7 +75,9 @@ def rows_of_predictions(
     columns: dict[str, list[Any]] = named | _spread(proba, scale)
     if aggregate not in ("mean", "unknown"):
         how = cast("Aggregate", aggregate)
-        columns["expected"] = model.predict_for(table.X, list(judges) or None, how, scale.question).tolist()
+        columns["expected"] = model.predict_for(
+            table.X, list(judges) or None, how, scale.question
+        ).tolist()
     if judges:
         told = [_of_judge(judge, found, scale) for judge, found in each.items()]
         columns["judges"] = [list(of_text) for of_text in zip(*told, strict=True)]
@@ -90,7 +98,10 @@ def _spread(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
         "expected": expected_of(proba, scale),
         "variance": spread,
         "entropy": entropy(proba).tolist(),
-    } | {f"p_{value:.15g}": column.tolist() for value, column in zip(scale.values, proba.T, strict=True)}
+    } | {
+        f"p_{value:.15g}": column.tolist()
+        for value, column in zip(scale.values, proba.T, strict=True)
+    }
 
 
 def _of_judge(judge: str, proba: Floats, scale: Scale) -> list[dict[str, Any]]:
@@ -119,7 +130,8 @@ class JudgmentTable:
     Attributes:
         judgments: Rows are those of the answers' X.
         questionnaire: The questions of the answers, then those that only people answer.
-        groups: By column of the table, the value of each text of the answers; empty where it has none.
+        groups: By column of the table, the value of each text of the answers; empty where it has
+            none.
         faults: What was left out, or is worth knowing.
     """
 
@@ -140,7 +152,8 @@ def judgment_table(
     """Make judgments from records.
 
     Args:
-        main: Id of the main question; None: the one called Q0 or overall, or the only one that people answered.
+        main: Id of the main question; None: the one called Q0 or overall, or the only one that
+            people answered.
         nominal: Questions whose options have no order.
         questionnaire: Of a fitted calibrator; None: of the answers, and what only people answer.
 
@@ -156,7 +169,11 @@ def judgment_table(
     usable = (row >= 0) & ~np.isnan(value)
     if not usable.any():
         why = "; ".join(map(str, faults))
-        raise BadInput(f"no judgment can be used; {why}", where=records.where(0), remedy="give answers as numbers")
+        raise BadInput(
+            f"no judgment can be used; {why}",
+            where=records.where(0),
+            remedy="give answers as numbers",
+        )
     if questionnaire is None:
         questionnaire, odd = _questionnaire(records, answers, usable, value, main, nominal)
     else:
@@ -165,9 +182,14 @@ def judgment_table(
     question = codes(records.question, [scale.question for scale in questionnaire.scales])
     answer = places(questionnaire.scales, question, value)
     known = usable & (question >= 0)
-    faults += fault("judgment", "with an unknown option", known & (answer < 0), records.describe, "correct each")
+    faults += fault(
+        "judgment", "with an unknown option", known & (answer < 0), records.describe, "correct each"
+    )
     keep = known & (answer >= 0)
-    judges = sorted({j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j}, key=natural_key)
+    judges = sorted(
+        {j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j},
+        key=natural_key,
+    )
     judge = codes_of(records.judge, judges)
     judgments = Judgments(row[keep], question[keep], judge[keep], answer[keep], tuple(judges))
     judgments, same = _informative(judgments, questionnaire)
@@ -205,7 +227,9 @@ def _unreadable(records: Records, row: Ints, value: Floats) -> list[Issue]:
             records.describe,
             "number the answers",
         ),
-        *fault("judgment", "without an answer", (row >= 0) & empty, records.describe, left_out=False),
+        *fault(
+            "judgment", "without an answer", (row >= 0) & empty, records.describe, left_out=False
+        ),
     ]
 
 
@@ -221,36 +245,63 @@ def _questionnaire(
     own = sorted({name for name in records.question if name not in asked}, key=natural_key)
     loose = frozenset(nominal) | records.nominal
     of_own = codes(records.question, own)
-    values = {name: np.unique(value[usable & (of_own == place)]).tolist() for place, name in enumerate(own)}
+    values = {
+        name: np.unique(value[usable & (of_own == place)]).tolist()
+        for place, name in enumerate(own)
+    }
     alike = [f"{name!r} with {len(found)}" for name, found in values.items() if len(found) < 2]
-    people = [Scale(n, tuple(found), n not in loose, asked=False) for n, found in values.items() if len(found) > 1]
-    scales = (*(replace(each, ordinal=each.ordinal and each.question not in loose) for each in answers.scales), *people)
+    people = [
+        Scale(n, tuple(found), n not in loose, asked=False)
+        for n, found in values.items()
+        if len(found) > 1
+    ]
+    scales = (
+        *(
+            replace(each, ordinal=each.ordinal and each.question not in loose)
+            for each in answers.scales
+        ),
+        *people,
+    )
     names = [scale.question for scale in scales]
     if strangers := sorted(set(nominal) - set(names)):
-        raise WrongUse(f"no question is called {strangers[0]!r}", remedy=f"use one of {', '.join(names)}")
-    judged = list(dict.fromkeys(n for n, use in zip(records.question, usable.tolist(), strict=True) if use))
+        raise WrongUse(
+            f"no question is called {strangers[0]!r}", remedy=f"use one of {', '.join(names)}"
+        )
+    judged = list(
+        dict.fromkeys(n for n, use in zip(records.question, usable.tolist(), strict=True) if use)
+    )
     chosen = _main(main, names, judged)
-    faults = faults_of("question", "that only people answer, with fewer than two answers", alike, "leave each out")
+    faults = faults_of(
+        "question", "that only people answer, with fewer than two answers", alike, "leave each out"
+    )
     return Questionnaire(scales, chosen), faults
 
 
 def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Issue]:
     known = {scale.question for scale in questionnaire.scales}
     alien = usable & np.array([name not in known for name in records.question], dtype=bool)
-    return fault("judgment", "whose question the questionnaire doesn't have", alien, records.describe)
+    return fault(
+        "judgment", "whose question the questionnaire doesn't have", alien, records.describe
+    )
 
 
 def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
     if main is not None:
         if main not in names:
-            raise WrongUse(f"no question is called {main!r}", remedy=f"give one of {', '.join(names)}")
+            raise WrongUse(
+                f"no question is called {main!r}", remedy=f"give one of {', '.join(names)}"
+            )
         return main
     answered = [name for name in names if name in judged]
     found = [name for wanted in MAIN_NAMES for name in answered if name.lower() == wanted]
     if not found and len(answered) == 1:
         found = answered
     if not found:
-        raise WrongUse("which question is the main one?", remedy=f"name one of {', '.join(names)}", option="main")
+        raise WrongUse(
+            "which question is the main one?",
+            remedy=f"name one of {', '.join(names)}",
+            option="main",
+        )
     return found[0]
 
 
@@ -268,7 +319,9 @@ def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgme
         what = f"all {n} answers to the main question {questions.main!r} are alike" if n else (
             f"nobody answered the main question {questions.main!r}"
         )  # fmt: skip
-        raise BadLabels(what, remedy="add judgments that differ, or name another question", option="main")
+        raise BadLabels(
+            what, remedy="add judgments that differ, or name another question", option="main"
+        )
     alone = [f"{questions.scales[place].question!r}" for place in np.flatnonzero(several == 1)]
     what = "with the same answer from everybody, which can't be learned from"
     return judgments.where(several[judgments.question] > 1), faults_of("question", what, alone)
@@ -284,5 +337,8 @@ def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
     pairs = known.row[extra] * (len(known.judges) + 1) + known.judge[extra]
     shown = extra[first_of_each(pairs)]
     what = "of a text judged again by the same judge: used, and no further label"
-    told = {int(n): f"{answers.texts[known.row[n]]}, judge {known.judges[known.judge[n]]}" for n in shown}
+    told = {
+        int(n): f"{answers.texts[known.row[n]]}, judge {known.judges[known.judge[n]]}"
+        for n in shown
+    }
     return fault("case", what, shown, told.__getitem__, left_out=False)

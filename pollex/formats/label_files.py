@@ -22,7 +22,13 @@ Request = dict[str, Any]
 LOGGED = "logged"
 """Where a row to be written has its conversation, as the log has it."""
 
-SHEET = {"text_id": "VARCHAR", "question": "VARCHAR", "judge": "VARCHAR", "answer": "DOUBLE", "asks": "VARCHAR"}
+SHEET = {
+    "text_id": "VARCHAR",
+    "question": "VARCHAR",
+    "judge": "VARCHAR",
+    "answer": "DOUBLE",
+    "asks": "VARCHAR",
+}
 """Columns of a sheet to fill in, with DuckDB's types."""
 
 FORMATS = (".jsonl", ".csv")
@@ -36,21 +42,28 @@ def write_requests(
 ) -> None:
     """Write what to label next.
 
-    JSON lines hold conversations whole and with an empty thumb: filled in, the file can be learned from. CSV leaves
-    the conversations out. With questions, a row asks one about one text: filled in, it is a judgment for a calibrator.
+    JSON lines hold conversations whole and with an empty thumb: filled in, the file can be learned
+    from. CSV leaves
+    the conversations out. With questions, a row asks one about one text: filled in, it is a
+    judgment for a calibrator.
 
     Args:
         conversations: By id, where they are known: a question that doesn't apply to one has no row.
     """
     if questions:
-        write_rows(out, (one for row in rows for one in _sheet(row, questions, conversations or {})), SHEET)
+        write_rows(
+            out, (one for row in rows for one in _sheet(row, questions, conversations or {})), SHEET
+        )
         return
     if out.suffix == ".jsonl":
         write_lines(out, (row.get(LOGGED, row) for row in rows))
         return
     names = [name for name in rows[0] if name not in (LOGGED, "probabilities")] if rows else ["id"]
-    # What a conversation says is for the eye; ids and judges stay as they are, or nothing would join them again.
-    shown = ({**row, "begins": printable(row["begins"])} if "begins" in row else row for row in rows)
+    # What a conversation says is for the eye; ids and judges stay as they are, or nothing would
+    # join them again.
+    shown = (
+        {**row, "begins": printable(row["begins"])} if "begins" in row else row for row in rows
+    )
     write_rows(out, shown, dict.fromkeys(names, "VARCHAR"))
 
 
@@ -74,22 +87,30 @@ def _sheet(
     for one in questions:
         if conversation is not None and not one.applies_to(conversation):
             continue
-        options = [f"{value:g}: {words}" for value, words in one.options] + ([f"empty: {one.skip}"] if one.skip else [])
-        about = {"text_id": row.get("text_id", row.get("id")), "question": one.id, "judge": row.get("judge")}
+        options = [f"{value:g}: {words}" for value, words in one.options] + (
+            [f"empty: {one.skip}"] if one.skip else []
+        )
+        about = {
+            "text_id": row.get("text_id", row.get("id")),
+            "question": one.id,
+            "judge": row.get("judge"),
+        }
         yield about | {"answer": None, "asks": f"{one.text} ({'; '.join(options)})"}
 
 
 IDS = ("text_id", *ID_NAMES)
 ANSWER = "answer"
 SOURCE = "source"
-RANDOM, VOLUNTARY = "random", "voluntary"
+RANDOM = "random"
+VOLUNTARY = "voluntary"
 
 
 class GivenLabel(NamedTuple):
     """A label of a conversation.
 
     Attributes:
-        drawn: How the conversation came before whoever labeled it: `random`, `voluntary`, or the name of a queue; empty
+        drawn: How the conversation came before whoever labeled it: `random`, `voluntary`, or the
+            name of a queue; empty
             where nobody says.
         source: Who gave it; empty where nobody says.
     """
@@ -118,8 +139,13 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
                 bad.append(row)
                 continue
             if picker is None:
-                field = ANSWER if reading.label_field is None and ANSWER in row.fields else reading.label_field
-                picker = Picker(replace(reading, label_field=field))  # the label page calls it `answer`
+                field = (
+                    ANSWER
+                    if reading.label_field is None and ANSWER in row.fields
+                    else reading.label_field
+                )
+                # the label page calls it `answer`
+                picker = Picker(replace(reading, label_field=field))
             try:
                 found.append((*_label(row, picker), row))
             except BadInput as error:
@@ -131,8 +157,12 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
         if number not in taken
     ]
     if len(bad) > reading.max_bad:
-        raise BadInput(f"{len(bad)} rows can't be read: {bad[0]}", where=str(path), remedy="correct them")
-    return [one for one, number, _ in found if one.label is not Label.NONE and number in taken], tuple(bad)
+        raise BadInput(
+            f"{len(bad)} rows can't be read: {bad[0]}", where=str(path), remedy="correct them"
+        )
+    return [
+        one for one, number, _ in found if one.label is not Label.NONE and number in taken
+    ], tuple(bad)
 
 
 def labels_in(conversations: Sequence[Conversation], unsaid: str) -> list[GivenLabel]:

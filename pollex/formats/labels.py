@@ -63,7 +63,9 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
 }
 _EMOJI_VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
-_SKIN_TONES = re.compile(r"(?::?:skin-tone-\d|_tone\d|(?:_medium)?(?:_light|_dark)?_skin_tone)(?=:?$)")
+_SKIN_TONES = re.compile(
+    r"(?::?:skin-tone-\d|_tone\d|(?:_medium)?(?:_light|_dark)?_skin_tone)(?=:?$)"
+)
 """Skin tones as Slack and Discord write them behind the name of a reaction."""
 _SPACES = re.compile(r"(?<=\w)[\s-]+(?=\w)")
 
@@ -108,7 +110,8 @@ class Verdicts:
     """Turns a log's values into labels.
 
     Attributes:
-        numbers: Whether the user said which numbers count; numbers on neither side are no labels then.
+        numbers: Whether the user said which numbers count; numbers on neither side are no labels
+            then.
         unrated: Spellings that the user named as no label.
         said: Number of values by spelling and what they were taken for, a label or `NEITHER`.
     """
@@ -126,7 +129,8 @@ class Verdicts:
         `*` on one side stands for every other word.
 
         Raises:
-            WrongUse: A comparison that can't be read, one without its opposite, or a spelling on both sides.
+            WrongUse: A comparison that can't be read, one without its opposite, or a spelling on
+                both sides.
         """
         rules = _rule(positive, "positive", POSITIVE), _rule(negative, "negative", NEGATIVE)
         compared = [isinstance(rule, RatingBound) for rule in rules]
@@ -156,11 +160,15 @@ class Verdicts:
         if folded in MISSING or (self.unrated and self.unrated.matches(folded)):
             self.said[show_value(value), Label.NONE] += 1
             return Label.NONE
-        good, bad = self.positive.matches(folded), self.negative.matches(folded)
+        good = self.positive.matches(folded)
+        bad = self.negative.matches(folded)
         if not good and not bad and isinstance(folded, str):
-            good, bad = ANY_OTHER in _words_of(self.positive), ANY_OTHER in _words_of(self.negative)
+            good = ANY_OTHER in _words_of(self.positive)
+            bad = ANY_OTHER in _words_of(self.negative)
         if good and bad:
-            raise WrongUse(f"the label {value!r} matches positive and negative", remedy="draw the bounds apart")
+            raise WrongUse(
+                f"the label {value!r} matches positive and negative", remedy="draw the bounds apart"
+            )
         if good or bad:
             label = Label.POSITIVE if good else Label.NEGATIVE
             self.said[show_value(value), label] += 1
@@ -177,7 +185,8 @@ class Verdicts:
             BadInput: As for `label`.
         """
         labels = [self.label(value, name) for value in values]
-        ups, downs = labels.count(Label.POSITIVE), labels.count(Label.NEGATIVE)
+        ups = labels.count(Label.POSITIVE)
+        downs = labels.count(Label.NEGATIVE)
         if ups == downs:
             return Label.NONE
         return Label.POSITIVE if ups > downs else Label.NEGATIVE
@@ -216,7 +225,9 @@ def rating_of(value: object) -> str:
     """Return what stands in a field of ratings: a number, `EMPTY`, or what it is in its place."""
     if isinstance(value, dict):
         return "an object"
-    return as_number(value) or ("a list" if isinstance(value, list) and value else show_value(value))
+    return as_number(value) or (
+        "a list" if isinstance(value, list) and value else show_value(value)
+    )
 
 
 def show_value(value: object) -> str:
@@ -238,7 +249,10 @@ def _rule(text: str | None, option: str, usual: str) -> Rule:
     if found := _COMPARISON.fullmatch(text):
         return RatingBound(found.group(1), float(found.group(2)))
     if text.strip()[:1] in ("<", ">", "="):
-        raise WrongUse(f"{option} {text} can't be read", remedy="write a comparison like '>=4', or spellings: up,great")
+        raise WrongUse(
+            f"{option} {text} can't be read",
+            remedy="write a comparison like '>=4', or spellings: up,great",
+        )
     return _spellings(text)
 
 
@@ -273,10 +287,13 @@ def _apart(rules: tuple[Rule, Rule], given: tuple[str | None, str | None]) -> tu
     if given[1] is None:
         return positive, Spellings(negative.words - positive.words)
     both = positive.words & negative.words
-    if both and all(text and ", " in text for text in given):  # values such as `Good, thanks` and `Bad, thanks`
+    # values such as `Good, thanks` and `Bad, thanks`
+    if both and all(text and ", " in text for text in given):
         return Spellings(positive.words - both), Spellings(negative.words - both)
     if both:
-        raise WrongUse(f"{min(both)!r} is in positive and negative", remedy="give each spelling one side")
+        raise WrongUse(
+            f"{min(both)!r} is in positive and negative", remedy="give each spelling one side"
+        )
     return rules
 
 
@@ -291,7 +308,9 @@ def _folded(value: object) -> str | float:
     if isinstance(value, int | float):
         return _finite(value)
     if not isinstance(value, str):
-        raise BadLabel(f"the label is {type(value).__name__}", remedy="give one label a conversation")
+        raise BadLabel(
+            f"the label is {type(value).__name__}", remedy="give one label a conversation"
+        )
     return _fold_word(value) if len(value) <= LONGEST_WORD else _fold(value)
 
 
@@ -338,7 +357,9 @@ def _mean(ratings: list[object]) -> str | float:
     folded = [rating for rating in map(_folded, ratings) if rating not in MISSING]
     numbers = [rating for rating in folded if isinstance(rating, float)]
     if len(numbers) < len(folded):
-        raise BadLabel("the label is a list, and not of numbers", remedy="give one label a conversation")
+        raise BadLabel(
+            "the label is a list, and not of numbers", remedy="give one label a conversation"
+        )
     return math.fsum(numbers) / len(numbers) if numbers else ""
 
 
@@ -348,19 +369,27 @@ def _finite(number: float) -> float:
     except OverflowError:
         value = math.inf
     if not math.isfinite(value):
-        raise BadLabel(f"the label is {value}, no number", remedy="leave the field empty where there is no label")
+        raise BadLabel(
+            f"the label is {value}, no number",
+            remedy="leave the field empty where there is no label",
+        )
     return value
 
 
 def _unknown(value: object, verdicts: Verdicts) -> BadLabel:
     if verdicts.compared:
-        return BadLabel(f"the label {value!r:.60} isn't a number", remedy="leave positive and negative to spellings")
+        return BadLabel(
+            f"the label {value!r:.60} isn't a number",
+            remedy="leave positive and negative to spellings",
+        )
     advice = f"for ratings: {spell(**BOUNDS)}"
     if not isinstance(_folded(value), float):
         word = show_value(value)
         sides = spell(positive="A,B", negative="C,D")
         advice = f"others: {sides}, and for no rating {spell(unrated=word)}; `*` is any other"
-    error = BadLabel(f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}")
+    error = BadLabel(
+        f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}"
+    )
     error.value = str(value)
     return error
 
@@ -368,7 +397,11 @@ def _unknown(value: object, verdicts: Verdicts) -> BadLabel:
 def _known(verdicts: Verdicts) -> str:
     if verdicts == Verdicts.of(None, None):
         return "up/down, 1/0, true/false, yes/no, 👍/👎, positive/negative, good/bad, like/dislike"
-    words = [sorted(rule.words)[:8] for rule in (verdicts.positive, verdicts.negative) if isinstance(rule, Spellings)]
+    words = [
+        sorted(rule.words)[:8]
+        for rule in (verdicts.positive, verdicts.negative)
+        if isinstance(rule, Spellings)
+    ]
     return printable(" and ".join(", ".join(side) for side in words), 200)
 
 
@@ -405,7 +438,9 @@ def _remedy(field: str, said: Said, compared: bool) -> str:
     left = sorted(float(value) for value, meant in said if meant == NEITHER and as_number(value))
     if not left:
         return f"name the field inside: {spell(label_field=f'{field}.NAME')}"
-    zero_beside_minus_one = left == [0] and any(number == "-1" for number, meant in said if meant != NEITHER)
+    zero_beside_minus_one = left == [0] and any(
+        number == "-1" for number, meant in said if meant != NEITHER
+    )
     if zero_beside_minus_one:
         return "if it is one, say so with positive and negative"
     if compared:
@@ -414,9 +449,15 @@ def _remedy(field: str, said: Said, compared: bool) -> str:
     taken = _taken(said)
     if not any(taken.values()) and not {f"{number:g}" for number in left} <= THUMB_NUMBERS:
         return f"to take them: {spell(positive=f'>={high:g}', negative=f'<={low:g}')}"
-    sides = {"positive": [one for one in left if one >= high], "negative": [one for one in left if one <= low]}
+    sides = {
+        "positive": [one for one in left if one >= high],
+        "negative": [one for one in left if one <= low],
+    }
     undecided = not any(sides.values())
-    rules = {side: [*taken[side], *(f"{one:g}" for one in left if undecided or one in sides[side])] for side in sides}
+    rules = {
+        side: [*taken[side], *(f"{one:g}" for one in left if undecided or one in sides[side])]
+        for side in sides
+    }
     options = {side: ",".join(values) for side, values in rules.items() if values}
     return _on_either_side(**options) if undecided else f"to take them: {spell(**options)}"
 
@@ -426,7 +467,10 @@ def _on_either_side(positive: str, negative: str) -> str:
 
 
 def _taken(said: Said) -> dict[str, list[str]]:
-    return {side.value: [value for value, meant in said if meant == side] for side in (Label.POSITIVE, Label.NEGATIVE)}
+    return {
+        side.value: [value for value, meant in said if meant == side]
+        for side in (Label.POSITIVE, Label.NEGATIVE)
+    }
 
 
 def bounds_of(ratings: Sequence[float]) -> tuple[float, float]:
@@ -435,7 +479,9 @@ def bounds_of(ratings: Sequence[float]) -> tuple[float, float]:
     That is 2 and 4 of five stars, 1 and 3 of 0 to 4, 4 and 7 of 1 to 10, 6 and 9 of 0 to 10.
     """
     if ratings[0] < 0:
-        return max(one for one in ratings if one < 0), min((one for one in ratings if one > 0), default=1)
+        return max(one for one in ratings if one < 0), min(
+            (one for one in ratings if one > 0), default=1
+        )
     if ratings[0] == 0 and ratings[-1] == NPS:
         return 6, 9
     if ratings[0] == 0 and ratings[-1] == 4:

@@ -78,13 +78,19 @@ def pairs(given: str | Mapping[str, Any] | Pairs) -> Pairs:
         ValueError: A text of another form.
     """
     if isinstance(given, Mapping):
-        several = {part: [value] if isinstance(value, str) else value for part, value in given.items()}
+        several = {
+            part: [value] if isinstance(value, str) else value for part, value in given.items()
+        }
         return tuple((part, str(value)) for part, values in several.items() for value in values)
     if not isinstance(given, str):
         return tuple(given)
     cut = [one.partition("=") for one in given.split(",") if one.strip()]
-    if wrong := [part for part, equals, name in cut if not (equals and part.strip() and name.strip())]:
-        raise ValueError(f"{wrong[0]!r} stands alone: write NAME=VALUE, with commas between several")
+    if wrong := [
+        part for part, equals, name in cut if not (equals and part.strip() and name.strip())
+    ]:
+        raise ValueError(
+            f"{wrong[0]!r} stands alone: write NAME=VALUE, with commas between several"
+        )
     return tuple((part.strip(), name.strip()) for part, _, name in cut)
 
 
@@ -118,29 +124,42 @@ class Mapper:
         """Check what was asked for.
 
         Raises:
-            WrongUse: An unknown part or role, two columns for one part, or one column for two parts.
+            WrongUse: An unknown part or role, two columns for one part, or one column for two
+                parts.
         """
         columns = _once(options.columns)
         for part, option in FIELDS.items():
             if (other := getattr(options, option)) and other != columns.get(part, other):
                 _refuse_two(part, columns[part], other, {option: columns[part]})
         roles = {_folded(spelling): role for role, spelling in options.roles}
-        usual = ((role if role in ROLES.values() else "user", said) for role, said in reversed(options.roles))
+        usual = (
+            (role if role in ROLES.values() else "user", said)
+            for role, said in reversed(options.roles)
+        )
         first = {_folded(said): (role, said) for role, said in usual}
         example = {"roles": pairs_as_typed(reversed(first.values()))}
         for role, spelling in options.roles:
             if role not in (*ROLES.values(), NO_ROLE):
                 known = "user, assistant, system, tool, or none for what is no turn"
-                raise WrongUse(f"no role is called {role!r:.40}", remedy=f"give {known}", option=example)
+                raise WrongUse(
+                    f"no role is called {role!r:.40}", remedy=f"give {known}", option=example
+                )
             if roles[_folded(spelling)] != role:
-                raise WrongUse(f"{spelling!r:.40} is given two roles", remedy="give it one", option=example)
+                raise WrongUse(
+                    f"{spelling!r:.40} is given two roles", remedy="give it one", option=example
+                )
         return cls(columns, roles)
 
     def options(self, options: ReadOptions) -> ReadOptions:
         """Return options that name the mapped columns."""
-        named: dict[str, Any] = {option: self.columns[part] for part, option in FIELDS.items() if part in self.columns}
+        named: dict[str, Any] = {
+            option: self.columns[part] for part, option in FIELDS.items() if part in self.columns
+        }
         if nested := self.columns.get("messages"):
-            inside = {name: value.replace(f"{nested}[].", f"{MESSAGES}[].", 1) for name, value in named.items()}
+            inside = {
+                name: value.replace(f"{nested}[].", f"{MESSAGES}[].", 1)
+                for name, value in named.items()
+            }
             named = inside | {"messages_field": MESSAGES}
         if "conversation" in self.columns:
             named["id_field"] = USUAL["conversation"]
@@ -172,7 +191,11 @@ class Mapper:
         if len(self.there) < MOST_COLUMNS:
             self.there |= dict.fromkeys(fields)
         nested = self.columns.get("messages")
-        if "*" in self.columns.get("user", "") and "*" in self.columns.get("assistant", "") and not nested:
+        if (
+            "*" in self.columns.get("user", "")
+            and "*" in self.columns.get("assistant", "")
+            and not nested
+        ):
             return self._wide(fields)
         inside = {*OF_TURNS, "user", "assistant"} if nested else set()
         parts = [part for part in (*USUAL, *FIELDS) if part not in inside]
@@ -207,14 +230,25 @@ class Mapper:
             for side, said in numbered[number].items()
             if said not in (None, "")
         ]
-        patterns = [re.escape(self.columns[side]).replace(r"\*", r"\d+") for side in ("user", "assistant")]
-        rest = {name: value for name, value in fields.items() if not re.fullmatch("|".join(patterns), name)}
-        return {MESSAGES: taken, **self._moved(rest, [part for part in (*USUAL, *FIELDS) if part not in SIDES])}
+        patterns = [
+            re.escape(self.columns[side]).replace(r"\*", r"\d+") for side in ("user", "assistant")
+        ]
+        rest = {
+            name: value
+            for name, value in fields.items()
+            if not re.fullmatch("|".join(patterns), name)
+        }
+        return {
+            MESSAGES: taken,
+            **self._moved(rest, [part for part in (*USUAL, *FIELDS) if part not in SIDES]),
+        }
 
     def _is_no_turn(self, found: Mapping[str, Any]) -> bool:
         return "role" in self.columns and self._role(found.get(USUAL["role"])) == NO_ROLE
 
-    def _label_alone(self, found: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _label_alone(
+        self, found: Mapping[str, Any], fields: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
         """Return the conversation's id, label and comment of a row that is no turn; None where it has no label."""
         path = self.columns.get("label")
         value = find(fields, path) if path else MISSING
@@ -238,7 +272,9 @@ class Mapper:
         for part in there:
             if part in USUAL:
                 rest = without(rest, self.columns[part])
-        return moved | {f"{name} (column)" if name in moved else name: value for name, value in rest.items()}
+        return moved | {
+            f"{name} (column)" if name in moved else name: value for name, value in rest.items()
+        }
 
     def _with_messages(self, fields: dict[str, Any], path: str) -> dict[str, Any]:
         """Return a row whose list of turns has its usual name."""
@@ -246,7 +282,10 @@ class Mapper:
         if value is MISSING:
             return fields
         self.seen.add("messages")
-        rest = {f"{n} (column)" if n == MESSAGES else n: inner for n, inner in without(fields, path).items()}
+        rest = {
+            f"{n} (column)" if n == MESSAGES else n: inner
+            for n, inner in without(fields, path).items()
+        }
         return {MESSAGES: self._turns(value), **rest}
 
     def _turns(self, value: Any) -> Any:
@@ -287,7 +326,11 @@ class Mapper:
             if said is not MISSING and said not in (None, ""):
                 self.seen.add(side)
                 # What stands beside an exchange, such as its thumb, is about the answer.
-                yield {**(beside if side == "assistant" else {}), USUAL["role"]: side, USUAL["text"]: said}
+                yield {
+                    **(beside if side == "assistant" else {}),
+                    USUAL["role"]: side,
+                    USUAL["text"]: said,
+                }
 
     def _spoken(self, turn: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a turn with a role that is known; None where what is said of its role is that it is no turn."""
@@ -314,7 +357,9 @@ class Mapper:
     def notes(self) -> Iterator[str]:
         """Notes on what was no turn."""
         if self.left_out:
-            names = ", ".join(f"{printable(said, 40)!r} ({n})" for said, n in self.left_out.most_common(5))
+            names = ", ".join(
+                f"{printable(said, 40)!r} ({n})" for said, n in self.left_out.most_common(5)
+            )
             yield f"no turns, as you said: by {names}"
         if self.without_text:
             items = count(self.without_text, "row or item has", "rows or items have")
@@ -324,7 +369,8 @@ class Mapper:
         """Require that all that was mapped is there.
 
         Args:
-            needed: Also labels and what stands with them, and each name of a role: new conversations may have none.
+            needed: Also labels and what stands with them, and each name of a role: new
+                conversations may have none.
 
         Raises:
             BadInput: A column or a role is in no row, or nothing in the column of times is one.
@@ -333,17 +379,29 @@ class Mapper:
             if part not in self.seen and (needed or part in USUAL):
                 near = next((one for one in self.there if _folded(one) == _folded(name)), None)
                 remedy = "give " + (near or f"one of {', '.join(self.there)}")
-                option = {"columns": pairs_as_typed((self.columns | {part: near or "COLUMN"}).items())}
+                option = {
+                    "columns": pairs_as_typed((self.columns | {part: near or "COLUMN"}).items())
+                }
                 raise BadInput(
-                    f"no row has the column {name!r:.60} of {part}", where=where, remedy=remedy, option=option
+                    f"no row has the column {name!r:.60} of {part}",
+                    where=where,
+                    remedy=remedy,
+                    option=option,
                 )
         if self.times.keys() == {False}:
             remedy = "write times as 2026-12-31 14:00, or leave time out of"
-            raise BadInput(f"{self.times[False]!r:.40} is no time", where=where, remedy=remedy, option="columns")
+            raise BadInput(
+                f"{self.times[False]!r:.40} is no time",
+                where=where,
+                remedy=remedy,
+                option="columns",
+            )
         silent = [name for name in self.roles if name not in self.spoken and name != ANY_OTHER]
         if needed and silent:
             what = f"no turn is by {silent[0]!r:.40}"
-            raise BadInput(what, where=where, remedy="check its spelling, or leave it out of", option="roles")
+            raise BadInput(
+                what, where=where, remedy="check its spelling, or leave it out of", option="roles"
+            )
 
 
 def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
@@ -352,7 +410,11 @@ def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, A
     for name in names:
         times = [moment(item.get(name)) for item in listed]
         known = [time for time in times if time is not None]
-        if len(known) == len(listed) and known[0] > known[-1] and known == sorted(known, reverse=True):
+        if (
+            len(known) == len(listed)
+            and known[0] > known[-1]
+            and known == sorted(known, reverse=True)
+        ):
             return listed[::-1]
     return listed
 
@@ -361,12 +423,22 @@ def _once(given: Pairs) -> dict[str, str]:
     columns: dict[str, str] = {}
     for part, name in given:
         if part not in PARTS:
-            raise WrongUse(f"no part is called {part!r:.40}", remedy=f"parts are {', '.join(PARTS)}", option="columns")
+            raise WrongUse(
+                f"no part is called {part!r:.40}",
+                remedy=f"parts are {', '.join(PARTS)}",
+                option="columns",
+            )
         without = {"columns": pairs_as_typed(pair for pair in given if pair != (part, name))}
         if columns.setdefault(part, name) != name:
             _refuse_two(part, columns[part], name, without)
-        apart = {part, "messages"} if part in OF_TURNS else {part, *(OF_TURNS if part == "messages" else ())}
-        if other := next((each for each, one in columns.items() if one == name and each not in apart), None):
+        apart = (
+            {part, "messages"}
+            if part in OF_TURNS
+            else {part, *(OF_TURNS if part == "messages" else ())}
+        )
+        if other := next(
+            (each for each, one in columns.items() if one == name and each not in apart), None
+        ):
             what = f"the column {name!r:.60} is given as {other} and as {part}"
             raise WrongUse(what, remedy="give it one part", option=without)
     return columns

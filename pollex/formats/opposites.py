@@ -59,7 +59,9 @@ def _pair_of(names: frozenset[str]) -> Opposites | None:
     if pairs:
         return pairs[0] if len(pairs) == 1 else None
     alone = [(name, _side_of(words)) for words, name in spelled.items() if _FEEDBACK.search(words)]
-    sided = [Opposites(name, "") if side == "up" else Opposites("", name) for name, side in alone if side]
+    sided = [
+        Opposites(name, "") if side == "up" else Opposites("", name) for name, side in alone if side
+    ]
     return sided[0] if len(sided) == 1 else None
 
 

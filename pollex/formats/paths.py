@@ -1,6 +1,7 @@
 """Values inside a row by the path to them: `from.role`, `responses[].value`, JSON text opened on the way.
 
-A name that a row has as it stands goes before a path. In a path, `[]` or `*` stands for every item of a
+A name that a row has as it stands goes before a path. In a path, `[]` or `*` stands for every item
+of a
 list, and a number for one of them.
 """
 
@@ -17,7 +18,9 @@ EVERY = ("[]", "*")
 def find(fields: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path, a list of all where it names every item; `MISSING` if there is none."""
     own = fields.get(path, MISSING)
-    if (own is not None and own is not MISSING) or ("." not in path and "[" not in path and "*" not in path):
+    if (own is not None and own is not MISSING) or (
+        "." not in path and "[" not in path and "*" not in path
+    ):
         return own
     steps = steps_of(path)
     found = list(_values(fields, steps))
@@ -51,10 +54,17 @@ def _values(value: Any, steps: list[str]) -> Iterator[Any]:
     if not steps:
         yield value
         return
-    step, rest = steps[0], steps[1:]
+    step = steps[0]
+    rest = steps[1:]
     inner = opened(value)
     if step in EVERY:
-        items = inner if isinstance(inner, list) else inner.values() if isinstance(inner, Mapping) else ()
+        items = (
+            inner
+            if isinstance(inner, list)
+            else inner.values()
+            if isinstance(inner, Mapping)
+            else ()
+        )
         for item in items:
             yield from _values(item, rest)
     elif isinstance(inner, Mapping):
@@ -86,7 +96,14 @@ def content_in(value: Any) -> Any:
     inner = opened(value)
     if not isinstance(inner, Mapping):
         return inner
-    return next((content_in(inner[name]) for name in ("parts", "content", "text", "message") if name in inner), inner)
+    return next(
+        (
+            content_in(inner[name])
+            for name in ("parts", "content", "text", "message")
+            if name in inner
+        ),
+        inner,
+    )
 
 
 def pairs_as_objects(value: Any) -> Any:

@@ -77,16 +77,26 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
         if isinstance(answer, Answer) and answer.question_id in texts and not answer.never_came_up:
             rubric = texts[answer.question_id]
             turns = f" Turns {', '.join(map(str, answer.turns))}." if answer.turns else ""
-            said = {"polarity": rubric.polarity, "probabilities": list(answer.probabilities), "rubrics": digest}
-            word, value = answer.word, value_in(answer, rubrics)
+            said = {
+                "polarity": rubric.polarity,
+                "probabilities": list(answer.probabilities),
+                "rubrics": digest,
+            }
+            word = answer.word
+            value = value_in(answer, rubrics)
             name = f"{rubric.polarity}_{rubric.id}"
-            found.append(PeerFigure(name, word, float(value), "CATEGORICAL", f"{rubric.text}{turns}", llm, said))
+            found.append(
+                PeerFigure(
+                    name, word, float(value), "CATEGORICAL", f"{rubric.text}{turns}", llm, said
+                )
+            )
     return found
 
 
 def _parts(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     """Return what the table of forms names."""
-    digits, metadata = hashlib.sha256(id_.encode()).hexdigest(), dict(figure.metadata)
+    digits = hashlib.sha256(id_.encode()).hexdigest()
+    metadata = dict(figure.metadata)
     session = {"mlflow.trace.session": aim.session} if aim.session else {}
     return figure._asdict() | {
         "id": id_,
@@ -99,7 +109,9 @@ def _parts(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
         "word": _word(figure),
         "metadata": metadata,
         "identified": {"id": id_, **metadata},
-        "texts": session | {"id": id_} | {k: json.dumps(one) for k, one in metadata.items() if one is not None},
+        "texts": session
+        | {"id": id_}
+        | {k: json.dumps(one) for k, one in metadata.items() if one is not None},
         "rubrics": str(metadata["rubrics"]),
         "judge": "LLM" if figure.judged else "CODE",
         "judge_type": "LLM_JUDGE" if figure.judged else "CODE",
@@ -109,7 +121,11 @@ def _parts(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
 def _filled(form: Any, parts: Mapping[str, Any]) -> Any:
     if isinstance(form, Mapping):
         filled = {name: _filled(one, parts) for name, one in form.items()}
-        return {name.removesuffix("?"): one for name, one in filled.items() if one or not name.endswith("?")}
+        return {
+            name.removesuffix("?"): one
+            for name, one in filled.items()
+            if one or not name.endswith("?")
+        }
     return parts[form[1:]] if form.startswith("$") else form
 
 
@@ -126,13 +142,18 @@ def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
         ("gen_ai.evaluation.score.value", {"doubleValue": figure.number}),
         ("gen_ai.evaluation.explanation", {"stringValue": figure.comment}),
         ("gen_ai.conversation.id", {"stringValue": aim.session}),
-        *((f"pollex.{name}", {"stringValue": _plain(value)}) for name, value in figure.metadata.items()),
+        *(
+            (f"pollex.{name}", {"stringValue": _plain(value)})
+            for name, value in figure.metadata.items()
+        ),
         ("pollex.id", {"stringValue": id_}),
     ]
     if word := _word(figure):
         told.append(("gen_ai.evaluation.score.label", {"stringValue": word}))
     ids = {"traceId": aim.trace, "spanId": aim.span} if aim.trace and aim.span else {}
-    attributes = [{"key": key, "value": value} for key, value in told if value != {"stringValue": ""}]
+    attributes = [
+        {"key": key, "value": value} for key, value in told if value != {"stringValue": ""}
+    ]
     return {"body": {}, "attributes": attributes, "eventName": "gen_ai.evaluation.result", **ids}
 
 
@@ -169,7 +190,8 @@ def requests_of(
 
     Args:
         form: One of `FORMS`.
-        aims: What conversations are called in the tool; without one the conversation's id is its session's.
+        aims: What conversations are called in the tool; without one the conversation's id is its
+            session's.
     """
     requests: list[dict[str, Any]] = []
     left_out: list[tuple[str, str]] = []
@@ -187,7 +209,9 @@ def requests_of(
             if form == "otel":
                 requests += [_otel(aim, figure, id_) for figure, id_ in named]
             else:
-                requests += [_filled(FORMS[form], _parts(aim, figure, id_)) for figure, id_ in named]
+                requests += [
+                    _filled(FORMS[form], _parts(aim, figure, id_)) for figure, id_ in named
+                ]
     return Written(requests, left_out)
 
 
@@ -200,7 +224,17 @@ def lines_of(form: str, requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     elif form == "otel":
         resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "pollex"}}]}
         seen = {"observedTimeUnixNano": str(time.time_ns())}
-        logs = [{"scope": {"name": "pollex"}, "logRecords": [{**seen, **request} for request in requests]}]
-        yield json.dumps({"resourceLogs": [{"resource": resource, "scopeLogs": logs}]}, ensure_ascii=False) + "\n"
+        logs = [
+            {
+                "scope": {"name": "pollex"},
+                "logRecords": [{**seen, **request} for request in requests],
+            }
+        ]
+        yield (
+            json.dumps(
+                {"resourceLogs": [{"resource": resource, "scopeLogs": logs}]}, ensure_ascii=False
+            )
+            + "\n"
+        )
     else:
         yield from (json.dumps(request, ensure_ascii=False) + "\n" for request in requests)

@@ -24,7 +24,8 @@ class Place:
 
     Attributes:
         files: An fsspec file system.
-        local: Whether it is a disk of this machine: files there are written beside and renamed, elsewhere put whole.
+        local: Whether it is a disk of this machine: files there are written beside and renamed,
+            elsewhere put whole.
     """
 
     files: Any
@@ -34,7 +35,8 @@ class Place:
     def at(cls, url: str) -> Place:
         """Find the file system of an address; a plain path is a local one.
 
-        Where fsspec lacks a package for it, Arrow's own file system serves (S3, Google's, Azure's, HDFS).
+        Where fsspec lacks a package for it, Arrow's own file system serves (S3, Google's, Azure's,
+        HDFS).
 
         Raises:
             WrongUse: Neither knows the protocol.
@@ -54,7 +56,9 @@ class Place:
             return cls(ArrowFSWrapper(found), path)
         except (ImportError, ValueError) as error:
             raise WrongUse(
-                f"no file system is known for it: {missing}", where=url, remedy=f"install what it needs ({error})"
+                f"no file system is known for it: {missing}",
+                where=url,
+                remedy=f"install what it needs ({error})",
             ) from None
 
     @property
@@ -92,7 +96,9 @@ class Place:
             note_output(self.files.unstrip_protocol(self.path))
             return
         require_output(Path(self.path), named=False)
-        draft = Path(self.path).with_name(f".{self.name}.{os.uname().nodename}.{secrets.token_hex(4)}{DRAFT}")
+        draft = Path(self.path).with_name(
+            f".{self.name}.{os.uname().nodename}.{secrets.token_hex(4)}{DRAFT}"
+        )
         draft.write_bytes(content)
         draft.replace(self.path)
         note_output(self.path)
@@ -113,7 +119,12 @@ class Place:
         """Return what changes when the file does: its size, with etag, or time of change."""
         about = self.files.info(self.path)
         changed = next(
-            (about[key] for key in ("ETag", "etag", "md5Hash", "mtime", "LastModified") if about.get(key)), ""
+            (
+                about[key]
+                for key in ("ETag", "etag", "md5Hash", "mtime", "LastModified")
+                if about.get(key)
+            ),
+            "",
         )
         return f"{about['size']} {changed}"
 
@@ -152,10 +163,18 @@ def places_of(url: str) -> list[Place]:
     """
     place = Place.at(url)
     if place.files.isdir(place.path):
-        found = [one for one in place.files.find(place.path) if not one.rpartition("/")[2].startswith(".")]
+        found = [
+            one
+            for one in place.files.find(place.path)
+            if not one.rpartition("/")[2].startswith(".")
+        ]
     else:
         found = place.files.glob(place.path) if glob.has_magic(place.path) else [place.path]
     files = [Place(place.files, str(one)) for one in sorted(found) if place.files.isfile(one)]
     if not files:
-        raise BadInput("no such file", where=url, remedy="check the address; a pattern must match at least one file")
+        raise BadInput(
+            "no such file",
+            where=url,
+            remedy="check the address; a pattern must match at least one file",
+        )
     return files

@@ -37,8 +37,11 @@ from pollex.text import printable
 MOST_ROWS = 400
 """Rows that candidates are tried on."""
 MOST_SPELLINGS = 50
-EXAMPLES, SHOWN = 3, 40
-MOST_LINES, SHOWN_TURNS, SHOWN_WORDS = 40, 6, 160
+EXAMPLES = 3
+SHOWN = 40
+MOST_LINES = 40
+SHOWN_TURNS = 6
+SHOWN_WORDS = 160
 MOST_TRIED = 3
 """Readings of the sample that are tried on the whole log."""
 WHOLLY = 0.5
@@ -110,7 +113,13 @@ ReadAll = Callable[[ReadOptions], Logs]
 
 
 def unmapped(
-    rows: Rows, given: ReadOptions, strange: Strange, where: str, refused: BadInput, read: Read, read_all: ReadAll
+    rows: Rows,
+    given: ReadOptions,
+    strange: Strange,
+    where: str,
+    refused: BadInput,
+    read: Read,
+    read_all: ReadAll,
 ) -> Unmapped | None:
     """Return the error that proposes how to read a log, or says what is missing; None where columns aren't the matter.
 
@@ -125,7 +134,9 @@ def unmapped(
     found = verified(rows, given, strange, read, read_all)
     columns = columns_in(rows)
     if found is None and strange.roles and not strange.exports:
-        error = Unmapped(refused.what, where=refused.where, remedy=refused.remedy, option=refused.options)
+        error = Unmapped(
+            refused.what, where=refused.where, remedy=refused.remedy, option=refused.options
+        )
         error.columns = columns
         return error
     if found is None:
@@ -134,7 +145,9 @@ def unmapped(
         spellings = strange.roles.most_common()
         unknown = ", ".join(f"{printable(said, SHOWN)!r} ({n} rows)" for said, n in spellings)
         return proposing(found, columns, f"roles that nobody knows: {unknown}", where)
-    return proposing(found, columns, f"no known shape; its columns are\n{table(columns, found)}", where)
+    return proposing(
+        found, columns, f"no known shape; its columns are\n{table(columns, found)}", where
+    )
 
 
 def proposing(reading: Reading, columns: Sequence[Column], begins: str, where: str) -> Unmapped:
@@ -150,13 +163,18 @@ def proposing(reading: Reading, columns: Sequence[Column], begins: str, where: s
         remedy="Is this what was said? If so",
         option=typed_options(reading.candidate),
     )
-    error.reading, error.columns = reading, columns
+    error.reading = reading
+    error.columns = columns
     return error
 
 
-def verified(rows: Rows, given: ReadOptions, strange: Strange, read: Read, read_all: ReadAll) -> Reading | None:
+def verified(
+    rows: Rows, given: ReadOptions, strange: Strange, read: Read, read_all: ReadAll
+) -> Reading | None:
     """Return the best reading that holds for the first rows and for the whole log; None if there is none."""
-    roles_alone = sorted(_of_roles_alone(rows, given, strange, read), key=_labels_and_score, reverse=True)
+    roles_alone = sorted(
+        _of_roles_alone(rows, given, strange, read), key=_labels_and_score, reverse=True
+    )
     found = [*roles_alone, *readings(rows, given, read)]
     for reading in [one for one in found if one.holds][:MOST_TRIED]:
         for whole in readings_of_all(reading.candidate, given, read_all):
@@ -165,7 +183,9 @@ def verified(rows: Rows, given: ReadOptions, strange: Strange, read: Read, read_
     return None
 
 
-def readings_of_all(candidate: Candidate, given: ReadOptions, read_all: ReadAll) -> Iterator[Reading]:
+def readings_of_all(
+    candidate: Candidate, given: ReadOptions, read_all: ReadAll
+) -> Iterator[Reading]:
     """Yield what comes out when a whole log is read with a candidate, and with the last of thumbs that differ."""
     for thumbs in dict.fromkeys((given.thumbs, given.thumbs or "last")):
         try:
@@ -185,7 +205,9 @@ def _labels_and_score(reading: Reading) -> tuple[bool, float]:
     return bool(labels[Label.POSITIVE] or labels[Label.NEGATIVE]), reading.score
 
 
-def _of_roles_alone(rows: Rows, given: ReadOptions, strange: Strange, read: Read) -> Iterator[Reading]:
+def _of_roles_alone(
+    rows: Rows, given: ReadOptions, strange: Strange, read: Read
+) -> Iterator[Reading]:
     """Yield readings in which only names of roles are new."""
     if not strange.roles:
         return
@@ -204,8 +226,21 @@ def _of_roles_alone(rows: Rows, given: ReadOptions, strange: Strange, read: Read
 
 def typed_options(candidate: Candidate) -> dict[str, object]:
     """Return the options of a candidate as somebody types them."""
-    order = ("conversation", "messages", "role", "text", "user", "assistant", "label", "comment", "time", "turn")
-    parts = sorted(candidate.columns.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else 99)
+    order = (
+        "conversation",
+        "messages",
+        "role",
+        "text",
+        "user",
+        "assistant",
+        "label",
+        "comment",
+        "time",
+        "turn",
+    )
+    parts = sorted(
+        candidate.columns.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else 99
+    )
     options: dict[str, object] = {}
     if parts:
         options["columns"] = printable(pairs_as_typed(parts))
@@ -250,15 +285,25 @@ def table_rows(columns: Sequence[Column], found: Reading | None = None) -> Itera
         if part in named:
             parts[f"{messages}[].{named[part]}"] = part
     for one in columns:
-        values = (value for given in one.values for value in (given if isinstance(given, list) else [given]))
+        values = (
+            value
+            for given in one.values
+            for value in (given if isinstance(given, list) else [given])
+        )
         filled = (value for value in values if value not in (None, "", [], {}))
         different = dict.fromkeys(printable(str(_cut(value)), SHOWN) for value in filled)
         if one.filled or one.path in parts:
             part = parts.get(one.path, "")
-            yield {"column": printable(one.path, SHOWN), "values": [*different][:EXAMPLES], "part": part}
+            yield {
+                "column": printable(one.path, SHOWN),
+                "values": [*different][:EXAMPLES],
+                "part": part,
+            }
 
 
-def _without_reading(rows: Rows, columns: Sequence[Column], strange: Strange, where: str) -> Unmapped | None:
+def _without_reading(
+    rows: Rows, columns: Sequence[Column], strange: Strange, where: str
+) -> Unmapped | None:
     """Return the error for a log that no candidate reads, with what is missing in its own names."""
     if strange.exports or strange.read or strange.unshaped < strange.rows or not strange.rows:
         return None
@@ -301,7 +346,9 @@ def _two_answers(texts: Sequence[Column]) -> list[Column]:
     for column in texts:
         stem = column.path.rstrip("0123456789")
         if stem != column.path or column.path.endswith(("_a", "_b", "A", "B")):
-            stems.setdefault(stem.removesuffix("a").removesuffix("b").rstrip("AB"), []).append(column)
+            stems.setdefault(stem.removesuffix("a").removesuffix("b").rstrip("AB"), []).append(
+                column
+            )
     return next((found[:2] for found in stems.values() if len(found) > 1), [])
 
 

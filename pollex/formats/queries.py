@@ -1,6 +1,7 @@
 """Rows of Parquet files and of queries: `duckdb:FILE?SELECT …`, `sqlite:FILE?SELECT …`, `postgres:…`.
 
-Only reading is possible, each database sees to it; DuckDB's extensions are never fetched and nothing but the file is
+Only reading is possible, each database sees to it; DuckDB's extensions are never fetched and
+nothing but the file is
 opened. A query runs in a process of its own; see `query_process`.
 """
 
@@ -38,15 +39,21 @@ def parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
     try:
         with duckdb.connect(config={"threads": 1}) as connection:
             # Folders named like `a=1` would become columns.
-            yield from queried_rows(source, connection, "read_parquet(?, hive_partitioning = false)", [pattern])
+            yield from queried_rows(
+                source, connection, "read_parquet(?, hive_partitioning = false)", [pattern]
+            )
     except duckdb.InternalException as error:
-        # Its words are of its own code, with a stack trace: lists within lists are what it can't count.
+        # Its words are of its own code, with a stack trace: lists within lists are what it can't
+        # count.
         what = "can't be read as Parquet: it is nested too deeply, or damaged"
         remedy = "write it again with the columns that pollex reads: id, messages and the label"
         raise BadInput(what, where=source, remedy=remedy) from error
     except (duckdb.Error, UnicodeError) as error:
-        said = " ".join(str(error).partition("\nLINE ")[0].split())  # after it comes our own SQL
-        raise BadInput(f"can't be read as Parquet: {said:.300}", where=source, remedy="write it again") from error
+        # after it comes our own SQL
+        said = " ".join(str(error).partition("\nLINE ")[0].split())
+        raise BadInput(
+            f"can't be read as Parquet: {said:.300}", where=source, remedy="write it again"
+        ) from error
 
 
 def queried_rows(
@@ -63,7 +70,8 @@ def queried_rows(
 
 _SOURCE = re.compile(r"(duckdb|sqlite|postgres(?:ql)?):([^?]*)(?:\?(.*))?", re.DOTALL)
 _READS = re.compile(
-    r"(?:\s++|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|\()*+(?:select|with|from|values|table)\b", re.IGNORECASE
+    r"(?:\s++|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|\()*+(?:select|with|from|values|table)\b",
+    re.IGNORECASE,
 )
 """How a query that reads begins, after comments and brackets. Nothing is tried twice: comments take no time."""
 _PASSWORD = re.compile(r"pass(?:word|wd)?\s*=", re.IGNORECASE)
@@ -91,12 +99,17 @@ def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]
 
     Raises:
         WrongUse: There is no query, it would write, or the source holds a password.
-        BadInput: The database can't be opened, the query fails or takes too much, or it returns no row.
+        BadInput: The database can't be opened, the query fails or takes too much, or it returns no
+            row.
     """
     kind, place, query = _parts(source)
     where = f"{kind}:{place}"
     if not query:
-        raise WrongUse("the query is missing", where=where, remedy=f"give {where}?SELECT …{_tables(kind, place)}")
+        raise WrongUse(
+            "the query is missing",
+            where=where,
+            remedy=f"give {where}?SELECT …{_tables(kind, place)}",
+        )
     if not _READS.match(query):
         what = f"not a query that reads: {printable(query.strip(), 60)}"
         raise WrongUse(what, where=where, remedy=f"give one SELECT: {where}?SELECT …")
@@ -107,21 +120,31 @@ def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]
         yield from found
     if not number:
         remedy = f"check its conditions and tables{_tables(kind, place)}"
-        raise BadInput("the query returns no rows, so there are no conversations", where=where, remedy=remedy)
+        raise BadInput(
+            "the query returns no rows, so there are no conversations", where=where, remedy=remedy
+        )
 
 
 def _parts(source: str) -> tuple[str, str, str]:
     found = _SOURCE.fullmatch(source)
     assert found is not None, "`is_query` was asked"
-    kind, place, query = found[1].replace("postgresql", "postgres"), found[2], (found[3] or "").strip().rstrip(";")
+    kind = found[1].replace("postgresql", "postgres")
+    place = found[2]
+    query = (found[3] or "").strip().rstrip(";")
     if kind == "postgres" and _has_password(place, query):
-        remedy = "leave it out, and give PGPASSWORD or a password file (PGPASSFILE) in the environment"
-        raise WrongUse("a password in the source would be kept with the run", where="postgres", remedy=remedy)
+        remedy = (
+            "leave it out, and give PGPASSWORD or a password file (PGPASSFILE) in the environment"
+        )
+        raise WrongUse(
+            "a password in the source would be kept with the run", where="postgres", remedy=remedy
+        )
     if kind != "postgres" and not Path(place).is_file():
         raise BadInput("no such database", where=f"{kind}:{place}", remedy="check the path")
     if kind == "postgres" and find_spec("psycopg") is None:
         remedy = "install the extra: pip install 'pollex[postgres]'"
-        raise WrongUse("PostgreSQL needs the package psycopg", where=f"postgres:{place}", remedy=remedy)
+        raise WrongUse(
+            "PostgreSQL needs the package psycopg", where=f"postgres:{place}", remedy=remedy
+        )
     return kind, place, query
 
 
@@ -129,7 +152,10 @@ def _has_password(place: str, query: str) -> bool:
     """Tell whether a source names a password: in its address, or in what stands before a query as its parameters."""
     address = unquote(place)
     parameters = "" if _READS.match(query) else unquote(query)
-    return re.search(r"//[^@]*:[^@]*@", address) is not None or _PASSWORD.search(address + parameters) is not None
+    return (
+        re.search(r"//[^@]*:[^@]*@", address) is not None
+        or _PASSWORD.search(address + parameters) is not None
+    )
 
 
 def _tables(kind: str, place: str) -> str:
@@ -137,5 +163,8 @@ def _tables(kind: str, place: str) -> str:
     for row in rows_of_query(kind, place, TABLES[kind]):
         table, column = row.values()
         tables.setdefault(str(table), []).append(str(column))
-    shown = [f"{printable(name, 60)} ({printable(', '.join(columns), 200)})" for name, columns in tables.items()]
+    shown = [
+        f"{printable(name, 60)} ({printable(', '.join(columns), 200)})"
+        for name, columns in tables.items()
+    ]
     return f"; it has {'; '.join(shown[:MOST_TABLES]) or 'no table'}"

@@ -1,6 +1,7 @@
 """A query in a process of its own: how it is started, how long it has, how it ends, and what it gives.
 
-What a query does can't be bounded from within: endless rows, recursion, or one value of a gigabyte. Its process may
+What a query does can't be bounded from within: endless rows, recursion, or one value of a gigabyte.
+Its process may
 take `MEMORY`, is ended after its seconds, and ends with whoever started it, however that ends.
 """
 
@@ -31,7 +32,9 @@ TOO_LARGE = "it takes more than 1 GB of memory"
 QUICKER = "ask for less of it, with a LIMIT or a condition"
 
 
-def rows_of_query(kind: str, place: str, query: str, seconds: float = SECONDS) -> Iterator[dict[str, Any]]:
+def rows_of_query(
+    kind: str, place: str, query: str, seconds: float = SECONDS
+) -> Iterator[dict[str, Any]]:
     """Yield the rows of a query, once it has ended.
 
     Raises:
@@ -39,7 +42,8 @@ def rows_of_query(kind: str, place: str, query: str, seconds: float = SECONDS) -
     """
     where = f"{kind}:{place}"
     with tempfile.TemporaryDirectory() as folder:
-        rows, outcome = Path(folder) / "rows", Path(folder) / "outcome"
+        rows = Path(folder) / "rows"
+        outcome = Path(folder) / "outcome"
         request = {"kind": kind, "place": place, "query": query, "seconds": seconds}
         request |= {"rows": str(rows), "outcome": str(outcome)}
         _run(request, where, seconds)
@@ -60,7 +64,9 @@ def _run(request: dict[str, Any], where: str, seconds: float) -> None:
     # Without the current folder on the path: a `json.py` that lies there is nobody's to import.
     command = [sys.executable, "-P", "-m", "pollex.formats.query_process"]
     nothing = subprocess.DEVNULL
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing) as process:  # noqa: S603
+    with subprocess.Popen(  # noqa: S603
+        command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing
+    ) as process:
         assert process.stdin is not None
         try:
             with suppress(BrokenPipeError):  # it ended at once, and its outcome says why
@@ -89,7 +95,8 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 def main() -> None:
     """Do what standard input asks for, and write rows and outcome where it says."""
-    for number in (signal.SIGINT, signal.SIGHUP):  # whoever started it hears of them, and ends it
+    # whoever started it hears of them, and ends it
+    for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     request = json.loads(sys.stdin.buffer.readline())
     _limit(request["seconds"])
@@ -118,7 +125,11 @@ def _limit(seconds: float) -> None:
     """Bound memory, files and time of this process by the system."""
     import resource  # Windows has none, and no databases there
 
-    for limit, most in ((resource.RLIMIT_DATA, MEMORY), (resource.RLIMIT_FSIZE, SPOOL), (resource.RLIMIT_CORE, 0)):
+    for limit, most in (
+        (resource.RLIMIT_DATA, MEMORY),
+        (resource.RLIMIT_FSIZE, SPOOL),
+        (resource.RLIMIT_CORE, 0),
+    ):
         hard = resource.getrlimit(limit)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(limit, (most, hard))

@@ -26,7 +26,8 @@ class SheetQuestion(BaseModel):
     Attributes:
         options: What each option is worth, and its words.
         skip: Words of the answer that there is none; empty where every conversation has one.
-        needs: What a conversation must have for the question to be asked; elsewhere its answer is `skip`.
+        needs: What a conversation must have for the question to be asked; elsewhere its answer is
+            `skip`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,13 +43,16 @@ class SheetQuestion(BaseModel):
     @classmethod
     def _enough(cls, options: tuple[tuple[float, str], ...]) -> tuple[tuple[float, str], ...]:
         if not 2 <= len(options) <= 9:
-            raise ValueError("give two to nine options")  # a key each for people, a letter, one token, for a model
+            # a key each for people, a letter, one token, for a model
+            raise ValueError("give two to nine options")
         return options
 
     @model_validator(mode="after")
     def _skippable(self) -> Self:
         if self.needs and not self.skip:
-            raise ValueError("a question that needs sources has words for where there are none: give skip")
+            raise ValueError(
+                "a question that needs sources has words for where there are none: give skip"
+            )
         return self
 
     def applies_to(self, conversation: Conversation) -> bool:
@@ -75,7 +79,9 @@ def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
         return questions_in(read_lines(path), str(path))
     except FileNotFoundError:
         remedy = f"name a file, or {PAPER}, which is bundled"
-        raise WrongUse("no such questionnaire", where=str(name), remedy=remedy, option="questionnaire") from None
+        raise WrongUse(
+            "no such questionnaire", where=str(name), remedy=remedy, option="questionnaire"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"it can't be read: {error}", where=str(name), remedy=UNREADABLE) from error
 
@@ -96,14 +102,22 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
         BadInput: Something in it is missing or wrong; line and remedy are named.
     """
     if len(text.encode()) > LARGEST:
-        raise BadInput("the questionnaire is over 64 kB", where=source, remedy="ask fewer questions")
+        raise BadInput(
+            "the questionnaire is over 64 kB", where=source, remedy="ask fewer questions"
+        )
     try:
         tables = parse_toml(text)
         given = [*tables.get("question", [])]
     except (ValueError, TypeError) as error:
-        raise BadInput(f"not a questionnaire as TOML: {error}", where=source, remedy=EXAMPLE) from error
+        raise BadInput(
+            f"not a questionnaire as TOML: {error}", where=source, remedy=EXAMPLE
+        ) from error
     lines = [text.count("\n", 0, found.start()) + 1 for found in HEAD.finditer(text)]
-    places = [f"{source}:{line}".lstrip(":") for line in lines] if len(lines) == len(given) else [source] * len(given)
+    places = (
+        [f"{source}:{line}".lstrip(":") for line in lines]
+        if len(lines) == len(given)
+        else [source] * len(given)
+    )
     found = [_question(one, place) for one, place in zip(given, places, strict=True)]
     names = [one.id for one in found]
     if not found:
@@ -111,10 +125,14 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
     for number, name in enumerate(names):
         if name in names[:number]:
             remedy = "give each question an id of its own"
-            raise BadInput(f"a second question is called {name!r}", where=places[number], remedy=remedy)
+            raise BadInput(
+                f"a second question is called {name!r}", where=places[number], remedy=remedy
+            )
     if (main := tables.get("main")) is not None and main not in names:
         raise BadInput(
-            f"its main question {main!r:.60} is none of its questions", where=source, remedy="name one of them"
+            f"its main question {main!r:.60} is none of its questions",
+            where=source,
+            remedy="name one of them",
         )
     return sorted(found, key=lambda one: one.id == main)
 

@@ -83,7 +83,9 @@ FEWEST_WORDS = 4
 MOST_SEARCHED = 1_000
 """Rows whose messages are searched for feedback."""
 _OWNERS = frozenset(OWNER_NAMES)
-USUAL_OF_MESSAGES = frozenset(("role", "content", "id", "timestamp", "createdAt", "name", "tool_calls"))
+USUAL_OF_MESSAGES = frozenset(
+    ("role", "content", "id", "timestamp", "createdAt", "name", "tool_calls")
+)
 NO_NOTES: Mapping[str, None] = {}
 IN_MEMORY = "row"
 """What rows in memory are said to be from."""
@@ -122,7 +124,10 @@ class ConversationRows:
         """Add a row's turn; what the row before it says, too, is kept once."""
         if self.turns and self.turns[-1].picked == picked:
             picked = self.turns[-1].picked
-        self.turns += [TableTurn(draft.position, n, turn, picked, feedback) for n, turn in enumerate(draft.turns)]
+        self.turns += [
+            TableTurn(draft.position, n, turn, picked, feedback)
+            for n, turn in enumerate(draft.turns)
+        ]
 
 
 class Clock:
@@ -130,13 +135,20 @@ class Clock:
 
     def __init__(self, tables: Collection[ConversationRows]) -> None:
         self._ways = date_orders(turn.picked.rest for table in tables for turn in table.turns)
-        ends = [(self.timed(table.turns[0]).at, self.timed(table.turns[-1]).at) for table in tables if table.turns]
-        self.newest_first = sum((a > b) - (a < b) for a, b in ends if a is not None and b is not None) > 0
+        ends = [
+            (self.timed(table.turns[0]).at, self.timed(table.turns[-1]).at)
+            for table in tables
+            if table.turns
+        ]
+        self.newest_first = (
+            sum((a > b) - (a < b) for a, b in ends if a is not None and b is not None) > 0
+        )
         self.untimed = 0
 
     def timed(self, turn: TableTurn) -> TableTurn:
         """Return a turn with its time, of which the fields have ISO text where only the whole file tells the month."""
-        rest, name = turn.picked.rest, time_name(turn.picked.rest)
+        rest = turn.picked.rest
+        name = time_name(turn.picked.rest)
         at = None if name is None else moment(rest[name], self._ways[0] if self._ways else None)
         if name is None or at is None:
             return turn
@@ -149,7 +161,9 @@ class Clock:
         timed = list(map(self.timed, turns))
         if any(turn.position is not None for turn in turns):
             return sorted(timed, key=lambda turn: turn.position or 0)
-        self.untimed += sum(turn.at is None and time_name(turn.picked.rest) is not None for turn in timed)
+        self.untimed += sum(
+            turn.at is None and time_name(turn.picked.rest) is not None for turn in timed
+        )
         return in_order(timed, self.newest_first)
 
     @property
@@ -165,9 +179,16 @@ class Assembler:
     """Makes the conversations of one file."""
 
     def __init__(
-        self, picker: Picker, options: ReadOptions, joiner: Joiner, strange: Strange, conservation: Conservation
+        self,
+        picker: Picker,
+        options: ReadOptions,
+        joiner: Joiner,
+        strange: Strange,
+        conservation: Conservation,
     ) -> None:
-        self._joiner, self._strange, self._conservation = joiner, strange, conservation
+        self._joiner = joiner
+        self._strange = strange
+        self._conservation = conservation
         self._picker = picker
         self._options = options
         self._tables: dict[str, ConversationRows] = {}
@@ -176,7 +197,9 @@ class Assembler:
         self._wordless: list[tuple[str, LogRow, BadRow]] = []
         self._label_path = (options.label_field or "").partition("[].")
 
-    def assemble(self, rows: Iterable[LogRow | BadRow | Skipped]) -> Iterator[Placed | Skipped | BadRow]:
+    def assemble(
+        self, rows: Iterable[LogRow | BadRow | Skipped]
+    ) -> Iterator[Placed | Skipped | BadRow]:
         """Yield conversations one by one; those of a flat table at the end.
 
         Raises:
@@ -204,7 +227,9 @@ class Assembler:
         clock = Clock(self._tables.values())
         for id_ in list(self._tables):
             table = self._tables.pop(id_)
-            yield from [replace(table.bad, rows=table.rows)] if table.bad else self._joined(table, clock)
+            yield from (
+                [replace(table.bad, rows=table.rows)] if table.bad else self._joined(table, clock)
+            )
         self._joiner.notes += clock.notes
 
     def _may_be_beside(self, row: object, bad: BadRow) -> bool:
@@ -212,7 +237,11 @@ class Assembler:
         if not isinstance(row, LogRow) or len(self._wordless) >= MOST_WORDLESS:
             return False
         id_ = row.fields.get("id", row.fields.get("_id"))
-        if not isinstance(id_, str | int) or not self._strange.last_unshaped or has_words(row.fields):
+        if (
+            not isinstance(id_, str | int)
+            or not self._strange.last_unshaped
+            or has_words(row.fields)
+        ):
             return False
         self._wordless.append((str(id_), row, bad))
         return True
@@ -262,13 +291,17 @@ class Assembler:
             self._strange.note(error)
             return _bad(row, error)
 
-    def _reread(self, row: LogRow, error: NoShape) -> Placed | list[Placed] | Skipped | BadRow | None:
+    def _reread(
+        self, row: LogRow, error: NoShape
+    ) -> Placed | list[Placed] | Skipped | BadRow | None:
         """Read a row of no known shape as one of a known format that is spelled otherwise, or whose talk stands deeper.
 
         Raises:
             NoShape: It is none.
         """
-        if (fields := respell(row.fields)) is not None and (export := export_of(fields)) is not None:
+        if (fields := respell(row.fields)) is not None and (
+            export := export_of(fields)
+        ) is not None:
             self._take(row, export, list(export.read(fields)))
             return None
         if parts := list(self._labels_alone(row.fields)):
@@ -281,12 +314,17 @@ class Assembler:
             return None
         if label := _label_without_words(row.fields):
             what = "the row has no words, and names a conversation"
-            unlabeled = NoShape(what, remedy="if it labels it, say where", option={"label_field": label})
+            unlabeled = NoShape(
+                what, remedy="if it labels it, say where", option={"label_field": label}
+            )
             unlabeled.label = str(row.fields[label])
             raise unlabeled from None
         if self._options.columns:
             raise error from None
-        if "messages" not in row.fields and (fields := with_sides(row.fields) or with_turns(row.fields)) is not None:
+        if (
+            "messages" not in row.fields
+            and (fields := with_sides(row.fields) or with_turns(row.fields)) is not None
+        ):
             return self._read(replace(row, fields=fields))
         error.near = nearest_format(row.fields)
         raise error from None
@@ -296,15 +334,22 @@ class Assembler:
         name = self._options.label_field
         value = None if name is None else look_up(fields, name)
         says = any(
-            fields.get(USUAL[part]) for part, _ in self._options.columns if part in ("text", "user", "assistant")
+            fields.get(USUAL[part])
+            for part, _ in self._options.columns
+            if part in ("text", "user", "assistant")
         )
         if name is None or value is None or says or _has_sentences(fields):
             return
-        id_ = next((fields[one] for one in (*OWNER_NAMES, *ID_NAMES) if fields.get(one) not in (None, "")), None)
+        id_ = next(
+            (fields[one] for one in (*OWNER_NAMES, *ID_NAMES) if fields.get(one) not in (None, "")),
+            None,
+        )
         if id_ is not None:
             person = next((str(fields[one]) for one in JUDGE_NAMES if fields.get(one)), None)
             comment = next((fields[one] for one in FEEDBACK_NAMES if fields.get(one)), None)
-            yield ToolScore("conversation", str(id_), value, name=name, comment=comment, person=person)
+            yield ToolScore(
+                "conversation", str(id_), value, name=name, comment=comment, person=person
+            )
 
     def _take(self, row: LogRow, export: Export, parts: Sequence[LogPart]) -> None:
         """Have a row's parts joined with those of other rows, and count what they are."""
@@ -323,8 +368,14 @@ class Assembler:
         """
         id_ = self._picker.id_of_turn(row.fields)
         if id_ is None:
-            raise NoShape("the turn has no conversation id", remedy="name the column that holds it", option="id_field")
-        table = self._tables.get(id_) or self._tables.setdefault(id_, ConversationRows(row.source, row.line))
+            raise NoShape(
+                "the turn has no conversation id",
+                remedy="name the column that holds it",
+                option="id_field",
+            )
+        table = self._tables.get(id_) or self._tables.setdefault(
+            id_, ConversationRows(row.source, row.line)
+        )
         table.rows += 1
         try:
             draft = reader.read(row.fields)
@@ -347,7 +398,9 @@ class Assembler:
         if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
             self._note_feedback_in(row)
         said = self._feedback(picked, row)
-        conversation = _conversation(draft.turns, picked, (said,) if said else (), self._options, row)
+        conversation = _conversation(
+            draft.turns, picked, (said,) if said else (), self._options, row
+        )
         conversation = self._joiner.with_signals(conversation, (row.source, row.line))
         return Placed(conversation, row.source, row.line, picked.number)
 
@@ -365,7 +418,9 @@ class Assembler:
         before, listed, path = self._label_path
         if not listed:
             return ""
-        field = self._options.messages_field or next((name for name in NAMES if name in row.fields), "")
+        field = self._options.messages_field or next(
+            (name for name in NAMES if name in row.fields), ""
+        )
         return path if listed and before == field else ""
 
     def _rated_turns(self, row: LogRow, draft: Draft, path: str) -> Iterator[TableTurn]:
@@ -375,7 +430,9 @@ class Assembler:
         messages = without_left(opened(look_up(row.fields, listed)))
         spoken = [turns_in(message) for message in messages] if isinstance(messages, list) else []
         before = len(draft.turns) - sum(map(len, spoken))
-        own = self._picked(replace(draft, rest={**draft.rest, str(self._options.label_field): None}))
+        own = self._picked(
+            replace(draft, rest={**draft.rest, str(self._options.label_field): None})
+        )
         for turn in draft.turns[:before]:
             yield TableTurn(None, 0, turn, own, None)
         for message, turns in zip(messages, spoken, strict=True):
@@ -387,7 +444,11 @@ class Assembler:
             for number, turn in enumerate(turns):
                 last = number == len(turns) - 1
                 yield TableTurn(
-                    None, 0, turn, replace(picked, rest=own.rest) if last else own, feedback if last else None
+                    None,
+                    0,
+                    turn,
+                    replace(picked, rest=own.rest) if last else own,
+                    feedback if last else None,
                 )
 
     def _picked(self, draft: Draft, id_names: tuple[str, ...] = ID_NAMES) -> RowFields:
@@ -399,8 +460,12 @@ class Assembler:
     def _feedback(self, picked: RowFields, row: LogRow) -> Feedback | None:
         if picked.comment in (None, "") and picked.tags is None:  # as in most rows
             return None
-        comment, tags = self._joiner.odd.written(picked.comment, picked.tags, (row.source, row.line))
-        return Feedback(comment=comment, tags=tags, author=picked.judge) if comment or tags else None
+        comment, tags = self._joiner.odd.written(
+            picked.comment, picked.tags, (row.source, row.line)
+        )
+        return (
+            Feedback(comment=comment, tags=tags, author=picked.judge) if comment or tags else None
+        )
 
     def _joined(self, table: ConversationRows, clock: Clock) -> Iterator[Placed | BadRow]:
         """Yield the conversation of a table; several where its thumbs or its raters part it."""
@@ -439,10 +504,13 @@ class Assembler:
         return [
             place
             for place, turn in enumerate(turns)
-            if turn.picked.label is not Label.NONE and (turn.picked.number in taken or not turn.picked.number or labels)
+            if turn.picked.label is not Label.NONE
+            and (turn.picked.number in taken or not turn.picked.number or labels)
         ]
 
-    def _with_one_label(self, turns: Sequence[TableTurn], thumbed: Sequence[int]) -> Sequence[TableTurn]:
+    def _with_one_label(
+        self, turns: Sequence[TableTurn], thumbed: Sequence[int]
+    ) -> Sequence[TableTurn]:
         """Return turns of which those with a thumb that doesn't count have none."""
         labels = [turns[place].picked.label for place in thumbed]
         if len(set(labels)) < 2:
@@ -455,12 +523,18 @@ class Assembler:
         worst = [place for place in thumbed if turns[place].picked.label is Label.NEGATIVE]
         kept = worst[-1] if self._options.thumbs == "worst" else thumbed[-1]
         return [
-            turn if place == kept else turn._replace(picked=_unlabeled(turn.picked)) for place, turn in enumerate(turns)
+            turn if place == kept else turn._replace(picked=_unlabeled(turn.picked))
+            for place, turn in enumerate(turns)
         ]
 
-    def _of_raters(self, by_judge: Mapping[str, Sequence[TableTurn]], row: LogRow) -> Iterator[Placed]:
+    def _of_raters(
+        self, by_judge: Mapping[str, Sequence[TableTurn]], row: LogRow
+    ) -> Iterator[Placed]:
         """Yield a conversation that several people rated: once with their majority, or once for each of them."""
-        judged = {judge: self._with_one_label(turns, self._thumbed(turns)) for judge, turns in by_judge.items()}
+        judged = {
+            judge: self._with_one_label(turns, self._thumbed(turns))
+            for judge, turns in by_judge.items()
+        }
         if self._options.judge_field:
             for judge, turns in judged.items():
                 yield self._made(turns, row, f"#{judge}")
@@ -471,10 +545,15 @@ class Assembler:
         turns = next(iter(judged.values()))
         beside = [turn.feedback for each in by_judge.values() for turn in each if turn.feedback]
         chosen = replace(turns[0].picked, label=label, number=number, judge=None)
-        bare = [turn._replace(picked=replace(chosen, rest=turn.picked.rest), feedback=None) for turn in turns]
+        bare = [
+            turn._replace(picked=replace(chosen, rest=turn.picked.rest), feedback=None)
+            for turn in turns
+        ]
         placed = self._made(bare, row)
         said = tuple(dict.fromkeys(beside))
-        yield placed._replace(conversation=placed.conversation.model_copy(update={"feedback": said}))
+        yield placed._replace(
+            conversation=placed.conversation.model_copy(update={"feedback": said})
+        )
 
     def _made(self, ordered: Sequence[TableTurn], row: LogRow, behind: str = "") -> Placed:
         """Return the conversation of turns with one label.
@@ -488,24 +567,47 @@ class Assembler:
         turns = tuple(turn.turn for turn in ordered)
         said = _placed([turn.feedback for turn in ordered])
         one = _conversation(turns, picked, said, self._options, row)
-        return Placed(self._joiner.with_signals(one, (row.source, row.line)), row.source, row.line, picked.number)
+        return Placed(
+            self._joiner.with_signals(one, (row.source, row.line)),
+            row.source,
+            row.line,
+            picked.number,
+        )
 
     def _joined_moments(self, moments: Sequence[Placed]) -> Iterator[Placed | BadRow]:
         """Yield a chat's latest moment in place of those that it begins with; other rows stay as they are."""
-        thumbs, needed = self._options.thumbs, self._options.labels_needed
+        thumbs = self._options.thumbs
+        needed = self._options.labels_needed
         waiting = sorted(moments, key=lambda item: len(item.conversation.turns))
         while waiting:
             early, *waiting = waiting
             turns = early.conversation.turns
-            place = next((n for n, late in enumerate(waiting) if late.conversation.turns[: len(turns)] == turns), None)
-            if place is None or thumbs == "each" or len(waiting[place].conversation.turns) == len(turns):
+            place = next(
+                (
+                    n
+                    for n, late in enumerate(waiting)
+                    if late.conversation.turns[: len(turns)] == turns
+                ),
+                None,
+            )
+            if (
+                place is None
+                or thumbs == "each"
+                or len(waiting[place].conversation.turns) == len(turns)
+            ):
                 yield early
                 continue
             self._conservation.add(early.source, REPEATED, early.rows)
             late = waiting[place]
-            if early.conversation.label is not late.conversation.label and thumbs is None and not needed:
+            if (
+                early.conversation.label is not late.conversation.label
+                and thumbs is None
+                and not needed
+            ):
                 self._picker.leave_unread()
-                waiting[place] = late._replace(conversation=late.conversation.model_copy(update={"label": Label.NONE}))
+                waiting[place] = late._replace(
+                    conversation=late.conversation.model_copy(update={"label": Label.NONE})
+                )
             elif early.conversation.label is not late.conversation.label and thumbs is None:
                 remedy = "say which counts: last, worst, or each, which keeps both moments"
                 reason = f"{late.conversation.id!r:.60}: 2 thumbs that differ, at two moments of one chat"
@@ -517,7 +619,11 @@ class Assembler:
 
 def _has_sentences(fields: Mapping[str, Any]) -> bool:
     """Return whether a row may hold what somebody said, beside a comment."""
-    texts = [value for name, value in fields.items() if isinstance(value, str) and not is_called(name, "comment")]
+    texts = [
+        value
+        for name, value in fields.items()
+        if isinstance(value, str) and not is_called(name, "comment")
+    ]
     return any(len(text.split()) >= FEWEST_WORDS for text in texts) or has_words(fields)
 
 
@@ -530,7 +636,9 @@ def _vote_in(fields: Mapping[str, Any]) -> ToolScore | None:
     if len(fields) > MOST_OF_VOTE or _has_sentences(fields):
         return None
     thumbs = [name for name in LABEL_NAMES if name in fields and is_usual(fields[name])]
-    ids = [name for name, value in fields.items() if _may_name_talk(name, value) and name not in thumbs]
+    ids = [
+        name for name, value in fields.items() if _may_name_talk(name, value) and name not in thumbs
+    ]
     if len(thumbs) != 1 or len(ids) != 1:
         return None
     comment = next((fields[one] for one in FEEDBACK_NAMES if fields.get(one)), None)
@@ -544,7 +652,9 @@ def _may_name_talk(name: str, value: object) -> bool:
 
 def _label_without_words(fields: Mapping[str, Any]) -> str:
     """Return the column that may be the label of a row that names a conversation and has no words; else empty."""
-    if not any(fields.get(name) not in (None, "") for name in OWNER_NAMES) or _has_sentences(fields):
+    if not any(fields.get(name) not in (None, "") for name in OWNER_NAMES) or _has_sentences(
+        fields
+    ):
         return ""
     named = [name for name in fields if is_called(name, "label") and name not in OWNER_NAMES]
     return named[0] if len(named) == 1 else ""
@@ -580,7 +690,9 @@ def turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
 
 def _differing(labels: Sequence[Label]) -> BadInput:
     ups = labels.count(Label.POSITIVE)
-    what = f"{count(len(labels), 'thumb', 'thumbs')} that differ: {ups} up, {len(labels) - ups} down"
+    what = (
+        f"{count(len(labels), 'thumb', 'thumbs')} that differ: {ups} up, {len(labels) - ups} down"
+    )
     remedy = "say which counts: last, worst, or each, which cuts after every thumbed answer"
     return BadLabel(what, remedy=remedy, option={"thumbs": "last"})
 
@@ -599,7 +711,9 @@ def _chat_of(conversation: Conversation) -> str | None:
     return next((str(value) for value in found if isinstance(value, str | int)), None)
 
 
-def label_joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterator[Placed | Skipped | Voted | BadRow]:
+def label_joined(
+    joiner: Joiner, picker: Picker, options: ReadOptions
+) -> Iterator[Placed | Skipped | Voted | BadRow]:
     """Yield labeled conversations from rows that may be in several files.
 
     Raises:
@@ -620,19 +734,26 @@ def label_joined(joiner: Joiner, picker: Picker, options: ReadOptions) -> Iterat
             reason = f"{item.id!r:.60}: {error.what}"
             of_label = isinstance(error, BadLabel)
             label = error.value if isinstance(error, BadLabel) else ""
-            yield BadRow(row.source, row.line, reason, error.advice, 0, of_label, label, error.options)
+            yield BadRow(
+                row.source, row.line, reason, error.advice, 0, of_label, label, error.options
+            )
     for id_, scores in joiner.votes.items():
         try:
             yield labeller.voted(id_, scores)
         except BadInput as error:
             label = error.value if isinstance(error, BadLabel) else ""
             of_label = isinstance(error, BadLabel)
-            yield BadRow("", 0, f"{id_!r:.60}: {error.what}", error.advice, 0, of_label, label, error.options)
+            yield BadRow(
+                "", 0, f"{id_!r:.60}: {error.what}", error.advice, 0, of_label, label, error.options
+            )
     yield from [Skipped("", 0, rows=0)] * joiner.steps
     joiner.notes += labeller.notes
     joiner.account.spellings.update(labeller.spellings)
     taken = [kind for kind in joiner.account.scores if kind.taken]
-    named = [options.label_field if taken else None, options.comment_field if joiner.comments_found else None]
+    named = [
+        options.label_field if taken else None,
+        options.comment_field if joiner.comments_found else None,
+    ]
     picker.note_found(*labeller.found, *filter(None, named), *joiner.signals_found)
 
 
@@ -648,11 +769,17 @@ def _bad(row: LogRow, error: BadInput) -> BadRow:
     label = error.value if isinstance(error, BadLabel) else getattr(error, "label", "")
     of_label = isinstance(error, BadLabel) or bool(label)
     option = error.options if of_label else {}
-    return BadRow(row.source, row.line, reason, error.advice, of_label=of_label, label=label, option=option)
+    return BadRow(
+        row.source, row.line, reason, error.advice, of_label=of_label, label=label, option=option
+    )
 
 
 def _conversation(
-    turns: tuple[Turn, ...], picked: RowFields, feedback: tuple[Feedback, ...], options: ReadOptions, row: LogRow
+    turns: tuple[Turn, ...],
+    picked: RowFields,
+    feedback: tuple[Feedback, ...],
+    options: ReadOptions,
+    row: LogRow,
 ) -> Conversation:
     sources, rest = take_sources(picked.rest)
     flags = _flags(turns, options.max_turn_chars)
@@ -728,7 +855,10 @@ def _agreed(rows: Sequence[RowFields]) -> RowFields:
 def _only(name: str, values: Iterable[T | None]) -> T | None:
     distinct = list(dict.fromkeys(value for value in values if value is not None))
     if len(distinct) > 1:
-        raise BadInput(f"its turns have different values of the {name}", remedy="give a conversation one of them")
+        raise BadInput(
+            f"its turns have different values of the {name}",
+            remedy="give a conversation one of them",
+        )
     return distinct[0] if distinct else None
 
 
@@ -736,28 +866,37 @@ def _merged(rests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return each field's value if all turns agree, else its values in the turns' order."""
     names = dict.fromkeys(name for rest in rests for name in rest)
     columns = {name: [rest.get(name) for rest in rests] for name in names}
-    return {name: column[0] if all(v == column[0] for v in column) else column for name, column in columns.items()}
+    return {
+        name: column[0] if all(v == column[0] for v in column) else column
+        for name, column in columns.items()
+    }
 
 
-def read_logs(sources: Sequence[str | Path] | str | Path, *, options: ReadOptions | None = None) -> Logs:
+def read_logs(
+    sources: Sequence[str | Path] | str | Path, *, options: ReadOptions | None = None
+) -> Logs:
     """Read all conversations of some files.
 
     Args:
-        sources: Paths, globs, or `-` for standard input; JSON lines, JSON, CSV or Parquet, told by ending and content.
+        sources: Paths, globs, or `-` for standard input; JSON lines, JSON, CSV or Parquet, told by
+            ending and content.
         options: Where the usual names of fields and labels don't hold.
 
     Raises:
-        BadInput: A file can't be read or holds no conversation, more rows are bad than `max_bad`, or different
+        BadInput: A file can't be read or holds no conversation, more rows are bad than `max_bad`,
+            or different
             conversations share an id.
         WrongUse: The options contradict each other or the log.
     """
     options = options or ReadOptions()
     named = [sources] if isinstance(sources, str | Path) else sources
     where = str(sources) if isinstance(sources, str | Path) else ", ".join(map(str, sources[:3]))
-    files, told = find_files(named), dict[str, None]()
+    files = find_files(named)
+    told = dict[str, None]()
 
     def open_files() -> Iterator[Iterable[LogRow | BadRow]]:
-        longest, seconds = options.max_turn_chars, options.query_seconds
+        longest = options.max_turn_chars
+        seconds = options.query_seconds
         return (rows_of(source, options.encoding, longest, seconds, notes=told) for source in files)
 
     return _logs(open_files, options, where, again=STDIN not in files, told=told)
@@ -813,17 +952,32 @@ def _logs(
         raise better from error
 
 
-def _plain_label(opened: Callable[[], Sources], options: ReadOptions, logs: Logs, strange: Strange) -> Candidate | None:
+def _plain_label(
+    opened: Callable[[], Sources], options: ReadOptions, logs: Logs, strange: Strange
+) -> Candidate | None:
     """Return the one column that is plainly the label of a log that has no other; None if none is, or several are."""
-    named = options.label_field or "label" in dict(options.columns) or options.positive or options.negative
-    if named or not options.labels_needed or logs.label_field or not strange.offered or logs.account.scores:
+    named = (
+        options.label_field
+        or "label" in dict(options.columns)
+        or options.positive
+        or options.negative
+    )
+    if (
+        named
+        or not options.labels_needed
+        or logs.label_field
+        or not strange.offered
+        or logs.account.scores
+    ):
         return None
     if logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]:
         return None
     return plain_label(first_rows(opened()), strange.offered)
 
 
-def _with_plain_label(opened: Callable[[], Sources], options: ReadOptions, where: str, label: Candidate) -> Logs | None:
+def _with_plain_label(
+    opened: Callable[[], Sources], options: ReadOptions, where: str, label: Candidate
+) -> Logs | None:
     """Return the log with the label that is plainly one; None where it can't be read so."""
     try:
         logs = _read(opened(), label.options(options), where, Strange())
@@ -842,9 +996,15 @@ def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions
         first = first_rows(opened(), 1)
     except PollexError:
         return options
-    needed = [name for part, name in options.columns if part in ("conversation", "messages", "user", "assistant")]
+    needed = [
+        name
+        for part, name in options.columns
+        if part in ("conversation", "messages", "user", "assistant")
+    ]
     needed += (
-        [] if dict(options.columns).get("messages") else [name for part, name in options.columns if part == "text"]
+        []
+        if dict(options.columns).get("messages")
+        else [name for part, name in options.columns if part == "text"]
     )
     if first and all(find(first[0], name) is not MISSING for name in needed):
         return options
@@ -852,7 +1012,11 @@ def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions
 
 
 def _better_error(
-    opened: Callable[[], Sources], options: ReadOptions, strange: Strange, where: str, error: BadInput
+    opened: Callable[[], Sources],
+    options: ReadOptions,
+    strange: Strange,
+    where: str,
+    error: BadInput,
 ) -> Unmapped | None:
     """Return the error that proposes how to read the sources; None where they can't be read at all.
 
@@ -872,20 +1036,30 @@ def _better_error(
 
 def read_sample(rows: Sequence[Mapping[str, Any]], options: ReadOptions) -> Logs:
     """Read some rows of a log as it is tried; what is cut off or differs at their end stops nothing."""
-    tried = replace(options, max_bad=len(rows), on_duplicate="first", thumbs=options.thumbs or "last")
+    tried = replace(
+        options, max_bad=len(rows), on_duplicate="first", thumbs=options.thumbs or "last"
+    )
     return _read([_numbered(rows)], tried, IN_MEMORY, Strange())
 
 
 def _read(
-    sources: Sources, options: ReadOptions, where: str, strange: Strange, of_files: Mapping[str, None] = NO_NOTES
+    sources: Sources,
+    options: ReadOptions,
+    where: str,
+    strange: Strange,
+    of_files: Mapping[str, None] = NO_NOTES,
 ) -> Logs:
-    mapper, asked = Mapper.of(options), options
+    mapper = Mapper.of(options)
+    asked = options
     options = mapper.options(options)
-    conservation, structure = Conservation(), Structure()
-    picker, tally = Picker(options), LogTally(options, conservation=conservation)
+    conservation = Conservation()
+    structure = Structure()
+    picker = Picker(options)
+    tally = LogTally(options, conservation=conservation)
     originals = dict[tuple[str, str], dict[str, str]]()
     finders = finders_of(options.redact) if options.redact else None
-    joiner, users = Joiner(options, tally.owner_of), Users(at_once=bool(finders))
+    joiner = Joiner(options, tally.owner_of)
+    users = Users(at_once=bool(finders))
     counted = (mapper.rows(conservation.count_in(rows)) for rows in sources)
     for item in _items(counted, picker, options, joiner, strange, conservation):
         if isinstance(item, Placed):
@@ -904,7 +1078,14 @@ def _read(
     taken = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
     unused = describe_unused(joiner.unused) if options.labels_needed and not taken else []
     strange.offered = tuple(joiner.unused)
-    of_reading = [*of_files, *picker.notes, *mapper.notes, *unused, *joiner.notes, *joiner.odd.notes]
+    of_reading = [
+        *of_files,
+        *picker.notes,
+        *mapper.notes,
+        *unused,
+        *joiner.notes,
+        *joiner.odd.notes,
+    ]
     logs = tally.logs([*of_reading, *of_users, *structure.notes])
     logs = replace(
         logs,
@@ -913,15 +1094,24 @@ def _read(
         account=joiner.account,
         originals=originals,
     )
-    strange.read, strange.all_rows = len(logs), sum(sum(one.values()) for one in logs.account.rows.values())
+    strange.read, strange.all_rows = (
+        len(logs),
+        sum(sum(one.values()) for one in logs.account.rows.values()),
+    )
     mapper.check(where, needed=options.labels_needed)
-    logs.check_max_bad(options.max_bad, meaning_of_labels(logs.bad_rows, [said for said, _ in picker.spellings]))
+    logs.check_max_bad(
+        options.max_bad, meaning_of_labels(logs.bad_rows, [said for said, _ in picker.spellings])
+    )
     tally.check_clashes()
     if not logs.conversations:
         bad = f", and {describe_bad_rows(logs.bad_rows)}" if logs.bad_rows else ""
-        raise BadInput(f"no conversations{bad}", where=where, remedy="check that the file is the one you meant")
+        raise BadInput(
+            f"no conversations{bad}", where=where, remedy="check that the file is the one you meant"
+        )
     if missing := picker.never_found(asked):
-        raise BadInput(f"no row has the field of {missing[0]}", where=where, remedy="check its spelling")
+        raise BadInput(
+            f"no row has the field of {missing[0]}", where=where, remedy="check its spelling"
+        )
     return logs
 
 
@@ -948,12 +1138,15 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
         BadInput: Different conversations share an id, or there are none.
         WrongUse: What is given holds something else: a path, or rows as they were logged.
     """
-    tally, remedy = LogTally(ReadOptions()), "read a log first: pollex.read_logs(PATH)"
+    tally = LogTally(ReadOptions())
+    remedy = "read a log first: pollex.read_logs(PATH)"
     if isinstance(conversations, str) or not isinstance(conversations, Iterable):
         raise WrongUse(f"not conversations, but {type(conversations).__name__}", remedy=remedy)
     for number, conversation in enumerate(conversations, start=1):
         if not isinstance(conversation, Conversation):
-            raise WrongUse(f"not conversations: item {number} is {type(conversation).__name__}", remedy=remedy)
+            raise WrongUse(
+                f"not conversations: item {number} is {type(conversation).__name__}", remedy=remedy
+            )
         tally.add(Placed(conversation, "conversation", number))
     tally.check_clashes()
     return tally.logs([])

@@ -60,7 +60,8 @@ def read_judgments(
 
     Args:
         sources: Files, globs, or `-`.
-        main: Id of the main question; None: the one called Q0 or overall, or the only one that people answered.
+        main: Id of the main question; None: the one called Q0 or overall, or the only one that
+            people answered.
         nominal: Questions whose options have no order.
         questionnaire: Of a fitted calibrator; None: of the answers, and what only people answer.
 
@@ -71,11 +72,17 @@ def read_judgments(
     """
     joined = {*answers.texts, *(scale.question for scale in answers.scales)}
     records, bad_rows = _records(sources, "judgments", joined)
-    table = judgment_table(records, answers, main=main, nominal=nominal, questionnaire=questionnaire)
-    return JudgmentTable(table.judgments, table.questionnaire, table.groups, (*bad_rows, *table.faults))
+    table = judgment_table(
+        records, answers, main=main, nominal=nominal, questionnaire=questionnaire
+    )
+    return JudgmentTable(
+        table.judgments, table.questionnaire, table.groups, (*bad_rows, *table.faults)
+    )
 
 
-def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tuple[Records, list[Issue]]:
+def _records(
+    sources: Sources, side: Side, joined: Collection[str] = ()
+) -> tuple[Records, list[Issue]]:
     """Read the records of all files, and report rows that could not be read.
 
     Args:
@@ -84,7 +91,9 @@ def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tupl
     files = find_files([sources] if isinstance(sources, (str, Path)) else sources)
     read = {file: _rows(file) for file in files}
     good = {file: [row for row in rows if isinstance(row, LogRow)] for file, rows in read.items()}
-    perhaps_ours = {file: rows for file, rows in good.items() if Path(file).suffix.lower() in GUARDED}
+    perhaps_ours = {
+        file: rows for file, rows in good.items() if Path(file).suffix.lower() in GUARDED
+    }
     good |= {file: _unguarded(rows, joined) for file, rows in perhaps_ours.items()}
     bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
     tables = [_shape(file, rows, side, bad).records(rows, side) for file, rows in good.items()]
@@ -94,7 +103,10 @@ def _records(sources: Sources, side: Side, joined: Collection[str] = ()) -> tupl
 def _rows(file: str) -> list[LogRow | BadRow]:
     try:
         read = rows_of(file, ENCODING)  # ids and names go into other files
-        return [replace(row, fields=writable(row.fields)) if isinstance(row, LogRow) else row for row in read]
+        return [
+            replace(row, fields=writable(row.fields)) if isinstance(row, LogRow) else row
+            for row in read
+        ]
     except NotText as error:  # tables have one encoding, so there is none to name
         raise BadInput(error.what, where=error.where, remedy="save it as UTF-8") from None
 
@@ -112,15 +124,29 @@ def _shape(file: str, rows: Sequence[LogRow], side: Side, bad: Sequence[str]) ->
 def _unguarded(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:
     """Undo the escaping of cells and column names in files that pollex wrote.
 
-    A file that has one of the texts both with and without the apostrophe was not written by pollex, and stays as it
+    A file that has one of the texts both with and without the apostrophe was not written by pollex,
+    and stays as it
     is. An id that the other table has in this spelling stays, too.
     """
-    texts = {text for row in rows for pair in row.fields.items() for text in pair if isinstance(text, str)}
-    bare = {text: own for text in texts if text not in joined and (own := unescape_formula(text)) != text}
+    texts = {
+        text
+        for row in rows
+        for pair in row.fields.items()
+        for text in pair
+        if isinstance(text, str)
+    }
+    bare = {
+        text: own
+        for text in texts
+        if text not in joined and (own := unescape_formula(text)) != text
+    }
     if not bare or texts & (set(bare.values()) - bare.keys()):
         return list(rows)
     return [
-        replace(row, fields={bare.get(name, name): _own(value, bare) for name, value in row.fields.items()})
+        replace(
+            row,
+            fields={bare.get(name, name): _own(value, bare) for name, value in row.fields.items()},
+        )
         for row in rows
     ]
 

@@ -34,7 +34,9 @@ TABLES = (".csv", ".tsv")
 """Files with cells, which may be guarded."""
 
 
-def read_cases(sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None) -> Cases:
+def read_cases(
+    sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None
+) -> Cases:
     """Read questions with references from JSON, JSON lines, CSV or Parquet.
 
     Raises:
@@ -46,18 +48,28 @@ def read_cases(sources: Sequence[str], options: ReadOptions | None = None, human
     for row in _rows(sources, options):
         case = row if isinstance(row, BadRow) else _case(row, options, human_field)
         if isinstance(case, Case) and found.setdefault(case.id, case) != case:
-            case = BadRow(row.source, row.line, f"another question has the id {case.id!r}", "give it an id of its own")
+            case = BadRow(
+                row.source,
+                row.line,
+                f"another question has the id {case.id!r}",
+                "give it an id of its own",
+            )
         if isinstance(case, BadRow):
             bad.append(case)
     _check(sources, len(found), bad, options.max_bad)
     if options.category_field and not any(case.category for case in found.values()):
         what = f"no question has a category in {options.category_field!r}"
-        raise BadInput(what, where=", ".join(sources), remedy="check its name", option="category_field")
+        raise BadInput(
+            what, where=", ".join(sources), remedy="check its name", option="category_field"
+        )
     return Cases(tuple(found.values()), tuple(bad))
 
 
 def with_answers(
-    cases: Cases, sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None
+    cases: Cases,
+    sources: Sequence[str],
+    options: ReadOptions | None = None,
+    human_field: str | None = None,
 ) -> Cases:
     """Add answers from other files by id: from `pollex answer`, or any rows with answers.
 
@@ -76,9 +88,15 @@ def with_answers(
         elif isinstance(answer, BadRow):
             bad.append(answer)
         elif given.setdefault(answer.id, answer) != answer:
-            bad.append(BadRow(row.source, row.line, f"a second answer to {answer.id!r}", "keep one an id"))
+            bad.append(
+                BadRow(row.source, row.line, f"a second answer to {answer.id!r}", "keep one an id")
+            )
     _check(sources, len(given), bad, options.max_bad)
-    notes = [f"{count(strangers, 'answer is', 'answers are')} to none of the questions"] if strangers else []
+    notes = (
+        [f"{count(strangers, 'answer is', 'answers are')} to none of the questions"]
+        if strangers
+        else []
+    )
     left = sum(case.id not in given and case.answer is None for case in cases)
     notes += [f"{count(left, 'question has', 'questions have')} no answer"] if left else []
     merged = tuple(given.get(case.id, case) for case in cases)
@@ -86,7 +104,10 @@ def with_answers(
 
 
 def with_humans(
-    cases: Cases, sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None
+    cases: Cases,
+    sources: Sequence[str],
+    options: ReadOptions | None = None,
+    human_field: str | None = None,
 ) -> Cases:
     """Add people's grades from other files, by id.
 
@@ -94,11 +115,16 @@ def with_humans(
         BadInput: As `read_cases`; also where no grade is of any of the questions.
     """
     options = options or ReadOptions()
-    by_id, given = {case.id: case for case in cases}, dict[str, float]()
+    by_id = {case.id: case for case in cases}
+    given = dict[str, float]()
     bad: list[BadRow] = []
     strangers: list[str] = []
     for row in _rows(sources, options):
-        human = row if isinstance(row, BadRow) else _number(row, [human_field] if human_field else ["grade", *HUMANS])
+        human = (
+            row
+            if isinstance(row, BadRow)
+            else _number(row, [human_field] if human_field else ["grade", *HUMANS])
+        )
         if isinstance(human, BadRow):
             bad.append(human)
         elif isinstance(row, LogRow) and human is not None:
@@ -106,14 +132,24 @@ def with_humans(
             if id_ not in by_id:
                 strangers.append(f"{row.source}:{row.line}")
             elif given.setdefault(id_, human) != human:
-                bad.append(BadRow(row.source, row.line, f"a second grade of {id_!r}", "keep one an id, or their mean"))
+                bad.append(
+                    BadRow(
+                        row.source,
+                        row.line,
+                        f"a second grade of {id_!r}",
+                        "keep one an id, or their mean",
+                    )
+                )
     told = count(len(strangers), "grade is", "grades are") + " of none of the questions"
     remedy = "give them the questions' ids"
     if strangers and not given:
         raise BadInput(told, where=strangers[0], remedy=remedy)
     _check(sources, len(given), bad, options.max_bad)
     notes = [f"{told}, the first at {strangers[0]} → {remedy}"] if strangers else []
-    graded = (case.model_copy(update={"human": given[case.id]}) if case.id in given else case for case in cases)
+    graded = (
+        case.model_copy(update={"human": given[case.id]}) if case.id in given else case
+        for case in cases
+    )
     return Cases(tuple(graded), (*cases.bad_rows, *bad), (*cases.notes, *notes))
 
 
@@ -131,7 +167,10 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
         )
         if ids
     ]
-    kept = tuple(case.model_copy(update={"human": None}) if case.id in {*off, *gone} else case for case in cases)
+    kept = tuple(
+        case.model_copy(update={"human": None}) if case.id in {*off, *gone} else case
+        for case in cases
+    )
     return Cases(kept, cases.bad_rows, (*cases.notes, *notes))
 
 
@@ -142,22 +181,30 @@ def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[LogRow | Bad
         yield from rows if options.redact is None else _redacted(rows, finders_of(options.redact))
 
 
-def _redacted(rows: Iterator[LogRow | BadRow], finders: Sequence[Finder]) -> Iterator[LogRow | BadRow]:
+def _redacted(
+    rows: Iterator[LogRow | BadRow], finders: Sequence[Finder]
+) -> Iterator[LogRow | BadRow]:
     """Yield rows with placeholders, counted from the question on, so that all files of a question have the same."""
     for row in rows:
         if isinstance(row, BadRow):
             yield row
             continue
         places = Placeholders(finders)
-        first = {name: places.everywhere(row.fields[name]) for name in QUESTIONS if name in row.fields}
+        first = {
+            name: places.everywhere(row.fields[name]) for name in QUESTIONS if name in row.fields
+        }
         rest = {name: value for name, value in row.fields.items() if name not in first}
-        yield replace(row, fields=first | {name: places.everywhere(value) for name, value in rest.items()})
+        yield replace(
+            row, fields=first | {name: places.everywhere(value) for name, value in rest.items()}
+        )
 
 
 def _unguarded(row: LogRow | BadRow) -> LogRow | BadRow:
     if isinstance(row, BadRow):
         return row
-    return replace(row, fields={name: unescape_formula(value) for name, value in row.fields.items()})
+    return replace(
+        row, fields={name: unescape_formula(value) for name, value in row.fields.items()}
+    )
 
 
 def _case(row: LogRow, options: ReadOptions, human_field: str | None) -> Case | BadRow:
@@ -166,7 +213,9 @@ def _case(row: LogRow, options: ReadOptions, human_field: str | None) -> Case | 
         return BadRow(row.source, row.line, "no question", f"name it {QUESTIONS[0]!r}")
     evidences = _evidences(row.fields)
     if evidences is None:
-        return BadRow(row.source, row.line, "evidences are no list of url and quote", "correct or remove them")
+        return BadRow(
+            row.source, row.line, "evidences are no list of url and quote", "correct or remove them"
+        )
     human = _number(row, [human_field] if human_field else HUMANS)
     if isinstance(human, BadRow):
         return human
@@ -175,7 +224,9 @@ def _case(row: LogRow, options: ReadOptions, human_field: str | None) -> Case | 
         question=question,
         reference=reference,
         evidences=evidences,
-        category=_text(row.fields, [options.category_field] if options.category_field else CATEGORIES),
+        category=_text(
+            row.fields, [options.category_field] if options.category_field else CATEGORIES
+        ),
         subcategory=_text(row.fields, SUBCATEGORIES),
         answer=_text(row.fields, ANSWERS) or None,
         answered_by=_text(row.fields, SYSTEMS),
@@ -210,21 +261,34 @@ def _answered(
 
 def _why_unanswered(row: LogRow) -> str:
     outcome = str(row.fields.get("outcome") or "")
-    return "" if outcome in ("", "answered") else f"{outcome}: {row.fields.get('detail') or ''}".rstrip(": ")
+    return (
+        ""
+        if outcome in ("", "answered")
+        else f"{outcome}: {row.fields.get('detail') or ''}".rstrip(": ")
+    )
 
 
 def _id(row: LogRow, options: ReadOptions) -> str:
     names = [options.id_field] if options.id_field else IDS
     given = _text(row.fields, names)
     # A question without an id is known by its words, which are the same in every file.
-    return given or hashlib.sha256(_text(row.fields, QUESTIONS).encode("utf-8", "replace")).hexdigest()[:12]
+    return (
+        given
+        or hashlib.sha256(_text(row.fields, QUESTIONS).encode("utf-8", "replace")).hexdigest()[:12]
+    )
 
 
 def _text(fields: Mapping[str, Any], names: Sequence[str]) -> str:
     value = writable(next((fields[name] for name in names if fields.get(name) is not None), ""))
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = "\n".join(value)
-    return value.strip() if isinstance(value, str) else "" if isinstance(value, dict | list | bool) else str(value)
+    return (
+        value.strip()
+        if isinstance(value, str)
+        else ""
+        if isinstance(value, dict | list | bool)
+        else str(value)
+    )
 
 
 def _evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
@@ -234,7 +298,9 @@ def _evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
             value = parse_json(value)
         except ValueError:
             return None
-    if not isinstance(value, list) or not all(isinstance(item, dict) and item.get("quote") for item in value):
+    if not isinstance(value, list) or not all(
+        isinstance(item, dict) and item.get("quote") for item in value
+    ):
         return None
     return tuple(Evidence(url=_text(item, ["url"]), quote=_text(item, ["quote"])) for item in value)
 
@@ -247,7 +313,9 @@ def _sources(fields: Mapping[str, Any], options: ReadOptions) -> tuple[Source, .
 
 
 def _number(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
-    value = next((row.fields[name] for name in names if row.fields.get(name) not in (None, "")), None)
+    value = next(
+        (row.fields[name] for name in names if row.fields.get(name) not in (None, "")), None
+    )
     if value is None:
         return None
     try:
@@ -256,7 +324,11 @@ def _number(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
         number = float(value)
     except (TypeError, ValueError):
         return BadRow(row.source, row.line, f"no grade: {str(value)[:40]!r}", "write a number")
-    return number if abs(number) < float("inf") else BadRow(row.source, row.line, "no grade", "write a number")
+    return (
+        number
+        if abs(number) < float("inf")
+        else BadRow(row.source, row.line, "no grade", "write a number")
+    )
 
 
 def _check(sources: Sequence[str], found: int, bad: Sequence[BadRow], most: int) -> None:
@@ -264,7 +336,11 @@ def _check(sources: Sequence[str], found: int, bad: Sequence[BadRow], most: int)
         every = Counter(row.reason for row in bad)
         listed = "; ".join(str(row) for row in islice(bad, LISTED))
         what = f"{count(len(bad), 'bad row')} ({count(len(every), 'cause')}): {listed}"
-        remedy, some = ("correct them, or allow some", {"max_bad": len(bad)}) if found else ("correct them", {})
+        remedy, some = (
+            ("correct them, or allow some", {"max_bad": len(bad)})
+            if found
+            else ("correct them", {})
+        )
         raise BadInput(what, remedy=remedy, option=some)
     if not found:
         raise BadInput(

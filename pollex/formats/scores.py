@@ -49,17 +49,27 @@ def column_of(judge: str) -> str:
 
 @contextmanager
 def scores_out(
-    path: Path, rubrics: RubricSet, judges: Sequence[str] = (), other: RubricSet | None = None, *, wide: bool = False
+    path: Path,
+    rubrics: RubricSet,
+    judges: Sequence[str] = (),
+    other: RubricSet | None = None,
+    *,
+    wide: bool = False,
 ) -> Iterator[Callable[[ScoreColumns], None]]:
     """Open a file of one row a conversation, in the format that the name ends in, for scores that come in batches.
 
     Args:
         judges: Those whose probabilities have columns.
         other: The set whose model was asked about some of them.
-        wide: Whether each rubric's value has a column of its own, named by its id. CSV has those always, and in place
+        wide: Whether each rubric's value has a column of its own, named by its id. CSV has those
+            always, and in place
             of the answers: a cell holds no list.
     """
-    columns = COLUMNS | {column_of(judge): "DOUBLE" for judge in judges} | _rating_columns(rubrics, judges)
+    columns = (
+        COLUMNS
+        | {column_of(judge): "DOUBLE" for judge in judges}
+        | _rating_columns(rubrics, judges)
+    )
     if wide or path.suffix == ".csv":
         own = [rubric.id for one in (rubrics, other) if one for rubric in one.rubrics]
         columns |= {wide_column_of(rubric): "DOUBLE" for rubric in own}
@@ -70,22 +80,36 @@ def scores_out(
             yield lambda scores: put(rows(scores, rubrics, judges, other, wide=True))
         return
     with arrays_out(path, columns) as put_arrays:
-        yield lambda scores: put_arrays(*_tables(scores, columns, rubrics, judges, other)) if scores else None
+        yield (
+            lambda scores: (
+                put_arrays(*_tables(scores, columns, rubrics, judges, other)) if scores else None
+            )
+        )
 
 
 def _tables(
-    scores: ScoreColumns, columns: Mapping[str, str], rubrics: RubricSet, judges: Sequence[str], other: RubricSet | None
+    scores: ScoreColumns,
+    columns: Mapping[str, str],
+    rubrics: RubricSet,
+    judges: Sequence[str],
+    other: RubricSet | None,
 ) -> tuple[dict[str, Arrays], str]:
     """Return scores as arrays, and the query that gives their rows: each different answer is made once."""
     plain = {name: type_ for name, type_ in columns.items() if name != "answers"}
     answers = _answer_rows(scores.answers, rubrics, other)
     found = _columns(scores, rubrics, judges, other, answers)
-    about, sql = arrays_of(plain, list(zip(*(map(make_encodable, found[name]) for name in plain), strict=True)))
+    about, sql = arrays_of(
+        plain, list(zip(*(map(make_encodable, found[name]) for name in plain), strict=True))
+    )
     made = [tuple(map(make_encodable, map(one.get, ANSWER))) for one in answers]
     different, every = list_as_sql(ANSWER, made)
     about |= {f"_{place}": column + 1 for place, column in enumerate(scores.answers.index.T)}
     index = ", ".join(f"r._{place}" for place in range(scores.answers.index.shape[1]))
-    asked = f"list_filter([{index}], one -> one > 0)" if (scores.answers.index < 0).any() else f"[{index}]"
+    asked = (
+        f"list_filter([{index}], one -> one > 0)"
+        if (scores.answers.index < 0).any()
+        else f"[{index}]"
+    )
     lists = {"answers": f"list_select({every.format('different')}, {asked}::BIGINT[])"}
     query = f"SELECT {', '.join((sql | lists)[name] for name in columns)} FROM about AS r"  # noqa: S608 - our own names
     return {"about": about, "different": different}, query
@@ -107,7 +131,9 @@ def rows(
     """Turn scores into plain values; None where a conversation has no figure."""
     different = _answer_rows(scores.answers, rubrics, other)
     columns = _columns(scores, rubrics, judges, other, different if wide else None)
-    for index, values in zip(scores.answers.index.tolist(), zip(*columns.values(), strict=True), strict=True):
+    for index, values in zip(
+        scores.answers.index.tolist(), zip(*columns.values(), strict=True), strict=True
+    ):
         row = dict(zip(columns, values, strict=True))
         yield row | {"answers": [different[place] for place in index if place >= 0]}
 
@@ -124,25 +150,48 @@ def _columns(
     if other is not None:
         whose = [(other if answered_by(other, one) else rubrics).judge.name for one in scores]
     found: dict[str, Sequence[Any]] = {"id": scores.ids}
-    found |= {name: scores.column(name) for name in COLUMNS if name in Score.model_fields and name != "answers"}
-    found |= {"judge": whose, "answers": whose, "differs": [why or None for why in scores.column("differs")]}
+    found |= {
+        name: scores.column(name)
+        for name in COLUMNS
+        if name in Score.model_fields and name != "answers"
+    }
+    found |= {
+        "judge": whose,
+        "answers": whose,
+        "differs": [why or None for why in scores.column("differs")],
+    }
     found |= {column_of(judge): [one.get(judge) for one in judged] for judge in judges}
     if ratings := _rating_columns(rubrics, judges):
         each = [_rating(one) for one in scores]
         found |= {name: [one.get(name) for one in each] for name in ratings}
     if wide is not None:
         unasked = [None] * len(scores)
-        found |= {wide_column_of(rubric.id): unasked for one in (rubrics, other) if one for rubric in one.rubrics}
+        found |= {
+            wide_column_of(rubric.id): unasked
+            for one in (rubrics, other)
+            if one
+            for rubric in one.rubrics
+        }
         values = [one.get("value") for one in wide] + [None]
-        for rubric, places in zip(scores.answers.rubrics, scores.answers.index.T.tolist(), strict=True):
+        for rubric, places in zip(
+            scores.answers.rubrics, scores.answers.index.T.tolist(), strict=True
+        ):
             found[wide_column_of(rubric)] = [values[place] for place in places]
-    return {name: found[name] for name in [*COLUMNS, *(name for name in found if name not in COLUMNS)]}
+    return {
+        name: found[name] for name in [*COLUMNS, *(name for name in found if name not in COLUMNS)]
+    }
 
 
-def _answer_rows(answers: AnswerColumns, rubrics: RubricSet, other: RubricSet | None) -> list[dict[str, Any]]:
-    polarities = {rubric.id: rubric.polarity for one in (other or rubrics, rubrics) for rubric in one.rubrics}
+def _answer_rows(
+    answers: AnswerColumns, rubrics: RubricSet, other: RubricSet | None
+) -> list[dict[str, Any]]:
+    polarities = {
+        rubric.id: rubric.polarity for one in (other or rubrics, rubrics) for rubric in one.rubrics
+    }
     return [
-        answer_row(one, polarities[one.question_id], other if other and _answered(other, one) else rubrics)
+        answer_row(
+            one, polarities[one.question_id], other if other and _answered(other, one) else rubrics
+        )
         for one in answers.different
     ]
 
@@ -170,9 +219,15 @@ def _answered(rubrics: RubricSet, answer: Answer | Unanswered) -> bool:
     return answer.judge.startswith(f"{rubrics.judge.name} ")
 
 
-def answer_row(answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricSet) -> dict[str, Any]:
+def answer_row(
+    answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricSet
+) -> dict[str, Any]:
     """Turn one rubric's answer, or the reason for none, into plain values."""
-    row: dict[str, Any] = {"rubric": answer.question_id, "polarity": polarity, "judge": answer.judge}
+    row: dict[str, Any] = {
+        "rubric": answer.question_id,
+        "polarity": polarity,
+        "judge": answer.judge,
+    }
     if isinstance(answer, Unanswered):
         return row | {"outcome": answer.outcome, "detail": answer.detail}
     return row | {
@@ -188,4 +243,6 @@ def answer_row(answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricS
 
 def value_in(answer: Answer, rubrics: RubricSet) -> float:
     """Return what an answer counts as in a set's NetSAT, before its sign."""
-    return value_of(answer, rubrics.judge.options.value, rubrics.never.get(answer.question_id, NEUTRAL))
+    return value_of(
+        answer, rubrics.judge.options.value, rubrics.never.get(answer.question_id, NEUTRAL)
+    )

@@ -43,10 +43,16 @@ def sheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
         book = CalamineWorkbook.from_path(str(path))
         sheets = [(name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names]
     except CalamineError as error:
-        raise BadInput(f"can't be opened: {error}", where=source, remedy="save it again, or as CSV") from None
+        raise BadInput(
+            f"can't be opened: {error}", where=source, remedy="save it again, or as CSV"
+        ) from None
     filled = [(name, rows) for name, rows in sheets if len(rows) > 1]
     if not filled:
-        raise BadInput("a spreadsheet without rows", where=source, remedy="check that the file is the one you meant")
+        raise BadInput(
+            "a spreadsheet without rows",
+            where=source,
+            remedy="check that the file is the one you meant",
+        )
     for name, rows in filled:
         yield from _rows(source if len(filled) == 1 else f"{source}!{name}", rows)
 

@@ -10,12 +10,27 @@ from pollex.conversations.conversation import Source
 from pollex.text import parse_json
 
 NAMES = (
-    *("sources", "retrieved_documents", "retrieved_contexts", "retrieval_context", "retrieval_contexts"),
+    *(
+        "sources",
+        "retrieved_documents",
+        "retrieved_contexts",
+        "retrieval_context",
+        "retrieval_contexts",
+    ),
     *("contexts", "documents"),
 )
 """Fields that may hold them; of text alone only the first, which `--columns sources=NAME` means."""
 _NAMED = frozenset(NAMES)
-TEXT_NAMES = ("text", "page_content", "content", "snippet", "chunk", "body", "document.content", "document")
+TEXT_NAMES = (
+    "text",
+    "page_content",
+    "content",
+    "snippet",
+    "chunk",
+    "body",
+    "document.content",
+    "document",
+)
 TITLE_NAMES = ("name", "title", "file", "url", "source", "document.id", "id")
 
 

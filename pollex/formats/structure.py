@@ -1,7 +1,9 @@
 """The structure of a log as it was read: whose turns follow whose, and what is empty or repeated.
 
-A log that was read wrongly has turns, too. It shows in what is out of the ordinary: answers that follow
-each other, conversations in which only one side speaks, turns without words, words that come again and again.
+A log that was read wrongly has turns, too. It shows in what is out of the ordinary: answers that
+follow
+each other, conversations in which only one side speaks, turns without words, words that come again
+and again.
 """
 
 from collections import Counter
@@ -57,7 +59,9 @@ class Structure:
             said = (turn for turn in conversation.turns if turn.role in spoken and not turn.content)
             self.empty += sum(not turn.calls for turn in said)
         if self.compared < MOST_KEPT:
-            kept = [text for role, text in zip(roles, texts, strict=True) if role in spoken and text]
+            kept = [
+                text for role, text in zip(roles, texts, strict=True) if role in spoken and text
+            ]
             self.compared += len(kept)
             self.texts.update(map(hash, kept))
         if not spoken["user"] or not spoken["assistant"]:
@@ -67,7 +71,9 @@ class Structure:
 
     def _look_at_rows(self, conversation: Conversation, spoken: dict[str, int]) -> None:
         """Count a conversation in which turns of one side follow each other without a call between."""
-        repeated = Counter(a.role for a, b in pairwise(conversation.turns) if a.role == b.role and not a.calls)
+        repeated = Counter(
+            a.role for a, b in pairwise(conversation.turns) if a.role == b.role and not a.calls
+        )
         for role, times in repeated.items():
             if role in spoken and times >= MANY_IN_A_ROW * spoken[role]:
                 self.in_a_row[role] += 1
@@ -85,7 +91,9 @@ class Structure:
             return
         one_sided = self.one_sided.total()
         if one_sided >= MUCH * n:
-            roles = " and ".join(f"{role}'s ({times})" for role, times in self.one_sided.most_common())
+            roles = " and ".join(
+                f"{role}'s ({times})" for role, times in self.one_sided.most_common()
+            )
             of = count(n, "conversation")
             yield f"{one_sided} of {of} have turns of one side alone, the {roles}"
         for role, times in self.in_a_row.items():

@@ -26,7 +26,8 @@ TURN_OVERHEAD = 500
 class SpilledList(Sequence[Conversation]):
     """A growing list of conversations that may not fit into memory, read in any order.
 
-    Its temporary file has no name and is removed with the list. Reading one conversation costs one read and one parse.
+    Its temporary file has no name and is removed with the list. Reading one conversation costs one
+    read and one parse.
     """
 
     def __init__(self, memory: int = MEMORY) -> None:
@@ -110,7 +111,8 @@ class Placed(NamedTuple):
     """A conversation, and the place of its first row.
 
     Attributes:
-        number: The rating that its label was read from, which `LogTally.settle` keeps or not; empty for other labels.
+        number: The rating that its label was read from, which `LogTally.settle` keeps or not; empty
+            for other labels.
         rows: How many rows it was made of; 0 where they were counted as parts of an export.
     """
 
@@ -165,7 +167,10 @@ class LogTally:
     """
 
     def __init__(
-        self, options: ReadOptions, memory: int | None = None, conservation: Conservation | None = None
+        self,
+        options: ReadOptions,
+        memory: int | None = None,
+        conservation: Conservation | None = None,
     ) -> None:
         self._conservation = conservation or Conservation()
         self._on_duplicate = options.on_duplicate
@@ -241,7 +246,8 @@ class LogTally:
             majority: The label of a conversation that several people rated.
         """
         for id_, rated in self._rated.items():
-            label, entry = majority(list(rated.values())), self._entries[id_]
+            label = majority(list(rated.values()))
+            entry = self._entries[id_]
             self._replace(id_, entry, self._shelf[entry.index].model_copy(update={"label": label}))
         for known, item in self._by_number:
             if {known.number, item.number} - {""} <= numbers:
@@ -250,7 +256,9 @@ class LogTally:
                 self._counts["duplicates"] += 1
         for id_, entry in self._entries.items():
             if entry.number not in numbers | {""} and entry.label is not Label.NONE:
-                self._replace(id_, entry, self._shelf[entry.index].model_copy(update={"label": Label.NONE}))
+                self._replace(
+                    id_, entry, self._shelf[entry.index].model_copy(update={"label": Label.NONE})
+                )
 
     @property
     def labels(self) -> dict[str, Label]:
@@ -275,7 +283,9 @@ class LogTally:
         if self._clashes:
             ids = count(len(self._clashes), "id has", "ids have")
             what = f"{ids} different conversations:{as_list(self._clashes)}\n "
-            raise BadInput(what, remedy="make ids unique, or say which counts", option={"on_duplicate": "last"})
+            raise BadInput(
+                what, remedy="make ids unique, or say which counts", option={"on_duplicate": "last"}
+            )
 
     def logs(self, notes: Sequence[str]) -> Logs:
         """Everything that was taken in."""
@@ -294,7 +304,9 @@ class LogTally:
             counts={label: found[label] for label in Label},
             flags={flag: tuple(ids) for flag, ids in flags.items()},
             notes=(*notes, *self._own_notes()),
-            fingerprint=hashlib.sha256(b"".join(sorted(entry.digest for entry in entries.values()))).hexdigest(),
+            fingerprint=hashlib.sha256(
+                b"".join(sorted(entry.digest for entry in entries.values()))
+            ).hexdigest(),
         )
 
     def _meet(self, known: Recorded, item: Placed) -> None:
@@ -314,15 +326,23 @@ class LogTally:
 
     def _is_another_raters(self, known: Recorded, item: Placed) -> bool:
         """Return whether somebody else rated the conversation that is known."""
-        before, one = self._shelf[known.index], item.conversation
+        before = self._shelf[known.index]
+        one = item.conversation
         judges = {before.judge, one.judge, *self._rated.get(one.id, ())}
-        return before.turns == one.turns and None not in judges - {before.judge} and bool(before.judge or self._rated)
+        return (
+            before.turns == one.turns
+            and None not in judges - {before.judge}
+            and bool(before.judge or self._rated)
+        )
 
     def _rate(self, known: Recorded, item: Placed) -> None:
         """Keep another rater's label: for the majority, or with judges wanted as a conversation of its own."""
-        one, before = item.conversation, self._shelf[known.index]
+        one = item.conversation
+        before = self._shelf[known.index]
         if self._each_judge:
-            own = one.model_copy(update={"id": f"{one.id}#{one.judge}", "group": one.group or one.id})
+            own = one.model_copy(
+                update={"id": f"{one.id}#{one.judge}", "group": one.group or one.id}
+            )
             if own.id not in self._entries:
                 self._entries[own.id] = _entry(len(self._shelf), item._replace(conversation=own))
                 self._shelf.append(own)
@@ -330,7 +350,9 @@ class LogTally:
         first = {str(before.judge): before.label} if one.id not in self._rated else {}
         self._rated.setdefault(one.id, first)[str(one.judge)] = one.label
         both = dict.fromkeys((*before.feedback, *one.feedback))
-        self._replace(one.id, known, before.model_copy(update={"judge": None, "feedback": tuple(both)}))
+        self._replace(
+            one.id, known, before.model_copy(update={"judge": None, "feedback": tuple(both)})
+        )
 
     def _differ_in_label(self, known: Recorded, item: Placed) -> bool:
         unrated = [
@@ -363,30 +385,52 @@ class LogTally:
             have = count(nameless, "conversation has", "conversations have")
             yield f"{have} no id; a hash of the row stands in for it ({CONTENT_ID}…)"
         if self._counts["skipped"]:
-            rows = count(self._counts["skipped"], "row or span is an inner step", "rows or spans are inner steps")
+            rows = count(
+                self._counts["skipped"],
+                "row or span is an inner step",
+                "rows or spans are inner steps",
+            )
             yield f"{rows} of a trace, and left out"
 
 
 def _is_moment(early: Conversation, late: Conversation) -> bool:
     """Return whether one begins the other and has no thumb that the other lacks."""
     agree = early.label in (Label.NONE, late.label)
-    return agree and len(early.turns) < len(late.turns) and late.turns[: len(early.turns)] == early.turns
+    return (
+        agree
+        and len(early.turns) < len(late.turns)
+        and late.turns[: len(early.turns)] == early.turns
+    )
 
 
 def _scalars(conversation: Conversation) -> set[str]:
     """Return the short values beside a conversation's turns that may be its id."""
     found = conversation.metadata.values()
-    return {str(value) for value in found if isinstance(value, str | int) and not isinstance(value, bool)}
+    return {
+        str(value)
+        for value in found
+        if isinstance(value, str | int) and not isinstance(value, bool)
+    }
 
 
 def _keys(conversation: Conversation) -> Iterator[str]:
     for name in ("id", "message_id", "messageId", "uuid"):
         found = conversation.metadata.get(name)
-        yield from (str(key) for key in (found if isinstance(found, list) else [found]) if key is not None)
+        yield from (
+            str(key) for key in (found if isinstance(found, list) else [found]) if key is not None
+        )
 
 
 def _entry(index: int, item: Placed) -> Recorded:
     conversation, source, line, number = item[:4]
-    content = [conversation.id, conversation.text_hash, conversation.label, conversation.judge, conversation.group]
+    content = [
+        conversation.id,
+        conversation.text_hash,
+        conversation.label,
+        conversation.judge,
+        conversation.group,
+    ]
     digest = hashlib.sha256(json.dumps(content).encode("ascii")).digest()
-    return Recorded(index, digest, conversation.label, conversation.flags, f"{source}:{line}", number)
+    return Recorded(
+        index, digest, conversation.label, conversation.flags, f"{source}:{line}", number
+    )

@@ -17,20 +17,33 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
     """Read the topics and personas of a TOML file; without personas, one of anybody.
 
     Raises:
-        BadInput: The file can't be read, has no topic, or has one without `id` or `text`, or an id twice.
+        BadInput: The file can't be read, has no topic, or has one without `id` or `text`, or an id
+            twice.
     """
     try:
         found = parse_toml(read_lines(path))
     except (OSError, ValueError) as error:
-        raise BadInput(f"the topics can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
+        raise BadInput(
+            f"the topics can't be read: {error}", where=str(path), remedy=UNREADABLE
+        ) from error
     topics = [
-        Topic(*_named(path, "topics", row), tuple(map(str, row.get("documents", [])))) for row in _rows(found, "topics")
+        Topic(*_named(path, "topics", row), tuple(map(str, row.get("documents", []))))
+        for row in _rows(found, "topics")
     ]
-    personas = [Persona(*_named(path, "personas", row)) for row in _rows(found, "personas")] or [ANYBODY]
-    for kind, ids in (("topics", [topic.id for topic in topics]), ("personas", [one.id for one in personas])):
+    personas = [Persona(*_named(path, "personas", row)) for row in _rows(found, "personas")] or [
+        ANYBODY
+    ]
+    for kind, ids in (
+        ("topics", [topic.id for topic in topics]),
+        ("personas", [one.id for one in personas]),
+    ):
         if not ids or len(set(ids)) < len(ids):
             what = f"two {kind} have one id" if ids else f"no {kind}"
-            raise BadInput(what, where=str(path), remedy=f"give each of [[{kind}]] an `id` of its own and a `text`")
+            raise BadInput(
+                what,
+                where=str(path),
+                remedy=f"give each of [[{kind}]] an `id` of its own and a `text`",
+            )
     return topics, personas
 
 
@@ -42,13 +55,21 @@ def read_documents(folder: Path | None) -> dict[str, str]:
     """
     if folder is None:
         return {}
-    files = sorted(file for file in folder.rglob("*") if file.suffix in DOCUMENTS and file.is_file())
+    files = sorted(
+        file for file in folder.rglob("*") if file.suffix in DOCUMENTS and file.is_file()
+    )
     if not files:
-        raise BadInput("no documents", where=str(folder), remedy=f"put files that end in {', '.join(DOCUMENTS)} there")
+        raise BadInput(
+            "no documents",
+            where=str(folder),
+            remedy=f"put files that end in {', '.join(DOCUMENTS)} there",
+        )
     try:
         return {file.relative_to(folder).as_posix(): read_lines(file) for file in files}
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"a document can't be read: {error}", where=str(folder), remedy=UNREADABLE) from error
+        raise BadInput(
+            f"a document can't be read: {error}", where=str(folder), remedy=UNREADABLE
+        ) from error
 
 
 def _rows(found: dict[str, Any], kind: str) -> list[Any]:
@@ -60,5 +81,7 @@ def _named(path: Path, kind: str, row: Any) -> tuple[str, str]:
     id_, text = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
     if isinstance(id_, str) and _ID.fullmatch(id_) and isinstance(text, str) and text.strip():
         return id_, text.strip()
-    remedy = "an `id` has letters, digits, dots and hyphens; a `text` says what is wanted, or who it is"
+    remedy = (
+        "an `id` has letters, digits, dots and hyphens; a `text` says what is wanted, or who it is"
+    )
     raise BadInput(f"one of [[{kind}]] has no `id` or no `text`", where=str(path), remedy=remedy)

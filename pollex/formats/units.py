@@ -68,12 +68,18 @@ class Unit:
                 if error.where == str(path):
                     raise BadInput(error.what, where=self.shown, remedy=error.advice) from None
                 raise
-        return replace(logs, bad_rows=tuple(replace(row, source=self.shown) for row in logs.bad_rows))
+        return replace(
+            logs, bad_rows=tuple(replace(row, source=self.shown) for row in logs.bad_rows)
+        )
 
     @property
     def shown(self) -> str:
         """What messages call it."""
-        part = {"file": "", "lines": f" from byte {self.start}", "group": f" row group {self.start}"}[self.kind]
+        part = {
+            "file": "",
+            "lines": f" from byte {self.start}",
+            "group": f" row group {self.start}",
+        }[self.kind]
         return f"{self.url}{part}"
 
     @contextmanager
@@ -81,10 +87,13 @@ class Unit:
         place = Place.at(self.url)
         with tempfile.TemporaryDirectory() as folder:
             if self.kind == "lines":
-                (lines := Path(folder) / "lines.jsonl").write_bytes(lines_between(place, self.start, self.end))
+                (lines := Path(folder) / "lines.jsonl").write_bytes(
+                    lines_between(place, self.start, self.end)
+                )
                 yield lines
             elif self.kind == "group":
-                parquet, group = _arrow().parquet, Path(folder) / "group.parquet"
+                parquet = _arrow().parquet
+                group = Path(folder) / "group.parquet"
                 with place.files.open(place.path, "rb") as file:
                     parquet.write_table(parquet.ParquetFile(file).read_row_group(self.start), group)
                 yield group
@@ -98,7 +107,9 @@ def _arrow() -> Any:
     try:
         import pyarrow.parquet
     except ImportError as error:
-        raise WrongUse(f"parts of Parquet need a package: {error.name}", remedy='pip install "pollex[ray]"') from None
+        raise WrongUse(
+            f"parts of Parquet need a package: {error.name}", remedy='pip install "pollex[ray]"'
+        ) from None
     return pyarrow
 
 
@@ -109,8 +120,11 @@ def lines_between(place: Place, start: int, end: int) -> bytes:
         content = content.partition(b"\n")[2] if b"\n" in content else b""
     elif not content:
         return b""
-    size, parts = place.size, [content]
-    while parts[-1] and not parts[-1].endswith(b"\n") and end < min(size, start + LINE + UNIT_BYTES):
+    size = place.size
+    parts = [content]
+    while (
+        parts[-1] and not parts[-1].endswith(b"\n") and end < min(size, start + LINE + UNIT_BYTES)
+    ):
         more = place.read_range(end, min(end + (1 << 20), size))
         line, newline, _ = more.partition(b"\n")
         parts.append(line + newline)
@@ -127,7 +141,10 @@ def units_of(urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES
     """
     units: list[Unit] = []
     for place in (place for url in urls for place in places_of(url)):
-        units += [replace(unit, number=len(units) + at) for at, unit in enumerate(_cut(place, options, unit_bytes))]
+        units += [
+            replace(unit, number=len(units) + at)
+            for at, unit in enumerate(_cut(place, options, unit_bytes))
+        ]
     return units
 
 
@@ -158,7 +175,9 @@ def _stands_alone(place: Place, options: ReadOptions) -> bool:
             with place.files.open(place.path, "rb") as file:
                 parquet = arrow.parquet.ParquetFile(file)
                 first = list(islice(parquet.iter_batches(LOOKED_AT), 1))
-                arrow.parquet.write_table(arrow.Table.from_batches(first, parquet.schema_arrow), head)
+                arrow.parquet.write_table(
+                    arrow.Table.from_batches(first, parquet.schema_arrow), head
+                )
         else:
             head.write_bytes(lines_between(place, 0, 1 << 16))
         rows = list(islice(rows_of(str(head), options.encoding), LOOKED_AT))

@@ -1,6 +1,7 @@
 """The field that names whose a conversation is, found by its name and verified by its values.
 
-Conversations of one user depend on each other: their thumbs are the user's habit as well as the answer's doing. Whoever
+Conversations of one user depend on each other: their thumbs are the user's habit as well as the
+answer's doing. Whoever
 takes them for independent finds causes that are none.
 """
 
@@ -18,8 +19,28 @@ NONE = "none"
 """Given as the group's field: conversations stand alone, whatever the rows name."""
 
 PERSONS = (
-    *("user", "uid", "username", "customer", "enduser", "patient", "student", "learner", "employee"),
-    *("caller", "subscriber", "member", "visitor", "contact", "kunde", "kunden", "nutzer", "benutzer"),
+    *(
+        "user",
+        "uid",
+        "username",
+        "customer",
+        "enduser",
+        "patient",
+        "student",
+        "learner",
+        "employee",
+    ),
+    *(
+        "caller",
+        "subscriber",
+        "member",
+        "visitor",
+        "contact",
+        "kunde",
+        "kunden",
+        "nutzer",
+        "benutzer",
+    ),
     *("anwender", "utilisateur", "usuario", "cliente", "utente", "gebruiker", "klant"),
 )
 """Words that name a person by themselves, as the last of a field's name."""
@@ -56,8 +77,10 @@ class Users:
 
     Attributes:
         known: By path to a field, the user of each conversation by its id.
-        asked: By id, a hash of what the user said, where that is enough to be told from a coincidence.
-        at_once: Whether those that name a user, of which the hash is only wanted where no field turns out to do so, are
+        asked: By id, a hash of what the user said, where that is enough to be told from a
+            coincidence.
+        at_once: Whether those that name a user, of which the hash is only wanted where no field
+            turns out to do so, are
             hashed as they come, too, since their words will be others later.
         ranks: By path, how surely its name says that it is a user's; the lowest goes first.
     """
@@ -72,7 +95,8 @@ class Users:
         """Take down what the fields of a conversation say."""
         names_user = False
         for path, value in self._fields(conversation.metadata, ""):
-            user = self._same.setdefault(value, value)  # one text for all of a user's conversations
+            # one text for all of a user's conversations
+            user = self._same.setdefault(value, value)
             self.known.setdefault(path, {})[conversation.id] = user
             names_user = True
         if self.at_once or not names_user:
@@ -89,27 +113,37 @@ class Users:
             if isinstance(value, dict):
                 if path.count(".") < DEEPEST:
                     yield from self._fields(value, f"{path}.")
-            elif isinstance(value, str | int) and not isinstance(value, bool) and self._rank(path) is not None:
+            elif (
+                isinstance(value, str | int)
+                and not isinstance(value, bool)
+                and self._rank(path) is not None
+            ):
                 text = str(value).strip()
                 if text.casefold() not in NOBODY and text:
                     yield path, text
 
-    def near_copies(self, labels: Mapping[str, Label], conversations: Iterable[Conversation]) -> dict[str, str]:
+    def near_copies(
+        self, labels: Mapping[str, Label], conversations: Iterable[Conversation]
+    ) -> dict[str, str]:
         """Return by id a group of conversations in which the user says the same, unless thumbs there are as elsewhere.
 
-        Whoever says the same again is one user or one source; but a log of few questions has many users for each, and
+        Whoever says the same again is one user or one source; but a log of few questions has many
+        users for each, and
         then thumbs are no more alike among those of one question than among all.
 
         Args:
             labels: Of all conversations, by id.
-            conversations: All of them; read again only where some named a user, and no field names users.
+            conversations: All of them; read again only where some named a user, and no field names
+                users.
         """
         unhashed = self.known and not self.at_once
         for conversation in conversations if unhashed else ():
             if any(conversation.id in users for users in self.known.values()):
                 self._hash(conversation)
         sizes = Counter(asked for id_, asked in self.asked.items() if id_ in labels)
-        copies = {id_: asked for id_, asked in self.asked.items() if id_ in labels and sizes[asked] > 1}
+        copies = {
+            id_: asked for id_, asked in self.asked.items() if id_ in labels and sizes[asked] > 1
+        }
         lost = len(copies) - len(set(copies.values()))
         return copies if lost <= FEW_COPIES * len(labels) or _alike(copies, labels) else {}
 
@@ -121,14 +155,18 @@ class Users:
     def chosen(self, ids: Set[str]) -> tuple[str, dict[str, str]] | None:
         """Return the field that names the users of conversations with these ids, with each one's; None if none does."""
         order = sorted(self.known, key=lambda path: (self.ranks[path], path.count("."), path))
-        found = ((path, {id_: user for id_, user in self.known[path].items() if id_ in ids}) for path in order)
+        found = (
+            (path, {id_: user for id_, user in self.known[path].items() if id_ in ids})
+            for path in order
+        )
         return next(((path, users) for path, users in found if _names_users(users)), None)
 
 
 def rank_of(path: str) -> int | None:
     """Rank a field by how surely it names a user, 0 the surest; None where it doesn't.
 
-    The last word decides, or the one before an id: `user_id`, `customerId`, or a user inside of metadata or a session.
+    The last word decides, or the one before an id: `user_id`, `customerId`, or a user inside of
+    metadata or a session.
     """
     words = [word.lower() for word in _WORD.findall(path)]
     named = words[:-1] if words and words[-1] in IDS else words
@@ -138,7 +176,8 @@ def rank_of(path: str) -> int | None:
     last = named[-1]
     if last in PERSONS:
         return 0 if has_id else 1
-    if any(last == f"{person}{id_}" for person in PERSONS for id_ in IDS):  # in one word: userid, Kundennummer
+    # in one word: userid, Kundennummer
+    if any(last == f"{person}{id_}" for person in PERSONS for id_ in IDS):
         return 0
     return 2 if has_id and last in PARTIES else None
 
@@ -151,10 +190,13 @@ def _alike(groups: Mapping[str, str], labels: Mapping[str, Label]) -> bool:
             thumbs[group].append(labels[id_] is Label.POSITIVE)
     several = [each for each in thumbs.values() if len(each) > 1]
     every = [up for each in several for up in each]
-    share, freedom = sum(every) / max(len(every), 1), len(several) - 1
+    share = sum(every) / max(len(every), 1)
+    freedom = len(several) - 1
     if freedom < 1 or not 0 < share < 1:
         return False
-    spread = sum(len(each) * (sum(each) / len(each) - share) ** 2 for each in several) / (share * (1 - share))
+    spread = sum(len(each) * (sum(each) / len(each) - share) ** 2 for each in several) / (
+        share * (1 - share)
+    )
     part = 2 / (9 * freedom)
     return float(((spread / freedom) ** (1 / 3) - (1 - part)) / part**0.5) > SURE
 
@@ -175,7 +217,8 @@ def _names_users(users: Mapping[str, str]) -> bool:
 
 def note_on_users(path: str, users: Mapping[str, str], conversations: int) -> str:
     """Say by which field conversations are grouped, and how not to."""
-    different, most = len(set(users.values())), Counter(users.values()).most_common(1)[0][1]
+    different = len(set(users.values()))
+    most = Counter(users.values()).most_common(1)[0][1]
     alone = conversations - len(users)
     rest = f"; {count(alone, 'conversation names', 'conversations name')} none" if alone else ""
     return (

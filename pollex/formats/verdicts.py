@@ -66,7 +66,14 @@ def vote_rows(
     """Yield a row for each run of each conversation, in their order."""
     options = [option.text for option in judged.task.question.options]
     for start in range(0, len(conversations), BATCH):
-        votes = dict(votes_of(store, judged.run, judged.task, [one.id for one in conversations[start : start + BATCH]]))
+        votes = dict(
+            votes_of(
+                store,
+                judged.run,
+                judged.task,
+                [one.id for one in conversations[start : start + BATCH]],
+            )
+        )
         for one in conversations[start : start + BATCH]:
             for number, vote in enumerate(votes.get(one.id, []), 1):
                 yield {
@@ -86,7 +93,9 @@ def reason_of(decided: Verdict) -> str:
     return decided.reason if decided.scorable else "not_scorable"
 
 
-def accepted_rows(pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied) -> Iterator[dict[str, Any]]:
+def accepted_rows(
+    pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied
+) -> Iterator[dict[str, Any]]:
     """Yield conversations with a rating, ready for fine-tuning; a person's rating has no confidence."""
     for conversation, decided in pairs:
         if decided.final is None:
@@ -106,7 +115,9 @@ def accepted_rows(pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied
         }
 
 
-def human_rows(pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied) -> list[dict[str, Any]]:
+def human_rows(
+    pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied
+) -> list[dict[str, Any]]:
     """List conversations for people: highest entropy first, those without votes last."""
     rows = [
         {
@@ -123,7 +134,9 @@ def human_rows(pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied) -
         for conversation, decided in pairs
         if decided.final is None and decided.scorable
     ]
-    return sorted(rows, key=lambda row: -1.0 if row["entropy"] is None else row["entropy"], reverse=True)
+    return sorted(
+        rows, key=lambda row: -1.0 if row["entropy"] is None else row["entropy"], reverse=True
+    )
 
 
 class AnswersFile:
@@ -136,15 +149,27 @@ class AnswersFile:
     def __init__(self, path: Path) -> None:
         self._said: dict[str, set[str]] = {}
         for number, row in lines_of(path):
-            if not isinstance(row, dict) or not isinstance(row.get("answer"), str) or "id" not in row:
+            if (
+                not isinstance(row, dict)
+                or not isinstance(row.get("answer"), str)
+                or "id" not in row
+            ):
                 remedy = "hand back the file that `pollex review --out` wrote, with options in its field `answer`"
-                raise BadInput("no object with `id` and a text `answer`", where=f"{path}:{number}", remedy=remedy)
+                raise BadInput(
+                    "no object with `id` and a text `answer`",
+                    where=f"{path}:{number}",
+                    remedy=remedy,
+                )
             if row["answer"].strip():
                 self._said.setdefault(str(row["id"]), set()).add(row["answer"])
 
     def __call__(self, asked: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the options chosen for conversations that wait."""
-        chosen = {id_: self._option(id_, asked["options"]) for id_ in asked["conversations"] if id_ in self._said}
+        chosen = {
+            id_: self._option(id_, asked["options"])
+            for id_ in asked["conversations"]
+            if id_ in self._said
+        }
         return {id_: option for id_, option in chosen.items() if option is not None}
 
     def unused(self, decided: Iterable[Verdict]) -> list[str]:
@@ -174,12 +199,15 @@ class AnswersFile:
 def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield each line's number and JSON value; blank lines are skipped.
 
-    Lines end only at line feeds: `splitlines` would also split within a text, at U+2028 for example.
+    Lines end only at line feeds: `splitlines` would also split within a text, at U+2028 for
+        example.
     """
     try:
         lines = read_lines(path).split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"the answers can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
+        raise BadInput(
+            f"the answers can't be read: {error}", where=str(path), remedy=UNREADABLE
+        ) from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

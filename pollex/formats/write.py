@@ -36,11 +36,13 @@ def require_writable(path: Path, *read: Source, regular: bool = False, named: bo
     """Refuse an output path that can't be written, or that is read, before any work.
 
     Args:
-        read: What the command reads, which may be all that there is of it: files and globs; None and `-` are none.
+        read: What the command reads, which may be all that there is of it: files and globs; None
+            and `-` are none.
         regular: See `require_output`, and `named` too.
 
     Raises:
-        WrongUse: It is a folder or a device, lies below a file or in a folder that may not be written, or is a file
+        WrongUse: It is a folder or a device, lies below a file or in a folder that may not be
+            written, or is a file
             that is read or of a store.
     """
     require_output(path, regular=regular, named=named)
@@ -49,12 +51,18 @@ def require_writable(path: Path, *read: Source, regular: bool = False, named: bo
     target = path.resolve() if path.is_symlink() else path.absolute()
     folder = next(folder for folder in target.parents if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise WrongUse(f"{folder} is not a writable folder", where=str(path), remedy="give another place")
+        raise WrongUse(
+            f"{folder} is not a writable folder", where=str(path), remedy="give another place"
+        )
     if path.exists() and any(path.samefile(file) for source in read for file in _files_of(source)):
-        raise WrongUse("it would overwrite an input file", where=str(path), remedy="give another name")
+        raise WrongUse(
+            "it would overwrite an input file", where=str(path), remedy="give another name"
+        )
     where = path.resolve()
     if where.name in _of_a_store(where.parent):
-        raise WrongUse("it would overwrite a file of the store", where=str(path), remedy="give another name")
+        raise WrongUse(
+            "it would overwrite a file of the store", where=str(path), remedy="give another name"
+        )
 
 
 def _of_a_store(folder: Path) -> frozenset[str]:
@@ -136,7 +144,10 @@ def rows_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
 def write_lines(path: Path, rows: Iterable[Any], *, named: bool = True) -> None:
     """Write one JSON value a line; see `require_output`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with draft_of(path, named=named) as draft, draft.open("w", encoding="utf-8", errors="replace") as out:
+    with (
+        draft_of(path, named=named) as draft,
+        draft.open("w", encoding="utf-8", errors="replace") as out,
+    ):
         out.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
@@ -144,21 +155,29 @@ def write_lines(path: Path, rows: Iterable[Any], *, named: bool = True) -> None:
 def _json_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
     with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace") as out:
         yield lambda rows: out.writelines(
-            f"{json.dumps({name: row[name] for name in columns}, ensure_ascii=False)}\n" for row in rows
+            f"{json.dumps({name: row[name] for name in columns}, ensure_ascii=False)}\n"
+            for row in rows
         )
 
 
 @contextmanager
 def _csv_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
     """Write RFC 4180 with formulas escaped by an apostrophe, lists and objects as JSON."""
-    with draft_of(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="") as out:
+    with (
+        draft_of(path) as draft,
+        draft.open("w", encoding="utf-8", errors="replace", newline="") as out,
+    ):
         writer = csv.writer(out)
         writer.writerow([escape_formula(name) for name in columns])
         yield lambda rows: writer.writerows([_cell(row[name]) for name in columns] for row in rows)
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else escape_formula(value)
+    return (
+        json.dumps(value, ensure_ascii=False)
+        if isinstance(value, list | dict)
+        else escape_formula(value)
+    )
 
 
 @contextmanager
@@ -168,7 +187,9 @@ def _parquet_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
 
 
 @contextmanager
-def arrays_out(path: Path, columns: Mapping[str, str]) -> Iterator[Callable[[Mapping[str, Arrays], str], None]]:
+def arrays_out(
+    path: Path, columns: Mapping[str, str]
+) -> Iterator[Callable[[Mapping[str, Arrays], str], None]]:
     """Open a Parquet file for rows that queries give from arrays, by the names that the query has for them.
 
     What comes together is a file, and all files one at the end: no row is held in between.
@@ -206,27 +227,39 @@ _STRUCTS = re.compile(r"STRUCT\((.*)\)\[\]", re.DOTALL)
 _MEMBER = re.compile(r"(\w+) (\w+(?:\[\])?)")
 
 
-def _tables(rows: Sequence[Sequence[Any]], columns: Mapping[str, str]) -> tuple[dict[str, Arrays], str]:
+def _tables(
+    rows: Sequence[Sequence[Any]], columns: Mapping[str, str]
+) -> tuple[dict[str, Arrays], str]:
     """Return rows of plain values as arrays, and the query that gives them back; lists of objects have own tables."""
-    plain = {name: "INTEGER[]" if _STRUCTS.match(type_) else type_ for name, type_ in columns.items()}
-    tables, cells = dict[str, Arrays](), dict[str, list[Any]]()
+    plain = {
+        name: "INTEGER[]" if _STRUCTS.match(type_) else type_ for name, type_ in columns.items()
+    }
+    tables = dict[str, Arrays]()
+    cells = dict[str, list[Any]]()
     lists = dict[str, str]()
     for place, (name, type_) in enumerate(columns.items()):
         given = [row[place] for row in rows]
         if structs := _STRUCTS.match(type_):
-            items, members = [one for cell in given for one in cell or ()], dict(_MEMBER.findall(structs[1]))
-            made = [tuple(_cell_of(kind, one.get(member)) for member, kind in members.items()) for one in items]
+            items = [one for cell in given for one in cell or ()]
+            members = dict(_MEMBER.findall(structs[1]))
+            made = [
+                tuple(_cell_of(kind, one.get(member)) for member, kind in members.items())
+                for one in items
+            ]
             tables[name], lists[name] = list_as_sql(members, made)
             ends = np.cumsum([len(cell or ()) for cell in given]).tolist()
             cells[name] = [
-                None if cell is None else (end - len(cell) + 1, end) for cell, end in zip(given, ends, strict=True)
+                None if cell is None else (end - len(cell) + 1, end)
+                for cell, end in zip(given, ends, strict=True)
             ]
         else:
             cells[name] = [_cell_of(type_, cell) for cell in given]
     tables["given"], sql = arrays_of(plain, list(zip(*cells.values(), strict=True)))
     for name, every in lists.items():
         whole = f"list_slice({every.format(name)}, {name}_0, {name}_1)"
-        sql[name] = f"CASE WHEN {name}_n > 0 THEN {whole} END" if f"{name}_0" in tables["given"] else "NULL"
+        sql[name] = (
+            f"CASE WHEN {name}_n > 0 THEN {whole} END" if f"{name}_0" in tables["given"] else "NULL"
+        )
     return tables, f"SELECT {', '.join(sql.values())} FROM given AS r"  # noqa: S608 - our own names
 
 
@@ -241,7 +274,9 @@ def list_as_sql(members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> 
 def _cell_of(type_: str, value: Any) -> Any:
     """Return a value as DuckDB takes it: numbers of one type, no lone surrogates, no NaN."""
     if type_ == "VARCHAR" and value is not None:
-        return make_encodable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        return make_encodable(
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        )
     if type_ == "DOUBLE":
         return None if value is None or not math.isfinite(value) else float(value)
     return value
@@ -249,7 +284,11 @@ def _cell_of(type_: str, value: Any) -> Any:
 
 def make_encodable(value: Any) -> Any:
     """Replace lone surrogates in a text as the other formats do."""
-    return value if not isinstance(value, str) or value.isascii() else value.encode(errors="replace").decode()
+    return (
+        value
+        if not isinstance(value, str) or value.isascii()
+        else value.encode(errors="replace").decode()
+    )
 
 
 def _name(name: str) -> str:

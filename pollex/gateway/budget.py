@@ -18,7 +18,8 @@ class StageUsage:
     Attributes:
         asked: Calls that came to an outcome, or that are planned.
         sent: HTTP calls, attempts included.
-        known: Calls for which nothing was sent: the ledger had the reply, or the prompt was longer than the window.
+        known: Calls for which nothing was sent: the ledger had the reply, or the prompt was longer
+            than the window.
         prompt: Tokens read, of the calls that were counted.
         completion: Tokens written, of the calls that were counted.
         uncounted: Calls sent whose tokens the endpoint didn't count.
@@ -69,7 +70,8 @@ class UsageTable:
     """Rows by stage, in the order in which stages began.
 
     Attributes:
-        models: How often each model and fingerprint answered; more than one means that it was swapped during the run.
+        models: How often each model and fingerprint answered; more than one means that it was
+            swapped during the run.
     """
 
     stages: dict[str, StageUsage] = field(default_factory=dict)
@@ -96,20 +98,25 @@ class UsageTable:
         if outcome.model:
             self.models[outcome.model, outcome.fingerprint] += 1
 
-    def bill(self, stage: str, usage: Usage, *, estimated: Usage | None = None, by_batch: bool = False) -> None:
+    def bill(
+        self, stage: str, usage: Usage, *, estimated: Usage | None = None, by_batch: bool = False
+    ) -> None:
         """Add the tokens of one call that is or may be charged, even without reply.
 
         Args:
             estimated: Tokens by the texts, for what `usage` doesn't tell.
         """
         row = self.stage(stage)
-        prompt, completion = usage.prompt or 0, usage.completion or 0
+        prompt = usage.prompt or 0
+        completion = usage.completion or 0
         row.uncounted += not usage.known
         row.prompt += prompt
         row.completion += completion
         if estimated is not None:
             row.prompt_estimated += (estimated.prompt or 0) if usage.prompt is None else 0
-            row.completion_estimated += (estimated.completion or 0) if usage.completion is None else 0
+            row.completion_estimated += (
+                (estimated.completion or 0) if usage.completion is None else 0
+            )
         if by_batch:
             row.batched = (row.batched[0] + prompt, row.batched[1] + completion)
 
@@ -153,11 +160,13 @@ class Limits:
 
     Attributes:
         concurrency: Most calls out at once; the endpoint may allow fewer.
-        deadline: Seconds after which a sent call is given up. It is not sent again in this run, since the endpoint may
+        deadline: Seconds after which a sent call is given up. It is not sent again in this run,
+            since the endpoint may
             be working on it, and bill it.
         max_attempts: Most times that a call is sent while the network or the server fails.
         backoff: Seconds, about, before a call that failed is sent again; doubled each further time.
-        max_wait: Most seconds to wait for an endpoint that is away or asks for a pause; then the run ends.
+        max_wait: Most seconds to wait for an endpoint that is away or asks for a pause; then the
+            run ends.
         max_calls: Most calls sent, attempts included.
         calls_per_minute: Most calls sent in a minute; None: as many as the endpoint takes.
         max_cost: Most money, known costs plus estimates where the endpoint doesn't count tokens.
@@ -180,7 +189,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         a_minute = 1 if self.calls_per_minute is None else self.calls_per_minute
-        counted = min(self.concurrency, self.max_attempts, self.failures, self.cut_prompts, a_minute)
+        counted = min(
+            self.concurrency, self.max_attempts, self.failures, self.cut_prompts, a_minute
+        )
         if counted < 1 or not self.deadline > 0:  # NaN is above nothing
             raise WrongUse(
                 "a limit is below 1",
@@ -189,9 +200,15 @@ class Limits:
         for name in ("max_wait", "max_calls", "max_cost"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
-                raise WrongUse(f"{name} is {value:g}", remedy="give a number from 0 on, or leave it out", option=name)
+                raise WrongUse(
+                    f"{name} is {value:g}",
+                    remedy="give a number from 0 on, or leave it out",
+                    option=name,
+                )
         if self.max_cost is not None and self.price is None:
-            raise WrongUse("a limit of costs needs prices", remedy="add them", option={"price": "0.15:0.60"})
+            raise WrongUse(
+                "a limit of costs needs prices", remedy="add them", option={"price": "0.15:0.60"}
+            )
 
     @property
     def spacing(self) -> float:
@@ -200,8 +217,12 @@ class Limits:
 
     def shared(self, workers: int) -> Limits:
         """Return the part of one of so many workers, in what is not leased: concurrency and calls a minute."""
-        a_minute = None if self.calls_per_minute is None else max(1, self.calls_per_minute // workers)
-        return replace(self, concurrency=max(1, self.concurrency // workers), calls_per_minute=a_minute)
+        a_minute = (
+            None if self.calls_per_minute is None else max(1, self.calls_per_minute // workers)
+        )
+        return replace(
+            self, concurrency=max(1, self.concurrency // workers), calls_per_minute=a_minute
+        )
 
 
 ROOM_PAUSE = 0.02
@@ -212,14 +233,18 @@ class Budget:
     """Counts calls and money against `Limits`.
 
     Args:
-        whole: What all of it counts against, too: that of a command which asks several models at their own prices.
+        whole: What all of it counts against, too: that of a command which asks several models at
+            their own prices.
     """
 
     def __init__(self, limits: Limits, whole: Budget | None = None) -> None:
-        self._limits, self._whole = limits, whole
+        self._limits = limits
+        self._whole = whole
         self.calls = 0
         self.cost = 0.0
-        self._out, self._dearest, self._paid = 0, 0.0, False
+        self._out = 0
+        self._dearest = 0.0
+        self._paid = False
 
     @property
     def has_room(self) -> bool:
@@ -228,7 +253,11 @@ class Budget:
         Until a first call has told what one costs, one at a time is out.
         """
         most = self._limits.max_cost
-        mine = most is None or not self._out or (self._paid and self.cost + self._out * self._dearest < most)
+        mine = (
+            most is None
+            or not self._out
+            or (self._paid and self.cost + self._out * self._dearest < most)
+        )
         return mine and (self._whole is None or self._whole.has_room)
 
     async def enter(self) -> None:
@@ -255,11 +284,15 @@ class Budget:
         limits = self._limits
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             raise LimitReached(
-                f"max_calls {limits.max_calls} reached", remedy="resume with a higher limit", option="max_calls"
+                f"max_calls {limits.max_calls} reached",
+                remedy="resume with a higher limit",
+                option="max_calls",
             )
         if limits.max_cost is not None and self.cost >= limits.max_cost:
             raise LimitReached(
-                f"max_cost {limits.max_cost:g} reached", remedy="resume with a higher limit", option="max_cost"
+                f"max_cost {limits.max_cost:g} reached",
+                remedy="resume with a higher limit",
+                option="max_cost",
             )
         if self._whole is not None:
             self._whole.take()
@@ -279,6 +312,7 @@ class Budget:
 
     def _pay(self, cost: float) -> None:
         self.cost += cost
-        self._dearest, self._paid = max(self._dearest, cost), True
+        self._dearest = max(self._dearest, cost)
+        self._paid = True
         if self._whole is not None:
             self._whole._pay(cost)

@@ -2,9 +2,12 @@
 
 Estimates of a text's number of tokens, without tokenizer or network.
 
-`floor` counts runs of letters and groups of three digits: the tokenizers of GPT, Llama 3, Qwen and Mistral never join
-two of these into one token, so the true count is not lower but for the odd word of an older tokenizer. `estimate` is a
-rule of thumb: within a factor of 1.5 for prose and code in Latin script and of 2 elsewhere, rather too high than too
+`floor` counts runs of letters and groups of three digits: the tokenizers of GPT, Llama 3, Qwen and
+Mistral never join
+two of these into one token, so the true count is not lower but for the odd word of an older
+tokenizer. `estimate` is a
+rule of thumb: within a factor of 1.5 for prose and code in Latin script and of 2 elsewhere, rather
+    too high than too
 low, as a check before sending should be.
 """
 
@@ -39,21 +42,25 @@ class StoredCall:
 class Ledger(Protocol):
     """Two entries for each sent call: an intent before, a record after.
 
-    An intent without a record was possibly billed. It is a lease, too: until the record, or until it runs out, nobody
+    An intent without a record was possibly billed. It is a lease, too: until the record, or until
+    it runs out, nobody
     else who shares the ledger may send the same.
     """
 
     async def lookup(self, key: str) -> StoredCall | None:
         """Return the last record of `key`, None when there is none."""
 
-    async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:
+    async def intend(
+        self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE
+    ) -> bool:
         """Record durably, before it returns, that a call is about to be sent.
 
         Args:
             seconds: The lease: what the call may take at most.
 
         Returns:
-            False where it must not be sent: somebody else has it out, or has its reply to this attempt already.
+            False where it must not be sent: somebody else has it out, or has its reply to this
+                attempt already.
         """
 
     async def is_out(self, key: str) -> bool:
@@ -73,7 +80,13 @@ class MemoryLedger:
     async def lookup(self, key: str) -> StoredCall | None:
         return self.calls.get(key)
 
-    async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:  # noqa: ARG002
+    async def intend(
+        self,
+        key: str,
+        attempt: int,
+        about: Mapping[str, Any],  # noqa: ARG002
+        seconds: float = LEASE,  # noqa: ARG002
+    ) -> bool:
         self.intents.append((key, attempt))
         return True
 
@@ -130,7 +143,8 @@ class Outcome:
         finish_reason: As it came.
         model: The model that says it answered; may differ from the one asked.
         fingerprint: The backend's, where it tells.
-        attempts: Calls sent for it in this run; 0 where the ledger knew the reply or none was needed.
+        attempts: Calls sent for it in this run; 0 where the ledger knew the reply or none was
+            needed.
         seconds: Duration of the last attempt.
     """
 
@@ -202,7 +216,8 @@ class Failed(Outcome):
     """No reply that could be used.
 
     Attributes:
-        fault: What failed, one word: `timeout`, `connection`, `server`, `rate_limited`, `bad_request`. Opens `detail`.
+        fault: What failed, one word: `timeout`, `connection`, `server`, `rate_limited`,
+            `bad_request`. Opens `detail`.
     """
 
     kind: ClassVar[Kind] = "error"
@@ -226,7 +241,10 @@ def estimate(text: str) -> int:
     if text.isascii():
         return len(_SIX_LETTERS.findall(text))
     parts = _PART.findall(text)
-    sizes = ((len(one), 6) if one.isascii() else (len(one.encode("utf-8", "replace")), 3) for one in parts)
+    sizes = (
+        (len(one), 6) if one.isascii() else (len(one.encode("utf-8", "replace")), 3)
+        for one in parts
+    )
     return sum(1 + (size - 1) // of_a_token for size, of_a_token in sizes)
 
 
@@ -237,7 +255,10 @@ def prompt_floor(messages: Sequence[Mapping[str, Any]]) -> int:
 
 def prompt_ceiling(messages: Sequence[Mapping[str, Any]]) -> int:
     """Return an upper bound of `prompt_estimate`, from lengths alone."""
-    return sum(_TOKENS_A_MESSAGE + len(content) * (1 if content.isascii() else 2) for content in _contents(messages))
+    return sum(
+        _TOKENS_A_MESSAGE + len(content) * (1 if content.isascii() else 2)
+        for content in _contents(messages)
+    )
 
 
 def prompt_estimate(messages: Sequence[Mapping[str, Any]]) -> int:
@@ -273,14 +294,17 @@ class Call:
         schema: JSON schema of the answer; models write the properties in the schema's order.
         max_tokens: Most tokens to write, thinking included.
         limit_field: What the endpoint calls `max_tokens`.
-        top_logprobs: How many alternatives to give for each token; None asks for no log-probabilities.
+        top_logprobs: How many alternatives to give for each token; None asks for no
+            log-probabilities.
         stream: How the reply is streamed, for an endpoint that serves nothing else.
         replicate: Number of the sample where the same is asked several times.
         stage: What the call is for, in the usage table. Not part of the key.
         item: Id of what the call is about, in traces. Not part of the key.
         written: Tokens of the answer, about, for plans; 0 where nobody says. Not part of the key.
-        apart: Whether no other call waits for the answer, so that it may go into a batch. Not part of the key.
-        on_text: Gets the text so far while an OpenAI-compatible endpoint writes it. Not part of the key; a reply that
+        apart: Whether no other call waits for the answer, so that it may go into a batch. Not part
+            of the key.
+        on_text: Gets the text so far while an OpenAI-compatible endpoint writes it. Not part of the
+            key; a reply that
             is already known comes at once, without it.
     """
 
@@ -347,11 +371,15 @@ class Request:
     call: Call = field(repr=False)
 
 
-def request_for(place: str, model: str, call: Call, extra: Mapping[str, Any] | None = None) -> Request:
+def request_for(
+    place: str, model: str, call: Call, extra: Mapping[str, Any] | None = None
+) -> Request:
     """Return the body to send and its key: SHA-256 (hex) of place, body and replicate, all that the answer depends on.
 
-    The JSON is canonical by construction: fixed field order, no white space. Fields are not sorted, since the order of
-    a schema's properties is the order in which models answer, so that two orders are two questions. Lone surrogates,
+    The JSON is canonical by construction: fixed field order, no white space. Fields are not sorted,
+        since the order of
+    a schema's properties is the order in which models answer, so that two orders are two questions.
+    Lone surrogates,
     which no JSON parser has to accept, become U+FFFD.
 
     Args:
@@ -396,7 +424,11 @@ class Reply:
 
     def facts(self, attempt: int) -> dict[str, Any]:
         """Return the metadata of the reply for the ledger, without its interpretation."""
-        facts: dict[str, Any] = {"status": self.status, "attempt": attempt, "seconds": round(self.seconds, 4)}
+        facts: dict[str, Any] = {
+            "status": self.status,
+            "attempt": attempt,
+            "seconds": round(self.seconds, 4),
+        }
         if self.problem:
             facts |= {"problem": self.problem, "detail": self.detail}
         return facts
@@ -405,7 +437,11 @@ class Reply:
     def stored(cls, call: StoredCall) -> Reply:
         """Return the reply that a ledger kept."""
         facts = call.outcome
-        known = {name: facts[name] for name in ("status", "problem", "detail", "seconds") if name in facts}
+        known = {
+            name: facts[name]
+            for name in ("status", "problem", "detail", "seconds")
+            if name in facts
+        }
         return cls(body=call.raw, **known)
 
 
@@ -423,9 +459,11 @@ class Capabilities:
 
     Attributes:
         json_schema: Whether a schema in `response_format` is obeyed.
-        tools: Whether a forced tool call comes back and obeys its schema; not tried where a JSON schema is obeyed.
+        tools: Whether a forced tool call comes back and obeys its schema; not tried where a JSON
+            schema is obeyed.
         json_object: Whether JSON mode gives JSON; not tried where one of these is obeyed.
-        logprobs: Alternatives of a token that may be asked for; 0 where none come for the answer's token.
+        logprobs: Alternatives of a token that may be asked for; 0 where none come for the answer's
+            token.
         seed: Whether a seed is accepted; whether it is obeyed can't be told.
         temperature: Whether a temperature is accepted.
         limit_field: What it calls the most tokens to write.

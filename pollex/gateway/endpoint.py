@@ -26,11 +26,13 @@ class Endpoint:
 
     Attributes:
         model: Name of the model, as the endpoint knows it.
-        base_url: Up to and including the version, for example `http://localhost:8000/v1`. User info in it is sent as
+        base_url: Up to and including the version, for example `http://localhost:8000/v1`. User info
+            in it is sent as
             Basic authorization where there is no key.
         api_key: None where the endpoint wants none.
         headers: Sent with every call.
-        extra: Fields added to every request body, for example `{"reasoning_effort": "low"}`; part of each call's key.
+        extra: Fields added to every request body, for example `{"reasoning_effort": "low"}`; part
+            of each call's key.
         proxy: URL of an HTTP proxy. Proxies in the environment are not used.
     """
 
@@ -44,7 +46,9 @@ class Endpoint:
     def __post_init__(self) -> None:
         refuse_no_address(self.base_url)
         if not is_name(self.model):
-            raise WrongUse(f"{self.model!r:.80} is no name of a model", remedy=NAMED, option="model")
+            raise WrongUse(
+                f"{self.model!r:.80} is no name of a model", remedy=NAMED, option="model"
+            )
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise WrongUse(
                 "the API key has characters that no HTTP header may have",
@@ -108,7 +112,11 @@ class Endpoint:
     @cached_property
     def _userinfo(self) -> tuple[str, ...]:
         parts = urlsplit(self.base_url)
-        return () if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
+        return (
+            ()
+            if parts.username is None
+            else (unquote(parts.username), unquote(parts.password or ""))
+        )
 
 
 def refuse_no_address(url: str, what: str = "the base URL", option: str = "base_url") -> None:
@@ -134,7 +142,9 @@ def _is_address(url: str) -> bool:
         parts = urlsplit(url)
         host = parts.hostname or ""
         whole = url.isprintable() and " " not in url and parts.scheme in {"http", "https"}
-        return whole and bool(host) and parts.port != 0 and (_is_plain(host) or _is_international(url))
+        return (
+            whole and bool(host) and parts.port != 0 and (_is_plain(host) or _is_international(url))
+        )
     except ValueError:  # brackets or a port that are none
         return False
 

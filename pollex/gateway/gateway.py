@@ -44,7 +44,8 @@ from pollex.text import printable
 class SharedCall:
     """Shared work on one key.
 
-    It has no owner: if an asker is canceled, a sent call is still received and recorded, while an unsent one is
+    It has no owner: if an asker is canceled, a sent call is still received and recorded, while an
+        unsent one is
     dropped.
 
     Attributes:
@@ -58,7 +59,9 @@ class SharedCall:
         self._askers = 0
         self.task = asyncio.ensure_future(work(self))
         # Marks an error as retrieved, in case all askers were canceled.
-        self.task.add_done_callback(lambda task: None if task.cancelled() else task.exception() and None)
+        self.task.add_done_callback(
+            lambda task: None if task.cancelled() else task.exception() and None
+        )
 
     async def wait(self) -> Outcome:
         """Wait for the outcome."""
@@ -100,7 +103,9 @@ class Session:
         finally:
             await self.wire.close()
 
-    def start(self, key: str, work: Callable[[SharedCall], Coroutine[None, None, Outcome]]) -> SharedCall:
+    def start(
+        self, key: str, work: Callable[[SharedCall], Coroutine[None, None, Outcome]]
+    ) -> SharedCall:
         """Return a new flight, to be found under `key` until it is over."""
         flight = self.flights[key] = SharedCall(work)
 
@@ -134,7 +139,8 @@ _LONGEST_PAUSE = 8.0
 class RetryPolicy:
     """One call's attempts in this run.
 
-    Network and server faults count towards `max_attempts`, malformed replies may come three times, empty
+    Network and server faults count towards `max_attempts`, malformed replies may come three times,
+    empty
     ones twice, and 429 counts nothing: it costs time, not money, up to `max_wait`.
 
     Attributes:
@@ -181,9 +187,12 @@ class RetryPolicy:
 class Outage:
     """Faults in a row, on one event loop.
 
-    A server is away when it can't be reached or says so (HTTP 502, 503, 504), or when as many different calls failed
-    since its last answer as may fail in a row. While it is away one call at a time tries it, after pauses that double,
-    each time another one if there is one. A call that failed and fails again after others were answered begins no
+    A server is away when it can't be reached or says so (HTTP 502, 503, 504), or when as many
+    different calls failed
+    since its last answer as may fail in a row. While it is away one call at a time tries it, after
+    pauses that double,
+    each time another one if there is one. A call that failed and fails again after others were
+    answered begins no
     outage: that is its own failure.
 
     Args:
@@ -242,7 +251,8 @@ class Outage:
         if not (fault.away or len(self._calls) >= self._failures):
             return False
         begins = not self.begun
-        if begins or sent_at >= self._paused_until:  # not another of those that were out together
+        # not another of those that were out together
+        if begins or sent_at >= self._paused_until:
             self._pause = min(_LONGEST_PAUSE, max(2 * self._pause, self._first_pause))
             self._paused_until = now + max(self._pause, fault.wait or 0.0)
         return begins
@@ -252,7 +262,8 @@ class Outage:
         if len(self._calls) >= self._failures:
             self._failed_at.clear()
         self._calls.clear()
-        self._pause, self.faults = 0.0, 0
+        self._pause = 0.0
+        self.faults = 0
         self._answers += 1
         self.answered = True
 
@@ -266,7 +277,8 @@ class CircuitBreaker:
 
     Args:
         where: The endpoint, for messages.
-        keyless: Whether calls carry no key: what an endpoint says of a wrong one is then said of a missing one.
+        keyless: Whether calls carry no key: what an endpoint says of a wrong one is then said of a
+            missing one.
     """
 
     def __init__(self, limits: Limits, where: str, *, keyless: bool = False) -> None:
@@ -281,11 +293,16 @@ class CircuitBreaker:
     def of_fault(self, fault: HttpFault) -> PollexError | None:
         """Return the error that ends the run because of one reply.
 
-        What is refused while other calls are served is that call's own failure, a firewall's 403 for example.
+        What is refused while other calls are served is that call's own failure, a firewall's 403
+        for example.
         """
         if fault.action == "stop":
             self._refused_in_a_row += 1
-            if self._served and not fault.concerns_all and self._refused_in_a_row < self._limits.failures:
+            if (
+                self._served
+                and not fault.concerns_all
+                and self._refused_in_a_row < self._limits.failures
+            ):
                 return None
             missing = fault.name == "key" and self._keyless
             return self._say(ModelRefused, fault.detail, NO_KEY if missing else fault.remedy)
@@ -296,7 +313,8 @@ class CircuitBreaker:
 
     def note_served(self) -> None:
         """Note that a call was answered."""
-        self._served, self._refused_in_a_row = True, 0
+        self._served = True
+        self._refused_in_a_row = 0
 
     def of_starving(self) -> PollexError:
         """Return the error that ends a run of which nothing was accepted for `max_wait`."""
@@ -320,24 +338,33 @@ class CircuitBreaker:
         """Return the error that ends the run because too many calls came to this.
 
         Args:
-            own: Whether it is known to be the call's own failure, as others were answered meanwhile.
+            own: Whether it is known to be the call's own failure, as others were answered
+                meanwhile.
         """
         failed = isinstance(outcome, Failed | Malformed | Empty)
         self._failed_in_a_row = self._failed_in_a_row + (not own) if failed else 0
         if self._failed_in_a_row >= self._limits.failures:
             what = f"{self._failed_in_a_row} calls in a row failed, the last with {outcome.detail}"
-            return self._say(ModelUnavailable, what, "check the endpoint with `pollex doctor`, then resume")
+            return self._say(
+                ModelUnavailable, what, "check the endpoint with `pollex doctor`, then resume"
+            )
         self._cut_prompts += isinstance(outcome, SilentlyTruncated)
         if self._cut_prompts >= self._limits.cut_prompts:
             what = f"the endpoint cuts long prompts without saying so: {outcome.detail}"
-            return self._say(ModelRefused, what, "raise the server's context window (num_ctx in Ollama), then resume")
+            return self._say(
+                ModelRefused,
+                what,
+                "raise the server's context window (num_ctx in Ollama), then resume",
+            )
         return None
 
     def _say(self, kind: Callable[..., PollexError], what: str, remedy: str) -> PollexError:
         return kind(what, where=self._where, remedy=remedy)
 
 
-RETRYABLE: frozenset[Kind] = frozenset({"error", "empty", "unparsable", "context_exceeded", "silently_truncated"})
+RETRYABLE: frozenset[Kind] = frozenset(
+    {"error", "empty", "unparsable", "context_exceeded", "silently_truncated"}
+)
 """Outcomes with nothing in them that was paid for and can be used; a resumed run asks again."""
 
 DRAIN_SECONDS = 30.0
@@ -352,8 +379,10 @@ LOG = logging.getLogger(__name__)
 class Gateway:
     """Asks a model, within limits, through a ledger.
 
-    `ask` may be called from any number of tasks of one event loop; once closed, from another loop's. What stops one
-    call stops all: after the first refusal, used-up limit or `stop`, calls that are out come back and are
+    `ask` may be called from any number of tasks of one event loop; once closed, from another
+    loop's. What stops one
+    call stops all: after the first refusal, used-up limit or `stop`, calls that are out come back
+        and are
     recorded, and every other `ask` raises the same error.
 
     Attributes:
@@ -362,9 +391,11 @@ class Gateway:
     Args:
         endpoint: Where to ask, or any LangChain chat model.
         ledger: Who remembers what was paid.
-        retry_outcomes: Kinds of recorded outcomes that are asked again; add `refused` for `--retry-refused`.
+        retry_outcomes: Kinds of recorded outcomes that are asked again; add `refused` for
+            `--retry-refused`.
         window: Tokens that fit the model's context; None leaves it to the endpoint to say.
-        budget: What it shares with other gateways, whose calls and money count together; None: one of its own.
+        budget: What it shares with other gateways, whose calls and money count together; None: one
+            of its own.
         desk: Where calls wait for a provider's batch; None asks all of them at once.
     """
 
@@ -386,7 +417,9 @@ class Gateway:
         self._retry_outcomes = frozenset(retry_outcomes)
         self._window = window
         self._budget = budget or Budget(self.limits)
-        self._health = CircuitBreaker(self.limits, f"{endpoint.model} at {endpoint.shown}", keyless=endpoint.keyless)
+        self._health = CircuitBreaker(
+            self.limits, f"{endpoint.model} at {endpoint.shown}", keyless=endpoint.keyless
+        )
         self._session: Session | None = None
         self._stopped: PollexError | None = None
         self._desk = desk
@@ -398,7 +431,10 @@ class Gateway:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self.close()
 
@@ -417,7 +453,9 @@ class Gateway:
         request = self.endpoint.request(call)
         flight = session.flights.get(request.key)
         if flight is None or flight.abandoned:
-            flight = session.start(request.key, lambda flight: self._settle(session, request, flight))
+            flight = session.start(
+                request.key, lambda flight: self._settle(session, request, flight)
+            )
         try:
             return await flight.wait()
         except asyncio.CancelledError:
@@ -436,7 +474,8 @@ class Gateway:
 
     async def close(self) -> None:
         """Wait for calls that are out and end the connections. Another `ask` opens new ones."""
-        session, self._session = self._session, None
+        session = self._session
+        self._session = None
         if self._desk is not None:
             await self._desk.close()
         if session is not None:
@@ -445,9 +484,13 @@ class Gateway:
 
     async def _opened(self) -> Session:
         if self._session is None:
-            limiter = Limiter(self.limits.concurrency, self.limits.spacing, backoff=self.limits.backoff)
+            limiter = Limiter(
+                self.limits.concurrency, self.limits.spacing, backoff=self.limits.backoff
+            )
             wire = connect(self.endpoint, self.limits.concurrency)
-            self._session = Session(wire, limiter, Outage(self.limits.failures, self.limits.backoff))
+            self._session = Session(
+                wire, limiter, Outage(self.limits.failures, self.limits.backoff)
+            )
             if self._stopped is not None:
                 limiter.close(self._error)
             await anext(self._session.open)  # takes no turn of the loop
@@ -485,7 +528,9 @@ class Gateway:
             return None
         return outcome
 
-    def _just_failed(self, meaning: Outcome | HttpFault, request: Request, stored: StoredCall) -> bool:
+    def _just_failed(
+        self, meaning: Outcome | HttpFault, request: Request, stored: StoredCall
+    ) -> bool:
         """Return whether a batch that this command fetched brought a failure that would only come again."""
         if self._desk is None or request.key not in self._desk.fresh:
             return False
@@ -496,16 +541,22 @@ class Gateway:
         if self._window is None:
             return None
         room = self._window - (call.max_tokens or 0)
-        if prompt_ceiling(call.messages) <= room or (needed := prompt_estimate(call.messages)) <= room:
+        if (
+            prompt_ceiling(call.messages) <= room
+            or (needed := prompt_estimate(call.messages)) <= room
+        ):
             return None
         needed += call.max_tokens or 0
-        return ContextExceeded(detail=f"about {needed} tokens needed, the window has {self._window}")
+        return ContextExceeded(
+            detail=f"about {needed} tokens needed, the window has {self._window}"
+        )
 
     async def _send_until_settled(
         self, session: Session, request: Request, flight: SharedCall, stored: StoredCall | None
     ) -> Outcome:
         patience = RetryPolicy(self.limits, self._jitter)
-        number, sent = _attempts_so_far(stored), 0
+        number = _attempts_so_far(stored)
+        sent = 0
         while True:
             meaning = await self._attempt(session, request, flight, patience, number + 1)
             if meaning is None:
@@ -514,13 +565,18 @@ class Gateway:
                     return replace(outcome, attempts=sent)
                 number = _attempts_so_far(stored)
                 continue
-            number, sent = number + 1, sent + 1
+            number = number + 1
+            sent = sent + 1
             if isinstance(meaning, Outcome) and not isinstance(meaning, Malformed | Empty):
                 return replace(meaning, attempts=sent)
             if isinstance(meaning, HttpFault) and meaning.action == "wait":
                 if not self._starved(session, patience):
                     continue
-            elif isinstance(meaning, HttpFault) and meaning.action == "retry" and session.outage.begun:
+            elif (
+                isinstance(meaning, HttpFault)
+                and meaning.action == "retry"
+                and session.outage.begun
+            ):
                 if session.outage.few:  # the call itself may be the reason
                     patience.note_fault()
                 if self._waits(session.outage, meaning, sent):
@@ -542,7 +598,12 @@ class Gateway:
         return await self._ledger.lookup(key)
 
     async def _attempt(
-        self, session: Session, request: Request, flight: SharedCall, patience: RetryPolicy, number: int
+        self,
+        session: Session,
+        request: Request,
+        flight: SharedCall,
+        patience: RetryPolicy,
+        number: int,
     ) -> Outcome | HttpFault | None:
         """Send once, and hold the slot until the reply is recorded; None where another process does.
 
@@ -555,7 +616,12 @@ class Gateway:
             self._budget.leave()
 
     async def _attempt_in_turn(
-        self, session: Session, request: Request, flight: SharedCall, patience: RetryPolicy, number: int
+        self,
+        session: Session,
+        request: Request,
+        flight: SharedCall,
+        patience: RetryPolicy,
+        number: int,
     ) -> Outcome | HttpFault | None:
         """Send once, as `_attempt` does, when the limiter has a slot."""
         given_at = await session.limiter.acquire(first=number > 1 and not session.outage.begun)
@@ -579,11 +645,16 @@ class Gateway:
         try:
             self._budget.take()
             about = {"stage": call.stage, "item": call.item, "request": request.body.decode()}
-            if not await self._ledger.intend(request.key, number, about, max(LEASE, 1.1 * self.limits.deadline)):
+            if not await self._ledger.intend(
+                request.key, number, about, max(LEASE, 1.1 * self.limits.deadline)
+            ):
                 self._budget.give_back()
                 return None
-            if self._stopped is not None and not isinstance(self._stopped, LimitReached | Interrupted):
-                raise self._error()  # a reply could not be kept, or is refused to all: this one's would be, too
+            if self._stopped is not None and not isinstance(
+                self._stopped, LimitReached | Interrupted
+            ):
+                # a reply could not be kept, or is refused to all: this one's would be, too
+                raise self._error()
             self.used.stage(call.stage).sent += 1
             reply = await session.wire.send(request, self.limits.deadline)
             await self._ledger.record(request.key, number, reply.facts(number), reply.body)
@@ -592,12 +663,17 @@ class Gateway:
             raise
         except Exception as error:
             self.stop(
-                PollexError(f"the ledger failed: {error}", remedy="free disk space or repair the store, then resume")
+                PollexError(
+                    f"the ledger failed: {error}",
+                    remedy="free disk space or repair the store, then resume",
+                )
             )
             raise
         return reply
 
-    def _adapt(self, limiter: Limiter, meaning: Outcome | HttpFault, given_at: float, patience: RetryPolicy) -> None:
+    def _adapt(
+        self, limiter: Limiter, meaning: Outcome | HttpFault, given_at: float, patience: RetryPolicy
+    ) -> None:
         fault = meaning if isinstance(meaning, HttpFault) else None
         if fault is not None and (error := self._health.of_fault(fault)):
             self.stop(error)
@@ -609,7 +685,9 @@ class Gateway:
             self._health.note_served()
             limiter.accept(given_at)
 
-    def _note(self, session: Session, key: str, meaning: Outcome | HttpFault, given_at: float) -> None:
+    def _note(
+        self, session: Session, key: str, meaning: Outcome | HttpFault, given_at: float
+    ) -> None:
         """Count consecutive faults; hold calls back during an outage. Timeouts don't count."""
         if isinstance(meaning, HttpFault) and meaning.action == "retry":
             now = asyncio.get_running_loop().time()
@@ -624,9 +702,11 @@ class Gateway:
         """Return whether a call is sent again during an outage.
 
         Raises:
-            ModelUnavailable: It has gone on for `max_wait`, and for more calls than may be at fault themselves.
+            ModelUnavailable: It has gone on for `max_wait`, and for more calls than may be at fault
+                themselves.
         """
-        lasts, most = outage.lasts(asyncio.get_running_loop().time()), self.limits.max_attempts
+        lasts = outage.lasts(asyncio.get_running_loop().time())
+        most = self.limits.max_attempts
         if outage.widespread:
             if lasts <= self.limits.max_wait or outage.faults < most:
                 return True
@@ -662,7 +742,9 @@ class Gateway:
 
 
 def _failed(fault: HttpFault) -> Failed:
-    return Failed(fault=fault.name, detail=f"{fault.name}: {fault.detail}" if fault.detail else fault.name)
+    return Failed(
+        fault=fault.name, detail=f"{fault.name}: {fault.detail}" if fault.detail else fault.name
+    )
 
 
 def _attempts_so_far(stored: StoredCall | None) -> int:

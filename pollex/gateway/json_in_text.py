@@ -3,7 +3,8 @@
 Models wrap their answer. What is put up with, and nothing else:
 
 - a byte order mark and white space;
-- thoughts before the answer, between the marks of `thoughts`; those that never end hold no answer, and marks within it
+- thoughts before the answer, between the marks of `thoughts`; those that never end hold no answer,
+and marks within it
   are words of it;
 - prose and code fences around the object;
 - several objects: the last complete one counts;
@@ -72,8 +73,10 @@ def last_object(text: str) -> Block | None:
 def behind_thoughts(text: str) -> int | None:
     """Return where in `text` an answer may begin; None if thoughts never end.
 
-    An object may contain the marks, too: from a conversation about them, or one that tries to spoil the answer. So an
-    object at the beginning, or right after the first thoughts, that extends beyond the last mark is the answer.
+    An object may contain the marks, too: from a conversation about them, or one that tries to spoil
+        the answer. So an
+    object at the beginning, or right after the first thoughts, that extends beyond the last mark is
+    the answer.
     """
     closing = ends(text)
     last_mark = max(closing[-1][0] if closing else -1, last_begin(text))
@@ -107,7 +110,10 @@ def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:
             path[-1] = json.loads(mark)
         elif mark != ":":
             quote = int(mark.startswith('"'))
-            spans[tuple(at for at in path if at is not None)] = (match.start() + quote, match.end() - quote)
+            spans[tuple(at for at in path if at is not None)] = (
+                match.start() + quote,
+                match.end() - quote,
+            )
     return spans
 
 

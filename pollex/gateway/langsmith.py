@@ -3,14 +3,20 @@
 import os
 import sys
 
-_SWITCHES = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
+_SWITCHES = (
+    "LANGSMITH_TRACING",
+    "LANGSMITH_TRACING_V2",
+    "LANGCHAIN_TRACING",
+    "LANGCHAIN_TRACING_V2",
+)
 
 
 def switch_tracing(*, on: bool) -> None:
     """Switch LangSmith tracing on (`--langsmith`) or off in this process and its children, before any run."""
     for name in _SWITCHES:
         os.environ[name] = str(on).lower()
-    if "langsmith" in sys.modules:  # it may have read the environment already, and keeps what it has read
+    # it may have read the environment already, and keeps what it has read
+    if "langsmith" in sys.modules:
         from langsmith import configure
 
         configure(enabled=on)

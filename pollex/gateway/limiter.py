@@ -26,15 +26,22 @@ _SAME_WEATHER = 60.0
 class Limiter:
     """Slots for calls, given in the order of asking.
 
-    Starts with a few slots and doubles them every round trip up to `ceiling`. A 429 opens an *episode*: nothing is sent
-    until the endpoint's wait is over, the slots are cut once, however many calls of the same burst come back with 429,
-    and calls are then spaced at the rate at which the endpoint accepted them since the last episode, since with quick
-    replies no number of slots alone keeps a rate. After ten seconds without a 429 the rate grows by a tenth a second,
+    Starts with a few slots and doubles them every round trip up to `ceiling`. A 429 opens an
+    *episode*: nothing is sent
+    until the endpoint's wait is over, the slots are cut once, however many calls of the same burst
+    come back with 429,
+    and calls are then spaced at the rate at which the endpoint accepted them since the last
+    episode, since with quick
+    replies no number of slots alone keeps a rate. After ten seconds without a 429 the rate grows by
+    a tenth a second,
     until spacing is too short to matter; slots grow by one a round.
 
-    Where the endpoint names no wait, or goes on refusing after it, one call *feels* the way, after pauses
-    that grow with the time for which nothing was accepted; when it is served the rest follow. An endpoint
-    that refuses even single calls for seconds is in a storm that no rate of ours explains: after it slots
+    Where the endpoint names no wait, or goes on refusing after it, one call *feels* the way, after
+    pauses
+    that grow with the time for which nothing was accepted; when it is served the rest follow. An
+    endpoint
+    that refuses even single calls for seconds is in a storm that no rate of ours explains: after it
+    slots
     and rate are what they were, unless another follows soon.
 
     Args:
@@ -115,7 +122,8 @@ class Limiter:
         now = self.accepted_at = self._loop.time()
         self._accepted += 1
         if self._before_outage is not None:
-            self._limit, self._before_outage = self._before_outage, None
+            self._limit = self._before_outage
+            self._before_outage = None
         if given_at is None or given_at >= self._resume_at:
             self._served = True
             self._end_feeling(now)
@@ -139,7 +147,8 @@ class Limiter:
         began = now if self._served or self._episode_at is None else self._episode_at
         pause = asked if named and asked is not None else self._own_pause(now - began)
         if self._served:
-            self._feeling, self._refused_feelers = not named, 0
+            self._feeling = not named
+            self._refused_feelers = 0
             self._begin_episode(now, (given_at - self._counted_from) + pause)
         else:
             self._feeling = True
@@ -189,20 +198,25 @@ class Limiter:
         """Adapt limit and rate to a 429.
 
         Args:
-            spent: Seconds in which what was accepted was sent, the pause included: replies take their time on the way,
+            spent: Seconds in which what was accepted was sent, the pause included: replies take
+                their time on the way,
                 which says nothing about the rate.
         """
         self._before_episode = (self._limit, self._spacing, self._throttled)
         self._accepted_in = (self._accepted, self._counted_from)
         self._spacing = self._pace(self._accepted, spent)
         self._limit = max(1.0, self._limit * _CUT)
-        self._episode_at, self._grow_at, self._throttled = now, now + _HOLD, True
+        self._episode_at = now
+        self._grow_at = now + _HOLD
+        self._throttled = True
         self._accepted = 0
 
     def _end_feeling(self, now: float) -> None:
         """Let the rest follow the call that was served."""
-        self._feeling, self._feeler_at = False, None
-        refused, self._refused_feelers = self._refused_feelers, 0
+        self._feeling = False
+        self._feeler_at = None
+        refused = self._refused_feelers
+        self._refused_feelers = 0
         if not refused or now - (self._episode_at or now) < _STORM:
             return
         again = self._storm_ended_at is not None and now - self._storm_ended_at < _SAME_WEATHER

@@ -1,7 +1,9 @@
 """The distribution of a model's probability over the possible labels.
 
-Source: Hashemi et al. 2024 (LLM-Rubric), section 2: p(y | text, question) read off the answer token's
-log-probabilities, not renormalised; 10.18653/v1/2024.acl-long.745. What is added here: answers inside a longer text,
+Source: Hashemi et al. 2024 (LLM-Rubric), section 2: p(y | text, question) read off the answer
+    token's
+log-probabilities, not renormalised; 10.18653/v1/2024.acl-long.745. What is added here: answers
+inside a longer text,
 and labels of several tokens.
 """
 
@@ -37,7 +39,9 @@ class Tokens:
 
         Servers that remove thoughts from the text may leave their tokens: the answer is at the end.
         """
-        if not entries or not all(isinstance(entry, Mapping) and "token" in entry for entry in entries):
+        if not entries or not all(
+            isinstance(entry, Mapping) and "token" in entry for entry in entries
+        ):
             return None
         offset = b"".join(_bytes(entry) for entry in entries).rfind(text.encode("utf-8", "replace"))
         return cls(entries, text, offset) if text and offset >= 0 else None
@@ -46,27 +50,38 @@ class Tokens:
         """Return how many alternatives are listed for the token at `start` in the text."""
         return len(_listed(self._entries[self._locate(start)[0]]))
 
-    def distribution(self, start: int, labels: Sequence[str], *, folded: bool = False) -> tuple[float, ...] | None:
+    def distribution(
+        self, start: int, labels: Sequence[str], *, folded: bool = False
+    ) -> tuple[float, ...] | None:
         """Return the probability of each of `labels` for the answer at `start` in the text; their sum is at most 1.
 
-        Follows the tokens that were written for as long as more than one label begins with them. At each, every
-        alternative that leaves exactly one label open gives it its probability times that of the path so far. The rest
-        is other words, alternatives that the endpoint didn't list, and beginnings that several labels share on a path
+        Follows the tokens that were written for as long as more than one label begins with them. At
+        each, every
+        alternative that leaves exactly one label open gives it its probability times that of the
+        path so far. The rest
+        is other words, alternatives that the endpoint didn't list, and beginnings that several
+        labels share on a path
         that was not taken.
 
         Args:
             start: Offset of the label's first character, after a quote where there is one.
-            folded: Whether capitals are not told from small letters, for a model that writes labels its own way.
+            folded: Whether capitals are not told from small letters, for a model that writes labels
+                its own way.
 
         Returns:
-            None where the endpoint lists no alternatives there: then only the label is known, not its probability.
+            None where the endpoint lists no alternatives there: then only the label is known, not
+            its probability.
         """
         index, lead = self._locate(start)
         if not _listed(self._entries[index]):
             return None
-        wanted = [(label.lower() if folded else label).encode("utf-8", "replace") for label in labels]
+        wanted = [
+            (label.lower() if folded else label).encode("utf-8", "replace") for label in labels
+        ]
         chances = [0.0] * len(labels)
-        for label, chance in self._branches(index, lead.lower() if folded else lead, wanted, folded=folded):
+        for label, chance in self._branches(
+            index, lead.lower() if folded else lead, wanted, folded=folded
+        ):
             chances[label] += chance
         scale = 1.0 / max(math.fsum(chances), 1.0)  # rounding alone can bring a sum above 1
         return tuple(chance * scale for chance in chances)
@@ -84,38 +99,53 @@ class Tokens:
         path: _Choice | None = _Choice(b"", 1.0)
         while path is not None:
             if index == len(self._entries):
-                yield from ((label, path.probability) for label, text in enumerate(labels) if text == path.text)
+                yield from (
+                    (label, path.probability)
+                    for label, text in enumerate(labels)
+                    if text == path.text
+                )
                 return
-            taken, following = _as_compared(_bytes(self._entries[index]), folded=folded), None
+            taken = _as_compared(_bytes(self._entries[index]), folded=folded)
+            following = None
             for choice in _choices(self._entries[index], folded=folded):
                 if not choice.text.startswith(lead):
                     continue
                 written = (path.text + choice.text[len(lead) :]).lstrip()
                 probability = path.probability * choice.probability
-                open_labels = [label for label, text in enumerate(labels) if _may_become(written, text)]
+                open_labels = [
+                    label for label, text in enumerate(labels) if _may_become(written, text)
+                ]
                 if len(open_labels) == 1:
                     yield open_labels[0], probability
                 elif open_labels and choice.text == taken:
                     following = _Choice(written, probability)
-            path, lead, index = following, b"", index + 1
+            path = following
+            lead = b""
+            index = index + 1
 
 
 def _may_become(written: bytes, label: bytes) -> bool:
     """Return whether `written` begins `label`, or is `label` followed by a word end."""
     if label.startswith(written):
         return True
-    return written.startswith(label) and not written[len(label) :].decode("utf-8", "replace")[0].isalnum()
+    return (
+        written.startswith(label)
+        and not written[len(label) :].decode("utf-8", "replace")[0].isalnum()
+    )
 
 
 def _listed(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     top = entry.get("top_logprobs")
-    return [choice for choice in top if isinstance(choice, Mapping)] if isinstance(top, list) else []
+    return (
+        [choice for choice in top if isinstance(choice, Mapping)] if isinstance(top, list) else []
+    )
 
 
 def _choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_Choice]:
     """Return the alternatives at a place, and the token that was written, each once.
 
-    None where together they are more than certain: some servers give scores by that name that are no probabilities.
+    None where together they are more than certain: some servers give scores by that name that are
+    no probabilities.
     """
     found: dict[bytes, float] = {}
     for choice in [*_listed(entry), entry]:
@@ -124,11 +154,18 @@ def _choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_Choice]
             found.setdefault(_bytes(choice), math.exp(min(logprob, 1.0)))
     if math.fsum(found.values()) > 1 + _ROUNDING:
         return []
-    return [_Choice(_as_compared(text, folded=folded), probability) for text, probability in found.items()]
+    return [
+        _Choice(_as_compared(text, folded=folded), probability)
+        for text, probability in found.items()
+    ]
 
 
 def _as_compared(text: bytes, *, folded: bool) -> bytes:
-    return text.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape") if folded else text
+    return (
+        text.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
+        if folded
+        else text
+    )
 
 
 def _bytes(entry: Mapping[str, Any]) -> bytes:

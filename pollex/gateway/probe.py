@@ -11,7 +11,16 @@ from pydantic import SecretStr
 
 from pollex.errors import ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.budget import Limits
-from pollex.gateway.calls import Call, Capabilities, Completed, Failed, Malformed, MemoryLedger, Outcome, Truncated
+from pollex.gateway.calls import (
+    Call,
+    Capabilities,
+    Completed,
+    Failed,
+    Malformed,
+    MemoryLedger,
+    Outcome,
+    Truncated,
+)
 from pollex.gateway.endpoint import OPENAI, Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.json_in_text import Block, last_object, value_spans
@@ -28,7 +37,13 @@ _SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
-_WINDOW_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
+_WINDOW_FIELDS = (
+    "max_model_len",
+    "context_length",
+    "context_window",
+    "max_context_length",
+    "n_ctx",
+)
 _NESTED_WINDOWS = ("meta", "model_info", "capabilities", "limits")
 _FEW_ALTERNATIVES = 5
 _SECONDS = 120.0
@@ -46,8 +61,10 @@ async def probe(
 ) -> Capabilities:
     """Probe an endpoint by one to some fifteen calls of about 30 tokens.
 
-    What is refused is left out as the refusal names it, or where it names nothing, piece by piece. Only what is
-    needed is tried: tools where no JSON schema is obeyed, JSON mode where no tool comes back either.
+    What is refused is left out as the refusal names it, or where it names nothing, piece by piece.
+    Only what is
+    needed is tried: tools where no JSON schema is obeyed, JSON mode where no tool comes back
+        either.
 
     Args:
         max_wait: Most seconds to wait for an endpoint that is away.
@@ -59,8 +76,11 @@ async def probe(
     """
     if endpoint.keyless and isinstance(endpoint, Endpoint) and endpoint.place == OPENAI:
         remedy = "set OPENAI_API_KEY, or name another server"
-        raise ModelRefused("no API key is set", where=endpoint.shown, remedy=remedy, option="base_url")
-    bench, profile = _Bench(endpoint, max_wait, backoff), _profile(endpoint)
+        raise ModelRefused(
+            "no API key is set", where=endpoint.shown, remedy=remedy, option="base_url"
+        )
+    bench = _Bench(endpoint, max_wait, backoff)
+    profile = _profile(endpoint)
     call, outcome = await _most_accepted(bench, _question(profile))
     bare = replace(call, schema=_SCHEMA, top_logprobs=None)
     json_schema = call.form == "json_schema" and _obeys(outcome)
@@ -96,7 +116,8 @@ def _profile(endpoint: Endpoint | ChatModel) -> Mapping[str, Any]:
 def _question(profile: Mapping[str, Any]) -> Call:
     """Make a prompt whose answer has the schema's words only if the schema is obeyed.
 
-    It says JSON because JSON mode wants the word. A model of which it is known that it takes no temperature
+    It says JSON because JSON mode wants the word. A model of which it is known that it takes no
+    temperature
     reasons, and gives no log-probabilities either.
     """
     words = "Greet me in one short JSON object."
@@ -112,12 +133,15 @@ class _Bench:
 
     Attributes:
         calls: How many were sent.
-        refusal: The error that the last refused call would have ended a run with; None where it was no such refusal.
+        refusal: The error that the last refused call would have ended a run with; None where it was
+            no such refusal.
     """
 
     def __init__(self, endpoint: Endpoint | ChatModel, max_wait: float, backoff: float) -> None:
         self.endpoint = endpoint
-        self._limits = Limits(concurrency=1, deadline=_SECONDS, max_attempts=2, max_wait=0.0, backoff=backoff)
+        self._limits = Limits(
+            concurrency=1, deadline=_SECONDS, max_attempts=2, max_wait=0.0, backoff=backoff
+        )
         self._max_wait = max_wait
         self._ledger = MemoryLedger()
         self._room = _ROOM
@@ -136,21 +160,26 @@ class _Bench:
             longer = await self._send(replace(call, max_tokens=room))
             if not _accepted(longer):
                 break
-            outcome, self._room = longer, room
+            outcome = longer
+            self._room = room
         return outcome
 
     async def _send(self, call: Call) -> Outcome:
         """Send a call; where the endpoint seems away, find out whether it is, or only away for such calls.
 
-        Some answer with a gateway's error what they can't do. They are up where the same words are answered that ask
+        Some answer with a gateway's error what they can't do. They are up where the same words are
+        answered that ask
         for nothing else.
         """
         # What was answered before has shown that the endpoint is up: one more failure is enough.
         try:
-            return await self._exchange(call, replace(self._limits, max_attempts=1) if self._served else self._limits)
+            return await self._exchange(
+                call, replace(self._limits, max_attempts=1) if self._served else self._limits
+            )
         except ModelUnavailable as error:
             if error.fault == "connection":
-                # A connection that broke tells of the network, and of nothing that the endpoint can do.
+                # A connection that broke tells of the network, and of nothing that the endpoint can
+                # do.
                 return await self._exchange(call, replace(self._limits, max_wait=self._max_wait))
             if self._served:
                 return Failed(fault="unavailable", detail=error.what)
@@ -188,21 +217,25 @@ class _Bench:
         if self.refusal is not None:
             return self.refusal
         if isinstance(outcome, Failed) and outcome.fault not in {"bad_request", "refused"}:
-            return ModelUnavailable(outcome.detail, where=where, remedy="check the address and that the server runs")
+            return ModelUnavailable(
+                outcome.detail, where=where, remedy="check the address and that the server runs"
+            )
         remedy = "check the base URL, up to and including the version, and the model's name"
         return ModelRefused(outcome.detail, where=where, remedy=remedy)
 
 
 async def _most_accepted(bench: _Bench, everything: Call) -> tuple[Call, Outcome]:
     """Return the most of `everything` that the endpoint accepts, and the answer to it."""
-    call, outcome = everything, await bench.ask(everything)
+    call = everything
+    outcome = await bench.ask(everything)
     for _ in range(_MOST_NAMED):
         if _accepted(outcome):
             return call, outcome
         less = _without_what_is_named(call, outcome.detail)
         if less == call:
             break
-        call, outcome = less, await bench.ask(less)
+        call = less
+        outcome = await bench.ask(less)
     if _accepted(outcome):
         return call, outcome
     call = await _narrowed(bench, call)
@@ -214,7 +247,8 @@ _NAMES = {
     "temperature": re.compile(r"\btemperature\b", re.IGNORECASE),
     "seed": re.compile(r"\bseed\b", re.IGNORECASE),
     "form": re.compile(
-        r"response.?format|json.?schema|structured.?(?:output|generation)|guided|grammar", re.IGNORECASE
+        r"response.?format|json.?schema|structured.?(?:output|generation)|guided|grammar",
+        re.IGNORECASE,
     ),
     "limit_field": re.compile(r"max_(?:completion_)?tokens", re.IGNORECASE),
     "stream": re.compile(r"\bstream(?:ing|ed)?\b", re.IGNORECASE),
@@ -277,7 +311,12 @@ async def _narrowed(bench: _Bench, everything: Call) -> Call:
 async def _plainest(bench: _Bench, everything: Call) -> Call:
     """Return the call without any parameter that the endpoint may not know, as it accepts it: whole or streamed."""
     none = _plain(everything)
-    ways: list[dict[str, Any]] = [{}, {"limit_field": "max_tokens"}, {"stream": "counted"}, {"stream": "bare"}]
+    ways: list[dict[str, Any]] = [
+        {},
+        {"limit_field": "max_tokens"},
+        {"stream": "counted"},
+        {"stream": "bare"},
+    ]
     first: PollexError | None = None
     for way in ways:
         call = replace(none, **way)
@@ -303,7 +342,11 @@ async def _window(endpoint: Endpoint | ChatModel) -> int | None:
     try:
         reply = await wire.fetch("models", _SECONDS)
         models = json.loads(reply.body)["data"]
-        model = models[0] if len(models) == 1 else next(row for row in models if row["id"] == endpoint.model)
+        model = (
+            models[0]
+            if len(models) == 1
+            else next(row for row in models if row["id"] == endpoint.model)
+        )
         places = (model, *(model.get(name) or {} for name in _NESTED_WINDOWS))
         found = (_whole_number(place.get(name)) for place in places for name in _WINDOW_FIELDS)
         return next((value for value in found if value), None)

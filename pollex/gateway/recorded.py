@@ -1,8 +1,11 @@
 """An endpoint whose replies were recorded: nothing leaves the machine, nothing is paid.
 
-Which rubrics are asked about together changes whenever others are chosen. Where a judging prompt was not recorded, but
-the model answered each of its statements about the same conversation in other prompts of the same words, the reply is
-put together from these answers, and counted. Its attention check has the answer to one of the same truth.
+Which rubrics are asked about together changes whenever others are chosen. Where a judging prompt
+was not recorded, but
+the model answered each of its statements about the same conversation in other prompts of the same
+words, the reply is
+put together from these answers, and counted. Its attention check has the answer to one of the same
+truth.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ PLACE = "https://recorded.invalid/v1"
 
 
 _LISTED = re.compile(r"^\d+\. (.*)$", re.MULTILINE)
-_CHECK = re.compile(r'"The user (?:uses the word \\"(.*)\\" in their first message|writes a message)\."')
+_CHECK = re.compile(
+    r'"The user (?:uses the word \\"(.*)\\" in their first message|writes a message)\."'
+)
 
 
 class NotRecorded(PollexError):
@@ -38,7 +43,8 @@ class RecordedEndpoint(Endpoint):
     """A model whose replies are in a file, by the key of the call.
 
     Attributes:
-        file: JSON lines, packed by gzip, with `key`, `stage`, `item` and `body`, the reply as it came; of judgings also
+        file: JSON lines, packed by gzip, with `key`, `stage`, `item` and `body`, the reply as it
+            came; of judgings also
             `form` and `statements`, see `asked`.
         composed: Keys of prompts whose replies were put together.
     """
@@ -80,7 +86,9 @@ class RecordedEndpoint(Endpoint):
         if not found or None in found:
             return None
         self.composed.add(request.key)
-        text = json.dumps({str(number): one for number, one in enumerate(found, 1)}, ensure_ascii=False)
+        text = json.dumps(
+            {str(number): one for number, one in enumerate(found, 1)}, ensure_ascii=False
+        )
         return body_of(self.model, text, request)
 
     @property
@@ -114,7 +122,9 @@ def asked(request: Request) -> tuple[str, list[str]]:
     head = last[: first.start()] if first else last
     told = json.dumps([*before, head, request.call.replicate])
     data = "\n".join(before[1:])
-    return hashlib.sha256(told.encode()).hexdigest()[:16], [_named(one, data) for one in _LISTED.findall(last)]
+    return hashlib.sha256(told.encode()).hexdigest()[:16], [
+        _named(one, data) for one in _LISTED.findall(last)
+    ]
 
 
 def _named(statement: str, data: str) -> str:
@@ -126,5 +136,9 @@ def body_of(model: str, text: str, request: Request) -> str:
     """Return a reply's body; four characters are counted as a token."""
     prompt = sum(len(message["content"]) for message in request.call.messages)
     usage = {"prompt_tokens": prompt // 4, "completion_tokens": len(text) // 4}
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    choice = {
+        "index": 0,
+        "finish_reason": "stop",
+        "message": {"role": "assistant", "content": text},
+    }
     return json.dumps({"model": model, "choices": [choice], "usage": usage}, ensure_ascii=False)

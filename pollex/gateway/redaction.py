@@ -19,13 +19,16 @@ _SHORTEST_RANDOM = 16
 _RANDOM = re.compile(r"(?=[^\W\d_]*\d)(?=\d*[^\W\d_])\w{6}|\w{20}")
 """Six letters and digits side by side, or twenty of either."""
 
-_NAMES_SECRET = re.compile(r"key|token|secret|sig|auth|cookie|code|pass|pwd|cred|jwt", re.IGNORECASE)
+_NAMES_SECRET = re.compile(
+    r"key|token|secret|sig|auth|cookie|code|pass|pwd|cred|jwt", re.IGNORECASE
+)
 _JSON_WORDS = {"true", "false", "null", "none"}
 
 _LOOKS_SECRET = re.compile(
     r"\bsk-[\w-]{8,}"  # provider keys
     r"|(?<=://)[^/\s]+(?=@)"  # user info in a URL
-    r"|(?<=[?&])[^\s=&#]*(?i:key|token|secret|sig|auth|code|pass|pwd|cred|jwt)[^\s=&#]*=[^\s&#\"']+"  # in a URL's query
+    # in a URL's query
+    r"|(?<=[?&])[^\s=&#]*(?i:key|token|secret|sig|auth|code|pass|pwd|cred|jwt)[^\s=&#]*=[^\s&#\"']+"
     r"|(?i:\b(?:bearer|basic)\s+[\w.~+/=-]{6,})"  # Authorization header
 )
 
@@ -42,14 +45,23 @@ def secrets_of_address(url: str) -> set[str]:
     """Collect the secrets in a URL, decoded: user, password, and what looks like one in path and query."""
     try:
         parts = urlsplit(url)
-        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        user = unquote(parts.username or "")
+        password = unquote(parts.password or "")
     except ValueError:  # no address at all
         return set()
     found = {f"{user}:{password}", password} if password else {user}
-    found |= {user} if len(user) >= (_SHORTEST_RANDOM if user.isalpha() else _STANDS_ALONE) else set()
-    found |= {part for part in map(unquote, parts.path.split("/")) if _NAMES_SECRET.search(part) or _looks_random(part)}
+    found |= (
+        {user} if len(user) >= (_SHORTEST_RANDOM if user.isalpha() else _STANDS_ALONE) else set()
+    )
+    found |= {
+        part
+        for part in map(unquote, parts.path.split("/"))
+        if _NAMES_SECRET.search(part) or _looks_random(part)
+    }
     pairs = [pair.partition("=") for pair in parts.query.split("&")]
-    values = {value for name, _, value in pairs if names_secret(name) or len(value) >= _SHORTEST_RANDOM}
+    values = {
+        value for name, _, value in pairs if names_secret(name) or len(value) >= _SHORTEST_RANDOM
+    }
     return (found | {read(value) for value in values for read in (unquote, unquote_plus)}) - {""}
 
 
@@ -61,8 +73,10 @@ def _looks_random(text: str) -> bool:
 def strip_secrets(secrets: Collection[str], text: str) -> str:
     """Remove known `secrets` from `text`, without any other change: for stored bodies.
 
-    In JSON a secret may have escaped characters, as some servers write slashes, plus signs and ampersands: it is the
-    same secret once the body is parsed. So it is with any of its characters quoted as in an address, once or twice.
+    In JSON a secret may have escaped characters, as some servers write slashes, plus signs and
+    ampersands: it is the
+    same secret once the body is parsed. So it is with any of its characters quoted as in an
+    address, once or twice.
     """
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET and secret.lower() not in _JSON_WORDS:
@@ -81,10 +95,15 @@ def _spellings(secret: str, *, quoted: bool) -> tuple[re.Pattern[str], re.Patter
     One is for a plain first character, one for an escaped one.
     """
     escaped = _escaped_or_quoted if quoted else _escaped
-    begin, rest = secret[0], "".join(f"(?:{_plain(character)}|{escaped(character)})" for character in secret[1:])
+    begin, rest = (
+        secret[0],
+        "".join(f"(?:{_plain(character)}|{escaped(character)})" for character in secret[1:]),
+    )
     plainly = _plain(begin) if begin.isalnum() else _RUN_BEGINS + _plain(begin)
     before, after = ("(?<![^\\W_])", "(?![^\\W_])") if len(secret) < _STANDS_ALONE else ("", "")
-    return re.compile(before + plainly + rest + after), re.compile(_RUN_BEGINS + escaped(begin) + rest + after)
+    return re.compile(before + plainly + rest + after), re.compile(
+        _RUN_BEGINS + escaped(begin) + rest + after
+    )
 
 
 def _plain(character: str) -> str:

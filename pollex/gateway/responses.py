@@ -54,7 +54,8 @@ def read(reply: Reply, call: Call) -> Outcome | HttpFault:
         if (fault := fault_inside(body, reply.headers)) is not None:
             return _settled(fault)
         choice = body["choices"][0]
-        message, logprobs = choice["message"], choice.get("logprobs")
+        message = choice["message"]
+        logprobs = choice.get("logprobs")
         tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
         common: dict[str, Any] = {
             "text": _text(message, call),
@@ -73,7 +74,9 @@ def read(reply: Reply, call: Call) -> Outcome | HttpFault:
 
 _REASONS = {
     **dict.fromkeys(("max_tokens", "max_output_tokens", "max_length", "token_limit"), "length"),
-    **dict.fromkeys(("safety", "refusal", "blocked", "prohibited_content", "content_filtered"), "content_filter"),
+    **dict.fromkeys(
+        ("safety", "refusal", "blocked", "prohibited_content", "content_filtered"), "content_filter"
+    ),
 }
 """What providers call the protocol's reasons, behind gateways that pass their words on."""
 
@@ -89,14 +92,18 @@ def _settled(fault: HttpFault) -> Outcome | HttpFault:
 
 
 def _judge(call: Call, message: Mapping[str, Any], common: dict[str, Any]) -> Outcome:
-    text, reason, refusal = common["text"], common["finish_reason"], str(message.get("refusal") or "")
+    text = common["text"]
+    reason = common["finish_reason"]
+    refusal = str(message.get("refusal") or "")
     if cut := _cut_prompt(common["usage"], call):
         return SilentlyTruncated(detail=cut, **common)
     if refusal:
         return Refused(detail=refusal, **common)
     if reason == "content_filter":
         return Refused(detail="content filter", **common)
-    if call.max_tokens != 1 and (reason == "length" or _thought_to_the_limit(text, common["usage"], call)):
+    if call.max_tokens != 1 and (
+        reason == "length" or _thought_to_the_limit(text, common["usage"], call)
+    ):
         return Truncated(detail="stopped at the token limit", **common)
     if reason in {"error", "abort"}:
         return Malformed(detail=f"finish reason {reason}", **common)
@@ -136,7 +143,8 @@ _TEXTS = {"text", "output_text", None}
 def _text(message: Mapping[str, Any], call: Call) -> str:
     """Return the model's text: a string, text parts, or the tool call's arguments.
 
-    Some servers write words, or none, beside that call; of several calls the last counts, as of several objects.
+    Some servers write words, or none, beside that call; of several calls the last counts, as of
+    several objects.
     """
     content = message.get("content")
     if isinstance(content, list):
@@ -178,7 +186,11 @@ def _cut_prompt(usage: Usage, call: Call) -> str:
     if usage.prompt is None:
         return ""
     # Counting takes time; a prompt with a token for every four characters was hardly cut.
-    characters = sum(len(content) for message in call.messages if isinstance(content := message.get("content"), str))
+    characters = sum(
+        len(content)
+        for message in call.messages
+        if isinstance(content := message.get("content"), str)
+    )
     if usage.prompt * _CHARACTERS_A_TOKEN >= characters:
         return ""
     least = prompt_floor(call.messages)
@@ -197,9 +209,16 @@ _CONTEXT = re.compile(
     r"|exceeds? the (?:model'?s )?max(?:imum)? (?:input|sequence|model)",
     re.IGNORECASE,
 )
-_QUOTA = re.compile(r"insufficient_(?:quota|balance|credit)|billing|exceeded your current quota|payment", re.IGNORECASE)
-_FILTERED = re.compile(r"content[_ ]?filter|content management policy|content_policy|moderation|flagged", re.IGNORECASE)
-_INVALID = re.compile(r"\bvalidation error|literal_error|failed to parse (?:grammar|json)", re.IGNORECASE)
+_QUOTA = re.compile(
+    r"insufficient_(?:quota|balance|credit)|billing|exceeded your current quota|payment",
+    re.IGNORECASE,
+)
+_FILTERED = re.compile(
+    r"content[_ ]?filter|content management policy|content_policy|moderation|flagged", re.IGNORECASE
+)
+_INVALID = re.compile(
+    r"\bvalidation error|literal_error|failed to parse (?:grammar|json)", re.IGNORECASE
+)
 """Servers built on FastAPI, llama-cpp-python's for one, may call a request that they don't understand a 500."""
 _NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
 _TOO_FAST = re.compile(
@@ -226,7 +245,8 @@ _LACKED = re.compile(
     re.IGNORECASE,
 )
 _PAUSE = re.compile(
-    r"\b(?:again|retry|retrying|wait)\b[^.\d]{0,40}((?:\d+(?:\.\d+)? ?(?:ms|h|m|s)[a-z]* ?)+)", re.IGNORECASE
+    r"\b(?:again|retry|retrying|wait)\b[^.\d]{0,40}((?:\d+(?:\.\d+)? ?(?:ms|h|m|s)[a-z]* ?)+)",
+    re.IGNORECASE,
 )
 _PART = re.compile(r"(\d+(?:\.\d+)?) ?(ms|h|m|s)", re.IGNORECASE)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -242,7 +262,11 @@ _REMEDIES: dict[int, tuple[str, str]] = {
     407: ("proxy", "check the proxy's user and password, then resume"),
 }
 _RETRIED = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY}
-_FINAL = {HTTPStatus.NOT_MODIFIED, HTTPStatus.NOT_IMPLEMENTED, HTTPStatus.HTTP_VERSION_NOT_SUPPORTED}
+_FINAL = {
+    HTTPStatus.NOT_MODIFIED,
+    HTTPStatus.NOT_IMPLEMENTED,
+    HTTPStatus.HTTP_VERSION_NOT_SUPPORTED,
+}
 """No other time brings another answer, and they say nothing of other calls."""
 _AWAY = {HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT}
 _LONGEST_DETAIL = 300
@@ -283,7 +307,9 @@ def fault_of(reply: Reply) -> HttpFault | None:
         return None
     text = error_text(reply.body)
     wait = _wait_asked(reply.headers, reply.body)
-    return _status_fault(reply.status, reply.headers, text, f"HTTP {reply.status} {text}".strip(), wait)
+    return _status_fault(
+        reply.status, reply.headers, text, f"HTTP {reply.status} {text}".strip(), wait
+    )
 
 
 def fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
@@ -300,7 +326,9 @@ def fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
     status = _status_inside(inside, told)
     if status is None:
         return None
-    return _status_fault(status, headers, text, f"HTTP 200, and in it: {text}", _wait_asked(headers, told))
+    return _status_fault(
+        status, headers, text, f"HTTP 200, and in it: {text}", _wait_asked(headers, told)
+    )
 
 
 def _has_text(choice: Mapping[str, Any]) -> bool:
@@ -330,12 +358,19 @@ def _status_inside(value: Any, told: str) -> int | None:
     return int(HTTPStatus.SERVICE_UNAVAILABLE) if _BUSY.search(told) else None
 
 
-def _status_fault(status: int, headers: Mapping[str, str], text: str, detail: str, wait: float | None) -> HttpFault:
+def _status_fault(
+    status: int, headers: Mapping[str, str], text: str, detail: str, wait: float | None
+) -> HttpFault:
     if status in _FINAL:
         return HttpFault("bad_request", "fail", detail)
     if 300 <= status < 400:
         target = redact(headers.get("location", "another address"))
-        return HttpFault("redirect", "stop", f"HTTP {status} to {target}", "set the base URL to where the endpoint is")
+        return HttpFault(
+            "redirect",
+            "stop",
+            f"HTTP {status} to {target}",
+            "set the base URL to where the endpoint is",
+        )
     if status == HTTPStatus.TOO_MANY_REQUESTS or _is_too_fast(status, text):
         if _QUOTA.search(text):
             return HttpFault("quota", "stop", detail, _REMEDIES[402][1], concerns_all=True)
@@ -358,7 +393,11 @@ def _status_fault(status: int, headers: Mapping[str, str], text: str, detail: st
 
 def _is_too_fast(status: int, text: str) -> bool:
     """Tell whether another status than 429 says that calls come too fast; 413 says that one is too large."""
-    refusing = status in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE}
+    refusing = status in {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.FORBIDDEN,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+    }
     return refusing and _TOO_FAST.search(text) is not None
 
 
@@ -389,14 +428,17 @@ def _wait_asked(headers: Mapping[str, str], body: str) -> float | None:
     if field_ := _DELAY.search(start):
         return float(field_[1])
     if words := _PAUSE.search(start):
-        return sum(float(number) * _SECONDS[unit.lower()] for number, unit in _PART.findall(words[1]))
+        return sum(
+            float(number) * _SECONDS[unit.lower()] for number, unit in _PART.findall(words[1])
+        )
     return None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait that a reply's headers ask for; None without any.
 
-    `retry-after-ms` comes before `retry-after`, which is seconds or an HTTP date. A date counts from the reply's own
+    `retry-after-ms` comes before `retry-after`, which is seconds or an HTTP date. A date counts
+    from the reply's own
     `Date`, so that a wrong clock on either side does no harm.
     """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
@@ -404,7 +446,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     value = headers.get("retry-after")
     if (seconds := _number(value)) is not None:
         return seconds
-    until, now = _date(value), _date(headers.get("date")) or datetime.now(UTC)
+    until = _date(value)
+    now = _date(headers.get("date")) or datetime.now(UTC)
     return max((until - now).total_seconds(), 0.0) if until else None
 
 

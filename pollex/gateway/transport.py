@@ -51,7 +51,9 @@ class Heard:
 
     def __init__(self, tell: Callable[[str], None] | None = None) -> None:
         self._tell = tell
-        self._rest, self._text, self._refusal = b"", "", ""
+        self._rest = b""
+        self._text = ""
+        self._refusal = ""
         self._thoughts = ""
         self._calls = dict[int, dict[str, str]]()
         self._tokens = list[Any]()
@@ -72,15 +74,23 @@ class Heard:
         """Return the reply as JSON: a completion, or the error that came in its place."""
         if self._error is not None:
             return json.dumps({"error": self._error}, ensure_ascii=False)
-        message: dict[str, Any] = {"role": "assistant", "content": self._text, "refusal": self._refusal or None}
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": self._text,
+            "refusal": self._refusal or None,
+        }
         if self._thoughts:
             message["reasoning_content"] = self._thoughts
         if self._calls:
-            message["tool_calls"] = [{"type": "function", "function": call} for call in self._calls.values()]
+            message["tool_calls"] = [
+                {"type": "function", "function": call} for call in self._calls.values()
+            ]
         choice = {"index": 0, "message": message, "finish_reason": self._finish}
         if self._tokens:
             choice["logprobs"] = {"content": self._tokens}
-        return json.dumps(self._about | {"object": "chat.completion", "choices": [choice]}, ensure_ascii=False)
+        return json.dumps(
+            self._about | {"object": "chat.completion", "choices": [choice]}, ensure_ascii=False
+        )
 
     def _take(self, value: str) -> None:
         if value == _LAST:
@@ -104,7 +114,8 @@ class Heard:
             self._tokens += about.get("content") or []
         self._refusal += delta.get("refusal") or ""
         if choice.get("finish_reason"):
-            self._finish, self.whole = choice["finish_reason"], True
+            self._finish = choice["finish_reason"]
+            self.whole = True
         if delta.get("content"):
             self._text += delta["content"]
             if self._tell is not None:
@@ -127,7 +138,14 @@ CONNECT_SECONDS = 10.0
 OWN_HEADER = re.compile(r"accept|content-type|user-agent|x-stainless-", re.IGNORECASE)
 """Not the organization, project and custom headers that `OPENAI_…` variables name."""
 
-NETWORK_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, OSError, EOFError, ValueError)
+NETWORK_ERRORS = (
+    httpx2.HTTPError,
+    httpx2.InvalidURL,
+    aiohttp.ClientError,
+    OSError,
+    EOFError,
+    ValueError,
+)
 
 
 class Wire(Protocol):
@@ -156,12 +174,15 @@ def _certificates() -> ssl.SSLContext:
 class OpenAIWire:
     """A `ChatOpenAI` whose connections are used directly.
 
-    The body goes out as it was hashed and comes back as it is kept: `ainvoke` would parse a reply before anybody could
-    save it, and costs three times the processor time. Redirects are not followed, environment proxies not used, nothing
+    The body goes out as it was hashed and comes back as it is kept: `ainvoke` would parse a reply
+    before anybody could
+    save it, and costs three times the processor time. Redirects are not followed, environment
+    proxies not used, nothing
     is retried.
 
     Attributes:
-        model: The chat model, for whoever needs a LangChain object; its client and connections are the wire's own.
+        model: The chat model, for whoever needs a LangChain object; its client and connections are
+            the wire's own.
     """
 
     def __init__(self, endpoint: Endpoint, concurrency: int) -> None:
@@ -201,13 +222,20 @@ class OpenAIWire:
 
     async def fetch(self, path: str, seconds: float) -> Reply:
         """Return a document beside the chat operation, for example `models`."""
-        return await self._send("GET", self._endpoint.url(path), None, _Arriving(MOST_BYTES_WITH_LOGPROBS), seconds)
+        return await self._send(
+            "GET", self._endpoint.url(path), None, _Arriving(MOST_BYTES_WITH_LOGPROBS), seconds
+        )
 
     async def close(self) -> None:
         await self._http.aclose()
 
     async def _send(
-        self, method: str, url: httpx2.URL | str, body: bytes | None, arriving: _Arriving, seconds: float
+        self,
+        method: str,
+        url: httpx2.URL | str,
+        body: bytes | None,
+        arriving: _Arriving,
+        seconds: float,
     ) -> Reply:
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -224,7 +252,10 @@ class OpenAIWire:
             # Whatever the library's class: an address where nothing listens is no matter of time.
             name = "ConnectionRefused" if REFUSED in str(error) else type(error).__name__
             words = redact(f"{name}: {certificate or error}", self._endpoint.secrets)
-            arriving.fail("certificate" if certificate else "cut" if arriving.status == 200 else "connection", words)
+            arriving.fail(
+                "certificate" if certificate else "cut" if arriving.status == 200 else "connection",
+                words,
+            )
         return arriving.reply(self._endpoint.secrets, loop.time() - began)
 
 
@@ -248,10 +279,13 @@ class _Arriving:
         self.status = 0
 
     async def read(self, response: httpx2.Response) -> None:
-        self.status, self._headers = response.status_code, response.headers
+        self.status = response.status_code
+        self._headers = response.headers
         size = 0
-        # An endpoint that knows no streams answers whole; so do its errors. Others stream without being asked.
-        listener, self._heard = self._heard or Heard(), None
+        # An endpoint that knows no streams answers whole; so do its errors. Others stream without
+        # being asked.
+        listener = self._heard or Heard()
+        self._heard = None
         heard: Heard | None = None
         async for chunk in response.aiter_bytes():
             if size == 0 and self._comes_in_parts(chunk):
@@ -273,11 +307,14 @@ class _Arriving:
         return self.status == 200 and start.lstrip().startswith(_BEGINS_AS_EVENTS)
 
     def fail(self, problem: str, detail: str) -> None:
-        self._problem, self._detail = problem, detail
+        self._problem = problem
+        self._detail = detail
 
     def reply(self, secrets: tuple[str, ...], seconds: float) -> Reply:
         heard = self._heard if self.status else None
-        body = heard.body() if heard is not None else b"".join(self._chunks).decode("utf-8", "replace")
+        body = (
+            heard.body() if heard is not None else b"".join(self._chunks).decode("utf-8", "replace")
+        )
         return Reply(
             status=self.status,
             body=strip_secrets(secrets, body),
@@ -290,7 +327,11 @@ class _Arriving:
 
 def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str, str]:
     """Merge default headers with the endpoint's; drop those from the environment."""
-    own = {name: value for name, value in defaults.items() if isinstance(value, str) and OWN_HEADER.match(name)}
+    own = {
+        name: value
+        for name, value in defaults.items()
+        if isinstance(value, str) and OWN_HEADER.match(name)
+    }
     # Uncompressed, so that the cap holds for what arrives; replies are small.
     headers = own | dict(endpoint.headers) | {"Accept-Encoding": "identity"}
     if endpoint.authorization:
@@ -318,8 +359,10 @@ _FINISH_REASONS = {
 class ChatModel:
     """A chat model that the user made.
 
-    An OpenAI model takes every parameter of a call, and its own retries are switched off. Of another provider's model
-    the sampling parameters stay as the user set them; a schema reaches it as a tool, or in the prompt.
+    An OpenAI model takes every parameter of a call, and its own retries are switched off. Of
+    another provider's model
+    the sampling parameters stay as the user set them; a schema reaches it as a tool, or in the
+    prompt.
     """
 
     chat: BaseChatModel = field(repr=False)
@@ -337,7 +380,9 @@ class ChatModel:
         """Class and settings of the model: what a base URL is to an endpoint."""
         kind = type(self.chat)
         settings = json.dumps(self.chat._identifying_params, sort_keys=True, default=repr)
-        digest = hashlib.sha256(strip_secrets(self.secrets, settings).encode("utf-8", "replace")).hexdigest()[:16]
+        digest = hashlib.sha256(
+            strip_secrets(self.secrets, settings).encode("utf-8", "replace")
+        ).hexdigest()[:16]
         return f"{LANGCHAIN}{kind.__module__}.{kind.__qualname__}:{digest}"
 
     @property
@@ -370,10 +415,13 @@ class ChatModelWire:
         self._http: AsyncClient | None = None
         if isinstance(place.chat, BaseChatOpenAI):
             if place.chat.http_async_client is None:
-                # By default all models share connections, which die with the event loop that opened them.
+                # By default all models share connections, which die with the event loop that opened
+                # them.
                 self._http = DefaultAioHttpClient(follow_redirects=False, trust_env=False)
             # Its own retries are off: the gateway retries.
-            client = place.chat.root_async_client.with_options(max_retries=0, http_client=self._http)
+            client = place.chat.root_async_client.with_options(
+                max_retries=0, http_client=self._http
+            )
             changes = {"root_async_client": client, "async_client": client.chat.completions}
             self._chat = place.chat.model_copy(update=changes)
 
@@ -382,13 +430,21 @@ class ChatModelWire:
         began = loop.time()
         try:
             async with time_limit(seconds):
-                message = await self._bound(request.call).ainvoke([dict(message) for message in request.call.messages])
+                message = await self._bound(request.call).ainvoke(
+                    [dict(message) for message in request.call.messages]
+                )
         except TimeoutError:
-            return Reply(problem="timeout", detail=f"no reply within {seconds:g} s", seconds=loop.time() - began)
+            return Reply(
+                problem="timeout",
+                detail=f"no reply within {seconds:g} s",
+                seconds=loop.time() - began,
+            )
         except Exception as error:  # what a provider's package raises, nobody knows
             return _reply_to(error, self._place.secrets, loop.time() - began)
         body = json.dumps(_completion(message), ensure_ascii=False, default=str)
-        return Reply(status=200, body=strip_secrets(self._place.secrets, body), seconds=loop.time() - began)
+        return Reply(
+            status=200, body=strip_secrets(self._place.secrets, body), seconds=loop.time() - began
+        )
 
     async def close(self) -> None:
         """See `Wire`. Connections that the user made stay open."""
@@ -400,7 +456,9 @@ class ChatModelWire:
             fields = call.payload(self._place.model, {})
             own = {"model", "messages", "stream", "stream_options"}
             chat = self._chat.model_copy(update={"streaming": True}) if call.stream else self._chat
-            return chat.bind(extra_body={name: value for name, value in fields.items() if name not in own})
+            return chat.bind(
+                extra_body={name: value for name, value in fields.items() if name not in own}
+            )
         if call.schema is not None and call.form == "tool":
             tool = {"title": call.schema_name, "description": "The answer.", **call.schema}
             return self._chat.bind_tools([tool], tool_choice=call.schema_name)
@@ -412,7 +470,10 @@ def _completion(message: BaseMessage) -> dict[str, Any]:
     reason = str(about.get("finish_reason") or about.get("stop_reason") or "stop").lower()
     usage = message.usage_metadata if isinstance(message, AIMessage) else None
     calls = message.tool_calls if isinstance(message, AIMessage) else []
-    arguments = [{"function": {"name": call["name"], "arguments": json.dumps(call["args"])}} for call in calls]
+    arguments = [
+        {"function": {"name": call["name"], "arguments": json.dumps(call["args"])}}
+        for call in calls
+    ]
     content = message.content if message.content or not arguments else None
     return {
         "model": about.get("model_name") or about.get("model"),
@@ -428,7 +489,10 @@ def _completion(message: BaseMessage) -> dict[str, Any]:
                 },
             }
         ],
-        "usage": {"prompt_tokens": usage["input_tokens"], "completion_tokens": usage["output_tokens"]}
+        "usage": {
+            "prompt_tokens": usage["input_tokens"],
+            "completion_tokens": usage["output_tokens"],
+        }
         if usage
         else None,
     }
@@ -443,12 +507,15 @@ def _reply_to(error: Exception, secrets: tuple[str, ...], seconds: float) -> Rep
         headers: Mapping[str, str] = getattr(response, "headers", None) or {}
         return Reply(status=status, body=words, headers=headers, seconds=seconds)
     if isinstance(error, NotImplementedError):
-        return Reply(status=400, body=words, seconds=seconds)  # a model that can't call tools: it is asked otherwise
+        # a model that can't call tools: it is asked otherwise
+        return Reply(status=400, body=words, seconds=seconds)
     if isinstance(error, ValueError) and error.args and isinstance(error.args[0], dict):
         inside = json.dumps({"error": error.args[0]}, ensure_ascii=False, default=str)
-        return Reply(status=200, body=redact(inside, secrets), seconds=seconds)  # an error in place of an answer
+        # an error in place of an answer
+        return Reply(status=200, body=redact(inside, secrets), seconds=seconds)
     if isinstance(error, ValueError | TypeError | LookupError):
-        return Reply(status=200, body=words, seconds=seconds)  # a body that the package could not read
+        # a body that the package could not read
+        return Reply(status=200, body=words, seconds=seconds)
     return Reply(problem="connection", detail=words, seconds=seconds)
 
 
@@ -461,7 +528,8 @@ GRACE = 5.0
 async def time_limit(seconds: float) -> AsyncIterator[None]:
     """End what is in the block with `TimeoutError` after so many seconds in which the process ran.
 
-    Time is counted in slices, of each of which at most one counts: a reply that came meanwhile is paid, and is read.
+    Time is counted in slices, of each of which at most one counts: a reply that came meanwhile is
+    paid, and is read.
     """
     loop = asyncio.get_running_loop()
     timer: asyncio.Handle

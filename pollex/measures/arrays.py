@@ -20,5 +20,9 @@ def numbers_of(names: Iterable[Hashable]) -> Ints:
 
 def some_of(given: Sequence[One], most: int, rng: np.random.Generator) -> list[One]:
     """Draw so many at random, in their order; all where there aren't more."""
-    drawn = range(len(given)) if len(given) <= most else np.sort(rng.choice(len(given), most, replace=False)).tolist()
+    drawn = (
+        range(len(given))
+        if len(given) <= most
+        else np.sort(rng.choice(len(given), most, replace=False)).tolist()
+    )
     return [given[place] for place in drawn]

@@ -1,15 +1,20 @@
 """Figures of how well scores separate the classes, with 95 % intervals.
 
-Source: Biyani et al. 2024 for ΔNetSAT and YieldRate. Intervals are bootstrap ones, see `intervals`; that of the AUC is
-computed on its log-odds, because near 1 percentiles hold it 85 times of 100. What lies beyond a window's sides, often a
-few, has exact intervals, and so has a figure of 0 or 1: to a bootstrap 9 right of 9 are beyond doubt.
+Source: Biyani et al. 2024 for ΔNetSAT and YieldRate. Intervals are bootstrap ones, see `intervals`;
+    that of the AUC is
+computed on its log-odds, because near 1 percentiles hold it 85 times of 100. What lies beyond a
+window's sides, often a
+few, has exact intervals, and so has a figure of 0 or 1: to a bootstrap 9 right of 9 are beyond
+doubt.
 
-Most figures are ratios of sums, which one matrix product gives for all resamples at once. Inside this module NaN stands
+Most figures are ratios of sums, which one matrix product gives for all resamples at once. Inside
+this module NaN stands
 for a ratio whose divisor is 0; a `Figure` never holds one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -106,34 +111,48 @@ def assess(
 ) -> Assessment:
     """Measure scores against labels.
 
-    With one class, nothing labeled positive or an empty log, figures are undefined; this is never an error.
+    With one class, nothing labeled positive or an empty log, figures are undefined; this is never
+    an error.
 
     Args:
         scores: NetSAT `[conversation]`.
         positive: Labels `[conversation]`.
         theta: Scores over it are labeled positive; one for all, or `[conversation]`.
         outside: Whether a score lies outside the uncertainty window `[conversation]`.
-        together: One number for what belongs together, a user's conversations for example `[conversation]`; None: each
+        together: One number for what belongs together, a user's conversations for example
+            `[conversation]`; None: each
             conversation is alone.
     """
     order, sample = _positives_first(np.asarray(positive, bool), together)
-    scores, positive = np.asarray(scores, float)[order], np.asarray(positive, bool)[order]
-    said, outside = scores > np.broadcast_to(theta, scores.shape)[order], np.asarray(outside, bool)[order]
-    right, everyone = said == positive, np.ones(len(scores), bool)
+    scores = np.asarray(scores, float)[order]
+    positive = np.asarray(positive, bool)[order]
+    said = scores > np.broadcast_to(theta, scores.shape)[order]
+    outside = np.asarray(outside, bool)[order]
+    right = said == positive
+    everyone = np.ones(len(scores), bool)
     sizes = sample.sizes
-    either, over, under = sample.units(said | positive), *(_share(scores * one, one) for one in (positive, ~positive))
+    either, over, under = (
+        sample.units(said | positive),
+        *(_share(scores * one, one) for one in (positive, ~positive)),
+    )
     measures = {
         "accuracy": _measured_share(right, everyone, sample),
         "precision": _measured_share(said & positive, said, sample, "nothing is labeled positive"),
         "recall": _measured_share(said & positive, positive, sample),
-        # F1 = 2·TP / (labeled positive + truly positive) = 2·J / (1 + J), J the share of TP in those that are either
+        # F1 = 2·TP / (labeled positive + truly positive) = 2·J / (1 + J), J the share of TP in
+        # those that are either
         "f1": _Measure(
             _share(2 * (said & positive), said.astype(int) + positive),
             sum(sizes),
             exact=lambda value: _f1_of_shares(*_all_or_none(either)(value)),
         ),
         # Of as many pairs that share no conversation all are won, or all are lost.
-        "auc": _Measure(auc_statistic(scores, sizes[0]), sum(sizes), exact=_all_or_none(min(sample.having)), odds=True),
+        "auc": _Measure(
+            auc_statistic(scores, sizes[0]),
+            sum(sizes),
+            exact=_all_or_none(min(sample.having)),
+            odds=True,
+        ),
         "delta_netsat": _Measure(lambda weights: over(weights) - under(weights), sum(sizes)),
         "yield_rate": _measured_share(outside, everyone, sample, needs_labels=False),
         "confident_accuracy": _measured_share(
@@ -144,7 +163,9 @@ def assess(
     return Assessment(n=sum(sizes), positives=sizes[0], negatives=sizes[1], **metrics)
 
 
-def assess_window(over: Bools, under: Bools, positive: Bools, together: Ints | None = None) -> WindowAssessment:
+def assess_window(
+    over: Bools, under: Bools, positive: Bools, together: Ints | None = None
+) -> WindowAssessment:
     """Measure how much lies outside a window, and how often it is right there.
 
     Args:
@@ -181,7 +202,11 @@ def auc(scores: Floats, positive: Bools) -> float:
 
 
 def auc_of_scores(
-    scores: Floats, positive: Bools, rng: np.random.Generator, resamples: int = RESAMPLES, together: Ints | None = None
+    scores: Floats,
+    positive: Bools,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+    together: Ints | None = None,
 ) -> Figure:
     """Compute the AUC with its interval; undefined with one class.
 
@@ -190,7 +215,9 @@ def auc_of_scores(
     """
     order, sample = _positives_first(positive, together)
     exact = _all_or_none(min(sample.having)) if 0 not in sample.sizes else None
-    measure = _Measure(auc_statistic(scores[order], sample.sizes[0]), len(order), exact=exact, odds=True)
+    measure = _Measure(
+        auc_statistic(scores[order], sample.sizes[0]), len(order), exact=exact, odds=True
+    )
     return _measured({"auc": measure}, sample, rng, resamples)["auc"]
 
 
@@ -204,7 +231,8 @@ def auc_difference(
 ) -> Figure:
     """Subtract the AUC of `second` from that of `first`, both measured on the same resamples.
 
-    Where one of them is 0 or 1, and the other is, too, or is constant, all resamples are alike, which doesn't make the
+    Where one of them is 0 or 1, and the other is, too, or is constant, all resamples are alike,
+    which doesn't make the
     difference certain: its interval is then as wide as both of theirs allow.
 
     Args:
@@ -220,7 +248,9 @@ def auc_difference(
     if not {0.0, 1.0} & set(own):
         return found
     exact = _all_or_none(min(sample.having))
-    (low, high), (others_low, others_high) = (exact(value) if value in (0.0, 1.0) else (value, value) for value in own)
+    (low, high), (others_low, others_high) = (
+        exact(value) if value in (0.0, 1.0) else (value, value) for value in own
+    )
     return replace(found, low=low - others_high, high=high - others_low)
 
 
@@ -255,7 +285,8 @@ def require_both_classes(positive: Bools) -> None:
 
 
 def _positives_first(positive: Bools, together: Ints | None = None) -> tuple[Ints, ClassSample]:
-    order, sizes = np.argsort(~positive, kind="stable"), (int(positive.sum()), int((~positive).sum()))
+    order = np.argsort(~positive, kind="stable")
+    sizes = (int(positive.sum()), int((~positive).sum()))
     return order, ClassSample(sizes, None if together is None else np.asarray(together)[order])
 
 
@@ -270,7 +301,9 @@ def _measured(
         for name, measure in measures.items():
             draws[name].append(measure.statistic(weights))
     return {
-        name: _metric(measure, float(measure.statistic(actual)[0]), np.concatenate(draws[name]), sample)
+        name: _metric(
+            measure, float(measure.statistic(actual)[0]), np.concatenate(draws[name]), sample
+        )
         for name, measure in measures.items()
     }
 
@@ -284,10 +317,13 @@ def _metric(measure: _Measure, value: float, draws: Floats, sample: ClassSample)
     units = min(sample.having) if measure.needs_labels else max(sample.having)
     if measure.exact and value in (0.0, 1.0) and units > 1:
         return Figure(value, *measure.exact(value), measure.n)
-    units, found = min(units, measure.units or units), draws[~np.isnan(draws)]
+    units = min(units, measure.units or units)
+    found = draws[~np.isnan(draws)]
     if units < FEWEST or len(found) < 2:
         return Figure(value, None, None, measure.n)
-    low, high = bounds_on_log_odds(value, found, units) if measure.odds else interval_bounds(found, units)
+    low, high = (
+        bounds_on_log_odds(value, found, units) if measure.odds else interval_bounds(found, units)
+    )
     return Figure(value, low, high, measure.n)
 
 
@@ -305,7 +341,8 @@ def _measured_share(
     part: Bools, whole: Bools, sample: ClassSample, empty: str = "", needs_labels: bool = True
 ) -> _Measure:
     units = sample.units(whole)
-    share, n = _share(part, whole), int(whole.sum())
+    share = _share(part, whole)
+    n = int(whole.sum())
     return _Measure(share, n, empty, needs_labels, _all_or_none(units), units=units)
 
 
@@ -321,7 +358,9 @@ OF_RATIOS, GUESSING = 500, 0.5
 """Resamples of figures beside other figures, and the AUC of guessing."""
 
 
-def recovered(ours: Floats, plain: Floats, positive: Bools, unit: Ints, rng: np.random.Generator) -> Figure:
+def recovered(
+    ours: Floats, plain: Floats, positive: Bools, unit: Ints, rng: np.random.Generator
+) -> Figure:
     """Compute (AUC − ½) of our scores over (AUC − ½) of a plain method's.
 
     Args:
@@ -336,13 +375,21 @@ def recovered(ours: Floats, plain: Floats, positive: Bools, unit: Ints, rng: np.
     own, other = (auc_statistic(one[order], int(positive.sum())) for one in (ours, plain))
     found = estimate({"plain": Measure(other)}, unit[order], rng, OF_RATIOS)["plain"]
     if found.low is None or found.low <= GUESSING:
-        return Figure(None, n=len(positive), undefined="the plain method itself is not surely better than guessing")
+        return Figure(
+            None,
+            n=len(positive),
+            undefined="the plain method itself is not surely better than guessing",
+        )
     share = Measure(lambda weights: ratio(own(weights) - GUESSING, other(weights) - GUESSING))
     return estimate({"share": share}, unit[order], rng, OF_RATIOS)["share"]
 
 
 def learning_curve(
-    scores: Mapping[int, Sequence[Floats]], positive: Bools, unit: Ints, rng: np.random.Generator, more: int
+    scores: Mapping[int, Sequence[Floats]],
+    positive: Bools,
+    unit: Ints,
+    rng: np.random.Generator,
+    more: int,
 ) -> tuple[dict[int, Figure], Figure]:
     """Measure how AUC grows with labels, and go on by AUC = a + b·ln(labels), fitted by least squares.
 
@@ -353,22 +400,31 @@ def learning_curve(
         more: Further labels to tell the worth of.
 
     Returns:
-        By number of labels, the mean AUC over draws of these; and what further labels are worth in AUC.
+        By number of labels, the mean AUC over draws of these; and what further labels are worth in
+        AUC.
     """
-    order, up = _positives_first(positive)[0], int(positive.sum())
-    draws = {size: [auc_statistic(one[order], up) for one in found] for size, found in scores.items()}
+    order = _positives_first(positive)[0]
+    up = int(positive.sum())
+    statistics = {
+        size: [auc_statistic(draw[order], up) for draw in draws] for size, draws in scores.items()
+    }
 
-    def reached(weights: Floats) -> Floats:
-        return np.stack([np.mean([one(weights) for one in each], axis=0) for each in draws.values()])
+    def mean_auc(of_draws: Sequence[Statistic], weights: Floats) -> Floats:
+        return np.mean([statistic(weights) for statistic in of_draws], axis=0)
+
+    def mean_aucs(weights: Floats) -> Floats:
+        return np.stack([mean_auc(of_draws, weights) for of_draws in statistics.values()])
 
     sizes = np.array(list(scores), float)
     centered = np.log(sizes) - np.log(sizes).mean()
     step = np.log((sizes[-1] + more) / sizes[-1]) / (centered**2).sum()
     measures = {
-        str(size): Measure(lambda weights, each=each: np.mean([one(weights) for one in each], axis=0))  # type: ignore[misc]
-        for size, each in draws.items()
+        str(size): Measure(partial(mean_auc, of_draws)) for size, of_draws in statistics.items()
     }
-    found = estimate(
-        {**measures, "more": Measure(lambda weights: step * (centered @ reached(weights)))}, unit[order], rng, OF_RATIOS
+    estimates = estimate(
+        {**measures, "more": Measure(lambda weights: step * (centered @ mean_aucs(weights)))},
+        unit[order],
+        rng,
+        OF_RATIOS,
     )
-    return {size: found[str(size)] for size in scores}, found["more"]
+    return {size: estimates[str(size)] for size in scores}, estimates["more"]

@@ -1,6 +1,7 @@
 """Correlations of weighted judgments as statistics that can be resampled, and agreement between judges.
 
-Source of alpha: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; the value is computed by the package
+Source of alpha: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; the value is
+    computed by the package
 of that name, the resamples here, all at once.
 """
 
@@ -23,7 +24,8 @@ FLAT = 1e-12
 def pearson_statistic(x: Floats, y: Floats) -> Statistic:
     """Make Pearson's correlation of `[judgment]` with `[judgment]` a statistic."""
     # Centred first: raw moments of values far from 0 would cancel.
-    a, b = x - x.mean() if len(x) else x, y - y.mean() if len(y) else y
+    a = x - x.mean() if len(x) else x
+    b = y - y.mean() if len(y) else y
     columns = np.stack([a, b, a * a, b * b, a * b], axis=1)
     floors = FLAT * (a * a).mean() if len(x) else 0.0, FLAT * (b * b).mean() if len(y) else 0.0
 
@@ -40,7 +42,8 @@ def spearman_statistic(x: Floats, y: Floats) -> Statistic:
     def of_tables(tables: Floats) -> Floats:
         ranks = _midranks(tables.sum(axis=2)), _midranks(tables.sum(axis=1))
         total = tables.sum(axis=(1, 2))
-        a, b = ranks[0] - (total / 2)[:, None], ranks[1] - (total / 2)[:, None]
+        a = ranks[0] - (total / 2)[:, None]
+        b = ranks[1] - (total / 2)[:, None]
         moments = [
             np.zeros_like(total),
             np.zeros_like(total),
@@ -60,7 +63,8 @@ def kendall_statistic(x: Floats, y: Floats) -> Statistic:
     """
 
     def of_tables(tables: Floats) -> Floats:
-        # Weight of all cells of a lower row, by column; then of those in a lower, and in a higher column.
+        # Weight of all cells of a lower row, by column; then of those in a lower, and in a higher
+        # column.
         above = tables.cumsum(axis=1) - tables
         lower = above.cumsum(axis=2) - above
         higher = above.sum(axis=2, keepdims=True) - lower - above
@@ -77,7 +81,8 @@ def mean_correlation(values: Floats, unit: Ints, rng: np.random.Generator) -> Fi
     first, second = np.triu_indices(values.shape[1], 1)
     if not len(first):
         return Figure(None, n=len(values), undefined="there are fewer than two rubrics")
-    products, squares = values[:, first] * values[:, second], values**2
+    products = values[:, first] * values[:, second]
+    squares = values**2
 
     def statistic(weights: Floats) -> Floats:
         total = weights.sum(axis=1, keepdims=True)
@@ -94,10 +99,13 @@ def mean_correlation(values: Floats, unit: Ints, rng: np.random.Generator) -> Fi
 def interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:
     """Make Krippendorff's alpha of two judges on an interval scale a statistic, of whatever values.
 
-    1 − (2n − 1) Σ(x − y)² / (2n Σ(x² + y²) − (Σ(x + y))²), since the values of both are drawn from one pool.
+    1 − (2n − 1) Σ(x − y)² / (2n Σ(x² + y²) − (Σ(x + y))²), since the values of both are drawn from
+    one pool.
     """
-    middle = np.concatenate([x, y]).mean() if len(x) else 0.0  # raw moments of values far from 0 would cancel
-    a, b = x - middle, y - middle
+    # raw moments of values far from 0 would cancel
+    middle = np.concatenate([x, y]).mean() if len(x) else 0.0
+    a = x - middle
+    b = y - middle
     columns = np.stack([(a - b) ** 2, a * a + b * b, a + b, np.ones(len(a))], axis=1)
 
     def statistic(weights: Floats) -> Floats:
@@ -113,7 +121,8 @@ def kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
 
     Here y′ is drawn independently of x; both are values, or places of options `[judgment]`.
     """
-    a, b = x.astype(float), y.astype(float)
+    a = x.astype(float)
+    b = y.astype(float)
     columns = np.stack([a, b, a * a, b * b, a * b], axis=1)
 
     def statistic(weights: Floats) -> Floats:
@@ -124,7 +133,9 @@ def kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
     return statistic
 
 
-def _of_tables(of_tables: Callable[[Floats], Floats], x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Statistic:
+def _of_tables(
+    of_tables: Callable[[Floats], Floats], x: npt.NDArray[Any], y: npt.NDArray[Any]
+) -> Statistic:
     (xs, row), (ys, column) = np.unique(x, return_inverse=True), np.unique(y, return_inverse=True)
     shape = len(xs), len(ys)
     cells = row * shape[1] + column
@@ -133,10 +144,17 @@ def _of_tables(of_tables: Callable[[Floats], Floats], x: npt.NDArray[Any], y: np
     def table(weights: Floats) -> Floats:
         size = shape[0] * shape[1]
         flat = (np.arange(len(weights))[:, None] * size + cells).ravel()
-        return np.bincount(flat, weights.ravel(), len(weights) * size).astype(float).reshape(-1, *shape)
+        return (
+            np.bincount(flat, weights.ravel(), len(weights) * size)
+            .astype(float)
+            .reshape(-1, *shape)
+        )
 
     def statistic(weights: Floats) -> Floats:
-        blocks = [of_tables(table(weights[start : start + step])) for start in range(0, len(weights), step)]
+        blocks = [
+            of_tables(table(weights[start : start + step]))
+            for start in range(0, len(weights), step)
+        ]
         return np.concatenate(blocks)
 
     return statistic
@@ -168,12 +186,14 @@ def alpha(
 ) -> Figure:
     """Compute Krippendorff's alpha between judges: 1 is full agreement, 0 is chance.
 
-    Only texts with two or more judges count, in `n` and `units`, too. Full agreement has no interval: resamples can't
+    Only texts with two or more judges count, in `n` and `units`, too. Full agreement has no
+    interval: resamples can't
     tell how seldom judges would disagree.
 
     Args:
         text: Which text each judgment is of `[judgment]`.
-        judge: Who gave it, −1 for somebody unknown `[judgment]`; unknown judges are taken for different ones. Of
+        judge: Who gave it, −1 for somebody unknown `[judgment]`; unknown judges are taken for
+            different ones. Of
             several answers by one judge to one text the first counts.
         answer: Place of the option that was chosen `[judgment]`.
         values: What each option is worth.
@@ -191,7 +211,8 @@ def alpha(
     measure = Measure(_alpha_statistic(counts, np.array(values), level))
     # A unit of resampling is a text, so each stands for all its judgments here.
     found = estimate({"alpha": measure}, np.arange(len(counts)), rng, resamples)["alpha"]
-    if (counts.max(axis=1) == counts.sum(axis=1)).all():  # so does every resample, which doesn't make it certain
+    # so does every resample, which doesn't make it certain
+    if (counts.max(axis=1) == counts.sum(axis=1)).all():
         return Figure(1.0, n=n, units=len(counts))
     return Figure(float(value), found.low, found.high, n, units=len(counts))
 
@@ -221,7 +242,9 @@ def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
         distances = _distances(totals, values, level)
         seen = (observed * distances).sum(axis=(1, 2))
         by_chance = (chance * distances).sum(axis=(1, 2)) / (n - 1)
-        disagreement: Floats = np.divide(seen, by_chance, out=np.full(len(n), np.nan), where=by_chance > 0)
+        disagreement: Floats = np.divide(
+            seen, by_chance, out=np.full(len(n), np.nan), where=by_chance > 0
+        )
         return 1 - disagreement
 
     return statistic
@@ -231,13 +254,17 @@ def _distances(totals: Floats, values: Floats, level: Level) -> Floats:
     if level == "nominal":
         return np.broadcast_to(1 - np.eye(len(values)), (len(totals), len(values), len(values)))
     if level == "interval":
-        return np.broadcast_to((values[:, None] - values) ** 2, (len(totals), len(values), len(values)))
+        return np.broadcast_to(
+            (values[:, None] - values) ** 2, (len(totals), len(values), len(values))
+        )
     # The weight of all options from the one to the other, of the two ends one half.
     middles = totals.cumsum(axis=1) - totals / 2
     return np.asarray((middles[:, :, None] - middles[:, None, :]) ** 2)
 
 
-def weighted_kappa(one: Floats, other: Floats, unit: Ints, rng: np.random.Generator | None = None) -> Figure:
+def weighted_kappa(
+    one: Floats, other: Floats, unit: Ints, rng: np.random.Generator | None = None
+) -> Figure:
     """Compute Cohen's κ with quadratic weights between two sets of answers to the same questions.
 
     Args:

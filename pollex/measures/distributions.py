@@ -1,19 +1,26 @@
 """Figures of predicted distributions against people's answers, with 95 % intervals, and reliability diagrams.
 
     errors         of the expected answer (RMSE), of the distribution (log-loss, Brier, smECE)
-    correlations   of the expected answer with the given one (Pearson, Spearman, Kendall's tau-b), quadratic kappa
+    correlations   of the expected answer with the given one (Pearson, Spearman, Kendall's tau-b),
+    quadratic kappa
 
-A figure that needs an order is undefined for a question whose answers have none. Distributions of grades, and distances
+A figure that needs an order is undefined for a question whose answers have none. Distributions of
+grades, and distances
 between two judges' grades of the same texts, are here, too.
 
-Source of smECE: Błasiok and Nakkiran 2024, "Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing",
+Source of smECE: Błasiok and Nakkiran 2024, "Smooth ECE: Principled Reliability Diagrams via Kernel
+    Smoothing",
 arXiv:2309.12236. A question with several answers is looked at one answer against the rest.
 
-How often an answer was given at a probability, in a bin or smoothed, has Wilson's interval (Wilson 1927,
-doi:10.1080/01621459.1927.10502953), with texts for its n, as if each had one judgment: that is exact where it has, and
-too wide where those of a text don't all agree. To a bootstrap an answer that none of ten gave is beyond doubt.
+How often an answer was given at a probability, in a bin or smoothed, has Wilson's interval (Wilson
+1927,
+doi:10.1080/01621459.1927.10502953), with texts for its n, as if each had one judgment: that is
+exact where it has, and
+too wide where those of a text don't all agree. To a bootstrap an answer that none of ten gave is
+beyond doubt.
 
-Source of the Wasserstein distance as the area between distribution functions: Vallender 1974, doi:10.1137/1118101.
+Source of the Wasserstein distance as the area between distribution functions: Vallender 1974,
+doi:10.1137/1118101.
 """
 
 from __future__ import annotations
@@ -52,7 +59,8 @@ from pollex.measures.intervals import (
 
 SMECE_RESAMPLES = 200
 MESH = 101
-FEWEST_IN_BIN, MOST_BINS = 10, 8
+FEWEST_IN_BIN = 10
+MOST_BINS = 8
 Z = 1.959964
 """Half width of the 95 % interval of a standard normal variable."""
 
@@ -66,7 +74,8 @@ class Reliability:
         curve: How often the answer was given at them, smoothed `[mesh]`.
         low: Lower end of the curve's 95 % band `[mesh]`. What smoothing itself bends is not in it.
         high: Upper end.
-        density: How many predictions there are at them, of mean 1 `[mesh]`. Where it is near 0 the curve says nothing.
+        density: How many predictions there are at them, of mean 1 `[mesh]`. Where it is near 0 the
+            curve says nothing.
         width: Standard deviation of the kernel.
         bins: The same without smoothing.
     """
@@ -96,13 +105,20 @@ class Bin:
 
 
 def smece(
-    proba: Floats, answer: Ints, text: Ints, rng: np.random.Generator | None = None, resamples: int = SMECE_RESAMPLES
+    proba: Floats,
+    answer: Ints,
+    text: Ints,
+    rng: np.random.Generator | None = None,
+    resamples: int = SMECE_RESAMPLES,
 ) -> tuple[Figure, list[Figure]]:
     """Compute the smoothed calibration error, as mean over answers and for each answer.
 
-    Resampling adds noise to every smoothed share and so drives the error up, by about as much as the sample itself did:
-    the interval is the basic one, drawn out to the value where it would end under it. It is no test of calibration:
-    where there is no error at all, it reaches down to 0 in about half of the samples of 60 and a third of those of 200.
+    Resampling adds noise to every smoothed share and so drives the error up, by about as much as
+    the sample itself did:
+    the interval is the basic one, drawn out to the value where it would end under it. It is no test
+    of calibration:
+    where there is no error at all, it reaches down to 0 in about half of the samples of 60 and a
+    third of those of 200.
 
     Args:
         proba: `[judgment, option]`.
@@ -114,14 +130,20 @@ def smece(
         reason = "fewer than two judgments" if len(answer) else "no judgments"
         nothing = Figure(None, n=len(answer), undefined=reason, units=len(answer))
         return nothing, [nothing] * options
-    hits, codes = np.eye(options)[answer], unit_codes(text)
+    hits = np.eye(options)[answer]
+    codes = unit_codes(text)
     values = _errors(proba, hits, np.ones((1, len(answer))))[0]
     draws = np.concatenate(
-        [np.zeros((0, options)), *(_errors(proba, hits, weights) for weights in resample(codes, resamples, rng))]
+        [
+            np.zeros((0, options)),
+            *(_errors(proba, hits, weights) for weights in resample(codes, resamples, rng)),
+        ]
     )
-    n, texts = len(answer), int(codes.max()) + 1
+    n = len(answer)
+    texts = int(codes.max()) + 1
     each = [
-        with_interval(float(value), draw, n, texts, kind="basic") for value, draw in zip(values, draws.T, strict=True)
+        with_interval(float(value), draw, n, texts, kind="basic")
+        for value, draw in zip(values, draws.T, strict=True)
     ]
     return with_interval(float(values.mean()), draws.mean(axis=1), n, texts, kind="basic"), each
 
@@ -129,12 +151,17 @@ def smece(
 def _errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
     copies = [np.repeat(np.arange(len(proba)), row.astype(int)) for row in weights]
     options = proba.shape[1]
-    apart = 1 if options == 2 else options  # of two answers, one is the mirror image of the other
-    errors = np.array([[smooth_error(proba[rows, o], hits[rows, o])[0] for o in range(apart)] for rows in copies])
+    # of two answers, one is the mirror image of the other
+    apart = 1 if options == 2 else options
+    errors = np.array(
+        [[smooth_error(proba[rows, o], hits[rows, o])[0] for o in range(apart)] for rows in copies]
+    )
     return np.broadcast_to(errors, (len(copies), options))
 
 
-def reliability(proba: Floats, answer: Ints, text: Ints, values: tuple[float, ...]) -> list[Reliability]:
+def reliability(
+    proba: Floats, answer: Ints, text: Ints, values: tuple[float, ...]
+) -> list[Reliability]:
     """Return a diagram for each answer, its smECE without an interval; none when there are fewer than two judgments.
 
     Args:
@@ -158,7 +185,9 @@ def reliability(proba: Floats, answer: Ints, text: Ints, values: tuple[float, ..
     ]
 
 
-def smooth_hits(probability: Floats, hit: Floats, weights: Floats, mesh: Floats, width: float) -> Floats:
+def smooth_hits(
+    probability: Floats, hit: Floats, weights: Floats, mesh: Floats, width: float
+) -> Floats:
     """Smooth hits over probabilities by kernel regression `[resample, mesh]`.
 
     The kernel is a normal density that is reflected at 0 and 1, where a plain one would lose mass.
@@ -170,20 +199,26 @@ def smooth_hits(probability: Floats, hit: Floats, weights: Floats, mesh: Floats,
     """
     kernel, _ = _kernel(probability, mesh, width)
     below = weights @ kernel
-    shares: Floats = np.divide((weights * hit) @ kernel, below, out=np.full(below.shape, np.nan), where=below > 0)
+    shares: Floats = np.divide(
+        (weights * hit) @ kernel, below, out=np.full(below.shape, np.nan), where=below > 0
+    )
     return shares
 
 
 def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Floats]:
     """Evaluate the reflected normal density of mesh points around probabilities, without norm.
 
-    Five images on either side: farther ones contribute less than e⁻⁷ of the nearest, even at width 1.
+    Five images on either side: farther ones contribute less than e⁻⁷ of the nearest, even at width
+        1.
 
     Returns:
-        `[judgment, mesh]`, divided by the largest of each mesh point, which a narrow kernel would round to 0; and
+        `[judgment, mesh]`, divided by the largest of each mesh point, which a narrow kernel would
+        round to 0; and
             these `[mesh]`.
     """
-    images = np.concatenate([shift + sign * mesh for shift in (-4, -2, 0, 2, 4) for sign in (1, -1)])
+    images = np.concatenate(
+        [shift + sign * mesh for shift in (-4, -2, 0, 2, 4) for sign in (1, -1)]
+    )
     logs = -(((probability[:, None] - images) / width) ** 2) / 2
     logs = logs.reshape(len(probability), -1, len(mesh))
     top = logs.max(axis=(0, 1))
@@ -197,7 +232,14 @@ def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
     density = kernel.sum(axis=0) * scale
     curve = smooth_hits(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
     low, high = wilson(curve, _texts_behind(kernel, unit_codes(text)))
-    return {"mesh": mesh, "curve": curve, "low": low, "high": high, "density": density / density.mean(), "width": width}
+    return {
+        "mesh": mesh,
+        "curve": curve,
+        "low": low,
+        "high": high,
+        "density": density / density.mean(),
+        "width": width,
+    }
 
 
 def _texts_behind(kernel: Floats, codes: Ints) -> Floats:
@@ -216,7 +258,8 @@ def _texts_behind(kernel: Floats, codes: Ints) -> Floats:
 
 def wilson(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     """Return both ends of the 95 % score interval of shares of n, any shape."""
-    p, size = np.asarray(share, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    p = np.asarray(share, dtype=np.float64)
+    size = np.asarray(n, dtype=np.float64)
     below = 1 + Z * Z / size
     center = (p + Z * Z / (2 * size)) / below
     half = Z * np.sqrt(p * (1 - p) / size + Z * Z / (4 * size * size)) / below
@@ -234,13 +277,20 @@ def bin_predictions(probability: Floats, hit: Floats | Bools, text: Ints) -> lis
         text: Judgments with the same number count as one in the intervals `[judgment]`.
     """
     wanted = min(max(len(probability) // FEWEST_IN_BIN, 1), MOST_BINS)
-    cuts = np.quantile(probability, np.arange(1, wanted) / wanted, method="lower") if len(probability) else np.zeros(0)
+    cuts = (
+        np.quantile(probability, np.arange(1, wanted) / wanted, method="lower")
+        if len(probability)
+        else np.zeros(0)
+    )
     numbers = np.searchsorted(np.unique(cuts), probability, side="left")
     bins = []
     for part in (np.flatnonzero(numbers == each) for each in np.unique(numbers)):
-        share, texts = float(hit[part].mean()), len(np.unique(text[part]))
+        share = float(hit[part].mean())
+        texts = len(np.unique(text[part]))
         low, high = map(float, wilson(share, texts))
-        bins.append(Bin(float(probability[part].mean()), Figure(share, low, high, len(part), units=texts)))
+        bins.append(
+            Bin(float(probability[part].mean()), Figure(share, low, high, len(part), units=texts))
+        )
     return bins
 
 
@@ -254,7 +304,8 @@ def smooth_error(probability: Floats, hit: Floats) -> tuple[float, float]:
 
     The width is the largest that isn't above the error itself, found by halving ten times.
     """
-    low, width = 0.0, 1.0
+    low = 0.0
+    width = 1.0
     for _ in range(10):
         middle = (low + width) / 2
         if middle < NARROWEST or middle < _error_at(middle, probability, hit):
@@ -273,7 +324,9 @@ def _error_at(width: float, probability: Floats, hit: Floats) -> float:
     share = probability * steps - below
 
     def smooth(mass: Floats) -> Floats:
-        grid = np.bincount(below, mass * (1 - share), steps + 1) + np.bincount(below + 1, mass * share, steps + 1)
+        grid = np.bincount(below, mass * (1 - share), steps + 1) + np.bincount(
+            below + 1, mass * share, steps + 1
+        )
         return np.asarray(gaussian_filter1d(grid, width * steps, mode="mirror", radius=steps // 2))
 
     return float(np.abs(smooth(probability - hit)).sum() / smooth(np.ones_like(probability)).sum())
@@ -313,11 +366,15 @@ class Predictions:
     @cached_property
     def nearest(self) -> Ints:
         """Index of the option nearest to the expected answer `[judgment]`; the lower of two."""
-        return np.asarray(np.abs(self.expected[:, None] - np.array(self.values)).argmin(axis=1), dtype=np.int64)
+        return np.asarray(
+            np.abs(self.expected[:, None] - np.array(self.values)).argmin(axis=1), dtype=np.int64
+        )
 
     def where(self, keep: Bools | Ints) -> Predictions:
         """Return those that `keep` picks."""
-        return Predictions(self.proba[keep], self.answer[keep], self.text[keep], self.values, self.ordinal)
+        return Predictions(
+            self.proba[keep], self.answer[keep], self.text[keep], self.values, self.ordinal
+        )
 
 
 @dataclass(frozen=True)
@@ -327,9 +384,11 @@ class Quality:
     Attributes:
         log_loss: Mean −log p of the given answer, in nats.
         brier: Mean Σ (p − 1[given])² over the options, 0 to 2.
-        smece: Mean over the answers of each one's smoothed calibration error. A constant can have 0: read it beside
+        smece: Mean over the answers of each one's smoothed calibration error. A constant can have
+            0: read it beside
             the log-loss.
-        kappa: Cohen's with quadratic weights, between the given answer and the option nearest to the expected one.
+        kappa: Cohen's with quadratic weights, between the given answer and the option nearest to
+            the expected one.
         smece_of: By the answer's value.
     """
 
@@ -363,12 +422,18 @@ def assess(
     quick = estimate(figures_of(predictions), predictions.text, rng, resamples)
     texts = len(np.unique(predictions.text))
     if smooth:
-        mean, each = smece(predictions.proba, predictions.answer, predictions.text, rng, smece_resamples)
+        mean, each = smece(
+            predictions.proba, predictions.answer, predictions.text, rng, smece_resamples
+        )
     else:
         mean = Figure(None, n=len(predictions), undefined="not asked for", units=texts)
         each = [mean] * len(predictions.values)
     return Quality(
-        n=len(predictions), texts=texts, smece=mean, smece_of=dict(zip(predictions.values, each, strict=True)), **quick
+        n=len(predictions),
+        texts=texts,
+        smece=mean,
+        smece_of=dict(zip(predictions.values, each, strict=True)),
+        **quick,
     )
 
 
@@ -418,7 +483,8 @@ def briers(proba: Floats, answer: Ints) -> Floats:
 def platt_targets(answers: Ints, options: int) -> Floats:
     """Compute what a uniform prior expects of one more judgment each `[judgment, option]`.
 
-    (n + 1)/(n + K) for the given answer, which was given n times, and 1/(n + K) for the K − 1 others. With two options
+    (n + 1)/(n + K) for the given answer, which was given n times, and 1/(n + K) for the K − 1
+    others. With two options
     these are Platt's (N₊ + 1)/(N₊ + 2) and 1/(N₋ + 2).
 
     Source: Platt 1999, "Probabilistic outputs for support vector machines".
@@ -443,29 +509,36 @@ def difference(
     """
     one, other = (figures_of(predictions)[measure] for predictions in (first, second))
     figure = Measure(
-        lambda weights: one.statistic(weights) - other.statistic(weights), one.undefined or other.undefined, one.empty
+        lambda weights: one.statistic(weights) - other.statistic(weights),
+        one.undefined or other.undefined,
+        one.empty,
     )
     return estimate({measure: figure}, first.text, rng, resamples)[measure]
 
 
 def figures_of(predictions: Predictions) -> dict[str, Measure]:
     """Return each measure as a statistic of weights, and why it is undefined."""
-    expected, given = predictions.expected, predictions.given
+    expected = predictions.expected
+    given = predictions.given
     unordered = "" if predictions.ordinal else "its answers have no order"
     constant = unordered or _constant(expected, given)
     losses = log_losses(predictions.proba, predictions.answer)
     impossible = int(np.isinf(losses).sum())
-    rated, square = (predictions.nearest, predictions.answer), mean_of((expected - given) ** 2)
+    rated = (predictions.nearest, predictions.answer)
+    square = mean_of((expected - given) ** 2)
     return {
         "rmse": Measure(lambda weights: np.sqrt(square(weights)), unordered),
         "pearson": Measure(pearson_statistic(expected, given), constant),
         "spearman": Measure(spearman_statistic(expected, given), constant),
         "kendall": Measure(kendall_statistic(expected, given), constant),
         "log_loss": Measure(
-            mean_of(losses), f"{impossible} of {len(losses)} given answers had probability 0" if impossible else ""
+            mean_of(losses),
+            f"{impossible} of {len(losses)} given answers had probability 0" if impossible else "",
         ),
         "brier": Measure(mean_of(briers(predictions.proba, predictions.answer))),
-        "kappa": Measure(kappa_statistic(*rated), unordered, "all predictions and answers are one and the same"),
+        "kappa": Measure(
+            kappa_statistic(*rated), unordered, "all predictions and answers are one and the same"
+        ),
     }
 
 
@@ -478,7 +551,11 @@ def _constant(expected: Floats, given: Floats) -> str:
     return "all predictions are alike" if np.ptp(expected) <= 1e-12 * np.abs(expected).max() else ""
 
 
-NAMES = tuple(field.name for field in dataclasses.fields(Quality) if field.name not in ("n", "texts", "smece_of"))
+NAMES = tuple(
+    field.name
+    for field in dataclasses.fields(Quality)
+    if field.name not in ("n", "texts", "smece_of")
+)
 """The measures, in the order of a `Quality`."""
 
 
@@ -506,23 +583,35 @@ def cumulative(grades: Floats, levels: Floats) -> Floats:
     return np.asarray(np.searchsorted(np.sort(given), levels, side="right") / len(given), float)
 
 
-def agreement_of_grades(grades: Floats, human: Floats, rng: np.random.Generator) -> dict[str, Figure]:
+def agreement_of_grades(
+    grades: Floats, human: Floats, rng: np.random.Generator
+) -> dict[str, Figure]:
     """Compute how far a judge's grades agree with people's of the same texts: Pearson, Spearman, Krippendorff's alpha.
 
-    Distributions may be alike where right grades are given to wrong answers; these then are near 0 or below.
+    Distributions may be alike where right grades are given to wrong answers; these then are near 0
+    or below.
 
     Args:
         grades: `[text]`; NaN is missing, and that text doesn't count.
         human: People's grades `[text]`.
     """
     both = ~(np.isnan(grades) | np.isnan(human))
-    x, y = grades[both], human[both]
+    x = grades[both]
+    y = human[both]
     why = "one of them gives all the same grade"
-    measures = {"pearson": pearson_statistic, "spearman": spearman_statistic, "alpha": interval_alpha_statistic}
+    measures = {
+        "pearson": pearson_statistic,
+        "spearman": spearman_statistic,
+        "alpha": interval_alpha_statistic,
+    }
     measured_ = {name: Measure(make(x, y), empty=why) for name, make in measures.items()}
     found = estimate(measured_, np.arange(len(x)), rng)
     # All resamples of grades that are the same are perfect, too, which doesn't make it certain.
-    return {name: replace(one, low=None, high=None) for name, one in found.items()} if (x == y).all() else found
+    return (
+        {name: replace(one, low=None, high=None) for name, one in found.items()}
+        if (x == y).all()
+        else found
+    )
 
 
 def areas(
@@ -530,12 +619,15 @@ def areas(
 ) -> dict[str, Figure]:
     """Compute the area between each judge's cumulative distribution and people's, in grades.
 
-    The area is 0 where both are the same. With two judges or more, `a - b` is how much farther a is from people than b,
-    on the same resamples; it is noise where its interval contains 0. On few texts it is too small where one judge is
+    The area is 0 where both are the same. With two judges or more, `a - b` is how much farther a is
+    from people than b,
+    on the same resamples; it is noise where its interval contains 0. On few texts it is too small
+    where one judge is
     near people: noise drives up an area near 0 more than a large one.
 
     Args:
-        judges: Grades by judge `[text]`; NaN is missing. Only texts that all of them and people graded count.
+        judges: Grades by judge `[text]`; NaN is missing. Only texts that all of them and people
+            graded count.
         human: People's grades `[text]`.
     """
     both = ~np.isnan(np.stack([human, *judges.values()])).any(axis=0)
@@ -543,9 +635,14 @@ def areas(
     pairs = {name: _Pair.of(grades[both], human[both]) for name, grades in judges.items()}
     differences = {f"{a} - {b}": (a, b) for a, b in combinations(pairs, 2)}
     if not n:
-        return dict.fromkeys([*pairs, *differences], Figure(None, undefined="no grades in common", units=0))
+        return dict.fromkeys(
+            [*pairs, *differences], Figure(None, undefined="no grades in common", units=0)
+        )
     weights = list(resample(np.arange(n), resamples, rng))
-    drawn = {name: np.concatenate([[], *(pair.areas(w) for w in weights)]) for name, pair in pairs.items()}
+    drawn = {
+        name: np.concatenate([[], *(pair.areas(w) for w in weights)])
+        for name, pair in pairs.items()
+    }
     values = {name: float(pair.areas(np.ones((1, n)))[0]) for name, pair in pairs.items()}
     found = {}
     for name, pair in pairs.items():
@@ -573,7 +670,9 @@ class _Pair:
     @classmethod
     def of(cls, grades: Floats, human: Floats) -> _Pair:
         levels = np.unique(np.concatenate([grades, human]))
-        return cls((grades[:, None] <= levels).astype(float) - (human[:, None] <= levels), np.diff(levels))
+        return cls(
+            (grades[:, None] <= levels).astype(float) - (human[:, None] <= levels), np.diff(levels)
+        )
 
     def areas(self, weights: Floats) -> Floats:
         """Compute ∫ |F − G| `[resample]`; a text of weight −1 has its grades swapped."""
@@ -596,8 +695,10 @@ def _measured_area(value: float, draws: Floats, alike: Floats, texts: int) -> Fi
 def _widest(value: float, draws: Floats, texts: int) -> tuple[float | None, float | None]:
     """Compute the interval, mirrored at the value or moved back, whichever reaches further.
 
-    Resampling drives up an area, even one of 0, and that of one judge more than another's. The sample itself did the
-    same if the true area is small, and did not if it is large; the sample can't say which. Either interval alone holds
+    Resampling drives up an area, even one of 0, and that of one judge more than another's. The
+    sample itself did the
+    same if the true area is small, and did not if it is large; the sample can't say which. Either
+    interval alone holds
     the truth only 70 to 85 times of 100.
     """
     if len(draws) < 2:

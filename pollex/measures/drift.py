@@ -1,6 +1,7 @@
 """Differences of conversations between two periods, without labels.
 
-Source of the index: Siddiqi 2006, "Credit Risk Scorecards", population stability index: Σ (q − p) ln(q / p) over bins.
+Source of the index: Siddiqi 2006, "Credit Risk Scorecards", population stability index: Σ (q − p)
+    ln(q / p) over bins.
 """
 
 from dataclasses import dataclass
@@ -45,7 +46,9 @@ class Stability:
         return self.low > 0
 
 
-def stability(before: Floats, after: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> Stability:
+def stability(
+    before: Floats, after: Floats, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> Stability:
     """Compare two samples' distributions over ten bins with equal shares of `before`.
 
     Args:
@@ -64,16 +67,22 @@ def edges_of(values: Floats) -> Floats:
 
 def counts_of(values: Floats, edges: Floats) -> Floats:
     """Count values `[n]` in the bins between edges."""
-    return np.bincount(np.searchsorted(edges, values, "right"), minlength=len(edges) + 1).astype(float)
+    return np.bincount(np.searchsorted(edges, values, "right"), minlength=len(edges) + 1).astype(
+        float
+    )
 
 
-def stability_of_counts(then: Floats, now: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> Stability:
+def stability_of_counts(
+    then: Floats, now: Floats, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> Stability:
     """Compare two samples' counts over the same bins `[bin]`."""
-    n, m = int(then.sum()), int(now.sum())
+    n = int(then.sum())
+    m = int(now.sum())
     pooled = (then + now) / (n + m)
     same = index(rng.multinomial(n, pooled, resamples), rng.multinomial(m, pooled, resamples))
     drawn = index(rng.multinomial(n, then / n, resamples), rng.multinomial(m, now / m, resamples))
-    value, expected = float(index(then, now)), float(same.mean())
+    value = float(index(then, now))
+    expected = float(same.mean())
     # A resample adds sampling's part once more: the value has it once, a resample twice.
     low, high = np.quantile(drawn - 2 * expected, [0.025, 0.975])
     return Stability(value, expected, float(low), float(high), n, m)
@@ -81,14 +90,18 @@ def stability_of_counts(then: Floats, now: Floats, rng: np.random.Generator, res
 
 def index(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Floats:
     """Compute the population stability index of counts `[…, bin]`."""
-    p, q = ((counts + PRIOR) / (counts + PRIOR).sum(axis=-1, keepdims=True) for counts in (before, after))
+    p, q = (
+        (counts + PRIOR) / (counts + PRIOR).sum(axis=-1, keepdims=True)
+        for counts in (before, after)
+    )
     return np.asarray(((q - p) * np.log(q / p)).sum(axis=-1))
 
 
 def share_unlike(taken_for_second: Bools, second: Bools) -> Figure:
     """Estimate a lower bound of the share of the second sample without a counterpart in the first.
 
-    The bound is the total variation distance that a classifier shows: its true positives minus its false ones.
+    The bound is the total variation distance that a classifier shows: its true positives minus its
+    false ones.
 
     Args:
         taken_for_second: By a classifier that did not see the text `[text]`.
@@ -105,7 +118,8 @@ def share_unlike(taken_for_second: Bools, second: Bools) -> Figure:
 def expected_log_loss(probability: Floats) -> float:
     """Return the mean entropy of probabilities `[n]`: their expected log-loss if calibrated."""
     sides = np.stack([probability, 1 - probability])
-    return float(-(sides * np.log(np.maximum(sides, 1e-300))).sum(axis=0).mean())  # 0 log 0 is 0
+    # 0 log 0 is 0
+    return float(-(sides * np.log(np.maximum(sides, 1e-300))).sum(axis=0).mean())
 
 
 def is_unlike(drift: Stability | None) -> bool:

@@ -1,6 +1,7 @@
 """Bounds for several looks at growing data, so that all looks together are wrong as seldom as one.
 
-Sources: O'Brien and Fleming 1979, doi:10.2307/2530245, for the bounds at equal steps; Jennison and Turnbull 2000,
+Sources: O'Brien and Fleming 1979, doi:10.2307/2530245, for the bounds at equal steps; Jennison and
+    Turnbull 2000,
 "Group Sequential Methods", sections 2.4 and 19.2, for constants and the recursive integration.
 
 Interval of a mean that holds at every look, however often one looks.
@@ -51,7 +52,8 @@ class ConfidenceSequence:
         for value in values:
             self._bet(float(value))
         kept = np.flatnonzero(self._kept)
-        self.low, self.high = 1.0, 0.0
+        self.low = 1.0
+        self.high = 0.0
         if len(kept):
             self.low, self.high = max(0.0, (kept[0] - 1) / GRID), min(1.0, (kept[-1] + 1) / GRID)
         return self
@@ -66,8 +68,10 @@ class ConfidenceSequence:
         means = np.linspace(0.0, 1.0, GRID + 1)
         stake = np.sqrt(2 * np.log(2 / self.alpha) / (self._variance * self.n * np.log1p(self.n)))
         with np.errstate(divide="ignore"):
-            up, down = np.minimum(stake, 0.5 / means), np.minimum(stake, 0.5 / (1 - means))
-        # At a mean of 0 or 1 the cap is infinite, and the bet is the stake: it can lose everything, not more.
+            up = np.minimum(stake, 0.5 / means)
+            down = np.minimum(stake, 0.5 / (1 - means))
+        # At a mean of 0 or 1 the cap is infinite, and the bet is the stake: it can lose everything,
+        # not more.
         self._above += np.log(np.maximum(1 + up * (value - means), 1e-300))
         self._below += np.log(np.maximum(1 - down * (value - means), 1e-300))
         self._sum += value
@@ -118,7 +122,8 @@ def bounds_to(look: int, fraction: float, alpha: float = ALPHA) -> tuple[float, 
 
     Source: Lan and DeMets 1983, doi:10.1093/biomet/70.3.659.
     """
-    taken, steps = bounds_at_equal_steps(LOOKS, alpha)[:look], np.arange(1, look + 1) / LOOKS
+    taken = bounds_at_equal_steps(LOOKS, alpha)[:look]
+    steps = np.arange(1, look + 1) / LOOKS
     spent = 2 * float(norm.sf(norm.isf(alpha / 2) / np.sqrt(fraction)))
 
     def excess(bound: float) -> float:
@@ -134,7 +139,9 @@ def crossing_probability(bounds: Floats, fractions: Floats) -> float:
         bounds: `[look]`.
         fractions: Share of all users seen at each look, rising `[look]`.
     """
-    inside, density, points = 0.0, np.ones(1), np.zeros(1)
+    inside = 0.0
+    density = np.ones(1)
+    points = np.zeros(1)
     before = 0.0
     for bound, fraction in zip(bounds, fractions, strict=True):
         reach = bound * np.sqrt(fraction)
@@ -144,7 +151,9 @@ def crossing_probability(bounds: Floats, fractions: Floats) -> float:
         weights = np.full(_GRID, grid[1] - grid[0])
         weights[[0, -1]] /= 2
         inside = float(density @ weights)
-        density, points, before = density * weights, grid, float(fraction)
+        density = density * weights
+        points = grid
+        before = float(fraction)
     return 1 - inside
 
 
@@ -153,12 +162,18 @@ GOING, BETTER, WORSE, NOTHING = 0, 1, -1, 2
 
 
 def decide(
-    z: Floats, look: int, bounds: Sequence[float], clear: Bools, harm_bounds: Sequence[float] | None = None
+    z: Floats,
+    look: int,
+    bounds: Sequence[float],
+    clear: Bools,
+    harm_bounds: Sequence[float] | None = None,
 ) -> Ints:
     """Decide at a look.
 
-    An effect ends the proof early only where all guardrails are cleared; harm always does. From half on it ends where
-    neither a gain nor harm is likely to be shown any more: a proof that seems to do harm goes on until it is known.
+    An effect ends the proof early only where all guardrails are cleared; harm always does. From
+    half on it ends where
+    neither a gain nor harm is likely to be shown any more: a proof that seems to do harm goes on
+    until it is known.
 
     Args:
         z: Of any shape.
@@ -188,7 +203,9 @@ def conditional_power(z: Floats, fraction: float, bound: float) -> Floats:
         bound: Of the last look.
     """
     drift = np.asarray(z) / np.sqrt(fraction)
-    ahead = (bound - np.asarray(z) * np.sqrt(fraction) - drift * (1 - fraction)) / np.sqrt(1 - fraction)
+    ahead = (bound - np.asarray(z) * np.sqrt(fraction) - drift * (1 - fraction)) / np.sqrt(
+        1 - fraction
+    )
     return np.asarray(norm.sf(ahead))
 
 

@@ -1,11 +1,14 @@
 """A proof of changes against the old prompt, as arrays: what each look and the verdict read.
 
-Answers are on the scale 0 … 1, better is higher. A missing answer is NaN, and never a score: an effect that is to be
+Answers are on the scale 0 … 1, better is higher. A missing answer is NaN, and never a score: an
+effect that is to be
 called better must hold with missing new replies as failing and missing old ones as not, too.
 
-Effects are of one arm against another on the same conversations, with users as units. Their arrays have users last, and
+Effects are of one arm against another on the same conversations, with users as units. Their arrays
+have users last, and
 may have any axes before: replicates of a simulation, or guardrails.
-Sources: Student's t over clusters, Miller 2024, arXiv:2411.00640; sign flips of whole units, Fisher 1935, "The Design
+Sources: Student's t over clusters, Miller 2024, arXiv:2411.00640; sign flips of whole units, Fisher
+    1935, "The Design
 of Experiments", section 21; Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x.
 """
 
@@ -21,23 +24,34 @@ from scipy.stats import false_discovery_control, norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import LEVEL
-from pollex.measures.looks import BETTER, GOING, LOOKS, WORSE, bounds_at_equal_steps, bounds_to, decide
+from pollex.measures.looks import (
+    BETTER,
+    GOING,
+    LOOKS,
+    WORSE,
+    bounds_at_equal_steps,
+    bounds_to,
+    decide,
+)
 
 FEW = 20
 """Users below which signs of whole users are flipped in place of Student's t."""
-ALL_FLIPS, FLIPS = 12, 4095
+ALL_FLIPS = 12
+FLIPS = 4095
 MARGIN = 0.10
 """Of the scale 0 … 1: a guardrail is cleared where a drop of so much is ruled out."""
 ACCUSED = 0.10
 """Rate of false accusations among guardrails that are marked as worse; the verdict has a stricter level, `FELL`."""
 FELL, HARMS = 0.001, 0.6
 """Levels of the verdict *worse*, one-sided: that of all guardrails of a change together, and what the target has of
-its proof's level, .015 of the first proof's .025: a change of nothing is called worse in 2 % at most."""
+its proof's level, .015 of the first proof's .025: a change of nothing is called worse in 2 % at
+most."""
 LIKELY, CERTAIN = 0.9, 0.99
 """Chances of harm, over all replies, that tell *likely harm*: the first where the effect is also beyond the margin."""
 LONGEST = 1.5
 """Growth of replies, or of what they cost, from which on it counts against a change."""
-NORMAL, ONE_SIDED = 1.96, 1.645
+NORMAL = 1.96
+ONE_SIDED = 1.645
 
 
 @dataclass(frozen=True)
@@ -86,7 +100,8 @@ def effect(values: Floats, bound: float = NORMAL, n: int = 0) -> PairedEffect:
         bound: On |z|.
         n: Contexts behind it.
     """
-    mean, users = float(values.mean()), len(values)
+    mean = float(values.mean())
+    users = len(values)
     if users < FEW:
         flips = flips_of(users, np.random.default_rng(0))
         level = float(2 * norm.sf(bound))
@@ -144,9 +159,11 @@ def fell_for_sure(p: Floats) -> Bools:
     Args:
         p: One-sided p-values of a drop.
 
-    Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6.
+    Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian
+        Journal of Statistics 6.
     """
-    order, n = np.argsort(p, kind="stable"), len(p)
+    order = np.argsort(p, kind="stable")
+    n = len(p)
     adjusted = np.maximum.accumulate(p[order] * (n - np.arange(n)))
     return np.asarray(adjusted[np.argsort(order)] <= FELL)
 
@@ -159,12 +176,15 @@ def is_cleared(values: Floats, margin: float = MARGIN) -> Bools:
 def upper_bound(values: Floats) -> Floats:
     """Compute the upper one-sided bound of a mean `[...]` over users."""
     n = values.shape[-1]
-    return np.asarray(values.mean(axis=-1) + t.ppf(LEVEL, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n))
+    return np.asarray(
+        values.mean(axis=-1) + t.ppf(LEVEL, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n)
+    )
 
 
 def upper_bound_of_difference(one: Floats, other: Floats) -> Floats:
     """Compute the upper one-sided bound of `one`'s mean minus `other`'s `[...]`; their users are different ones."""
-    n, m = one.shape[-1], other.shape[-1]
+    n = one.shape[-1]
+    m = other.shape[-1]
     error = np.sqrt(one.var(axis=-1, ddof=1) / n + other.var(axis=-1, ddof=1) / m)
     return np.asarray(one.mean(axis=-1) - other.mean(axis=-1) + t.ppf(LEVEL, n + m - 2) * error)
 
@@ -180,20 +200,24 @@ def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
 
     Source: Dubois et al. 2024, arXiv:2404.04475.
     """
-    n, mean = difference.shape[-1], ratio.mean(axis=-1)
+    n = difference.shape[-1]
+    mean = ratio.mean(axis=-1)
     centered = ratio - mean[..., None]
     spread = np.maximum((centered**2).sum(axis=-1), 1e-12)
     slope = (centered * difference).sum(axis=-1) / spread
     value = difference.mean(axis=-1) - slope * mean
     rest = difference - value[..., None] - slope[..., None] * ratio
-    error = np.sqrt(np.maximum((rest**2).sum(axis=-1) / (n - 2) * (1 / n + mean**2 / spread), 1e-18))
+    error = np.sqrt(
+        np.maximum((rest**2).sum(axis=-1) / (n - 2) * (1 / n + mean**2 / spread), 1e-18)
+    )
     return np.asarray(value), np.asarray(value / error)
 
 
 def by_length(difference: Floats, ratio: Floats) -> Bools:
     """Tell whether an effect may be one of length alone `[...]`.
 
-    It is where replies grow by more than half, or where at equal length less than half of it is left, or nothing
+    It is where replies grow by more than half, or where at equal length less than half of it is
+    left, or nothing
     that is above zero by more than chance.
     """
     value, z = at_equal_length(difference, ratio)
@@ -216,7 +240,8 @@ OLD, NAIVE, CEILING = 0, 1, 2
 """Arms: the first is the old prompt; the others' are those of headroom."""
 ROOM = 0.08
 """Of the scale: less than this is not worth a proof."""
-FEWEST_USERS, UNTRIED = 2, {"found": False, "said": "not tried: too few replies", "n": 0}
+FEWEST_USERS = 2
+UNTRIED = {"found": False, "said": "not tried: too few replies", "n": 0}
 ELSEWHERE = "the target where it hadn't failed"
 """Name of a guardrail: what mends some replies may break others of the same kind."""
 GuardrailState = Literal["worse", "cleared", "open", "unknown"]
@@ -265,7 +290,8 @@ class ProofEnd(NamedTuple):
     """How the proof of one change ended: the outcome, the look, from 0, and the level of its bounds.
 
     Attributes:
-        fraction: Of the users, where a cap of calls or cost ended it between looks; 0: it ended as planned.
+        fraction: Of the users, where a cap of calls or cost ended it between looks; 0: it ended as
+            planned.
     """
 
     outcome: int
@@ -294,8 +320,10 @@ class ProofArrays:
     """Answers about replies under several prompts.
 
     Attributes:
-        values: `[context, arm, reply, question]`; the target is question 0. NaN: missing, or not asked yet.
-        sizes: Positive quantities that shouldn't grow by half, by name `[context, arm, reply]`; NaN: no reply.
+        values: `[context, arm, reply, question]`; the target is question 0. NaN: missing, or not
+            asked yet.
+        sizes: Positive quantities that shouldn't grow by half, by name `[context, arm, reply]`;
+            NaN: no reply.
         stratum: `[context]`.
         user: Number of each context's user `[context]`.
         wave: Look before which each context is asked, from 0 `[context]`.
@@ -327,10 +355,12 @@ class ProofArrays:
     def guardrails(self, look: int, arm: int = 1, margin: float = MARGIN) -> list[Guardrail]:
         """Measure all that a change doesn't aim at.
 
-        That is the target where it hadn't failed, everything else over all contexts, and sizes as −ln(new / old), which
+        That is the target where it hadn't failed, everything else over all contexts, and sizes as
+        −ln(new / old), which
         may fall by ln 1.5.
         """
-        difference, limit = self.differences(look, arm), float(np.log(LONGEST))
+        difference = self.differences(look, arm)
+        limit = float(np.log(LONGEST))
         rows = [(name, self.known_change(difference[:, q], q, look, arm), margin, 0.0)
                 for q, name in enumerate(self.names) if q]  # fmt: skip
         elsewhere = self.stratum != FAILING
@@ -347,11 +377,16 @@ class ProofArrays:
         ]
         if not known:
             return found
-        worse = called_worse(np.array([float(p_of_drop(each + shift)) for _, each, _, shift in known]))
-        # Few users that all differ alike have no spread: signs of whole users are flipped, as for the target.
+        worse = called_worse(
+            np.array([float(p_of_drop(each + shift)) for _, each, _, shift in known])
+        )
+        # Few users that all differ alike have no spread: signs of whole users are flipped, as for
+        # the target.
         fell = fell_for_sure(norm.cdf([effect(each + shift).z for _, each, _, shift in known]))
         for (name, each, least, _), bad, sure in zip(known, worse, fell, strict=True):
-            state: GuardrailState = "worse" if bad else "cleared" if is_cleared(each, least) else "open"
+            state: GuardrailState = (
+                "worse" if bad else "cleared" if is_cleared(each, least) else "open"
+            )
             needed = 1.645 * float(each.std(ddof=1)) / max(least + float(each.mean()), 0.01)
             more = max(1, int(np.ceil(needed**2)) - len(each)) if state == "open" else 0
             found.append(Guardrail(name, effect(each, n=len(each)), state, more, bool(sure)))
@@ -367,7 +402,8 @@ class ProofArrays:
 
     def primary(self, arm: int, ended: ProofEnd) -> Primary:
         """Measure the target where it failed, with the interval of the look at which the proof ended."""
-        look, bound = ended.look, ended.bounds[ended.look]
+        look = ended.look
+        bound = ended.bounds[ended.look]
         difference = self.differences(look, arm)[:, 0]
         values = self.users_of(difference, FAILING)
         n = int((~np.isnan(difference[self.stratum == FAILING])).sum())
@@ -375,7 +411,9 @@ class ProofArrays:
             nothing = PairedEffect(0.0, -1.0, 1.0, 0.0, n, len(values))
             return Primary(nothing, nothing, nothing, look + 1, ended.outcome, 1.0, length=False)
         worst = self.users_of(self.differences(look, arm, worst=True)[:, 0], FAILING)
-        ratio = self.users_of(np.where(np.isnan(difference), np.nan, self.log_ratio("length", look, arm)), FAILING)
+        ratio = self.users_of(
+            np.where(np.isnan(difference), np.nan, self.log_ratio("length", look, arm)), FAILING
+        )
         return Primary(
             effect(values, bound, n),
             effect(self.users_of(difference), bound, int((~np.isnan(difference)).sum())),
@@ -401,7 +439,9 @@ class ProofArrays:
         """
         failing = self.stratum == FAILING
         self.wave[~known] = LOOKS
-        return len(set(self.user[failing & (self.wave <= look)])) / max(len(set(self.user[failing])), 1)
+        return len(set(self.user[failing & (self.wave <= look)])) / max(
+            len(set(self.user[failing])), 1
+        )
 
     def looked(
         self, look: int, alpha: float, ended: Mapping[int, ProofEnd], fraction: float = 0.0
@@ -412,15 +452,20 @@ class ProofArrays:
             ended: By arm, what earlier looks decided.
             fraction: See `ProofEnd`.
         """
-        found, arms = dict(ended), self.values.shape[1] - 1
+        found = dict(ended)
+        arms = self.values.shape[1] - 1
         rejected = sum(one.outcome in (BETTER, WORSE) for one in found.values())
         first = ProofEnd(GOING, look, alpha, fraction)
-        z = {arm: self.primary(arm, first).effect.z for arm in range(1, arms + 1) if arm not in found}
+        z = {
+            arm: self.primary(arm, first).effect.z for arm in range(1, arms + 1) if arm not in found
+        }
         for arm in sorted(z, key=lambda one: -abs(z[one])):
             at = first._replace(alpha=alpha / max(1, arms - rejected))
             guards = self.guardrails(look, arm)
             clear = bool(guards) and all(one.state == "cleared" for one in guards)
-            outcome = int(decide(np.array([z[arm]]), look, at.bounds, np.array([clear]), at.harm_bounds)[0])
+            outcome = int(
+                decide(np.array([z[arm]]), look, at.bounds, np.array([clear]), at.harm_bounds)[0]
+            )
             rejected += outcome in (BETTER, WORSE)
             if outcome != GOING:
                 found[arm] = at._replace(outcome=outcome)
@@ -439,7 +484,11 @@ class ProofArrays:
         if len(values) < FEWEST_USERS:
             return UNTRIED | {"n": len(values)}
         fooled = float(z_of(values)) > ONE_SIDED
-        said = "this judge can be talked into this rubric: only people or thumbs can prove it" if fooled else ""
+        said = (
+            "this judge can be talked into this rubric: only people or thumbs can prove it"
+            if fooled
+            else ""
+        )
         return {"found": fooled, "said": said, **asdict(effect(values))}
 
     def preferred(self, wins: Floats) -> dict[str, Any]:
@@ -452,28 +501,47 @@ class ProofArrays:
         if len(values) < FEWEST_USERS:
             return {"value": None, "low": None, "high": None, "n": len(values), "against": False}
         one = effect(values, n=int((~np.isnan(wins)).sum()))
-        share = {"value": one.value + 0.5, "low": max(0.0, one.low + 0.5), "high": min(1.0, one.high + 0.5), "n": one.n}
+        share = {
+            "value": one.value + 0.5,
+            "low": max(0.0, one.low + 0.5),
+            "high": min(1.0, one.high + 0.5),
+            "n": one.n,
+        }
         return share | {"against": float(z_of(values)) < -ONE_SIDED}
 
     def headroom(self) -> dict[str, Any] | None:
         """Tell whether replies still fail, and whether any prompt mends that.
 
         Returns:
-            As JSON values `room`, the old prompt where it went well minus where it failed, with its upper one-sided
-            95 % bound; `naive` and `ceiling`, effects of a plain sentence and of a hint for each context; `ended`, why
-            nothing is to be proposed, empty to go on. None where an arm has too few replies to tell.
+            As JSON values `room`, the old prompt where it went well minus where it failed, with its
+            upper one-sided
+            95 % bound; `naive` and `ceiling`, effects of a plain sentence and of a hint for each
+            context; `ended`, why
+            nothing is to be proposed, empty to go on. None where an arm has too few replies to
+            tell.
         """
         old = mean_of_known(self.values)[:, OLD, 0]
-        fine, fails = self.users_of(old, FINE), self.users_of(old, FAILING)
-        naive, best = (self.users_of(self.differences(0, arm)[:, 0], FAILING) for arm in (NAIVE, CEILING))
+        fine = self.users_of(old, FINE)
+        fails = self.users_of(old, FAILING)
+        naive, best = (
+            self.users_of(self.differences(0, arm)[:, 0], FAILING) for arm in (NAIVE, CEILING)
+        )
         if min(map(len, (fine, fails, naive, best))) < FEWEST_USERS:
             return None
-        room, high = float(fine.mean() - fails.mean()), float(upper_bound_of_difference(fine, fails))
+        room = float(fine.mean() - fails.mean())
+        high = float(upper_bound_of_difference(fine, fails))
         ceiling_high = float(upper_bound(best))
-        ended = "no prompt mends this here: it lacks knowledge or tools" if ceiling_high < ROOM else ""
+        ended = (
+            "no prompt mends this here: it lacks knowledge or tools" if ceiling_high < ROOM else ""
+        )
         if high < ROOM:
             ended = "it no longer fails more there than elsewhere, with this model and prompt"
-        found = {"room": room, "room_high": high, "naive": asdict(effect(naive)), "ceiling": asdict(effect(best))}
+        found = {
+            "room": room,
+            "room_high": high,
+            "naive": asdict(effect(naive)),
+            "ceiling": asdict(effect(best)),
+        }
         return found | {"ceiling_high": ceiling_high, "ended": ended}
 
     def traffic(self, look: int, arm: int, shares: Sequence[float]) -> dict[str, float] | None:
@@ -482,7 +550,9 @@ class ProofArrays:
         Args:
             shares: Of conversations, by stratum.
         """
-        difference, total, variance = self.differences(look, arm)[:, 0], 0.0, 0.0
+        difference = self.differences(look, arm)[:, 0]
+        total = 0.0
+        variance = 0.0
         for stratum, share in enumerate(shares):
             users = self.users_of(difference, stratum)
             if share and len(users) < FEWEST_USERS:
@@ -516,7 +586,10 @@ def users_to_tell(primary: Primary) -> int:
 
 def harm_told(primary: Primary) -> str:
     """Say how likely harm is, and what it takes to know; empty where nothing speaks for harm."""
-    if min(primary.effect.value, primary.everywhere.value) >= 0 or primary.effect.users < FEWEST_USERS:
+    if (
+        min(primary.effect.value, primary.everywhere.value) >= 0
+        or primary.effect.users < FEWEST_USERS
+    ):
         return ""
     more = users_to_tell(primary)
     told = f"; about {more} more users would tell" if more else ""
@@ -526,7 +599,8 @@ def harm_told(primary: Primary) -> str:
 def is_harm_likely(primary: Primary, margin: float = MARGIN) -> bool:
     """Tell whether a proof that found no gain is to be called likely harm, by its replies to all contexts.
 
-    An effect beyond the margin where the target failed needs the chance of harm `LIKELY`, any other one `CERTAIN`:
+    An effect beyond the margin where the target failed needs the chance of harm `LIKELY`, any other
+    one `CERTAIN`:
     of changes that do nothing 2 in 100 are called harm.
     """
     if primary.effect.users < FEWEST_USERS:
@@ -544,7 +618,8 @@ def verdict_of(
 ) -> tuple[str, list[str]]:
     """Return the verdict, and what speaks against it or is open, the worst first.
 
-    Harm comes first, wherever it is: a guardrail that fell for sure is enough, whatever the target does. One that is
+    Harm comes first, wherever it is: a guardrail that fell for sure is enough, whatever the target
+        does. One that is
     only marked as worse speaks against a gain.
 
     Args:
@@ -553,7 +628,11 @@ def verdict_of(
         margin: Of a drop that would be too much.
     """
     fell = [f"worse: {guard.name}" for guard in guards if guard.fell]
-    marked = [f"may be worse: {guard.name}" for guard in guards if guard.state == "worse" and not guard.fell]
+    marked = [
+        f"may be worse: {guard.name}"
+        for guard in guards
+        if guard.state == "worse" and not guard.fell
+    ]
     unknown = [f"unknown: {guard.name}" for guard in guards if guard.state == "unknown"]
     lacks = [missing] if missing else []
     if primary.outcome == WORSE or fell:
@@ -573,5 +652,9 @@ def verdict_of(
     said += [*marked, *against, *unknown]
     if said:
         return "not cleared", [*said, *lacks]
-    needs = [f"open: {guard.name}, needs about {guard.more} more users" for guard in guards if guard.state == "open"]
+    needs = [
+        f"open: {guard.name}, needs about {guard.more} more users"
+        for guard in guards
+        if guard.state == "open"
+    ]
     return "judged better", [*needs, *lacks]

@@ -2,9 +2,12 @@
 
 Three ways in which labels come, never mixed: asked at random, given voluntarily, or both.
 
-Sources: Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453, for PPI++ (labels at random); Zrnic and Candès 2023,
-arXiv:2309.16598, for probabilities by models that have not seen the conversation; Robins, Rotnitzky and Zhao 1994,
-doi:10.1080/01621459.1994.10476818, for the doubly robust estimate; Tan 2006, doi:10.1198/016214506000000023, for
+Sources: Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453, for PPI++ (labels at random); Zrnic
+    and Candès 2023,
+arXiv:2309.16598, for probabilities by models that have not seen the conversation; Robins, Rotnitzky
+and Zhao 1994,
+doi:10.1080/01621459.1994.10476818, for the doubly robust estimate; Tan 2006,
+doi:10.1198/016214506000000023, for
 bounds by an assumed factor between the odds of voting.
 """
 
@@ -107,7 +110,8 @@ class Labeled:
 
 def wilson_share(good: Bools | Floats, method: str) -> Share:
     """Estimate a share from its labels alone, with Wilson's interval."""
-    p, n = float(np.mean(good)), len(good)
+    p = float(np.mean(good))
+    n = len(good)
     low, high = wilson(p, n)
     return Share(p, float(low), float(high), float(np.sqrt(p * (1 - p) / n)), n, method)
 
@@ -115,7 +119,8 @@ def wilson_share(good: Bools | Floats, method: str) -> Share:
 def share_at_random(labeled: Labeled) -> Share:
     """Estimate the share of all conversations from labels asked at random (PPI++).
 
-    θ = ȳ + λ (f̄_N − f̄_n), λ = clip(cov(y, f) / ((1 + n/N) var f), 0, 1). Standard errors are of users: what one user
+    θ = ȳ + λ (f̄_N − f̄_n), λ = clip(cov(y, f) / ((1 + n/N) var f), 0, 1). Standard errors are of
+    users: what one user
     adds counts once.
     """
     weight = _weight([labeled])
@@ -126,10 +131,14 @@ def share_at_random(labeled: Labeled) -> Share:
     correlation = _correlation(labeled.good, labeled.probability)
     if gain < LEAST_GAIN and labeled.user is None:
         note = "scores tell too little of the labels to narrow the interval"
-        return replace(classical, method="labels at random, alone", correlation=correlation, note=note)
+        return replace(
+            classical, method="labels at random, alone", correlation=correlation, note=note
+        )
     se = _standard_error(influence)
     low, high = _ends(value, se, len(influence))
-    return Share(value, low, high, se, len(labeled.good), "labels at random, with scores", gain, correlation)
+    return Share(
+        value, low, high, se, len(labeled.good), "labels at random, with scores", gain, correlation
+    )
 
 
 def difference_at_random(a: Labeled, b: Labeled) -> Share:
@@ -140,12 +149,20 @@ def difference_at_random(a: Labeled, b: Labeled) -> Share:
     weight = _weight([a, b])
     (value_a, part_a), (value_b, part_b) = (_influence(side, weight) for side in (a, b))
     se = float(np.hypot(_standard_error(part_a), _standard_error(part_b)))
-    alone = float(np.hypot(_standard_error(_influence(a, 0.0)[1]), _standard_error(_influence(b, 0.0)[1])))
+    alone = float(
+        np.hypot(_standard_error(_influence(a, 0.0)[1]), _standard_error(_influence(b, 0.0)[1]))
+    )
     value = value_b - value_a
     half = float(t.ppf((1 + LEVEL) / 2, len(part_a) + len(part_b) - 2)) * se
     n = len(a.good) + len(b.good)
     return Share(
-        value, value - half, value + half, se, n, "labels at random, with scores", (alone / se) ** 2 if se else 1.0
+        value,
+        value - half,
+        value + half,
+        se,
+        n,
+        "labels at random, with scores",
+        (alone / se) ** 2 if se else 1.0,
     )
 
 
@@ -165,15 +182,28 @@ def adjusted_share(voted: Bools, good: Bools, outcome: Floats, propensity: Float
     se = float(influence.std(ddof=1) / np.sqrt(len(influence)))
     low, high = _ends(value, se, int(voted.sum()))
     note = f"{trimmed} propensities under {LEAST_PROPENSITY} were raised to it" if trimmed else ""
-    return Share(value, low, high, se, int(voted.sum()), "of all, if votes depend on the conversation alone", note=note)
+    return Share(
+        value,
+        low,
+        high,
+        se,
+        int(voted.sum()),
+        "of all, if votes depend on the conversation alone",
+        note=note,
+    )
 
 
 def bounds_of_share(
-    voted: Bools, good: Bools, outcome: Floats, propensity: Floats, factors: Sequence[float] = FACTORS
+    voted: Bools,
+    good: Bools,
+    outcome: Floats,
+    propensity: Floats,
+    factors: Sequence[float] = FACTORS,
 ) -> list[Bounds]:
     """Bound the share if good and bad conversations differ in their odds of voting.
 
-    For factor Γ: the mean of σ(logit m(x) ± ln Γ) with the doubly robust residual, ± 1.645 standard errors.
+    For factor Γ: the mean of σ(logit m(x) ± ln Γ) with the doubly robust residual, ± 1.645 standard
+        errors.
     """
     influence, _ = _doubly_robust(voted, good, outcome, propensity)
     residual = influence - outcome
@@ -208,12 +238,14 @@ def expected_half_width(n: int, share: float) -> float:
 def expected_share(total: float, squares: float, n: int, error: float) -> Figure:
     """Estimate the share of good conversations from probabilities alone: their mean.
 
-    Its interval has the sampling of these conversations and the calibration's own error, whatever their number.
+    Its interval has the sampling of these conversations and the calibration's own error, whatever
+    their number.
 
     Args:
         total: Sum of the probabilities of `n` conversations.
         squares: Sum of their squares.
-        error: Standard error of the probabilities' mean, by the labels that they were calibrated on.
+        error: Standard error of the probabilities' mean, by the labels that they were calibrated
+            on.
     """
     if not n:
         return Figure(None, undefined="no conversation has a probability")
@@ -225,10 +257,14 @@ def expected_share(total: float, squares: float, n: int, error: float) -> Figure
 
 def share_of_probabilities(probability: Floats, error: float) -> Figure:
     """Estimate the share of good conversations from all of their probabilities; see `expected_share`."""
-    return expected_share(float(probability.sum()), float(probability @ probability), len(probability), error)
+    return expected_share(
+        float(probability.sum()), float(probability @ probability), len(probability), error
+    )
 
 
-def labels_for_difference(difference: float, share: float, correlation: float = 0.0, *, reserve: float = 1.05) -> int:
+def labels_for_difference(
+    difference: float, share: float, correlation: float = 0.0, *, reserve: float = 1.05
+) -> int:
     """Compute the labels for each side that detect a difference of shares with a power of .8.
 
     Includes a reserve of 5 %.
@@ -242,7 +278,8 @@ def labels_for_difference(difference: float, share: float, correlation: float = 
 def _weight(sides: Sequence[Labeled]) -> float:
     covariance = spread = 0.0
     for side in sides:
-        n, rest = len(side.good), max(len(side.rest), 1)
+        n = len(side.good)
+        rest = max(len(side.rest), 1)
         centered = side.probability - side.probability.mean()
         covariance += float(centered @ side.good) / n
         everything = np.concatenate([side.probability, side.rest])
@@ -256,14 +293,20 @@ def _influence(side: Labeled, weight: float) -> tuple[float, Floats]:
     value = float(own.mean() + (weight * side.rest.mean() if weight else 0.0))
     of_labels = (own - own.mean()) / len(own)
     if side.user is None or side.user_of_rest is None:
-        of_rest = weight * (side.rest - side.rest.mean()) / len(side.rest) if weight else np.zeros(0)
+        of_rest = (
+            weight * (side.rest - side.rest.mean()) / len(side.rest) if weight else np.zeros(0)
+        )
         tail = np.sqrt(of_rest @ of_rest) if len(of_rest) else 0.0
         return value, np.append(of_labels, tail) if tail else of_labels
     users = np.concatenate([side.user, side.user_of_rest])
-    of_rest = weight * (side.rest - side.rest.mean()) / max(len(side.rest), 1) if weight else np.zeros(len(side.rest))
-    each: Floats = np.bincount(np.unique(users, return_inverse=True)[1], np.concatenate([of_labels, of_rest])).astype(
-        float
+    of_rest = (
+        weight * (side.rest - side.rest.mean()) / max(len(side.rest), 1)
+        if weight
+        else np.zeros(len(side.rest))
     )
+    each: Floats = np.bincount(
+        np.unique(users, return_inverse=True)[1], np.concatenate([of_labels, of_rest])
+    ).astype(float)
     return value, each
 
 
@@ -283,7 +326,9 @@ def _correlation(good: Bools | Floats, probability: Floats) -> float:
     return float(np.corrcoef(good, probability)[0, 1])
 
 
-def _doubly_robust(voted: Bools, good: Bools, outcome: Floats, propensity: Floats) -> tuple[Floats, int]:
+def _doubly_robust(
+    voted: Bools, good: Bools, outcome: Floats, propensity: Floats
+) -> tuple[Floats, int]:
     trimmed = int(((propensity < LEAST_PROPENSITY) & voted).sum())
     weights = voted / np.maximum(propensity, LEAST_PROPENSITY)
     weights *= len(voted) / weights.sum()
@@ -301,9 +346,12 @@ def mean_differences(
     Args:
         values: By name; NaN where a conversation has none `[conversation]`.
         second: Whether a conversation is of the second sample `[conversation]`.
-        unit: Number of what is resampled together: a user's conversations, and a pair of one id `[conversation]`.
+        unit: Number of what is resampled together: a user's conversations, and a pair of one id
+            `[conversation]`.
     """
-    return estimate({name: Measure(_difference(column, second)) for name, column in values.items()}, unit, rng)
+    return estimate(
+        {name: Measure(_difference(column, second)) for name, column in values.items()}, unit, rng
+    )
 
 
 def _difference(values: Floats, second: Bools) -> Statistic:
@@ -311,7 +359,9 @@ def _difference(values: Floats, second: Bools) -> Statistic:
     filled = np.where(known, values, 0.0)
 
     def statistic(weights: Floats) -> Floats:
-        means = [ratio(weights[:, side] @ filled[side], weights[:, side].sum(axis=1)) for side in sides]
+        means = [
+            ratio(weights[:, side] @ filled[side], weights[:, side].sum(axis=1)) for side in sides
+        ]
         return np.asarray(means[1] - means[0])
 
     sides = [np.flatnonzero(known & ~second), np.flatnonzero(known & second)]
@@ -321,14 +371,19 @@ def _difference(values: Floats, second: Bools) -> Statistic:
 def names_that_moved(found: Mapping[str, Figure]) -> frozenset[str]:
     """Return the names with significant differences, with the false discovery rate bounded.
 
-    Source: Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x; p-values by the width of the interval.
+    Source: Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x; p-values by the
+        width of the interval.
     """
     p: dict[str, float] = {}
     for name, one in found.items():
         if one.value is None or one.low is None or one.high is None:
             continue
         half = (one.high - one.low) / 2
-        p[name] = float(2 * norm.sf(abs(one.value) / half * norm.ppf(1 - ALPHA / 2))) if half else float(not one.value)
+        p[name] = (
+            float(2 * norm.sf(abs(one.value) / half * norm.ppf(1 - ALPHA / 2)))
+            if half
+            else float(not one.value)
+        )
     adjusted = false_discovery_control(list(p.values())) if p else ()
     return frozenset(name for name, one in zip(p, adjusted, strict=True) if one <= ALPHA)
 

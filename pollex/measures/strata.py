@@ -1,6 +1,7 @@
 """Differences within strata: whether what goes along with a thumb does so for itself, or for what it comes with.
 
-Sources: Mantel and Haenszel 1959, doi:10.1093/jnci/22.4.719; Greenland and Robins 1985, doi:10.2307/2530643, for the
+Sources: Mantel and Haenszel 1959, doi:10.1093/jnci/22.4.719; Greenland and Robins 1985,
+    doi:10.2307/2530643, for the
 difference of shares and its error; Simpson 1951 for what can turn over.
 """
 
@@ -25,7 +26,8 @@ class Within:
         over_all: Share of hits where something holds, minus that elsewhere.
         value: The same within strata, on average; with its 95 % interval.
         overlap: Share of the comparison's weight that is left within strata.
-        beside: P-value that strata tell of hits among those where it holds, and among the others, by chance.
+        beside: P-value that strata tell of hits among those where it holds, and among the others,
+            by chance.
     """
 
     over_all: float
@@ -39,7 +41,9 @@ class Within:
     def explained(self) -> bool:
         """Whether strata explain the difference: it falls by half or turns over, and strata tell more than it does."""
         falls = self.value * np.sign(self.over_all) <= abs(self.over_all) / 2
-        return bool(self.over_all and self.overlap >= LEAST_OVERLAP and falls and self.beside <= SURE)
+        return bool(
+            self.over_all and self.overlap >= LEAST_OVERLAP and falls and self.beside <= SURE
+        )
 
     @property
     def turned(self) -> bool:
@@ -61,7 +65,11 @@ def compare_within(held: Bools, hit: Bools, stratum: Ints) -> Within | None:
     if held.all() or not held.any():
         return None
     strata = int(stratum.max()) + 1
-    cells = np.bincount(stratum * 4 + held * 2 + hit, minlength=4 * strata).reshape(strata, 2, 2).astype(float)
+    cells = (
+        np.bincount(stratum * 4 + held * 2 + hit, minlength=4 * strata)
+        .reshape(strata, 2, 2)
+        .astype(float)
+    )
     n = cells.sum(axis=2)  # [stratum, elsewhere or there]
     both = n.all(axis=1)
     (n0, n1), (hits0, hits1) = n[both].T, cells[both, :, 1].T
@@ -81,12 +89,15 @@ def _beside(cells: np.ndarray) -> float:
     """Test whether strata tell of hits on each side of what holds: a chi-square of both tables together."""
     from scipy.stats import chi2  # half a second; only learning needs it
 
-    statistic, freedom = 0.0, 0
+    statistic = 0.0
+    freedom = 0
     for side in (0, 1):
         table = cells[cells[:, side].sum(axis=1) > 0, side]
         share = table[:, 1].sum() / max(table.sum(), 1.0)
         if len(table) > 1 and 0 < share < 1:
             sizes = table.sum(axis=1)
-            statistic += float((np.square(table[:, 1] - sizes * share) / (sizes * share * (1 - share))).sum())
+            statistic += float(
+                (np.square(table[:, 1] - sizes * share) / (sizes * share * (1 - share))).sum()
+            )
             freedom += len(table) - 1
     return float(chi2.sf(statistic, freedom)) if freedom else 1.0

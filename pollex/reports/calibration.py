@@ -48,11 +48,19 @@ def calibration_page(data: CalibrationData) -> str:
 
 def on_page(data: CalibrationData) -> dict[str, Any]:
     """Return what the templates of a calibrator's page are filled with."""
-    choice, shares = data.choice, data.choice.weights if data.choice else {}
+    choice = data.choice
+    shares = data.choice.weights if data.choice else {}
     taken = [choice.trials[place] for place in shares] if choice else []
-    weights = [f"{trial.name} ({number(share)})" for trial, share in zip(taken, shares.values(), strict=True)]
-    own, *others = (model.assessment.smece for model in data.compared if model.assessment is not None)
-    figures = [Figure(each.mean, each.low, each.high, each.n, each.undefined) for each in data.leverages]
+    weights = [
+        f"{trial.name} ({number(share)})"
+        for trial, share in zip(taken, shares.values(), strict=True)
+    ]
+    own, *others = (
+        model.assessment.smece for model in data.compared if model.assessment is not None
+    )
+    figures = [
+        Figure(each.mean, each.low, each.high, each.n, each.undefined) for each in data.leverages
+    ]
     return {
         "data": data,
         "titles": TITLES,
@@ -60,15 +68,22 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
         "about": describe_model(data),
         "cautions": list(cautions(data)),
         # only the calibrator has an interval of smECE, to save time
-        "spared": known(own.low) and any(known(each.value) and not known(each.low) for each in others),
-        "by_question": {name: list(own) for name, own in groupby(data.predicted, lambda one: one.question)},
+        "spared": known(own.low)
+        and any(known(each.value) and not known(each.low) for each in others),
+        "by_question": {
+            name: list(own) for name, own in groupby(data.predicted, lambda one: one.question)
+        },
         "leverages": list(zip(data.leverages, figures, strict=True)),
         "longest_open": LONGEST_OPEN,
         "no_interval": NO_INTERVAL,
         "drawn": sum(point.log_loss is not None for point in data.learning) > 1,
         "members": listed(weights) if len(weights) > 1 else "",
-        "ranking": [(trial, trial in taken) for trial in choice.ranking() if trial.loss is not None] if choice else [],
-        "refusals": {why: names_of(trials) for why, trials in choice.refusals().items()} if choice else {},
+        "ranking": [(trial, trial in taken) for trial in choice.ranking() if trial.loss is not None]
+        if choice
+        else [],
+        "refusals": {why: names_of(trials) for why, trials in choice.refusals().items()}
+        if choice
+        else {},
         "fewest": FEWEST,
         "facts": data.facts,
     }
@@ -86,7 +101,8 @@ def verdict(data: CalibrationData) -> str:
 
 def describe_model(data: CalibrationData) -> str:
     """Say which model it is, how it was tested, and how far judges agree."""
-    alpha, bounds = data.agreement, interval_in_words(data.agreement, 2, NO_INTERVAL)
+    alpha = data.agreement
+    bounds = interval_in_words(data.agreement, 2, NO_INTERVAL)
     agree = (
         f"Judges agree with each other by {number(alpha.value)} (Krippendorff's α, {bounds}; "
         f"{count(alpha.n, 'label')} of {count(alpha.units or 0, 'text')}); 1 is full agreement, 0 is chance."
@@ -205,18 +221,21 @@ class CalibrationData:
 
     Attributes:
         title: The calibrator's name for people.
-        worker: The model that gains and the learning curve are of: the calibrator's heaviest member where it
+        worker: The model that gains and the learning curve are of: the calibrator's heaviest member
+            where it
             has members, another in place of one that takes too long to be fitted often.
         unlike: How the cross-fitted models differ from the kept calibrator; empty where they don't.
         main: Id of the main question.
         texts: How many have a judgment of the main question.
         folds: Of cross-fitting, by text.
-        learned_from: Of these texts, how many the kept calibrator was fitted on; None where that is unknown.
+        learned_from: Of these texts, how many the kept calibrator was fitted on; None where that is
+            unknown.
         agreement: Krippendorff's alpha between the judges.
         choice: Which model was chosen and by how much; None where the model was named.
         compared: The calibrator first.
         subgroups: By column, the figures of each group.
-        mesh: The LLM's expected main answers at which response curves are drawn; empty where it was not asked.
+        mesh: The LLM's expected main answers at which response curves are drawn; empty where it was
+            not asked.
     """
 
     title: str

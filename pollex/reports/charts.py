@@ -53,8 +53,11 @@ def scale_over(low: float, high: float) -> Axis:
 
 def scale_of(figures: Iterable[Figure]) -> Axis:
     """Make one scale for all rows of a table, with 0 on it."""
-    ends = [end for figure in figures for end in (figure.value, figure.low, figure.high) if known(end)]
-    low, high = min([0.0, *ends]), max([0.0, *ends])
+    ends = [
+        end for figure in figures for end in (figure.value, figure.low, figure.high) if known(end)
+    ]
+    low = min([0.0, *ends])
+    high = max([0.0, *ends])
     step = nice_step(high - low if high - low >= NARROWEST else 1.0, 4)
     return scale_over(math.floor(low / step) * step, math.ceil(high / step) * step or step)
 
@@ -62,13 +65,18 @@ def scale_of(figures: Iterable[Figure]) -> Axis:
 def axis(scale: Axis, values: Sequence[float] = ()) -> Markup:
     """Label a scale above a table's rows: at these values, else ends and 0."""
     places = dict.fromkeys(values or [scale.low, 0.0, scale.high])
-    labels = [text(scale(value), 11, tick_label(round(value, 6)), "tick", "middle") for value in places]
+    labels = [
+        text(scale(value), 11, tick_label(round(value, 6)), "tick", "middle") for value in places
+    ]
     title = f"Axis from {tick_label(round(scale.low, 6))} to {tick_label(round(scale.high, 6))}"
     return svg(title, labels, width=WIDTH, height=14, class_="spark")
 
 
 def whiskers(
-    name: str, figures: Sequence[tuple[str, Figure | None]], scale: Axis = UNIT, reference: float | None = None
+    name: str,
+    figures: Sequence[tuple[str, Figure | None]],
+    scale: Axis = UNIT,
+    reference: float | None = None,
 ) -> Markup:
     """Draw figures with their intervals, one below another.
 
@@ -78,7 +86,8 @@ def whiskers(
     """
     given = [(side, figure) for side, figure in figures if figure is not None]
     said = ", ".join(f"{side} {number(figure.value)}" for side, figure in given)
-    height, middle = ROW * len(figures) + 6, ROW * len(figures) / 2 + 3
+    height = ROW * len(figures) + 6
+    middle = ROW * len(figures) / 2 + 3
     rows = [
         _whisker(figure, scale, 9.0 + ROW * row, side.replace(" ", "-"))
         for row, (side, figure) in enumerate(figures)
@@ -87,7 +96,9 @@ def whiskers(
     return svg(
         f"{name}: {said}",
         line(scale.start, middle, scale.end, middle, "grid"),
-        None if reference is None else line(scale(reference), 0, scale(reference), height, "reference"),
+        None
+        if reference is None
+        else line(scale(reference), 0, scale(reference), height, "reference"),
         rows,
         width=WIDTH,
         height=height,
@@ -106,7 +117,9 @@ def _whisker(figure: Figure, scale: Axis, y: float, class_: str) -> Markup | Non
     mark = disc(scale(figure.value), y, class_)
     if not (known(figure.low) and known(figure.high)):
         return mark
-    return element("g", line(scale(figure.low), y, scale(figure.high), y, f"whisker {class_}"), mark)
+    return element(
+        "g", line(scale(figure.low), y, scale(figure.high), y, f"whisker {class_}"), mark
+    )
 
 
 def trend(name: str, shares: Mapping[str, Figure]) -> Markup:
@@ -115,7 +128,10 @@ def trend(name: str, shares: Mapping[str, Figure]) -> Markup:
     high = max([one.high or one.value or 0.0 for _, one in points], default=0.0) or 1.0
     across = scale_over(0, max(len(points) - 1, 1))
     placed = [(across(at), one) for at, (_, one) in enumerate(points)]
-    rows = [(x, *(18 - 16 * (end or 0.0) / high for end in (one.value, one.low, one.high))) for x, one in placed]
+    rows = [
+        (x, *(18 - 16 * (end or 0.0) / high for end in (one.value, one.low, one.high)))
+        for x, one in placed
+    ]
     band = [(x, top) for x, _, _, top in rows] + [(x, low) for x, _, low, _ in reversed(rows)]
     said = ", ".join(f"{period} {number(one.value)}" for period, one in shares.items())
     lines = [line(a[0], a[1], b[0], b[1], "trend") for a, b in pairwise(rows)]
@@ -143,7 +159,14 @@ def two_means(positive: float | None, negative: float | None, scale: Axis) -> Ma
     marks = [(negative, diamond, "negative"), (positive, disc, "positive")]
     drawn = [mark(scale(value), 10, class_) for value, mark, class_ in marks if known(value)]
     said = f"Mean agreement: positive {number(positive, 1)}, negative {number(negative, 1)} of 10"
-    return svg(said, line(scale.start, 10, scale.end, 10, "grid"), drawn, width=WIDTH, height=20, class_="spark")
+    return svg(
+        said,
+        line(scale.start, 10, scale.end, 10, "grid"),
+        drawn,
+        width=WIDTH,
+        height=20,
+        class_="spark",
+    )
 
 
 MARKS = (("positive", disc), ("negative", diamond))
@@ -170,13 +193,18 @@ class Bars:
 def bars_over(rubrics: RubricSet, sides: Iterable[Scores]) -> Bars:
     """Choose bars that fit the scores of all sides."""
     every = list(sides)
-    marks = [mark for mark in (rubrics.theta, rubrics.window.lower, rubrics.window.upper) if known(mark)]
+    marks = [
+        mark for mark in (rubrics.theta, rubrics.window.lower, rubrics.window.upper) if known(mark)
+    ]
     values = np.concatenate([*(scores.netsat for scores in every), marks])
     wanted = int(np.clip(4 * max(map(len, every)) ** (1 / 3), 8, 32))
     step = nice_step(float(np.ptp(values)), wanted)
-    first, last = int(np.floor(values.min() / step)), int(np.floor(values.max() / step)) + 1
+    first = int(np.floor(values.min() / step))
+    last = int(np.floor(values.max() / step)) + 1
     edges = step * np.arange(first, last + 1, dtype=float)
-    counts = [np.histogram(scores.netsat[side], edges)[0] for scores in every for side in _classes(scores)]
+    counts = [
+        np.histogram(scores.netsat[side], edges)[0] for scores in every for side in _classes(scores)
+    ]
     return Bars(edges, max(1, *(int(each.max()) for each in counts)))
 
 
@@ -214,12 +242,18 @@ def _histogram(frame: Frame, edges: Floats, netsat: Floats, sign: int, class_: s
 
 def _corner(frame: Frame, y: float, class_: str, n: int) -> Markup:
     x = frame.x.start + 8
-    return element("g", dict(MARKS)[class_](x, y - 4, class_), text(x + 9, y, f"{n} {class_}", f"label {class_}"))
+    return element(
+        "g",
+        dict(MARKS)[class_](x, y - 4, class_),
+        text(x + 9, y, f"{n} {class_}", f"label {class_}"),
+    )
 
 
 def precision_curves(side: str, scores: Scores, rubrics: RubricSet, bars: Bars) -> Markup:
     """Draw Prec+ and Prec− against θ, their tanh curves, and the window; both classes are there."""
-    plot = losses.precision_curves(scores.netsat[None, scores.positive], scores.netsat[None, ~scores.positive])
+    plot = losses.precision_curves(
+        scores.netsat[None, scores.positive], scores.netsat[None, ~scores.positive]
+    )
     thresholds = plot.thresholds[0].tolist()
     frame = Frame.over(bars.ends, (0.0, 1.0))
     return svg(
@@ -249,7 +283,10 @@ def probability_points(side: str, scores: Scores, bars: Bars) -> Markup:
 
 
 def _pixels(frame: Frame, xs: Floats, ys: Floats) -> set[tuple[int, int]]:
-    return {(round(frame.x(x)), round(frame.y(y))) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)}
+    return {
+        (round(frame.x(x)), round(frame.y(y)))
+        for x, y in zip(xs.tolist(), ys.tolist(), strict=True)
+    }
 
 
 def reliability(bins: Sequence[Bin], n: int) -> Markup:
@@ -267,7 +304,8 @@ def reliability(bins: Sequence[Bin], n: int) -> Markup:
 def rating_reliability(rating: RatingRecord) -> Markup:
     """Draw mean ratings given against those predicted, in fifths; on the diagonal they are the same."""
     values = rating.scales[rating.question]
-    low, high = values[0], values[-1]
+    low = values[0]
+    high = values[-1]
     frame = Frame.over((low, high), (low, high))
     points = [
         group(
@@ -299,7 +337,9 @@ THIN = 0.2
 """Below this share of the mean density, a smoothed curve rests on too few predictions to be drawn."""
 
 
-def reliability_chart(diagram: Reliability, labels: int, title: str = "", noun: str = "judgment") -> Markup:
+def reliability_chart(
+    diagram: Reliability, labels: int, title: str = "", noun: str = "judgment"
+) -> Markup:
     """Draw observed against predicted frequency: a smoothed curve with band, and bins."""
     frame = Frame.over((0.0, 1.0), (0.0, 1.0))
     thick = np.flatnonzero(diagram.density >= THIN)
@@ -321,14 +361,18 @@ def reliability_chart(diagram: Reliability, labels: int, title: str = "", noun: 
 def response_chart(title: str, mesh: Sequence[float], curves: Sequence[ResponseCurve]) -> Markup:
     """Draw a line for each judge; an unknown judge bold, the LLM's answer dotted."""
     every = [value for curve in curves for value in curve.predicted]
-    low, high = min([*mesh, *every]), max([*mesh, *every])
+    low = min([*mesh, *every])
+    high = max([*mesh, *every])
     frame = Frame.over((mesh[0], mesh[-1]), (low, high))
     return svg(
         title,
         frame.y_axis(ticks(low, high, 5)),
         frame.curve(mesh, mesh, "own"),
         [
-            group(f"judge {each.judge}, {count(each.labels, 'label')}", frame.curve(mesh, each.predicted, "judge"))
+            group(
+                f"judge {each.judge}, {count(each.labels, 'label')}",
+                frame.curve(mesh, each.predicted, "judge"),
+            )
             for each in curves
             if each.judge is not None
         ],
@@ -353,10 +397,15 @@ def density_chart(title: str, scores: PredictedScores) -> Markup:
 
 def learning_chart(points: Sequence[LearningPoint]) -> Markup:
     """Draw log-loss against labels, with the standard deviation over draws."""
-    known = [(point, point.log_loss, point.deviation or 0.0) for point in points if point.log_loss is not None]
+    known = [
+        (point, point.log_loss, point.deviation or 0.0)
+        for point in points
+        if point.log_loss is not None
+    ]
     ends = [loss + sign * spread for _, loss, spread in known for sign in (-1, 1)]
     room = 0.05 * (max(ends) - min(ends)) or 0.01
-    low, high = min(ends) - room, max(ends) + room
+    low = min(ends) - room
+    high = max(ends) + room
     frame = Frame.over((0.0, max(point.labels for point, _, _ in known)), (low, high))
     return svg(
         "Held-out log-loss against labels in training",
@@ -402,7 +451,10 @@ def _drawn(title: str, axis: str, points: Sequence[tuple[float, TauPoint]]) -> M
     return svg(
         f"Coverage, and share of ratings that are right on either side of τ, {title}",
         frame.y_axis(SHARES),
-        [frame.curve([x for x, *_ in every], [y for _, y, *_ in every], name) for name, every in shown.items()],
+        [
+            frame.curve([x for x, *_ in every], [y for _, y, *_ in every], name)
+            for name, every in shown.items()
+        ],
         [
             (frame.whisker(x, low, high), disc(frame.x(x), frame.y(y), name, 3.0))
             for name, every in shown.items()

@@ -28,7 +28,12 @@ COLUMNS = {"overall": "Overall, by rules", "plain": "Overall, plain", "human": "
 
 
 def grades_page(
-    found: GradeSummary, *, judge: str, pivot: float, run: str = "", example: Mapping[str, Any] | None = None
+    found: GradeSummary,
+    *,
+    judge: str,
+    pivot: float,
+    run: str = "",
+    example: Mapping[str, Any] | None = None,
 ) -> str:
     """Render the whole page.
 
@@ -54,7 +59,9 @@ def grades_page(
     )
 
 
-def sections(found: GradeSummary, pivot: float, example: Mapping[str, Any] | None) -> dict[str, Any]:
+def sections(
+    found: GradeSummary, pivot: float, example: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """Return what the template of distributions, means, agreement and the example shows; arguments as above."""
     shown = [name for name in CURVES if found.counts.get(name)]
     columns = sorted(found.dimensions, key=lambda name: name not in COLUMNS)
@@ -73,7 +80,11 @@ def sections(found: GradeSummary, pivot: float, example: Mapping[str, Any] | Non
 
 def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[str, Any] | None:
     """Return the answer with the lowest grade, with all that the judge said; None without grades."""
-    graded = [(one, found.chosen) for one in gradings if isinstance(found := one.answers.get(OVERALL), Answer)]
+    graded = [
+        (one, found.chosen)
+        for one in gradings
+        if isinstance(found := one.answers.get(OVERALL), Answer)
+    ]
     if not graded:
         return None
     worst = min(graded, key=lambda pair: pair[1])[0]
@@ -84,7 +95,11 @@ def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[st
         "comparison": worst.said(COMPARISON),
         "explanation": worst.said(EXPLANATION),
         "grades": [
-            (names.get(question.id, question.id), question.options[answer.chosen].text, answer.justification)
+            (
+                names.get(question.id, question.id),
+                question.options[answer.chosen].text,
+                answer.justification,
+            )
             for question, answer in answers
             if isinstance(answer, Answer)
         ],
@@ -93,7 +108,8 @@ def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[st
 
 def cumulative_chart(found: GradeSummary, pivot: float) -> Markup:
     """Draw the cumulative distributions of all judges' grades, with the reference's own grade marked."""
-    low, high = float(found.levels[0]), float(found.levels[-1])
+    low = float(found.levels[0])
+    high = float(found.levels[-1])
     frame = Frame.over((low - 0.5, high), (0.0, 1.0))
     shown = [name for name in CURVES if found.counts.get(name)]
     said = listed([f"{CURVES[name][1]} ({count(found.counts[name], 'grade')})" for name in shown])
@@ -101,7 +117,10 @@ def cumulative_chart(found: GradeSummary, pivot: float) -> Markup:
         f"Cumulative distribution of grades: {said}",
         frame.y_axis(SHARES),
         frame.vline(pivot, "reference", "reference"),
-        [frame.curve(*steps(found.levels, found.shares[name], low - 0.5), CURVES[name][0]) for name in shown],
+        [
+            frame.curve(*steps(found.levels, found.shares[name], low - 0.5), CURVES[name][0])
+            for name in shown
+        ],
         frame.x_axis("grade"),
     )
 
@@ -120,10 +139,18 @@ def area_verdict(name: str, figure: Figure) -> str:
     """Say whether the difference between two judges is more than noise; empty for one judge."""
     if " - " not in name or not (known(figure.low) and known(figure.high)):
         return ""
-    return "may be noise: the interval includes 0" if figure.low <= 0 <= figure.high else "more than noise"
+    return (
+        "may be noise: the interval includes 0"
+        if figure.low <= 0 <= figure.high
+        else "more than noise"
+    )
 
 
 def left_out(outcomes: Mapping[str, int], flags: Mapping[str, int]) -> list[str]:
     """List cases without a grade by outcome, and cases with a flag."""
-    missing = [f"{count(n, 'case')}: {name.replace('_', ' ')}" for name, n in outcomes.items() if name != "graded"]
+    missing = [
+        f"{count(n, 'case')}: {name.replace('_', ' ')}"
+        for name, n in outcomes.items()
+        if name != "graded"
+    ]
     return missing + [f"{count(n, 'case')} flagged: {name}" for name, n in flags.items()]

@@ -19,7 +19,17 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import Assessment
 from pollex.measures.distributions import bin_predictions
 from pollex.measures.intervals import FEWEST
-from pollex.reports.numbers import LEVEL, SPACE, count, known, listed, number, percent, percent_interval, points
+from pollex.reports.numbers import (
+    LEVEL,
+    SPACE,
+    count,
+    known,
+    listed,
+    number,
+    percent,
+    percent_interval,
+    points,
+)
 from pollex.reports.page import REASON, render, short
 from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marked_turns
 from pollex.rubrics.headlines import (
@@ -34,10 +44,26 @@ from pollex.rubrics.headlines import (
 )
 from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
 from pollex.rubrics.lint import Mark
-from pollex.rubrics.records import Baseline, ChosenRubric, DroppedRubric, Member, Segment, guarantee_in_words
+from pollex.rubrics.records import (
+    Baseline,
+    ChosenRubric,
+    DroppedRubric,
+    Member,
+    Segment,
+    guarantee_in_words,
+)
 from pollex.rubrics.rubric import DISTILLED, Polarity, Quote, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import MORE, Reach, bounds_in_words, doubt, ends, in_words, nothing_leads, signal_in_words
+from pollex.rubrics.worth import (
+    MORE,
+    Reach,
+    bounds_in_words,
+    doubt,
+    ends,
+    in_words,
+    nothing_leads,
+    signal_in_words,
+)
 from pollex.selection.threshold import Window
 from pollex.store.folder import STORE, store_option
 
@@ -148,7 +174,9 @@ class Places:
 
     def example(self, id_: str) -> Example:
         """Make an example of the conversation, with an anchor if its text is known."""
-        return id_, self.given.setdefault(id_, f"c-{len(self.given) + 1}") if id_ in self.texts else ""
+        return id_, self.given.setdefault(
+            id_, f"c-{len(self.given) + 1}"
+        ) if id_ in self.texts else ""
 
 
 def findings_of(
@@ -166,21 +194,28 @@ def findings_of(
     ids = dict.fromkeys(mark.id for mark in marks)
     places = Places(conversations, {id_: [mark for mark in marks if mark.id == id_] for id_ in ids})
     leading: dict[Polarity, list[Finding]] = {
-        side: [finding(one.rubric, places, also=one.also) for one in headlines(rubrics.rubrics, side)]
+        side: [
+            finding(one.rubric, places, also=one.also) for one in headlines(rubrics.rubrics, side)
+        ]
         for side in ("dsat", "sat")
     }
     outcomes: dict[Polarity, list[Finding]] = {
-        side: [finding(one, places) for one in outcomes_of(rubrics.rubrics, side)] for side in ("dsat", "sat")
+        side: [finding(one, places) for one in outcomes_of(rubrics.rubrics, side)]
+        for side in ("dsat", "sat")
     }
     said: dict[Polarity, list[Finding]] = {
-        side: [finding(one, places) for one in said_of(rubrics.rubrics, side)] for side in ("dsat", "sat")
+        side: [finding(one, places) for one in said_of(rubrics.rubrics, side)]
+        for side in ("dsat", "sat")
     }
     along = [finding(one, places) for one in along_with(rubrics.rubrics)]
     against = [finding(rubric, places) for rubric in turned(rubrics.rubrics)]
     hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
     beside = sounds_of(rubrics.rubrics)
     sounds = [finding(rubric, places, examples=0) for rubric in beside]
-    topics = [(one, tuple(map(places.example, one.examples))) for one in topics_apart(rubrics.segments)[:SEGMENTS]]
+    topics = [
+        (one, tuple(map(places.example, one.examples)))
+        for one in topics_apart(rubrics.segments)[:SEGMENTS]
+    ]
     wrong = [
         (one, places.example(id_), conversations[id_].opening if id_ in conversations else "")
         for one, id_ in ((one, one.conversation_id) for one in most_wrong(scores))
@@ -190,13 +225,19 @@ def findings_of(
 
 
 def finding(
-    rubric: ChosenRubric, places: Places, examples: int = EXAMPLES, also: Sequence[ChosenRubric] = ()
+    rubric: ChosenRubric,
+    places: Places,
+    examples: int = EXAMPLES,
+    also: Sequence[ChosenRubric] = (),
 ) -> Finding:
     """Put a rubric into words."""
-    worth, share, never = rubric.worth, rubric.never_came_up, ""
+    worth = rubric.worth
+    share = rubric.never_came_up
+    never = ""
     if share is not None and share.value is not None:
         never = (
-            f"Its occasion never came up in {percent(share.value)} of {share.n} training conversations ({ends(share)})."
+            f"Its occasion never came up in {percent(share.value)} of {share.n} training "
+            f"conversations ({ends(share)})."
         )
     quote = next(iter(rubric.best_quotes), None)
     return Finding(
@@ -243,9 +284,12 @@ def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
         return text, quote.marks
     begin = max(0, min((low for low, _ in quote.marks), default=0) - AROUND)
     end = begin + LONGEST_QUOTE
-    head, tail = "…" * (begin > 0), "…" * (end < len(text))
+    head = "…" * (begin > 0)
+    tail = "…" * (end < len(text))
     shift = begin - len(head)
-    marks = tuple((low - shift, min(high, end) - shift) for low, high in quote.marks if begin <= low < end)
+    marks = tuple(
+        (low - shift, min(high, end) - shift) for low, high in quote.marks if begin <= low < end
+    )
     return f"{head}{text[begin:end]}{tail}", marks
 
 
@@ -266,9 +310,15 @@ def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     """List the ids of the conversations that the page shows."""
     leading = [rubric for rubric in rubrics.rubrics if rubric.headlined]
     quoted = [id_ for rubric in leading for id_ in quoted_in(rubric)[:EXAMPLES]]
-    quoted += [case.quote.conversation_id for rubric in leading for case in rubric.apart if case.quote]
-    topics = [id_ for segment in topics_apart(rubrics.segments)[:SEGMENTS] for id_ in segment.examples]
-    return list(dict.fromkeys([*quoted, *topics, *(score.conversation_id for score in most_wrong(scores))]))
+    quoted += [
+        case.quote.conversation_id for rubric in leading for case in rubric.apart if case.quote
+    ]
+    topics = [
+        id_ for segment in topics_apart(rubrics.segments)[:SEGMENTS] for id_ in segment.examples
+    ]
+    return list(
+        dict.fromkeys([*quoted, *topics, *(score.conversation_id for score in most_wrong(scores))])
+    )
 
 
 def prepare(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
@@ -276,7 +326,9 @@ def prepare(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
     reasons = {reason.id: reason for reason in rubrics.reasons}
     quotes: dict[str, dict[int, list[tuple[str, Polarity]]]] = {}
     for rubric in rubrics.rubrics:
-        behind = [quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes]
+        behind = [
+            quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes
+        ]
         behind += [case.quote for case in rubric.apart if case.quote]
         for quote in (*rubric.best_quotes, *behind) if rubric.headlined else ():
             turns = quotes.setdefault(quote.conversation_id, {})
@@ -323,7 +375,8 @@ class Scores:
     Attributes:
         netsat: `[conversation]`.
         positive: Labels `[conversation]`.
-        probability: P(positive) by a model that did not see it `[conversation]`; NaN where there is none.
+        probability: P(positive) by a model that did not see it `[conversation]`; NaN where there is
+            none.
         together: Conversations that belong together have the same number `[conversation]`.
     """
 
@@ -339,8 +392,13 @@ class Scores:
         return cls(
             netsat=np.array([row.netsat for row in rows], float),
             positive=np.array([row.positive for row in rows], bool),
-            probability=np.array([math.nan if row.probability is None else row.probability for row in rows], float),
-            together=np.array([-place if row.block is None else row.block for place, row in enumerate(rows, 1)], int),
+            probability=np.array(
+                [math.nan if row.probability is None else row.probability for row in rows], float
+            ),
+            together=np.array(
+                [-place if row.block is None else row.block for place, row in enumerate(rows, 1)],
+                int,
+            ),
         )
 
     def __len__(self) -> int:
@@ -355,22 +413,28 @@ class Scores:
     def with_probability(self) -> Scores:
         """The conversations that have a probability."""
         has = ~np.isnan(self.probability)
-        return Scores(self.netsat[has], self.positive[has], self.probability[has], self.together[has])
+        return Scores(
+            self.netsat[has], self.positive[has], self.probability[has], self.together[has]
+        )
 
 
 def sides_of(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> dict[str, Scores]:
     """Group scores by the name of their side, in display order."""
     held_out = {"Held out": Scores.of(scores, "held_out")} if rubrics.held_out else {}
-    return held_out if rubrics.data.folds else {"Training": Scores.of(scores, "training")} | held_out
+    return (
+        held_out if rubrics.data.folds else {"Training": Scores.of(scores, "training")} | held_out
+    )
 
 
 def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, Means]) -> list[dict[str, Any]]:
     """Prepare the rubrics of one kind in the order of choice; added ones last.
 
-    With each: from how many `conversations` its reasons are; how many quotes they have, some of which are the rubric's
+    With each: from how many `conversations` its reasons are; how many quotes they have, some of
+        which are the rubric's
     examples; and its `means`, None where agreement was not measured.
     """
-    reasons, last = {reason.id: reason for reason in rubrics.reasons}, len(rubrics.rubrics) + 1
+    reasons = {reason.id: reason for reason in rubrics.reasons}
+    last = len(rubrics.rubrics) + 1
     own = [rubric for rubric in rubrics.rubrics if rubric.polarity == kind]
     cards = []
     for rubric in sorted(own, key=lambda rubric: rubric.choice.step if rubric.choice else last):
@@ -385,19 +449,25 @@ def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, Means]) -> list[
 def agreement_range(means: Iterable[Means]) -> tuple[float, float]:
     """Return integers around all means, since the full scale would hide differences."""
     values = [value for mean in means for value in mean if known(value)]
-    return (float(math.floor(min(values))), float(math.ceil(max(values)))) if values else (0.0, 10.0)
+    return (
+        (float(math.floor(min(values))), float(math.ceil(max(values)))) if values else (0.0, 10.0)
+    )
 
 
 def dropped_groups(dropped: Sequence[DroppedRubric]) -> dict[str, list[DroppedRubric]]:
     """Group rubrics that are not in the set: first those not chosen, then duplicates."""
     groups = {
         "not chosen": [rubric for rubric in dropped if rubric.duplicate_of is None],
-        "merged into another rubric": [rubric for rubric in dropped if rubric.duplicate_of is not None],
+        "merged into another rubric": [
+            rubric for rubric in dropped if rubric.duplicate_of is not None
+        ],
     }
     return {name: rows for name, rows in groups.items() if rows}
 
 
-def skipped_groups(skipped: Sequence[LeftOut], scores: Sequence[LabelledScore]) -> dict[tuple[str, str], list[str]]:
+def skipped_groups(
+    skipped: Sequence[LeftOut], scores: Sequence[LabelledScore]
+) -> dict[tuple[str, str], list[str]]:
     """Group what was skipped by reason and remedy, the most frequent reason first."""
     named = {item.where for item in skipped}
     unscored = [
@@ -416,7 +486,8 @@ TURNS = 25
 
 BASE, EACH, EVENTS, WORDS, VECTORS = 1.2, 0.03, 1.0, 0.2, 100.0
 """Milliseconds of CPU: of any conversation (reading, writing, keeping), and of it for each rubric, for events, for each
-rubric that compares words, and for vectors of all turns. Measured by `benchmarks/scoring.py` on a slow core."""
+rubric that compares words, and for vectors of all turns. Measured by `benchmarks/scoring.py` on a
+slow core."""
 
 
 def cost_of(rubrics: Sequence[Rubric]) -> str:
@@ -487,9 +558,13 @@ def learning_page(
         sides=sides,
         last=last,
         likely=likely,
-        bins=bin_predictions(likely.probability, likely.positive, likely.together) if len(likely) >= TOO_FEW else [],
+        bins=bin_predictions(likely.probability, likely.positive, likely.together)
+        if len(likely) >= TOO_FEW
+        else [],
         window=window_in_words(rubrics.window),
-        guarantee=guarantee_in_words(rubrics.guaranteed).replace(" %", f"{SPACE}%") if rubrics.guaranteed else "",
+        guarantee=guarantee_in_words(rubrics.guaranteed).replace(" %", f"{SPACE}%")
+        if rubrics.guaranteed
+        else "",
         dropped=dropped_groups(rubrics.dropped),
         skipped=skipped_groups(skipped, scores),
         most_dropped=MOST_DROPPED,
@@ -508,16 +583,19 @@ def caveats(rubrics: RubricSet) -> list[str]:
 
 def first_notes(rubrics: RubricSet) -> list[str]:
     """Return the notes without which the rubrics would be misread."""
-    return [note for note in rubrics.notes if any(words in note for words in (NO_EVENTS, NOT_THE_MODELS, NOT_RATED))]
+    return [
+        note
+        for note in rubrics.notes
+        if any(words in note for words in (NO_EVENTS, NOT_THE_MODELS, NOT_RATED))
+    ]
 
 
 def trust(rubrics: RubricSet) -> str:
     """Say in one sentence how far a reader may trust the rubrics."""
     held_out = rubrics.held_out
     if held_out is None:
-        return (
-            "Nobody knows how far to trust these rubrics: all conversations were used for learning, none for testing."
-        )
+        unknown = "Nobody knows how far to trust these rubrics"
+        return f"{unknown}: all conversations were used for learning, none for testing."
     auc = held_out.auc
     if not known(auc.value):
         return f"How far to trust these rubrics could not be measured: {auc.undefined or 'there is no figure'}."
@@ -544,9 +622,11 @@ def trust(rubrics: RubricSet) -> str:
 def behind_plain(rubrics: RubricSet) -> str:
     """Say which plain method tells good conversations from bad ones better; empty for none."""
     for one in rubrics.baselines:
-        by, ahead = "the probability of this set", one.probability_ahead
+        by = "the probability of this set"
+        ahead = one.probability_ahead
         if ahead is None:
-            by, ahead = "the sum of these rubrics", one.advantage
+            by = "the sum of these rubrics"
+            ahead = one.advantage
         if ahead and known(ahead.high) and ahead.high < 0:
             return f"{one.name} tells good conversations from bad ones better than {by} does."
     return ""
@@ -554,7 +634,8 @@ def behind_plain(rubrics: RubricSet) -> str:
 
 def verdict(rubrics: RubricSet) -> str:
     """Say in one sentence how well the rubrics rank."""
-    held_out, auc = rubrics.held_out, (rubrics.held_out or rubrics.training).auc
+    held_out = rubrics.held_out
+    auc = (rubrics.held_out or rubrics.training).auc
     where = f"On {count(rubrics.training.n, 'conversation')} that they were learned from"
     if held_out:
         where = f"Measured on {rubrics.data.measured_on}"
@@ -563,16 +644,24 @@ def verdict(rubrics: RubricSet) -> str:
     return (
         f"{where}, the rubrics rank a positive conversation above a negative one {percent(auc.value)} of the time "
         f"({percent_interval(auc)}); chance is {percent(CHANCE)}."
-        + ("" if held_out else " This is optimistic, and because nothing was held out, nobody knows by how much.")
+        + (
+            ""
+            if held_out
+            else " This is optimistic, and because nothing was held out, nobody knows by how much."
+        )
     )
 
 
 def learned_from(rubrics: RubricSet) -> str:
     """Say how many rubrics there are, from which conversations, and on which they were tested."""
-    sat, dsat = (sum(rubric.polarity == kind for rubric in rubrics.rubrics) for kind in ("sat", "dsat"))
+    sat, dsat = (
+        sum(rubric.polarity == kind for rubric in rubrics.rubrics) for kind in ("sat", "dsat")
+    )
     data = rubrics.data
     tested = (
-        f"measured on {data.measured_on} ({_classes(rubrics.held_out)})" if rubrics.held_out else "nothing was held out"
+        f"measured on {data.measured_on} ({_classes(rubrics.held_out)})"
+        if rubrics.held_out
+        else "nothing was held out"
     )
     return (
         f"{count(len(rubrics.rubrics), 'rubric')}, {sat} of satisfaction and {dsat} of dissatisfaction, "
@@ -608,7 +697,10 @@ def who_worked(rubrics: RubricSet) -> str:
             "and judged, on this machine. Topics and signals of wording read English only."
         )
     by_name = {name: [role for role, who in rubrics.roles.items() if who == name] for name in names}
-    work = [f"{short(name)} ({listed(list(map(short, roles)))})" if roles else name for name, roles in by_name.items()]
+    work = [
+        f"{short(name)} ({listed(list(map(short, roles)))})" if roles else name
+        for name, roles in by_name.items()
+    ]
     told = f"Models and their roles: {listed(work)}. The judge was {short(rubrics.judge.name)}."
     if (share := rubrics.found_nothing) is None or not known(share.value):
         return told
@@ -620,15 +712,16 @@ def more_labels(reach: Reach | None) -> str:
     """Say what further labels are worth; empty where there is no curve."""
     if reach is None or not known(reach.more.value):
         return ""
-    more, n = reach.more, reach.more.n
+    more = reach.more
+    n = reach.more.n
     low, value, high = (
-        number(100 * each, 1, signed=True) if known(each) else "" for each in (more.low, more.value, more.high)
+        number(100 * each, 1, signed=True) if known(each) else ""
+        for each in (more.low, more.value, more.high)
     )
     bounds = f"{LEVEL} {low} to {high}, " if low and high else ""
     worth = f"about {value} in 100 pairs ({bounds}n = {n})"
-    return (
-        f"{MORE} more labels are worth {worth}, if AUC grows as it did up to here, with the logarithm of their number."
-    )
+    condition = "if AUC grows as it did up to here, with the logarithm of their number"
+    return f"{MORE} more labels are worth {worth}, {condition}."
 
 
 def cautions(rubrics: RubricSet) -> Iterator[str]:
@@ -673,7 +766,9 @@ def window_in_words(window: Window) -> str:
 
 def commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
     """List what to type next; a hostile name stays one word of the shell."""
-    file, first, run = (shlex.quote(short(name, REASON)) for name in (path, rubrics.rubrics[0].id, rubrics.run))
+    file, first, run = (
+        shlex.quote(short(name, REASON)) for name in (path, rubrics.rubrics[0].id, rubrics.run)
+    )
     kept = store_option(short(store, REASON))
     return {
         "Score new conversations": f"pollex score LOGS --rubrics {file} --out scores.parquet",

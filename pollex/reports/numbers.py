@@ -49,7 +49,9 @@ def interval(figure: Figure, digits: int = 2, missing: str = "too few for an int
     return f"{number(figure.low, digits)} to {number(figure.high, digits)}"
 
 
-def interval_in_words(figure: Figure, digits: int = 2, missing: str = "too few for an interval") -> str:
+def interval_in_words(
+    figure: Figure, digits: int = 2, missing: str = "too few for an interval"
+) -> str:
     """Write `95 % interval 0.44 to 0.51`, or why there is none."""
     found = interval(figure, digits, missing)
     return f"{LEVEL} {found}" if known(figure.low) else found

@@ -37,7 +37,10 @@ def environment() -> Environment:
     """Make the template environment: text is escaped, and a missing name is an error."""
     made = Environment(
         loader=ChoiceLoader(
-            [PackageLoader("pollex.reports", "templates"), FileSystemLoader([*folders_of("templates")])]
+            [
+                PackageLoader("pollex.reports", "templates"),
+                FileSystemLoader([*folders_of("templates")]),
+            ]
         ),
         autoescape=True,
         finalize=lambda value: escape(value) if isinstance(value, str) else value,
@@ -45,14 +48,22 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    written = (numbers.count, numbers.interval, numbers.interval_in_words, numbers.listed, numbers.number)
+    written = (
+        numbers.count,
+        numbers.interval,
+        numbers.interval_in_words,
+        numbers.listed,
+        numbers.number,
+    )
     shares = (numbers.percent, numbers.percent_interval, numbers.points)
     made.filters.update({each.__name__: each for each in (*written, *shares, short)})
     made.tests["known"] = numbers.known
     made.globals["charts"] = Charts()
     made.globals.update(LEVEL=numbers.LEVEL, NAME=NAME, QUOTE=QUOTE, REASON=REASON, TEXT=TEXT)
     style = "".join(style_of(name) for name in STYLES)
-    made.globals.update(style=style, digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode())
+    made.globals.update(
+        style=style, digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    )
     return made
 
 

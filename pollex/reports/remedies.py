@@ -12,12 +12,16 @@ WIDE, SPAN, EDGE = 240, 0.5, 4
 
 def remedies_page(run: str, kept: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> str:
     """Render the whole page from what is kept; text of conversations, replies and diffs is escaped."""
-    return render("remedies.html", file="", titles={}, facts={"run": run}, remedy=sections(kept, pairs))
+    return render(
+        "remedies.html", file="", titles={}, facts={"run": run}, remedy=sections(kept, pairs)
+    )
 
 
 def sections(kept: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Return what the sections of a page show."""
-    edits = [{**one, "rows": rows_of(one), "worse": worse_of(one["guardrails"])} for one in kept["edits"]]
+    edits = [
+        {**one, "rows": rows_of(one), "worse": worse_of(one["guardrails"])} for one in kept["edits"]
+    ]
     advice, why = advice_on(kept)
     return {**kept, "pairs": pairs, "edits": edits, "advice": advice, "why": why, "rules": RULES}
 
@@ -37,7 +41,8 @@ FALLS = ("worse", "no gain, likely harm", "not cleared", "people prefer the old 
 
 def advice_of(edit: Mapping[str, Any]) -> tuple[str, str]:
     """Return what to do with a change, and why, by the rules of `RULES`."""
-    verdict, one = edit["verdict"], edit["primary"]["effect"]
+    verdict = edit["verdict"]
+    one = edit["primary"]["effect"]
     why = f"{verdict}; {edit['against'][0]}" if edit["against"] else verdict
     if verdict in FALLS:
         return "Don't", why
@@ -73,7 +78,9 @@ def worse_of(guardrails: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say which guardrails fell beyond chance and by how much; length and cost, which are logarithms, in percent."""
     found = []
     for one in (one for one in guardrails if one["effect"]["high"] < 0):
-        value, low, high = (in_units(one["name"], one["effect"][end]) for end in ends_of(one["name"]))
+        value, low, high = (
+            in_units(one["name"], one["effect"][end]) for end in ends_of(one["name"])
+        )
         state = "within its margin" if one["state"] == "cleared" else one["state"]
         unit = "" if one["name"] in LOGARITHMS else " points"
         found.append(f"{one['name']} {value}{unit} [{low}, {high}] ({state})")
@@ -87,14 +94,21 @@ def ends_of(name: str) -> tuple[str, str, str]:
 
 def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the target and each guardrail with the places of their interval in the plot, harm first."""
-    target = {"name": "the target", "state": edit["verdict"], "effect": edit["primary"]["effect"], "sealed": False}
+    target = {
+        "name": "the target",
+        "state": edit["verdict"],
+        "effect": edit["primary"]["effect"],
+        "sealed": False,
+    }
     rows = [target, *sorted(edit["guardrails"], key=lambda one: one["effect"]["value"])]
     span = span_of(rows)
     return [
         {
             **one,
             "told": in_units(one["name"], one["effect"]["value"]),
-            "bounds": ", ".join(in_units(one["name"], one["effect"][end]) for end in ends_of(one["name"])[1:]),
+            "bounds": ", ".join(
+                in_units(one["name"], one["effect"][end]) for end in ends_of(one["name"])[1:]
+            ),
             **{end: place(one["effect"][end], span) for end in ("low", "value", "high")},
         }
         for one in rows

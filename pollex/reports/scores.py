@@ -72,8 +72,11 @@ class ScoreTally:
         self.rubrics = {rubric.id: rubric for rubric in rubrics.rubrics}
         self.value = rubrics.judge.options.value
         self.scored: Counter[str] = Counter()
-        self.error, self.doubt = rubrics.calibration_error, rubrics.at_chance
-        self.probabilities, self.total, self.squares = 0, 0.0, 0.0
+        self.error = rubrics.calibration_error
+        self.doubt = rubrics.at_chance
+        self.probabilities = 0
+        self.total = 0.0
+        self.squares = 0.0
         self.points: defaultdict[tuple[str, str], float] = defaultdict(float)
         self.held: Counter[tuple[str, str]] = Counter()
         self.unscored = 0
@@ -81,12 +84,20 @@ class ScoreTally:
 
     def count(self, scores: ScoreColumns) -> None:
         """Count scores, and keep the worst."""
-        index, ids = scores.answers.index, scores.answers.rubrics
-        value = [value_of(one, self.value) if isinstance(one, Answer) else MIDDLE for one in scores.answers.different]
-        values = np.array([*value, MIDDLE])[index]  # unanswered lowers nothing, nor does the set that a cascade asks
+        index = scores.answers.index
+        ids = scores.answers.rubrics
+        value = [
+            value_of(one, self.value) if isinstance(one, Answer) else MIDDLE
+            for one in scores.answers.different
+        ]
+        # unanswered lowers nothing, nor does the set that a cascade asks
+        values = np.array([*value, MIDDLE])[index]
         signs = [self.rubrics[id_].sign if id_ in self.rubrics else 0 for id_ in ids]
-        points, held = (values - MIDDLE) * signs, values > MIDDLE
-        known = np.array([one for one in scores.column("probability") if one is not None], dtype=np.float64)
+        points = (values - MIDDLE) * signs
+        held = values > MIDDLE
+        known = np.array(
+            [one for one in scores.column("probability") if one is not None], dtype=np.float64
+        )
         self.probabilities += len(known)
         self.total += float(known.sum())
         self.squares += float(known @ known)
@@ -101,14 +112,22 @@ class ScoreTally:
         self.unscored += decisions.count(None)
 
     def _keep_worst(self, scores: ScoreColumns, points: npt.NDArray[np.float64]) -> None:
-        before = self.scored.total() - len(scores) + self.unscored + scores.column("decision").count(None)
+        before = (
+            self.scored.total()
+            - len(scores)
+            + self.unscored
+            + scores.column("decision").count(None)
+        )
         lowest = points.argmin(axis=1).tolist() if points.size else [0] * len(scores)
         highest = points.argmax(axis=1).tolist() if points.size else [0] * len(scores)
         figures = zip(scores.column("probability"), scores.column("decision"), strict=True)
         for place, (probability, decision) in enumerate(figures):
-            if probability is None or (len(self._worst) == LISTED and -probability < self._worst[0].goodness):
+            if probability is None or (
+                len(self._worst) == LISTED and -probability < self._worst[0].goodness
+            ):
                 continue
-            by, turns = "", tuple[int, ...]()
+            by = ""
+            turns = tuple[int, ...]()
             if points.size and points[place, lowest[place]] < 0:
                 by = scores.answers.rubrics[lowest[place]]
                 answer = scores.answers.different[scores.answers.index[place, lowest[place]]]
@@ -117,7 +136,9 @@ class ScoreTally:
             if decision == "positive":
                 raised = points.size and points[place, highest[place]] > 0
                 why = scores.answers.rubrics[highest[place]] if raised else ""
-            row = WorstRow(-probability, scores.ids[place], decision, by, why, turns, before + place)
+            row = WorstRow(
+                -probability, scores.ids[place], decision, by, why, turns, before + place
+            )
             (heapq.heappush if len(self._worst) < LISTED else heapq.heappushpop)(self._worst, row)
 
     @property
@@ -150,20 +171,25 @@ class ScoreTally:
         """Rank the rubrics that set bad conversations apart most.
 
         Returns:
-            Each `rubric` with its `gap`, mean points of good conversations less those of bad ones, and the share of
+            Each `rubric` with its `gap`, mean points of good conversations less those of bad ones,
+            and the share of
             `bad` and of `good` conversations in which it holds.
         """
-        n_good, n_bad = self.scored["positive"], self.scored["negative"]
+        n_good = self.scored["positive"]
+        n_bad = self.scored["negative"]
         found: list[dict[str, Any]] = []
         for id_, rubric in self.rubrics.items() if n_good and n_bad else ():
             gap = self.points["positive", id_] / n_good - self.points["negative", id_] / n_bad
-            bad, good = share_of(self.held["negative", id_], n_bad), share_of(self.held["positive", id_], n_good)
+            bad = share_of(self.held["negative", id_], n_bad)
+            good = share_of(self.held["positive", id_], n_good)
             found.append({"rubric": rubric, "gap": gap, "bad": bad, "good": good})
         found = [one for one in found if one["gap"] > 0]
         return sorted(found, key=lambda one: (not one["rubric"].headlined, -one["gap"]))[:LOWERING]
 
 
-def scores_page(tally: ScoreTally, conversations: Sequence[Conversation], file: str, rubrics_file: str) -> str:
+def scores_page(
+    tally: ScoreTally, conversations: Sequence[Conversation], file: str, rubrics_file: str
+) -> str:
     """Render the page.
 
     Args:
@@ -180,7 +206,11 @@ def scores_page(tally: ScoreTally, conversations: Sequence[Conversation], file: 
     return render(
         "scores.html",
         file=file,
-        titles={"lowering": "What lowers scores", "worst": "The worst ten", "list": "All conversations"},
+        titles={
+            "lowering": "What lowers scores",
+            "worst": "The worst ten",
+            "list": "All conversations",
+        },
         verdict=tally.told,
         decided=tally.decided,
         doubt=tally.doubt,

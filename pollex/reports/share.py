@@ -9,7 +9,9 @@ from pollex.measures.share import Share
 from pollex.reports.page import render
 from pollex.reports.svg import Axis, disc, element, line, svg, text, tick_label, ticks
 
-WIDTH, ROW, NAMES = 640, 24, 190
+WIDTH = 640
+ROW = 24
+NAMES = 190
 
 
 def share_page(found: Any) -> str:
@@ -25,7 +27,9 @@ def share_page(found: Any) -> str:
         titles={},
         found=found,
         drawing=forest("Share of good conversations", found.lines),
-        groups_drawing=forest(groups, [(one.name, share) for one, share in found.group_lines]) if found.groups else "",
+        groups_drawing=forest(groups, [(one.name, share) for one, share in found.group_lines])
+        if found.groups
+        else "",
         facts={"conversations": f"{found.total.conversations:,}"},
     )
 
@@ -36,15 +40,24 @@ def forest(title: str, estimates: Iterable[tuple[str, Share | None]]) -> Markup:
     height = ROW * (len(shown) + 1) + 12
     scale = Axis(0.0, 1.0, NAMES, WIDTH - 20)
     grid = [
-        (line(scale(v), 4, scale(v), height - ROW, "grid"), text(scale(v), height - 8, tick_label(v), "tick", "middle"))
+        (
+            line(scale(v), 4, scale(v), height - ROW, "grid"),
+            text(scale(v), height - 8, tick_label(v), "tick", "middle"),
+        )
         for v in ticks(0.0, 1.0, 6)
     ]
     rows = []
     for place, (name, share) in enumerate(shown):
-        y, short = ROW * place + ROW / 2 + 4, name if len(name) <= 28 else f"{name[:27]}…"
+        y = ROW * place + ROW / 2 + 4
+        short = name if len(name) <= 28 else f"{name[:27]}…"
         whisker = line(scale(share.low), y, scale(share.high), y, "whisker ink")
         rows.append(
-            element("g", text(NAMES - 10, y + 4, short, "tick", "end"), whisker, disc(scale(share.value), y, "ink"))
+            element(
+                "g",
+                text(NAMES - 10, y + 4, short, "tick", "end"),
+                whisker,
+                disc(scale(share.value), y, "ink"),
+            )
         )
     return svg(title, grid, rows, width=WIDTH, height=height)
 

@@ -15,8 +15,12 @@ from markupsafe import Markup
 from pollex.reports.numbers import MINUS
 from pollex.text import printable
 
-WIDTH, HEIGHT = 360, 236
-LEFT, RIGHT, TOP, BOTTOM = 40, 10, 24, 36
+WIDTH = 360
+HEIGHT = 236
+LEFT = 40
+RIGHT = 10
+TOP = 24
+BOTTOM = 36
 
 
 def escape(text: object) -> Markup:
@@ -30,14 +34,18 @@ def escape(text: object) -> Markup:
 
 def element(name: str, /, *children: object, **attributes: object) -> Markup:
     """Make an element. `class_` loses its underscore, others become hyphens; None leaves an attribute out."""
-    opening = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
+    opening = "".join(
+        _attribute(key, value) for key, value in attributes.items() if value is not None
+    )
     return Markup(f"<{name}{opening}>{join(children)}</{name}>")  # noqa: S704 (every part is escaped)
 
 
 def join(children: Iterable[object]) -> Markup:
     """Put children one after another: None is left out, a list is joined in turn."""
     shown = (child for child in children if child is not None)
-    return Markup("").join(join(child) if isinstance(child, list | tuple) else escape(child) for child in shown)
+    return Markup("").join(
+        join(child) if isinstance(child, list | tuple) else escape(child) for child in shown
+    )
 
 
 def _attribute(key: str, value: object) -> str:
@@ -56,7 +64,9 @@ class Axis:
     end: float
 
     def __call__(self, value: float) -> float:
-        return self.start + (value - self.low) / ((self.high - self.low) or 1.0) * (self.end - self.start)
+        return self.start + (value - self.low) / ((self.high - self.low) or 1.0) * (
+            self.end - self.start
+        )
 
 
 def nice_step(span: float, count: int) -> float:
@@ -73,7 +83,8 @@ def nice_step(span: float, count: int) -> float:
 def ticks(low: float, high: float, count: int = 8) -> list[float]:
     """Return round values within `low` … `high`, about `count` of them."""
     step = nice_step(high - low, count)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
     return [round(index * step, 12) for index in range(first, last + 1)]
 
 
@@ -83,7 +94,12 @@ def tick_label(value: float) -> str:
 
 
 def svg(
-    title: str, *parts: object, width: int = WIDTH, height: int = HEIGHT, class_: str = "panel", fixed: bool = False
+    title: str,
+    *parts: object,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    class_: str = "panel",
+    fixed: bool = False,
 ) -> Markup:
     """Make a drawing with a title for screen readers; a group if it has links.
 
@@ -109,8 +125,13 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
 
 def rect(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
     """Draw a rectangle between two corners in pixels."""
-    x, y, width, height = min(x1, x2), min(y1, y2), abs(x2 - x1), abs(y2 - y1)
-    return element("rect", x=float(x), y=float(y), width=float(width), height=float(height), class_=class_)
+    x = min(x1, x2)
+    y = min(y1, y2)
+    width = abs(x2 - x1)
+    height = abs(y2 - y1)
+    return element(
+        "rect", x=float(x), y=float(y), width=float(width), height=float(height), class_=class_
+    )
 
 
 def text(x: float, y: float, words: object, class_: str = "", anchor: str = "start") -> Markup:
@@ -137,7 +158,8 @@ def _path(points: Iterable[tuple[float, float]]) -> str:
 class Frame:
     """The inside of a panel: two scales, and shapes that are given in values.
 
-    A panel is as wide as a phone; two stand side by side on a screen, so that no text in it gets unreadably small.
+    A panel is as wide as a phone; two stand side by side on a screen, so that no text in it gets
+    unreadably small.
     """
 
     x: Axis
@@ -153,7 +175,9 @@ class Frame:
         points = self._points(xs, ys)
         return element("path", d=_path(points), class_=f"curve {class_}") if points else Markup("")
 
-    def area(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], class_: str) -> Markup:
+    def area(
+        self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], class_: str
+    ) -> Markup:
         """Draw the area between two lines."""
         points = [*self._points(xs, low), *reversed(self._points(xs, high))]
         return element("path", d=f"{_path(points)}Z", class_=class_) if points else Markup("")
@@ -167,7 +191,8 @@ class Frame:
 
     def band(self, low: float | None, high: float | None, class_: str) -> Markup:
         """Draw a band over the full height; None reaches to the edge."""
-        low, high = self.x.low if low is None else low, self.x.high if high is None else high
+        low = self.x.low if low is None else low
+        high = self.x.high if high is None else high
         start, end = (self.x(min(max(one, self.x.low), self.x.high)) for one in (low, high))
         return rect(start, self.y.start, end, self.y.end, class_)
 
@@ -191,12 +216,20 @@ class Frame:
     def x_axis(self, name: str) -> Markup:
         """Draw tick labels under the panel, and what they measure."""
         values = ticks(self.x.low, self.x.high)
-        labels = [text(self.x(value), self.y.start + 15, tick_label(value), "tick", "middle") for value in values]
+        labels = [
+            text(self.x(value), self.y.start + 15, tick_label(value), "tick", "middle")
+            for value in values
+        ]
         center = (self.x.start + self.x.end) / 2
         return element("g", labels, text(center, self.y.start + 31, name, "axis-name", "middle"))
 
     def y_axis(self, values: Sequence[float]) -> Markup:
         """Draw grid lines with their labels on the left."""
         place = self.x.start - 6
-        labels = [text(place, self.y(value) + 4, tick_label(abs(value)), "tick", "end") for value in values]
-        return element("g", list(zip((self.hline(value, "grid") for value in values), labels, strict=True)))
+        labels = [
+            text(place, self.y(value) + 4, tick_label(abs(value)), "tick", "end")
+            for value in values
+        ]
+        return element(
+            "g", list(zip((self.hline(value, "grid") for value in values), labels, strict=True))
+        )

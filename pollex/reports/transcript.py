@@ -28,18 +28,25 @@ class MarkedTurn:
     parts: tuple[MarkedText, ...]
 
 
-def marked_turns(turns: Sequence[Turn], quotes: Mapping[int, Sequence[tuple[str, Polarity]]]) -> list[MarkedTurn]:
+def marked_turns(
+    turns: Sequence[Turn], quotes: Mapping[int, Sequence[tuple[str, Polarity]]]
+) -> list[MarkedTurn]:
     """Mark quotes in the turns of a conversation.
 
     Args:
         quotes: By place of the turn, the quoted words and the kind of their rubric.
     """
-    return [MarkedTurn(turn.role, mark(turn.shown, quotes.get(place, ()))) for place, turn in enumerate(turns)]
+    return [
+        MarkedTurn(turn.role, mark(turn.shown, quotes.get(place, ())))
+        for place, turn in enumerate(turns)
+    ]
 
 
 def mark(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[MarkedText, ...]:
     """Split a text at the borders of quotes, ignoring differences in white space."""
-    return _cut_at(content, [(*span, kind) for words, kind in quotes for span in _spans(content, words)])
+    return _cut_at(
+        content, [(*span, kind) for words, kind in quotes for span in _spans(content, words)]
+    )
 
 
 def marked_parts(text: str, marks: Sequence[tuple[int, int]]) -> tuple[MarkedText, ...]:
@@ -48,9 +55,14 @@ def marked_parts(text: str, marks: Sequence[tuple[int, int]]) -> tuple[MarkedTex
 
 
 def _cut_at(text: str, spans: Sequence[tuple[int, int, str]]) -> tuple[MarkedText, ...]:
-    borders = sorted({0, len(text), *(min(end, len(text)) for low, high, _ in spans for end in (low, high))})
+    borders = sorted(
+        {0, len(text), *(min(end, len(text)) for low, high, _ in spans for end in (low, high))}
+    )
     return tuple(
-        MarkedText(text[low:high], " ".join(sorted({kind for a, b, kind in spans if a <= low < b}, reverse=True)))
+        MarkedText(
+            text[low:high],
+            " ".join(sorted({kind for a, b, kind in spans if a <= low < b}, reverse=True)),
+        )
         for low, high in pairwise(borders)
     )
 
@@ -63,6 +75,8 @@ def _spans(content: str, words: str) -> list[tuple[int, int]]:
 def cut_turns(turns: Sequence[Turn]) -> list[Turn]:
     """Cut turns that would make the page heavy."""
     return [
-        turn if len(turn.shown) <= LONGEST_TURN else Turn(role=turn.role, content=f"{turn.shown[:LONGEST_TURN]}…")
+        turn
+        if len(turn.shown) <= LONGEST_TURN
+        else Turn(role=turn.role, content=f"{turn.shown[:LONGEST_TURN]}…")
         for turn in turns
     ]

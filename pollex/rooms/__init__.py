@@ -1,11 +1,16 @@
 """Rooms: capabilities beside the core, each one folder with the floor plan of this package.
 
-A room is a package that has, as far as it needs them, `usecases/ services/ graphs/ agents/ prompts/ formats/ measures/
-web/pages/ templates/`. Ours are the folders beside this file. A stranger's room is a package of its own, which names
-itself by an entry point of the group `pollex.rooms`. Every registry of the core (verbs, Python functions, pages,
-templates, prompts) asks all rooms by the functions below, so that a room can be added, or taken away, as a folder.
+A room is a package that has, as far as it needs them, `usecases/ services/ graphs/ agents/ prompts/
+formats/ measures/
+web/pages/ templates/`. Ours are the folders beside this file. A stranger's room is a package of its
+own, which names
+itself by an entry point of the group `pollex.rooms`. Every registry of the core (verbs, Python
+functions, pages,
+templates, prompts) asks all rooms by the functions below, so that a room can be added, or taken
+away, as a folder.
 
-The core is the first room, `pollex` itself. It imports no other room; a room imports the core, and no other room.
+The core is the first room, `pollex` itself. It imports no other room; a room imports the core, and
+no other room.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +38,8 @@ def own_rooms() -> Mapping[str, Path]:
 def foreign_rooms() -> Mapping[str, Path]:
     """Return the folders of the rooms in other packages, by the names of their packages.
 
-    Only what our rooms don't have is looked for there: to read all entry points takes some hundredths of a second.
+    Only what our rooms don't have is looked for there: to read all entry points takes some
+    hundredths of a second.
     """
     from importlib.metadata import entry_points  # slow to import, and seldom needed
 
@@ -76,7 +82,9 @@ def module_named(part: str, name: str) -> str | None:
     inside = Path(*part.split("."))
     for rooms in (own_rooms, foreign_rooms):
         for room, folder in rooms().items():
-            if (folder / inside / f"{name}.py").is_file() or (folder / inside / name / "__init__.py").is_file():
+            if (folder / inside / f"{name}.py").is_file() or (
+                folder / inside / name / "__init__.py"
+            ).is_file():
                 return f"{room}.{part}.{name}"
     return None
 

@@ -50,12 +50,15 @@ SCALES: dict[ScaleName, tuple[Option, ...]] = {
     "numeric": NUMERIC,
 }
 """How rubrics may be asked. `occasion` has "Never came up" beside the five options; the others are RUBICON's, neutral
-where a statement does not apply. With the first two the judge is told what is expected in the domain."""
+where a statement does not apply. With the first two the judge is told what is expected in the
+domain."""
 
 DOMAIN_SCALES: frozenset[ScaleName] = frozenset({"occasion", "likert-domain"})
 
 _BY_LENGTH = {len(options): options for options in SCALES.values()}
-_VALUES = {length: tuple(option.value for option in options) for length, options in _BY_LENGTH.items()}
+_VALUES = {
+    length: tuple(option.value for option in options) for length, options in _BY_LENGTH.items()
+}
 
 
 class Question(BaseModel):
@@ -78,7 +81,13 @@ class Question(BaseModel):
     @classmethod
     def about(cls, rubric: Rubric, scale: ScaleName = "likert-domain") -> Question:
         """Return the rubric as a question with the options of a scale."""
-        return cls(id=rubric.id, text=rubric.text, rubric=rubric, options=SCALES[scale], may_never=scale == "occasion")
+        return cls(
+            id=rubric.id,
+            text=rubric.text,
+            rubric=rubric,
+            options=SCALES[scale],
+            may_never=scale == "occasion",
+        )
 
     @cached_property
     def digest(self) -> str:
@@ -95,7 +104,8 @@ class Answer(BaseModel):
     """A judge's answer to one question about one conversation.
 
     Attributes:
-        probabilities: One an option, in the question's order, not renormalised; their sum Z is at most 1.
+        probabilities: One an option, in the question's order, not renormalised; their sum Z is at
+            most 1.
         chosen: Index of the option picked; one past the last where the occasion never came up.
         source: Where the probabilities come from.
         justification: The judge's words, or what the built-in judge saw.
@@ -150,7 +160,10 @@ class Answer(BaseModel):
         """Σ p·value / Z; without options, those of a rubric."""
         if options is None:
             return _expected_of(self.probabilities)
-        return sum([p * option.value for p, option in zip(self.probabilities, options, strict=True)]) / self.mass
+        return (
+            sum([p * option.value for p, option in zip(self.probabilities, options, strict=True)])
+            / self.mass
+        )
 
     def mode(self, options: tuple[Option, ...] | None = None) -> float:
         """Return the picked option's value; without options, of those of a rubric."""
@@ -164,7 +177,9 @@ class Answer(BaseModel):
 @lru_cache(maxsize=8192)  # it is counted, written and summed up
 def _expected_of(probabilities: tuple[float, ...]) -> float:
     values = _VALUES.get(len(probabilities), _VALUES[len(LIKERT)])
-    return sum([p * value for p, value in zip(probabilities, values, strict=True)]) / sum(probabilities)
+    return sum([p * value for p, value in zip(probabilities, values, strict=True)]) / sum(
+        probabilities
+    )
 
 
 Outcome = Literal[
@@ -182,7 +197,9 @@ Outcome = Literal[
 """`undecided`: an ensemble's runs don't agree, or too few of them answered."""
 
 
-RETRYABLE: frozenset[Outcome] = frozenset({"error", "empty", "unparsable", "context_exceeded", "silently_truncated"})
+RETRYABLE: frozenset[Outcome] = frozenset(
+    {"error", "empty", "unparsable", "context_exceeded", "silently_truncated"}
+)
 """Outcomes that may be others the next time: a resumed run asks again."""
 
 

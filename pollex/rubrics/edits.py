@@ -52,7 +52,9 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
     path = HOME / f"{source}.toml" if str(source) in bundled_sets() else Path(source)
     missing = f"give a TOML file, or one of {', '.join(bundled_sets())}"
     entries = _parsed(_List, path, str(source), REMEDY, missing).rubrics
-    rubrics = [Rubric(id=content_id(e.polarity, e.text), text=e.text, polarity=e.polarity) for e in entries]
+    rubrics = [
+        Rubric(id=content_id(e.polarity, e.text), text=e.text, polarity=e.polarity) for e in entries
+    ]
     if len({rubric.id for rubric in rubrics}) < len(rubrics):
         raise BadRubrics("a rubric occurs twice", where=str(source), remedy="remove one of them")
     return tuple(rubrics)
@@ -67,7 +69,9 @@ def _parsed(kind: type[Parsed], path: Path, where: str, remedy: str, missing: st
         raise BadRubrics(f"it can't be read: {error}", where=where, remedy=UNREADABLE) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise BadRubrics(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=where, remedy=remedy) from error
+        raise BadRubrics(
+            f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=where, remedy=remedy
+        ) from error
     except ValueError as error:
         raise BadRubrics(f"not valid TOML: {error}", where=where, remedy=remedy) from error
 
@@ -109,7 +113,10 @@ class Entry(BaseModel):
         """Return the entry as a table of TOML."""
         words = {"id": self.name, "text": self.text, "polarity": self.polarity}
         lines = [f"{key} = {toml_value(value)}" for key, value in words.items()]
-        lines += [f"on = {str(self.on).lower()}", *(["judge_anew = true"] if self.judge_anew else [])]
+        lines += [
+            f"on = {str(self.on).lower()}",
+            *(["judge_anew = true"] if self.judge_anew else []),
+        ]
         return "\n".join(["[[rubrics]]", *lines, f"note = {toml_value(self.note)}", ""])
 
 
@@ -128,12 +135,17 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
     """Read the entries of a file.
 
     Raises:
-        BadRubrics: It can't be read, something in it is missing or wrong, or two rubrics have one id.
+        BadRubrics: It can't be read, something in it is missing or wrong, or two rubrics have one
+            id.
     """
     found = _parsed(_Entries, path, str(path), MEND).rubrics
     names = [entry.name for entry in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise BadRubrics(f"two rubrics have the id {twice[0]}", where=str(path), remedy="leave a new rubric's id out")
+        raise BadRubrics(
+            f"two rubrics have the id {twice[0]}",
+            where=str(path),
+            remedy="leave a new rubric's id out",
+        )
     return tuple(found)
 
 
@@ -141,7 +153,8 @@ def entries_of(rubrics: Iterable[ChosenRubric], off: Iterable[ChosenRubric]) -> 
     """Return rubrics as people edit them, those that are off last."""
     sides = [(rubric, True) for rubric in rubrics] + [(rubric, False) for rubric in off]
     return tuple(
-        Entry(id=r.id, text=r.text, polarity=r.polarity, on=on, judge_anew=r.anew, note=r.note) for r, on in sides
+        Entry(id=r.id, text=r.text, polarity=r.polarity, on=on, judge_anew=r.anew, note=r.note)
+        for r, on in sides
     )
 
 
@@ -160,20 +173,26 @@ def apply_edits(
     """Apply edits by id; return the rubrics that are on, and those off."""
     known = {rubric.id: rubric for rubric in (*rubrics, *off)}
     made = [(entry.on, _edited(entry, known.get(entry.name))) for entry in entries]
-    return tuple(rubric for on, rubric in made if on), tuple(rubric for on, rubric in made if not on)
+    return tuple(rubric for on, rubric in made if on), tuple(
+        rubric for on, rubric in made if not on
+    )
 
 
 def _edited(entry: Entry, known: ChosenRubric | None) -> ChosenRubric:
     changes = {"text": entry.text, "polarity": entry.polarity, "note": entry.note}
     if known is None:
-        return ChosenRubric(id=entry.name, text=entry.text, polarity=entry.polarity, note=entry.note)
+        return ChosenRubric(
+            id=entry.name, text=entry.text, polarity=entry.polarity, note=entry.note
+        )
     edited = known.model_copy(update=changes)
     return judged_anew(edited) if entry.judge_anew else edited
 
 
 def judged_anew(rubric: ChosenRubric) -> ChosenRubric:
     """Return a rubric without what it was judged by: its words say what to look for, as if a person had added it."""
-    return rubric.model_copy(update={"source": PERSON, "quotes": (), "written": "", "answered_by": ""})
+    return rubric.model_copy(
+        update={"source": PERSON, "quotes": (), "written": "", "answered_by": ""}
+    )
 
 
 Row = Mapping[str, Any]
@@ -182,7 +201,12 @@ POOL_REMEDY = "give each rubric once, with its text and a polarity, sat or dsat"
 
 def row_of(rubric: Rubric, quoted: bool = True) -> dict[str, Any]:
     """Return a rubric as a row: its text and side may be edited, the rest tells where it comes from."""
-    about = {"id": rubric.id, "text": rubric.text, "polarity": rubric.polarity, "source": rubric.source}
+    about = {
+        "id": rubric.id,
+        "text": rubric.text,
+        "polarity": rubric.polarity,
+        "source": rubric.source,
+    }
     quote = rubric.quotes[0].text if rubric.quotes and quoted else ""
     return about | {"reasons": len(rubric.reason_ids), "quote": quote}
 
@@ -191,7 +215,8 @@ def edited_pool(rows: object, known: Sequence[Rubric]) -> tuple[Rubric, ...]:
     """Return the rubrics of edited rows: those that stayed with their reasons, others as a person's own words.
 
     Args:
-        known: The rubrics that the rows may name; of those with one id the last counts. What is on both sides of
+        known: The rubrics that the rows may name; of those with one id the last counts. What is on
+            both sides of
             them may stay so: only people's own words may not be the reverse of others.
 
     Raises:
@@ -199,9 +224,12 @@ def edited_pool(rows: object, known: Sequence[Rubric]) -> tuple[Rubric, ...]:
     """
     if not isinstance(rows, list) or not rows:
         raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
-    by_id, seen = {rubric.id: rubric for rubric in known}, dict[str, tuple[str, bool]]()
+    by_id = {rubric.id: rubric for rubric in known}
+    seen = dict[str, tuple[str, bool]]()
     by_words = {(words_of(rubric.text), rubric.polarity): rubric for rubric in known}
-    if len(stayed := {row["id"]: by_id[row["id"]] for row in rows if _stays(row, by_id)}) == len(rows):
+    if len(stayed := {row["id"]: by_id[row["id"]] for row in rows if _stays(row, by_id)}) == len(
+        rows
+    ):
         return tuple(stayed.values())
     kept = []
     for number, row in enumerate(rows, start=1):
@@ -209,7 +237,9 @@ def edited_pool(rows: object, known: Sequence[Rubric]) -> tuple[Rubric, ...]:
         was_there = (text, side) in by_words
         other, other_was_there = seen.setdefault(text.casefold(), (side, was_there))
         if other != side and not (was_there and other_was_there):
-            raise BadRubrics(f"{text!r} is both {other} and {side}", where=f"rubric {number}", remedy=POOL_REMEDY)
+            raise BadRubrics(
+                f"{text!r} is both {other} and {side}", where=f"rubric {number}", remedy=POOL_REMEDY
+            )
         made = Rubric(id=content_id("rubric", side, text), text=text, polarity=side)
         kept.append(by_words.get((text, side), made))
     words = [(one.polarity, one.text.casefold()) for one in kept]

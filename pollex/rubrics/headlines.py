@@ -61,7 +61,9 @@ def outcomes_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenR
 def said_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
     """List words that labels bear out on a side, most thumbs explained first, in whatever language they are."""
     own = [one for one in in_order(rubrics) if one.polarity == side and told_as_words(one)]
-    return sorted((one for one in own if not went_the_other_way(one)), key=lambda one: -thumbs_explained(one))
+    return sorted(
+        (one for one in own if not went_the_other_way(one)), key=lambda one: -thumbs_explained(one)
+    )
 
 
 def told_as_words(rubric: ChosenRubric) -> bool:
@@ -106,7 +108,8 @@ def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     return [
         one
         for one in in_order(rubrics)
-        if not (one.leads or _told_elsewhere(one) or told_as_words(one)) and not went_the_other_way(one)
+        if not (one.leads or _told_elsewhere(one) or told_as_words(one))
+        and not went_the_other_way(one)
     ]
 
 
@@ -128,13 +131,16 @@ def _first_of(rubric: ChosenRubric, known: dict[str, ChosenRubric]) -> str:
 
 def in_order(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """Sort by the order of choice; rubrics that a person added come last."""
-    return sorted(rubrics, key=lambda rubric: rubric.choice.step if rubric.choice else len(rubrics) + 1)
+    return sorted(
+        rubrics, key=lambda rubric: rubric.choice.step if rubric.choice else len(rubrics) + 1
+    )
 
 
 def twins(rubrics: Sequence[Rubric], values: Floats) -> dict[str, str]:
     """Return the earlier twin of each headline rubric that has one, by id.
 
-    Twins are of one side, and are the same event with objects of different breadth, or are answered alike.
+    Twins are of one side, and are the same event with objects of different breadth, or are answered
+    alike.
 
     Args:
         rubrics: In the order of choice.
@@ -144,12 +150,16 @@ def twins(rubrics: Sequence[Rubric], values: Floats) -> dict[str, str]:
     own = np.array([mixed and rubric.answered_by == BUILT_IN for rubric in rubrics], dtype=bool)
     # A built-in rubric stands under a model's that says about the same, whichever was chosen first.
     alike = correlations(values) >= np.where(own[:, None] != own[None, :], SAYS, ALIKE)
-    leading = sorted((i for i, rubric in enumerate(rubrics) if rubric.leads), key=lambda i: (bool(own[i]), i))
+    leading = sorted(
+        (i for i, rubric in enumerate(rubrics) if rubric.leads), key=lambda i: (bool(own[i]), i)
+    )
     found = {}
     for place, j in enumerate(leading):
         for i in leading[:place]:
             same_side = rubrics[i].polarity == rubrics[j].polarity
-            if same_side and (alike[i, j] or _of_other_breadth(rubrics[i].source, rubrics[j].source)):
+            if same_side and (
+                alike[i, j] or _of_other_breadth(rubrics[i].source, rubrics[j].source)
+            ):
                 found[rubrics[j].id] = rubrics[i].id
                 break
     return found

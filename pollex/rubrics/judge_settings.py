@@ -3,7 +3,15 @@
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    field_validator,
+)
 
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Capabilities
@@ -18,12 +26,18 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 CALLS = frozenset({"closing", "seed", "max_tokens"})
 """Settings that change what any role answers."""
 
-JUDGMENTS = frozenset({"scale", "samples", "require", "temperature", "canary", "straight_lining", "batch", "sources"})
+JUDGMENTS = frozenset(
+    {"scale", "samples", "require", "temperature", "canary", "straight_lining", "batch", "sources"}
+)
 """Settings that change what a judge answers besides; its prompt tells the elicitation."""
 
 
 def _parts(given: Any) -> Any:
-    return frozenset(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
+    return (
+        frozenset(filter(None, map(str.strip, given.split(","))))
+        if isinstance(given, str)
+        else given
+    )
 
 
 Parts = Annotated[frozenset[str], BeforeValidator(_parts), PlainSerializer(sorted)]
@@ -43,36 +57,63 @@ class JudgeSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    scale: ScaleName = Field("occasion", description='Answer scale of rubrics; `occasion` includes "Never came up".')
+    scale: ScaleName = Field(
+        "occasion", description='Answer scale of rubrics; `occasion` includes "Never came up".'
+    )
     elicitation: Literal["batched", "independent"] = Field(
         "batched",
         description="`batched`: ten rubrics and a canary a call, with reasons; `independent`: one rubric, one token.",
     )
-    samples: int = Field(1, ge=1, description="Calls for one distribution if the endpoint gives no log-probabilities.")
-    require: Literal["logprobs"] | None = Field(None, description="Fail if the endpoint gives no log-probabilities.")
+    samples: int = Field(
+        1,
+        ge=1,
+        description="Calls for one distribution if the endpoint gives no log-probabilities.",
+    )
+    require: Literal["logprobs"] | None = Field(
+        None, description="Fail if the endpoint gives no log-probabilities."
+    )
     without: Parts = Field(
         frozenset(),
         description="What to leave out: built-in (rubrics found without the model); ds, cdp, domain of prompts.",
     )
-    canary: bool = Field(True, description="Also ask a question with a known answer, as attention check.")
-    straight_lining: bool = Field(True, description="Mark answers that are all the same.")
-    closing: Closing = Field("system", description="Role of the task message; merged for strict chat templates.")
-    value: Literal["auto", "expected", "mode"] = Field(
-        "auto", description="Part of an answer's distribution that NetSAT sums, or that is the grade."
+    canary: bool = Field(
+        True, description="Also ask a question with a known answer, as attention check."
     )
-    embedding_model: str = Field(DEFAULT_MODEL, description="A sentence-transformers model, by name or path.")
+    straight_lining: bool = Field(True, description="Mark answers that are all the same.")
+    closing: Closing = Field(
+        "system", description="Role of the task message; merged for strict chat templates."
+    )
+    value: Literal["auto", "expected", "mode"] = Field(
+        "auto",
+        description="Part of an answer's distribution that NetSAT sums, or that is the grade.",
+    )
+    embedding_model: str = Field(
+        DEFAULT_MODEL, description="A sentence-transformers model, by name or path."
+    )
 
     temperature: float | None = Field(
-        None, ge=0, description="Temperature of independent runs, the model's own if not set; of samples 1 if not set."
+        None,
+        ge=0,
+        description="Temperature of independent runs, the model's own if not set; of samples 1 if not set.",
     )
     prompts: Literal["pollex", "paper"] = Field(
         "pollex",
         description="Whose prompts and scale: `paper` is RUBICON's own, where Neutral is also what doesn't apply.",
     )
-    reasons: int = Field(3, ge=1, le=10, description="Maximum number of reasons from one conversation, the paper's k.")
-    new_rubrics: int = Field(10, ge=1, description="Maximum number of new rubrics from one batch of reasons.")
+    reasons: int = Field(
+        3,
+        ge=1,
+        le=10,
+        description="Maximum number of reasons from one conversation, the paper's k.",
+    )
+    new_rubrics: int = Field(
+        10, ge=1, description="Maximum number of new rubrics from one batch of reasons."
+    )
     near: float = Field(
-        0.7, gt=0, le=1, description="Cosine from which the model is asked whether two of its rubrics say the same."
+        0.7,
+        gt=0,
+        le=1,
+        description="Cosine from which the model is asked whether two of its rubrics say the same.",
     )
     alike: float = Field(
         0.88,
@@ -83,7 +124,9 @@ class JudgeSettings(BaseModel):
     )
 
     sources: int = Field(
-        20_000, ge=0, description="Characters of all documents together that a judge is shown of one conversation."
+        20_000,
+        ge=0,
+        description="Characters of all documents together that a judge is shown of one conversation.",
     )
 
     batch: int = Field(MOST_IN_A_CALL, ge=1, le=MOST_IN_A_CALL)
@@ -108,8 +151,11 @@ class JudgeSettings(BaseModel):
             return cls(**given)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            name, wanted = str(first["loc"][0]), first["msg"][0].lower() + first["msg"][1:]
-            raise WrongUse(f"{name} is {first['input']!r:.60}: {wanted}", remedy="change it", option=name) from None
+            name = str(first["loc"][0])
+            wanted = first["msg"][0].lower() + first["msg"][1:]
+            raise WrongUse(
+                f"{name} is {first['input']!r:.60}: {wanted}", remedy="change it", option=name
+            ) from None
 
     def but(self, **changes: Any) -> Self:
         """Return the settings with changes."""

@@ -1,6 +1,7 @@
 """Checks for rubrics that are hard to judge, with better words if possible.
 
-A rubric that is an event, a signal or a phrase is exempt from marks on words: a detector decides it, not its sentence.
+A rubric that is an event, a signal or a phrase is exempt from marks on words: a detector decides
+it, not its sentence.
 """
 
 import re
@@ -13,18 +14,28 @@ from pollex.rubrics.worth import nearly_constant
 
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 _JOINED = re.compile(r"\b(?:and|or|but|as well as)\b", re.IGNORECASE)
-_NOT_JOINING = re.compile(r"\b(?:between\b[^.]*?\band|more or less|and so on|or so)\b", re.IGNORECASE)
-_CLAUSES = re.compile(
-    r"(?P<who>The \w+) (?P<first>.+?),? (?:and|but|or) (?:(?P=who) )?(?P<second>\w+s\b.*)", re.IGNORECASE
+_NOT_JOINING = re.compile(
+    r"\b(?:between\b[^.]*?\band|more or less|and so on|or so)\b", re.IGNORECASE
 )
-_ALL = re.compile(r"\b(?:each|every|all|only|always|any|none|never|everything|nothing)\b", re.IGNORECASE)
+_CLAUSES = re.compile(
+    r"(?P<who>The \w+) (?P<first>.+?),? (?:and|but|or) (?:(?P=who) )?(?P<second>\w+s\b.*)",
+    re.IGNORECASE,
+)
+_ALL = re.compile(
+    r"\b(?:each|every|all|only|always|any|none|never|everything|nothing)\b", re.IGNORECASE
+)
 _PRESUMED = re.compile(
     r"\b(?:too (?!many\b|much\b)\w+|again|still|anymore|any more|no longer|finally|despite|although|though|because"
     r"|fails? to|manages? to|stops? \w+ing|instead of|realizes? that|regrets? that|unnecessar\w+|wrongly|correctly)\b",
     re.IGNORECASE,
 )
 _BETTER = (
-    (re.compile(r"\b(?:only|always|finally|still|again|unnecessarily|wrongly|correctly) ", re.IGNORECASE), ""),
+    (
+        re.compile(
+            r"\b(?:only|always|finally|still|again|unnecessarily|wrongly|correctly) ", re.IGNORECASE
+        ),
+        "",
+    ),
     (re.compile(r"\b(?:each|every) (?:of the )?", re.IGNORECASE), "the "),
     (re.compile(r"\ball (?:of )?(?:the )?", re.IGNORECASE), "the "),
     (re.compile(r"\bfails to\b", re.IGNORECASE), "does not"),
@@ -39,7 +50,8 @@ class Mark:
 
     Attributes:
         why: In words.
-        better: Words in place of the rubric's, one for each that it should become; none where nothing better is known.
+        better: Words in place of the rubric's, one for each that it should become; none where
+            nothing better is known.
         other: Id of the rubric that it says the same as, or the reverse of.
     """
 
@@ -59,7 +71,9 @@ def marks_on_words(rubric: Rubric) -> list[Mark]:
         why = f"two parts, joined by “{joined.group()}”: a conversation may bear out one of them"
         found.append(Mark(rubric.id, why, halves(rubric.text)))
     if every := _ALL.search(text):
-        found.append(Mark(rubric.id, f"“{every.group()}”: one exception decides it", _better(rubric.text)))
+        found.append(
+            Mark(rubric.id, f"“{every.group()}”: one exception decides it", _better(rubric.text))
+        )
     if presumed := _PRESUMED.search(text):
         why = f"“{presumed.group()}” presupposes something that may not have come up"
         found.append(Mark(rubric.id, why, _better(rubric.text)))
@@ -69,7 +83,11 @@ def marks_on_words(rubric: Rubric) -> list[Mark]:
 def halves(text: str) -> tuple[str, ...]:
     """Split a sentence with two verbs into two statements; none if unclear."""
     found = _CLAUSES.fullmatch(text.rstrip("."))
-    return tuple(f"{found['who']} {found[part].strip(' ,')}." for part in ("first", "second")) if found else ()
+    return (
+        tuple(f"{found['who']} {found[part].strip(' ,')}." for part in ("first", "second"))
+        if found
+        else ()
+    )
 
 
 def _better(text: str) -> tuple[str, ...]:
@@ -107,5 +125,7 @@ def marks_on_pairs(rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]) 
     found = []
     for first, second in ((rubrics[i], rubrics[j]) for i, j in alike):
         kind = "near twin" if first.polarity == second.polarity else "mirror"
-        found.append(Mark(second.id, f"{kind} of “{first.text}”: keep the better one", other=first.id))
+        found.append(
+            Mark(second.id, f"{kind} of “{first.text}”: keep the better one", other=first.id)
+        )
     return found

@@ -22,14 +22,17 @@ def merge(ranked: Sequence[R]) -> R:
     """Give the first rubric the reasons of all, and quotes up to the maximum."""
     reasons = dict.fromkeys(id_ for rubric in ranked for id_ in rubric.reason_ids)
     quotes = dict.fromkeys(quote for rubric in ranked for quote in rubric.quotes)
-    return ranked[0].model_copy(update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]})
+    return ranked[0].model_copy(
+        update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]}
+    )
 
 
 def merge_equal(rubrics: Sequence[R]) -> tuple[tuple[R, ...], dict[str, str]]:
     """Merge rubrics of equal text on one side, whoever wrote them; the best supported one stays.
 
     Returns:
-        Those that stay, in their order, and by id of each that went the id of the one that it went into.
+        Those that stay, in their order, and by id of each that went the id of the one that it went
+        into.
     """
     groups: dict[tuple[Polarity, str], list[R]] = {}
     for rubric in rubrics:

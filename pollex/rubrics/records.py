@@ -1,7 +1,9 @@
 """The parts of a rubric set, as they stand in its file; the window with a guarantee in words, too.
 
-Of the rubrics by which a conversation is scored for that window only the choice is made without the conversation: their
-texts are extracted from all training conversations. What that does to the promise where a model extracts is not
+Of the rubrics by which a conversation is scored for that window only the choice is made without the
+conversation: their
+texts are extracted from all training conversations. What that does to the promise where a model
+extracts is not
 measured.
 """
 
@@ -67,10 +69,12 @@ class Worth(Record):
     """Associations of a rubric with thumbs on conversations that it did not see, not causes.
 
     Attributes:
-        holds: Share of conversations in which it holds: the answer is beyond the middle of the scale.
+        holds: Share of conversations in which it holds: the answer is beyond the middle of the
+            scale.
         down_with: Share of thumbs down where it holds.
         down_without: Share of thumbs down where it doesn't.
-        gap: How much the shares differ, in the way that the rubric's side says, where all three are shrunk for the
+        gap: How much the shares differ, in the way that the rubric's side says, where all three are
+            shrunk for the
             rubric having been chosen by such shares; None where they are those of the sample.
     """
 
@@ -88,11 +92,15 @@ class StandingRecord(Record):
     """How far labels bear a rubric out.
 
     Attributes:
-        p: That its thumbs differ as its side says, by chance alone; adjusted for all rubrics that were looked at.
+        p: That its thumbs differ as its side says, by chance alone; adjusted for all rubrics that
+            were looked at.
         n: Conversations with a thumb behind it.
-        by: Which these are: `halvings` of those that it was learned from, the choice made anew on one half and tested
-            on the other; the `held-out` ones; or `all`, where the rubrics were given and nothing was chosen.
-        clear: Whether its thumbs differ beyond chance on conversations that a choice of it did not see, too.
+        by: Which these are: `halvings` of those that it was learned from, the choice made anew on
+            one half and tested
+            on the other; the `held-out` ones; or `all`, where the rubrics were given and nothing
+            was chosen.
+        clear: Whether its thumbs differ beyond chance on conversations that a choice of it did not
+            see, too.
     """
 
     p: float
@@ -127,7 +135,10 @@ class CircumstanceRecord(Record):
 
     def __str__(self) -> str:
         """Say what is left of the difference."""
-        low, value, high = (round(100 * (end or 0.0)) for end in (self.within.low, self.within.value, self.within.high))
+        low, value, high = (
+            round(100 * (end or 0.0))
+            for end in (self.within.low, self.within.value, self.within.high)
+        )
         left = "it goes the other way" if self.turned else "there is hardly a difference"
         return (
             f"goes along with the {self.name}: within each, {left} "
@@ -140,7 +151,8 @@ class Member(Record):
     """A narrower or near form of a rubric, which isn't in the set by itself.
 
     Attributes:
-        among: Conversations of the family's `n` in which it holds; where a model merged it, that its reasons are of.
+        among: Conversations of the family's `n` in which it holds; where a model merged it, that
+            its reasons are of.
         quote: Of one of them; None in sets of before.
         source: What it is found by; empty where nobody judged it by itself, and in sets of before.
         worth: On the conversations that it was learned from, as they are; None likewise.
@@ -165,7 +177,11 @@ class Member(Record):
         elsewhere = self.worth.down_without if self.worth else None
         if there is None or elsewhere is None or there.value is None:
             return f"{self.among} conversations"
-        more = "" if elsewhere.value is None else f", elsewhere {100 * elsewhere.value:.0f} % of {elsewhere.n}"
+        more = (
+            ""
+            if elsewhere.value is None
+            else f", elsewhere {100 * elsewhere.value:.0f} % of {elsewhere.n}"
+        )
         return f"thumbs down as counted: {100 * there.value:.0f} % of {there.n}{more}"
 
 
@@ -175,7 +191,8 @@ class Family(Record):
     Attributes:
         n: Conversations that it was learned from in which it holds.
         members: Those that hold most often there first.
-        worth: Of the whole, on the same conversations as that of its members; None in sets of before.
+        worth: Of the whole, on the same conversations as that of its members; None in sets of
+            before.
     """
 
     n: int
@@ -234,7 +251,9 @@ class Segment(Record):
     @property
     def apart(self) -> bool:
         """Whether the interval of its share leaves out that of the rest: only then it goes better or worse."""
-        low, high, rest = self.down.low, self.down.high, self.rest.value
+        low = self.down.low
+        high = self.down.high
+        rest = self.rest.value
         return None not in (low, high, rest) and not low <= rest <= high  # type: ignore[operator]
 
 
@@ -274,19 +293,24 @@ class ChosenRubric(Rubric):
     """A rubric of the set; one added by a person needs only text and polarity.
 
     Attributes:
-        worth: On held-out conversations; None where nothing was held out, and for a rubric that a person added.
-        written: The text that θ was fitted for; differs from `text` once a person re-worded it; empty for a new one,
+        worth: On held-out conversations; None where nothing was held out, and for a rubric that a
+            person added.
+        written: The text that θ was fitted for; differs from `text` once a person re-worded it;
+            empty for a new one,
             and for one that is to be judged anew.
         choice: None for a rubric that a person added.
         signals: Further signals beside the label; shown, and never summed into it.
         note: What a person wrote beside it.
         alone: How it does by itself; None before it was fitted.
-        unexpected: Whether its words contradict its side, by what is known of its event or signal in general.
+        unexpected: Whether its words contradict its side, by what is known of its event or signal
+            in general.
         twin_of: Id of the rubric that it stands under in the headline list; empty for most.
-        never_came_up: Share of training conversations in which its occasion never came up; None where nobody says so.
+        never_came_up: Share of training conversations in which its occasion never came up; None
+            where nobody says so.
         standing: None in files of before, and where no labels could tell.
         family: None where nothing else is of its kind.
-        yields: Whether it is built-in, not proven, and stands in a set beside a model's, which lead.
+        yields: Whether it is built-in, not proven, and stands in a set beside a model's, which
+            lead.
         circumstance: What it goes along with, and which explains its difference; None for most.
     """
 
@@ -332,7 +356,9 @@ class ChosenRubric(Rubric):
         """Cases of another kind than what the entry begins with: something else happens there."""
         first = self.lead
         kind = first.kind if first else kind_of(self.source)
-        return tuple(one for one in self.cases if one is not first and one.kind not in ("", kind))[:MOST_MEMBERS]
+        return tuple(one for one in self.cases if one is not first and one.kind not in ("", kind))[
+            :MOST_MEMBERS
+        ]
 
     @property
     def best_quotes(self) -> tuple[Quote, ...]:
@@ -348,19 +374,27 @@ class ChosenRubric(Rubric):
         """
         if self.family is None or not self.family.members:
             return self.text, ""
-        first, apart = self.lead, {one.id for one in self.apart}
-        alike = [one for one in self.cases if one is not first and one.id not in apart][:MOST_MEMBERS]
+        first = self.lead
+        apart = {one.id for one in self.apart}
+        alike = [one for one in self.cases if one is not first and one.id not in apart][
+            :MOST_MEMBERS
+        ]
         if first is not None:
             forms = ", ".join(f"“{one.text.removesuffix('.')}” ({one.among})" for one in alike)
             whole = f"“{self.text.removesuffix('.')}” ({self.family.n} conversations)"
             beside = f", beside {forms}" if forms else ""
-            return first.text, f"{first.figures}. It explains most of the thumbs of the whole, {whole}{beside}."
+            return (
+                first.text,
+                f"{first.figures}. It explains most of the thumbs of the whole, {whole}{beside}.",
+            )
         if not alike:
             return self.text, ""
         most, *others = alike
         how = "mostly" if 2 * most.among > self.family.n else "among others"
         counts = [f"{most.among} of {self.family.n}", *(str(one.among) for one in others)]
-        parts = [f"“{one.text.removesuffix('.')}” ({n})" for one, n in zip(alike, counts, strict=True)]
+        parts = [
+            f"“{one.text.removesuffix('.')}” ({n})" for one, n in zip(alike, counts, strict=True)
+        ]
         return f"{self.text.removesuffix('.')}:", f"{how} {', '.join(parts)}."
 
     @property
@@ -393,7 +427,8 @@ class DroppedRubric(Record):
     Attributes:
         reason: In words: what it was a duplicate of, or which rubric was chosen before it.
         duplicate_of: Id of the rubric that it went into.
-        loss: Of the set with it in, at the last step at which its kind was open; None for duplicates.
+        loss: Of the set with it in, at the last step at which its kind was open; None for
+            duplicates.
     """
 
     id: str
@@ -411,7 +446,8 @@ class Baseline(Record):
 
     Attributes:
         advantage: AUC of the rubrics minus that of the baseline, with its interval.
-        probability_ahead: AUC of the set's probability minus that of the baseline; None in sets of before.
+        probability_ahead: AUC of the set's probability minus that of the baseline; None in sets of
+            before.
     """
 
     name: str
@@ -464,7 +500,8 @@ class DataRecord(Record):
     Attributes:
         training_hashes: Of those that rubrics came from and were chosen on.
         fitted_hashes: Of those that only θ, window and probability are fitted to.
-        folds: Where all conversations teach: in so many folds, figures are of what was learned without each. There
+        folds: Where all conversations teach: in so many folds, figures are of what was learned
+            without each. There
             `held_out` are those that were measured so.
     """
 
@@ -486,7 +523,9 @@ class DataRecord(Record):
     def measured_on(self) -> str:
         """What figures are of, in words."""
         if self.folds:
-            return f"all {self.held_out:,} labeled conversations, each by rubrics that did not see it"
+            return (
+                f"all {self.held_out:,} labeled conversations, each by rubrics that did not see it"
+            )
         return count(self.held_out, "held-out conversation")
 
     @property
@@ -544,7 +583,8 @@ class ProbabilityFigures(Record):
         log_loss: Mean −log p of the given thumb, in nats.
         brier: Mean (p − thumb)².
         smece: Smoothed calibration error; None if it was not measured.
-        share_log_loss: Log-loss of the share of positive training conversations, as prediction for every conversation.
+        share_log_loss: Log-loss of the share of positive training conversations, as prediction for
+            every conversation.
         share_brier: Brier score of that share.
         gain: `share_log_loss` minus `log_loss`.
     """
@@ -571,13 +611,15 @@ class RatingRecord(Record):
     """The model of the grades that people gave.
 
     Attributes:
-        scales: Grades by question; the first is the one that is predicted, the others are learned beside it.
+        scales: Grades by question; the first is the one that is predicted, the others are learned
+            beside it.
         chosen: Which of those compared.
         why: Why, in a sentence.
         labels: Grades that it was fitted on.
         compared: Cross-fitted figures.
         held_out: Of the chosen one; None where nothing was held out.
-        reliability: Mean predicted grade, mean given grade and count in fifths of the cross-fitted predictions.
+        reliability: Mean predicted grade, mean given grade and count in fifths of the cross-fitted
+            predictions.
         facts: See `calibration.storage.Packed`; its arrays lie beside those of the model of thumbs.
     """
 
@@ -604,7 +646,8 @@ class CalibratorRecord(Record):
         why: Why, in a sentence; empty in sets of before.
         compared: None where there were too few conversations to compare on.
         labels: Thumbs that it was fitted on.
-        training: Of training conversations, each by a model and a choice of rubrics that did not see it; None where
+        training: Of training conversations, each by a model and a choice of rubrics that did not
+            see it; None where
             there are none.
         rubrics: Ids, in the order in which it wants the answers.
         facts: See `calibration.storage.Packed`; the questionnaire follows from `rubrics`.
@@ -641,7 +684,9 @@ class CalibratorRecord(Record):
         if last.gain <= last.error:
             return f"{told}, which is no more than noise."
         better = [point.gain > point.error for point in self.curve]
-        first = len(better) - next((n for n, good in enumerate(reversed(better)) if not good), len(better))
+        first = len(better) - next(
+            (n for n, good in enumerate(reversed(better)) if not good), len(better)
+        )
         return f"{told}; more than a standard error from {self.curve[first].labels} labels on."
 
     @property
@@ -661,7 +706,10 @@ class CalibratorRecord(Record):
 def guarantee_in_words(record: GuaranteedWindow) -> str:
     """Describe the guarantee and its held-out figures, to follow a colon."""
     sides = f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
-    if all(side.threshold is None and not (side.needed or side.confident) for side in (record.lower, record.upper)):
+    if all(
+        side.threshold is None and not (side.needed or side.confident)
+        for side in (record.lower, record.upper)
+    ):
         sides = f"no score is that certain, {_HOPELESS}"
     return f"{guarantee_text(record)}: {sides}. {_held_out(record)}".rstrip()
 
@@ -679,12 +727,18 @@ def _held_out(record: GuaranteedWindow) -> str:
         return ""
     all_, beyond = record.blocks
     outside = f"Held out: {_counted(record.outside, record.held_out, all_)} outside this window"
-    return f"{outside}, {_counted(record.right, record.outside, beyond)} right." if record.outside else f"{outside}."
+    return (
+        f"{outside}, {_counted(record.right, record.outside, beyond)} right."
+        if record.outside
+        else f"{outside}."
+    )
 
 
 def _counted(hits: int, n: int, blocks: int) -> str:
     low, high = share_interval(hits, n, units=blocks)
-    return f"{hits} of {n} ({_percent(hits / n)}, 95 % interval {_percent(low)} to {_percent(high)})"
+    return (
+        f"{hits} of {n} ({_percent(hits / n)}, 95 % interval {_percent(low)} to {_percent(high)})"
+    )
 
 
 def _percent(share: float) -> str:

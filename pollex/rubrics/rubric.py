@@ -26,10 +26,12 @@ class Quote(BaseModel):
 
     Attributes:
         conversation_id: Where they stand.
-        turn: Index of the turn in the conversation, from 0; −1 for the first comment that was written of it, and so on.
+        turn: Index of the turn in the conversation, from 0; −1 for the first comment that was
+            written of it, and so on.
         text: Verbatim, but for white space.
         part: What it is in the exchange that proves a reason; None where nobody said.
-        marks: The words that decided, each from one position in `text` up to another; empty where that isn't known.
+        marks: The words that decided, each from one position in `text` up to another; empty where
+            that isn't known.
         sure: How sure the detector is that showed it, from 0 to 1; None where there is none.
     """
 
@@ -58,7 +60,8 @@ class Reason(BaseModel):
 
     Attributes:
         id: Hash of all other fields.
-        source: Evidence of the reason, for example `signal:thanks`, `phrase`, `turns`, or the prompt's name; the same
+        source: Evidence of the reason, for example `signal:thanks`, `phrase`, `turns`, or the
+            prompt's name; the same
             for reasons that say the same about several conversations.
     """
 
@@ -80,7 +83,8 @@ class Rubric(BaseModel):
         reason_ids: The reasons it came from, its duplicates' reasons too.
         quotes: What the reasons quote: the judge's examples.
         source: As in `Reason`; `person` for one that was written by hand.
-        answered_by: `built-in` or `distilled` where the set's model isn't asked; empty for the others.
+        answered_by: `built-in` or `distilled` where the set's model isn't asked; empty for the
+            others.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -132,10 +136,44 @@ TONE = "tone"
 """Id and source of what the model of the probability reads beside the rubrics: moods and lengths as one number."""
 
 TONES = {
-    *("thanks", "praise", "agreement", "courtesy", "warmth", "farewell", "negation", "need", "disclaimer", "hedge"),
-    *("exclamation", "assistant_exclamation", "user_question", "clarifying_question", "next_topic", "code", "steps"),
-    *("user_ends", "assistant_ends", "many_turns", "few_turns", "long_answers", "short_answers", "long_messages"),
-    *("short_messages", "user_repeats", "assistant_repeats", "relevance", "irrelevance", "unanswered_question"),
+    *(
+        "thanks",
+        "praise",
+        "agreement",
+        "courtesy",
+        "warmth",
+        "farewell",
+        "negation",
+        "need",
+        "disclaimer",
+        "hedge",
+    ),
+    *(
+        "exclamation",
+        "assistant_exclamation",
+        "user_question",
+        "clarifying_question",
+        "next_topic",
+        "code",
+        "steps",
+    ),
+    *(
+        "user_ends",
+        "assistant_ends",
+        "many_turns",
+        "few_turns",
+        "long_answers",
+        "short_answers",
+        "long_messages",
+    ),
+    *(
+        "short_messages",
+        "user_repeats",
+        "assistant_repeats",
+        "relevance",
+        "irrelevance",
+        "unanswered_question",
+    ),
     *("follow_up", "open_end", "complete"),
 }
 """Signals of manners, lengths and flow: how people sound or talk on, with no words in a quote that show a deed."""
@@ -157,10 +195,13 @@ MAX_QUOTES = 12
 def with_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     """Return the rubric with the support of further reasons.
 
-    Quotes are kept evenly: one per reason before a second of any; those of detectors, the surest and shortest first.
+    Quotes are kept evenly: one per reason before a second of any; those of detectors, the surest
+        and shortest first.
     """
     new = [reason for reason in reasons if reason.id not in rubric.reason_ids]
-    ranked = [quote for rank in range(3) for reason in new for quote in reason.quotes[rank : rank + 1]]
+    ranked = [
+        quote for rank in range(3) for reason in new for quote in reason.quotes[rank : rank + 1]
+    ]
     return rubric.model_copy(
         update={
             "reason_ids": (*rubric.reason_ids, *(reason.id for reason in new)),

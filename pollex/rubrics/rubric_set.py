@@ -64,7 +64,9 @@ def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
     """
     digest = facts.get("arrays_sha256")
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
-        raise BadCalibrator("arrays_sha256 is no hash of the calibrator's arrays", where=str(path), remedy=AGAIN)
+        raise BadCalibrator(
+            "arrays_sha256 is no hash of the calibrator's arrays", where=str(path), remedy=AGAIN
+        )
     return path.with_name(f"{path.stem}-{digest[:DIGITS]}.safetensors")
 
 
@@ -125,20 +127,28 @@ class RubricSet(Record):
 
     Attributes:
         policy: What chose the rubrics, and whose α it is.
-        guaranteed: The window whose precision holds with a given probability; None where nothing was cross-validated.
-        rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has edited since.
+        guaranteed: The window whose precision holds with a given probability; None where nothing
+            was cross-validated.
+        rubrics_digest: Of the rubrics that θ was fitted for; another one means that a person has
+            edited since.
         roles: Name of the agent, by role: `built-in (no LLM)`, or a model's name.
         segments: Topics of conversations that rubrics did not see, those least like the rest first.
-        remarks: What people wrote with their thumb, by side, the most frequent first; nothing is scored by it.
+        remarks: What people wrote with their thumb, by side, the most frequent first; nothing is
+            scored by it.
         spread: Of NetSAT, held-out conversations included; None in sets of before.
-        reach: How far it reaches on held-out conversations; None where nothing was held out, and in sets of before.
-        tone: What the probability reads beside the rubrics; None in sets of before, and beside a starter.
-        found_nothing: Share of training conversations in which the model found no reason; None where none was asked.
+        reach: How far it reaches on held-out conversations; None where nothing was held out, and in
+            sets of before.
+        tone: What the probability reads beside the rubrics; None in sets of before, and beside a
+            starter.
+        found_nothing: Share of training conversations in which the model found no reason; None
+            where none was asked.
         notes: What a reader must know: small samples, nothing held out, refused rubrics.
-        turns: Probabilities of conversations that go on, by turns of the user; empty where nobody measured them.
+        turns: Probabilities of conversations that go on, by turns of the user; empty where nobody
+            measured them.
         off: Rubrics that a person switched off: nobody is asked about them.
         by_hand: Whether a person had changed the rubrics before θ was fitted.
-        adapted: What became of each rubric of a general set that a model adapted to the domain; else empty.
+        adapted: What became of each rubric of a general set that a model adapted to the domain;
+            else empty.
     """
 
     format: int = FORMAT
@@ -187,52 +197,76 @@ class RubricSet(Record):
         """Read a rubric set, people's edits of it, and its calibrator's arrays.
 
         Args:
-            arrays: False leaves the file beside alone: nothing can be scored then, but the rubrics can be fitted again.
+            arrays: False leaves the file beside alone: nothing can be scored then, but the rubrics
+                can be fitted again.
             edits: False leaves people's edits alone.
 
         Raises:
-            BadRubrics: It isn't there, isn't JSON, or something in it is missing or wrong; the place is named.
+            BadRubrics: It isn't there, isn't JSON, or something in it is missing or wrong; the
+                place is named.
             BadCalibrator: The arrays aren't there, or are not the ones that were written with it.
         """
         try:
             text = read_lines(path)
             stored = writable(json.loads(text, object_pairs_hook=object_of))
         except FileNotFoundError:
-            raise BadRubrics("there is no such file", where=str(path), remedy="`pollex learn` writes one") from None
+            raise BadRubrics(
+                "there is no such file", where=str(path), remedy="`pollex learn` writes one"
+            ) from None
         except (OSError, UnicodeDecodeError, RecursionError) as error:
-            raise BadRubrics(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
+            raise BadRubrics(
+                f"it can't be read: {error}", where=str(path), remedy=UNREADABLE
+            ) from error
         except json.JSONDecodeError as error:
-            what, remedy = f"not valid JSON: {error.msg}", "correct it, or learn again"
+            what = f"not valid JSON: {error.msg}"
+            remedy = "correct it, or learn again"
             raise BadRubrics(what, where=f"{path}:{error.lineno}", remedy=remedy) from error
         except ValueError as error:
-            raise BadRubrics(str(error), where=str(path), remedy="correct it, or learn again") from error
+            raise BadRubrics(
+                str(error), where=str(path), remedy="correct it, or learn again"
+            ) from error
         found = cls.parse(stored, where=str(path))
         found = found.with_edits(edits_beside(path)) if edits else found
-        if arrays and found.calibrator and not found.edited:  # an edited set can't be scored before it is fitted again
+        # an edited set can't be scored before it is fitted again
+        if arrays and found.calibrator and not found.edited:
             return found.with_arrays(arrays_beside(Path(path), found.calibrator.facts))
         return found
 
     @classmethod
     def parse(cls, stored: Any, where: str = "rubric set") -> RubricSet:
         """Return a rubric set from JSON values; see `load`."""
-        if isinstance(stored, dict) and isinstance(found := stored.get("format"), int) and found > FORMAT:
+        if (
+            isinstance(stored, dict)
+            and isinstance(found := stored.get("format"), int)
+            and found > FORMAT
+        ):
             raise BadRubrics(
-                f"it has format {found}, this pollex reads up to {FORMAT}", where=where, remedy="install a newer pollex"
+                f"it has format {found}, this pollex reads up to {FORMAT}",
+                where=where,
+                remedy="install a newer pollex",
             )
         try:
             rubrics = cls.model_validate(stored)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "the whole"
-            raise BadRubrics(f"{place}: {first['msg']}", where=where, remedy="correct it, or learn again") from error
+            raise BadRubrics(
+                f"{place}: {first['msg']}", where=where, remedy="correct it, or learn again"
+            ) from error
         ids = [rubric.id for rubric in rubrics.rubrics]
         if twice := sorted({id_ for id_ in ids if ids.count(id_) > 1}):
-            raise BadRubrics(f"two rubrics have the id {twice[0]}", where=where, remedy="leave a new rubric's id out")
+            raise BadRubrics(
+                f"two rubrics have the id {twice[0]}",
+                where=where,
+                remedy="leave a new rubric's id out",
+            )
         if not ids:
             raise BadRubrics("it has no rubrics", where=where, remedy="add one, or learn again")
         if wordless := [rubric.id for rubric in rubrics.rubrics if not rubric.text.strip()]:
             raise BadRubrics(
-                f"the rubric {wordless[0]} has no words", where=where, remedy="write its text, or remove it"
+                f"the rubric {wordless[0]} has no words",
+                where=where,
+                remedy="write its text, or remove it",
             )
         require_names(rubrics, where)
         return rubrics
@@ -250,7 +284,9 @@ class RubricSet(Record):
             raise BadRubrics("no rubric is active", where=str(path), remedy="activate one")
         if self.edited and digest_of(on) != digest_of(self.rubrics):
             what = f"the rubrics were changed in the JSON file, but {path.name} overrules"
-            raise BadRubrics(what, where=str(path), remedy=f"make the changes there, or remove {path.name}")
+            raise BadRubrics(
+                what, where=str(path), remedy=f"make the changes there, or remove {path.name}"
+            )
         return self.model_copy(update={"rubrics": on, "off": off})
 
     def save(self, path: str | Path) -> None:
@@ -259,7 +295,8 @@ class RubricSet(Record):
         Raises:
             BadCalibrator: The arrays were left out when it was loaded.
         """
-        target, text = Path(path), self.to_json()
+        target = Path(path)
+        text = self.to_json()
         require_output(target, regular=True)  # other files stand beside it
         target.parent.mkdir(parents=True, exist_ok=True)
         record = None if self.edited else self.calibrator
@@ -273,11 +310,17 @@ class RubricSet(Record):
     @property
     def arrays_file(self) -> str:
         """Name of the file of the calibrator's arrays, where the set's own is called `rubrics.json`; empty for none."""
-        return "" if self.calibrator is None else place_of(Path("rubrics.json"), self.calibrator.facts).name
+        return (
+            ""
+            if self.calibrator is None
+            else place_of(Path("rubrics.json"), self.calibrator.facts).name
+        )
 
     def to_json(self) -> str:
         """Return indented JSON, with fields in a fixed order."""
-        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=1)
+        return json.dumps(
+            self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=1
+        )
 
     def with_arrays(self, arrays: bytes) -> Self:
         """Return the same with the arrays of its calibrator."""
@@ -304,7 +347,8 @@ class RubricSet(Record):
         """
         if (record := self.calibrator) is None:
             return None
-        from pollex.calibration.grades import rated  # scikit-learn comes with them, and takes a second to import
+        # scikit-learn comes with them, and takes a second to import
+        from pollex.calibration.grades import rated
         from pollex.calibration.questionnaire import Scale
         from pollex.calibration.storage import BESIDE, unpack
         from pollex.calibration.thumbs import questionnaire
@@ -312,7 +356,9 @@ class RubricSet(Record):
         if not self._arrays:
             what = f"the arrays of its calibrator are not here: {self.run} wrote them into {self.arrays_file}"
             raise BadCalibrator(
-                what, where="rubric set", remedy=f"give the set's own file, beside that one, or {AGAIN}"
+                what,
+                where="rubric set",
+                remedy=f"give the set's own file, beside that one, or {AGAIN}",
             )
         require_arrays(self._arrays, record.facts, "rubric set")
         options = len(SCALES[self.judge.scale])
@@ -320,17 +366,28 @@ class RubricSet(Record):
         try:
             rating = None
             if record.rating is not None:
-                scales = [Scale(name, values, asked=False) for name, values in record.rating.scales.items()]
-                about = facts | record.rating.facts | {"questionnaire": asdict(rated(record.rubrics, options, scales))}
+                scales = [
+                    Scale(name, values, asked=False)
+                    for name, values in record.rating.scales.items()
+                ]
+                about = (
+                    facts
+                    | record.rating.facts
+                    | {"questionnaire": asdict(rated(record.rubrics, options, scales))}
+                )
                 rating = unpack(about, self._arrays, prefix=BESIDE)
             return ThumbModel(record.rubrics, unpack(facts, self._arrays), options, rating)
         except BadCalibrator as error:
-            raise BadCalibrator(error.what, where="calibrator of the rubric set", remedy=AGAIN) from error
+            raise BadCalibrator(
+                error.what, where="calibrator of the rubric set", remedy=AGAIN
+            ) from error
 
     @property
     def support(self) -> Support:
         """Number of labels behind the probabilities, and whether they may be called calibrated."""
-        return Support(self.calibrator.labels if self.calibrator else self.data.training, self._no_gain)
+        return Support(
+            self.calibrator.labels if self.calibrator else self.data.training, self._no_gain
+        )
 
     @property
     def _measured_probability(self) -> ProbabilityFigures | None:
@@ -343,13 +400,16 @@ class RubricSet(Record):
         found = self._measured_probability
         if found is None or found.gain.value is None or found.gain.value > 0:
             return ""
-        losses = f"log-loss {found.log_loss.value:.3f}, with the share {found.share_log_loss.value:.3f}"
+        losses = (
+            f"log-loss {found.log_loss.value:.3f}, with the share {found.share_log_loss.value:.3f}"
+        )
         return f"no better than the share of thumbs up, {1 - self.data.down:.0%}, for every conversation: {losses}"
 
     @property
     def calibration_error(self) -> float:
         """Standard error of the mean of its probabilities, by the labels that measured them; a user counts once."""
-        found, share = self._measured_probability, self.data.down
+        found = self._measured_probability
+        share = self.data.down
         if found is None or found.brier.value is None:
             return sqrt(share * (1 - share) / max(self.data.thumbs, 1))
         return sqrt(found.brier.value / (found.brier.units or found.n))
@@ -405,11 +465,18 @@ class RubricSet(Record):
     @property
     def has_edits(self) -> bool:
         """Whether it holds anything that a person wrote, fitted or not."""
-        return self.edited or self.by_hand or bool(self.off) or any(rubric.note for rubric in self.rubrics)
+        return (
+            self.edited
+            or self.by_hand
+            or bool(self.off)
+            or any(rubric.note for rubric in self.rubrics)
+        )
 
     def __repr__(self) -> str:
         """Return the set in a line, as the rubrics themselves fill pages."""
-        kinds = [sum(rubric.polarity == kind for rubric in self.rubrics) for kind in ("sat", "dsat")]
+        kinds = [
+            sum(rubric.polarity == kind for rubric in self.rubrics) for kind in ("sat", "dsat")
+        ]
         figures = self.held_out or self.training
         auc = "undefined" if figures.auc.value is None else f"{figures.auc.value:.3f}"
         side = "held out" if self.held_out else "training"
@@ -448,7 +515,8 @@ class RubricSet(Record):
             windows["guaranteed"] = self.guaranteed.window
         for name, window in windows.items():
             for side, end, sign in (("lower", window.lower, 1), ("upper", window.upper, -1)):
-                if end is not None and sign * end > sign * self.theta:  # a score would be sure of another label
+                # a score would be sure of another label
+                if end is not None and sign * end > sign * self.theta:
                     what = f"{name}.{side} is {end:g}, on the other side of θ, {self.theta:g}"
                     raise BadRubrics(what, where=where, remedy=AGAIN)
 
@@ -473,5 +541,8 @@ class RubricSet(Record):
 
 def digest_of(rubrics: Sequence[Rubric]) -> str:
     """Hash of what a judge is asked: texts, kinds and evidence, not their order."""
-    parts = sorted("\x1e".join([r.id, r.polarity, r.text, r.source, *(q.text for q in r.quotes)]) for r in rubrics)
+    parts = sorted(
+        "\x1e".join([r.id, r.polarity, r.text, r.source, *(q.text for q in r.quotes)])
+        for r in rubrics
+    )
     return content_id(*parts)

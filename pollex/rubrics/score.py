@@ -1,8 +1,11 @@
 """The score of a conversation: NetSAT, the sum of its rubric values, what it means, and the model of the probability.
 
-A batch of answers and scores stands as columns: what is computed, stored and written without an object for each. Most
-answers of the built-in judge are the same in many conversations, so each different one stands there once.
-Source: Biyani et al. 2024, "RUBICON: Rubric-Based Evaluation of Domain-Specific Human-AI Conversations".
+A batch of answers and scores stands as columns: what is computed, stored and written without an
+object for each. Most
+answers of the built-in judge are the same in many conversations, so each different one stands there
+once.
+Source: Biyani et al. 2024, "RUBICON: Rubric-Based Evaluation of Domain-Specific Human-AI
+    Conversations".
 """
 
 from __future__ import annotations
@@ -34,14 +37,18 @@ class Score(BaseModel):
     """The score of a conversation.
 
     Attributes:
-        netsat: Sum of the signed rubric values; None if any rubric is unanswered, and so are the six below.
+        netsat: Sum of the signed rubric values; None if any rubric is unanswered, and so are the
+            six below.
         label: `positive` if NetSAT is over θ, as in the paper; `decision` is the one to filter by.
-        confident: Whether NetSAT lies outside the uncertainty window, with a probability that is no toss-up; None where
+        confident: Whether NetSAT lies outside the uncertainty window, with a probability that is no
+            toss-up; None where
             too few labels could tell.
-        guaranteed: Whether it lies outside the window with a guarantee; None if the set has no such window.
+        guaranteed: Whether it lies outside the window with a guarantee; None if the set has no such
+            window.
         probability: P(positive), of an unknown annotator.
         entropy: Entropy of that probability, in nats: 0 is certain, log 2 = 0.69 is open.
-        decision: `positive` if the probability is at least that at which both mistakes cost the same.
+        decision: `positive` if the probability is at least that at which both mistakes cost the
+            same.
         differs: Why the decision is not the label, in a sentence; empty if it is.
         judges: P(positive) of each requested annotator.
         rating: Expected grade; None where the set has not learned grades.
@@ -76,7 +83,9 @@ class Score(BaseModel):
         return f"<Score of {self.conversation_id}: {verdict_told(self.decision, self.probability)}>"
 
     def _repr_html_(self) -> str:
-        answers = [(a.question_id, a.word if isinstance(a, Answer) else a.outcome) for a in self.answers]
+        answers = [
+            (a.question_id, a.word if isinstance(a, Answer) else a.outcome) for a in self.answers
+        ]
         return html_table(repr(self), ("rubric", "answer"), answers)
 
     def to_frame(self) -> DataFrame:
@@ -114,18 +123,24 @@ class AnswerColumns:
     def of(cls, rubrics: Sequence[str], answers: Sequence[Sequence[Answer | Unanswered]]) -> Self:
         """Order the answers of each conversation; those to other questions are left out."""
         known = {rubric: place for place, rubric in enumerate(rubrics)}
-        different, index = list[Answer | Unanswered](), list[list[int]]()
-        seen = dict[int, tuple[int, int]]()  # by identity: place of the answer, and of its rubric
+        different = list[Answer | Unanswered]()
+        index = list[list[int]]()
+        # by identity: place of the answer, and of its rubric
+        seen = dict[int, tuple[int, int]]()
         for given in answers:
             row = [-1] * len(rubrics)
             for one in given:
-                if (found := seen.get(id(one))) is None and (column := known.get(one.question_id)) is not None:
+                if (found := seen.get(id(one))) is None and (
+                    column := known.get(one.question_id)
+                ) is not None:
                     found = seen[id(one)] = len(different), column
                     different.append(one)
                 if found is not None:
                     row[found[1]] = found[0]
             index.append(row)
-        return cls(tuple(rubrics), different, np.array(index, np.int64).reshape(len(index), len(rubrics)))
+        return cls(
+            tuple(rubrics), different, np.array(index, np.int64).reshape(len(index), len(rubrics))
+        )
 
     def at(self, row: int) -> tuple[Answer | Unanswered, ...]:
         """Return the answers about one conversation, in the set's order."""
@@ -141,7 +156,8 @@ class AnswerColumns:
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Put answers to the same rubrics behind one another."""
-        different, index = list[Answer | Unanswered](), list[Ints]()
+        different = list[Answer | Unanswered]()
+        index = list[Ints]()
         for part in parts:
             index.append(np.where(part.index < 0, part.index, part.index + len(different)))
             different += part.different
@@ -154,7 +170,9 @@ class AnswerColumns:
 
 
 def _arrived(rubrics: tuple[str, ...], different: Sequence[Any], index: Ints) -> AnswerColumns:
-    return AnswerColumns(rubrics, [kind.model_construct(**values) for kind, values in different], index)
+    return AnswerColumns(
+        rubrics, [kind.model_construct(**values) for kind, values in different], index
+    )
 
 
 @dataclass(frozen=True, repr=False)  # `asyncio.run` makes the repr of what it returns, twice
@@ -163,7 +181,8 @@ class ScoreColumns(Sequence[Score]):
 
     Attributes:
         ids: Of the conversations.
-        fields: By the name of a field of `Score`, its values `[conversation]`; those left out have their default.
+        fields: By the name of a field of `Score`, its values `[conversation]`; those left out have
+            their default.
         tone: The answers of tone, which are no rubric's; None where they weren't asked for.
     """
 
@@ -202,7 +221,9 @@ class ScoreColumns(Sequence[Score]):
             return [self[one] for one in range(*place.indices(len(self)))]
         known = {name: values[place] for name, values in self.fields.items()}
         # Its fields are our own: to check them takes as long as all the rest.
-        return Score.model_construct(conversation_id=self.ids[place], answers=self.answers.at(place), **known)
+        return Score.model_construct(
+            conversation_id=self.ids[place], answers=self.answers.at(place), **known
+        )
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return the scores of some of the conversations."""
@@ -242,22 +263,30 @@ class ThumbModel:
     def rows(self, answers: AnswerColumns) -> Floats:
         """Conversations' answers in its order `[conversation, rubric, option]`; NaN where unanswered."""
         missing = (np.nan,) * self.options
-        each = [one.probabilities if isinstance(one, Answer) else missing for one in answers.different]
+        each = [
+            one.probabilities if isinstance(one, Answer) else missing for one in answers.different
+        ]
         asked = {rubric: place for place, rubric in enumerate(answers.rubrics)}
-        places = [answers.index[:, asked[id_]] if id_ in asked else [-1] * len(answers.index) for id_ in self.rubrics]
+        places = [
+            answers.index[:, asked[id_]] if id_ in asked else [-1] * len(answers.index)
+            for id_ in self.rubrics
+        ]
         return np.array([*each, missing], dtype=np.float64)[np.array(places, dtype=np.int64).T]
 
     def probability(self, answers: Floats, judge: str | None = None) -> Floats:
         """Compute P(thumb up) `[conversation]`; for an unknown annotator if `judge` is None.
 
         Args:
-            answers: Probability of each option `[conversation, rubric, option]`; NaN where unanswered.
+            answers: Probability of each option `[conversation, rubric, option]`; NaN where
+                unanswered.
         """
         from pollex.calibration.thumbs import probability_positive
 
         if not len(answers):
             return np.zeros(0)
-        found = probability_positive(self.model, answers, None if judge is None else [judge] * len(answers))
+        found = probability_positive(
+            self.model, answers, None if judge is None else [judge] * len(answers)
+        )
         return np.round(found, DIGITS)
 
     def grades(self, answers: Floats, judge: str | None = None) -> Floats:
@@ -270,7 +299,8 @@ class ThumbModel:
 
     def weights(self) -> list[float]:
         """Return what each rubric weighs: log-odds at its last option minus at its first, others in the middle."""
-        n, middle = len(self.rubrics), self.options // 2
+        n = len(self.rubrics)
+        middle = self.options // 2
         answers = np.zeros((2 * n, n, self.options))
         answers[:, :, middle] = 1.0
         for place in range(n):
@@ -293,13 +323,20 @@ class ThumbModel:
             WrongUse: One is not known, or a name stands for a list.
         """
         if isinstance(judges, str):
-            raise WrongUse(f"one name, {judges!r}, for a set of judges", remedy="give a list of names")
+            raise WrongUse(
+                f"one name, {judges!r}, for a set of judges", remedy="give a list of names"
+            )
         if list(judges) == ["all"] and "all" not in self.judges:
             return self.judges
         if strangers := [judge for judge in judges if judge not in self.judges]:
-            learn, more = spell(judge_field="user"), f" … ({len(self.judges)} in all)" * (len(self.judges) > SHOWN)
-            remedy = f"its log names no annotators: leave annotators out, or learn again with {learn}"
-            remedy = f"name one of {', '.join(self.judges[:SHOWN])}{more}" if self.judges else remedy
+            learn = spell(judge_field="user")
+            more = f" … ({len(self.judges)} in all)" * (len(self.judges) > SHOWN)
+            remedy = (
+                f"its log names no annotators: leave annotators out, or learn again with {learn}"
+            )
+            remedy = (
+                f"name one of {', '.join(self.judges[:SHOWN])}{more}" if self.judges else remedy
+            )
             raise WrongUse(f"no thumb of {strangers[0]!r} was learned from", remedy=remedy)
         return tuple(dict.fromkeys(judges))
 
@@ -311,7 +348,10 @@ def judges_wanted(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str,
         WrongUse: One is not known, or there is no model that knows any.
     """
     if judges and model is None:
-        raise WrongUse("this rubric set has no annotators", remedy="learn it again, or score without annotators")
+        raise WrongUse(
+            "this rubric set has no annotators",
+            remedy="learn it again, or score without annotators",
+        )
     return () if model is None else model.wanted(judges)
 
 
@@ -331,7 +371,8 @@ class NetSat:
         never: What "Never came up" counts as, by rubric id; neutral for those not named.
         calibration: The curve that gives a probability where there is no model.
         thumb_model: What gives probabilities; None where there is none.
-        decide_at: Probability from which on a conversation is decided to be positive; see `decide_at`.
+        decide_at: Probability from which on a conversation is decided to be positive; see
+            `decide_at`.
     """
 
     signs: Mapping[str, int]
@@ -351,12 +392,16 @@ class NetSat:
         return self.columns(list(answers), list(answers.values()), judges)
 
     def columns(
-        self, ids: Sequence[str], given: Sequence[Sequence[Answer | Unanswered]], judges: Sequence[str] = ()
+        self,
+        ids: Sequence[str],
+        given: Sequence[Sequence[Answer | Unanswered]],
+        judges: Sequence[str] = (),
     ) -> ScoreColumns:
         """Score conversations by their answers; unanswered rubrics give a reason instead.
 
         Args:
-            given: By conversation, in any order; they are added up in the set's, since the last digit of a sum depends
+            given: By conversation, in any order; they are added up in the set's, since the last
+                digit of a sum depends
                 on it.
             judges: Annotators whose probabilities are wanted besides that of an unknown one.
         """
@@ -366,16 +411,21 @@ class NetSat:
         fields = self._figures(netsats[whole])
         if self.thumb_model is not None and len(whole):
             every = answers
-            if not self.signs.keys() >= set(self.thumb_model.rubrics):  # a starter's rubrics, too
+            # a starter's rubrics, too
+            if not self.signs.keys() >= set(self.thumb_model.rubrics):
                 every = AnswerColumns.of(self.thumb_model.rubrics, given)
             scored = every if len(whole) == len(ids) else every.take(whole)
             fields |= self._likelihoods(self.thumb_model.rows(scored), judges)
-            fields["confident"] = self.window.certain(netsats[whole], np.array(fields["probability"]))
+            fields["confident"] = self.window.certain(
+                netsats[whole], np.array(fields["probability"])
+            )
         fields |= self._decisions(fields) | {"outcome": ["scored"] * len(whole)}
         if len(whole) < len(ids):
             fields = self._with_unscored(fields, whole.tolist(), answers)
         with_tone = self.thumb_model is not None and TONE in self.thumb_model.rubrics
-        return ScoreColumns(ids, answers, fields, AnswerColumns.of((TONE,), given) if with_tone else None)
+        return ScoreColumns(
+            ids, answers, fields, AnswerColumns.of((TONE,), given) if with_tone else None
+        )
 
     def _sums(self, answers: AnswerColumns) -> Floats:
         signed = [
@@ -383,7 +433,8 @@ class NetSat:
             for one in answers.different
         ]
         total = np.zeros(len(answers.index))
-        for column in np.array([*signed, np.nan])[answers.index].T:  # one after the other, whatever the batch
+        # one after the other, whatever the batch
+        for column in np.array([*signed, np.nan])[answers.index].T:
             total += column
         return total
 
@@ -404,7 +455,8 @@ class NetSat:
         self, fields: Mapping[str, list[Any]], whole: Sequence[int], answers: AnswerColumns
     ) -> dict[str, list[Any]]:
         places = {row: place for place, row in enumerate(whole)}
-        rows, found = range(len(answers.index)), dict[str, list[Any]]()
+        rows = range(len(answers.index))
+        found = dict[str, list[Any]]()
         for name, values in fields.items():
             default = Score.model_fields[name].default
             found[name] = [values[places[row]] if row in places else default for row in rows]
@@ -425,15 +477,21 @@ class NetSat:
         found = model.probability(rows)
         fields = {"probability": found.tolist(), "entropy": _entropies(found)}
         if judges:
-            fields["judges"] = _by_row({judge: model.probability(rows, judge).tolist() for judge in judges}, len(rows))
+            fields["judges"] = _by_row(
+                {judge: model.probability(rows, judge).tolist() for judge in judges}, len(rows)
+            )
         if model.rating is None:
             return fields
         values = model.rating.questionnaire_.scale().values
         each = {judge: (model.grades(rows, judge) @ np.array(values)).tolist() for judge in judges}
         grades = model.grades(rows).tolist()
         return fields | {
-            "rating": [sum(p * value for p, value in zip(one, values, strict=True)) for one in grades],
-            "grades": [{f"{value:g}": p for value, p in zip(values, one, strict=True)} for one in grades],
+            "rating": [
+                sum(p * value for p, value in zip(one, values, strict=True)) for one in grades
+            ],
+            "grades": [
+                {f"{value:g}": p for value, p in zip(values, one, strict=True)} for one in grades
+            ],
             "judge_ratings": _by_row(each, len(rows)),
         }
 
@@ -452,7 +510,11 @@ class NetSat:
 
     def _figures(self, netsats: Floats) -> dict[str, list[Any]]:
         probability = self.calibration.probability(netsats)
-        guaranteed = [None] * len(netsats) if self.guaranteed is None else self.guaranteed.confident(netsats).tolist()
+        guaranteed = (
+            [None] * len(netsats)
+            if self.guaranteed is None
+            else self.guaranteed.confident(netsats).tolist()
+        )
         return {
             "netsat": netsats.tolist(),
             "label": ["positive" if over else "negative" for over in netsats > self.theta],
@@ -485,7 +547,8 @@ def decide_at(costs: tuple[float, float]) -> float:
     """Return the probability at which both mistakes cost the same: c_up / (c_up + c_down).
 
     Args:
-        costs: Of a bad conversation taken for good (c_up), and of a good one taken for bad (c_down).
+        costs: Of a bad conversation taken for good (c_up), and of a good one taken for bad
+            (c_down).
 
     Raises:
         WrongUse: One is not positive.
@@ -505,7 +568,9 @@ def _entropies(p: Floats) -> list[float]:
     return found
 
 
-def value_of(answer: Answer, rule: Literal["auto", "expected", "mode"] = "auto", never: float = NEUTRAL) -> float:
+def value_of(
+    answer: Answer, rule: Literal["auto", "expected", "mode"] = "auto", never: float = NEUTRAL
+) -> float:
     """Return an answer's value for NetSAT, by rule; by default mode or expected value."""
     if answer.never_came_up:
         return never

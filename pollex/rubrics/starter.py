@@ -1,7 +1,9 @@
 """A starter set learned elsewhere, combined with one's own rubrics for small logs.
 
-Its rubrics go into the model of the probability beside one's own. What either side counts for are the weights of a
-logistic function of both NetSATs, each as z, drawn towards .7 each, so that ten labels are no reason to trust one of
+Its rubrics go into the model of the probability beside one's own. What either side counts for are
+the weights of a
+logistic function of both NetSATs, each as z, drawn towards .7 each, so that ten labels are no
+reason to trust one of
 the two alone; and the starter's weight shrinks as far as one's own labels speak against it.
 """
 
@@ -19,7 +21,8 @@ from pollex.selection.threshold import logistic
 PREFIX = "starter-"
 """Before the ids of a starter's rubrics: a set of one's own may have found the same."""
 
-PRIOR_WEIGHT, PRECISION = 0.7, 10.0
+PRIOR_WEIGHT = 0.7
+PRECISION = 10.0
 FREE = 1e-6
 """Precision of the intercept's prior: none to speak of."""
 
@@ -33,7 +36,8 @@ class StarterRecord(Record):
         source: Name of its file.
         rubrics: Its rubrics, their ids with `PREFIX`.
         never: What "Never came up" counts as, by rubric id.
-        weights: What a point of either NetSAT counts for, the set's own and the starter's, in the model to begin with.
+        weights: What a point of either NetSAT counts for, the set's own and the starter's, in the
+            model to begin with.
         auc: Of the set alone (`own`), of the starter alone (`starter`), and of both (`both`).
         measured_on: Which conversations these figures are of.
         helps: Whether both have a larger area than the set alone.
@@ -58,10 +62,13 @@ def standard(values: Floats) -> Floats:
 def weigh(own: Floats, starter: Floats, positive: Bools) -> tuple[float, float]:
     """Fit weights, averaged over two models: the starter says something, and it says nothing.
 
-    Both are logistic with weights drawn towards .7 with precision 10, and equally likely beforehand. The labels weigh
-    them by Laplace's approximation of their evidence. A starter that points the wrong way is never turned round.
+    Both are logistic with weights drawn towards .7 with precision 10, and equally likely
+    beforehand. The labels weigh
+    them by Laplace's approximation of their evidence. A starter that points the wrong way is never
+    turned round.
 
-    Source: MacKay 2003, "Information Theory, Inference, and Learning Algorithms", chapters 27 and 28.
+    Source: MacKay 2003, "Information Theory, Inference, and Learning Algorithms", chapters 27 and
+        28.
 
     Args:
         own: z of the set's NetSAT, of conversations that it was chosen without `[conversation]`.
@@ -81,7 +88,8 @@ def _fitted(z: Floats, positive: Bools) -> tuple[Floats, float]:
     """
     x = np.column_stack([z, np.ones(len(z))])
     toward, precision = (
-        np.append(np.full(z.shape[1], value), end) for value, end in ((PRIOR_WEIGHT, 0), (PRECISION, FREE))
+        np.append(np.full(z.shape[1], value), end)
+        for value, end in ((PRIOR_WEIGHT, 0), (PRECISION, FREE))
     )
     beta = toward.copy()
     for _ in range(STEPS):

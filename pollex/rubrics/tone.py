@@ -1,6 +1,7 @@
 """Tone: how people sound, and how long they get, as one number of a conversation.
 
-Moods and lengths are no rubrics: nobody can act on them one by one. Together they tell something of how a conversation
+Moods and lengths are no rubrics: nobody can act on them one by one. Together they tell something of
+    how a conversation
 went, so the model of the probability reads them as one answer more, beside those to the rubrics.
 """
 
@@ -31,7 +32,8 @@ class Form:
 
     Attributes:
         signals: A sentence for each.
-        measure: Measures conversations `[conversation, feature]`; each signal has as many features as any other, side
+        measure: Measures conversations `[conversation, feature]`; each signal has as many features
+            as any other, side
             by side.
     """
 
@@ -45,7 +47,8 @@ class ToneScale:
 
     Attributes:
         slopes: `[feature]`.
-        offset: So that 0 is the middle of the conversations that it was learned from, and 1 their deviation.
+        offset: So that 0 is the middle of the conversations that it was learned from, and 1 their
+            deviation.
     """
 
     slopes: Floats
@@ -53,7 +56,9 @@ class ToneScale:
 
     def tone(self, features: Floats) -> Floats:
         """Return tone, over 0 where it sounds like a good conversation `[…]`, of features `[…, feature]`."""
-        return np.asarray(np.clip(features @ self.slopes + self.offset, -FARTHEST, FARTHEST), dtype=np.float64)
+        return np.asarray(
+            np.clip(features @ self.slopes + self.offset, -FARTHEST, FARTHEST), dtype=np.float64
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -78,7 +83,8 @@ class ToneScale:
 
 def as_answers(tone: Floats, options: int) -> Floats:
     """Return tones as answers, whose expected value rises with tone `[…, option]`."""
-    p, places = 1 / (1 + np.exp(-np.asarray(tone)[..., None])), np.arange(options)
+    p = 1 / (1 + np.exp(-np.asarray(tone)[..., None]))
+    places = np.arange(options)
     ways = np.array([comb(options - 1, place) for place in places.tolist()])
     return np.asarray(ways * p**places * (1 - p) ** (options - 1 - places))
 
@@ -87,7 +93,8 @@ class ToneRecord(Record):
     """The tone of a set.
 
     Attributes:
-        weight: What a point of it counts for beside a point of a rubric, in the model to begin with; 0: it is left out.
+        weight: What a point of it counts for beside a point of a rubric, in the model to begin
+            with; 0: it is left out.
         signals: Those that weigh most, the heaviest first, each in a sentence.
         adds: How much lower it makes the log-loss of the probability, by folds.
         learned: See `ToneScale`; empty where it is left out.
@@ -102,7 +109,9 @@ class ToneRecord(Record):
     def rubric(self) -> ChosenRubric:
         """What the built-in judge is asked, where it counts."""
         text = "The conversation sounds like those that went well."
-        return ChosenRubric(id=TONE, text=text, polarity="sat", source=TONE, answered_by=BUILT_IN, written=text)
+        return ChosenRubric(
+            id=TONE, text=text, polarity="sat", source=TONE, answered_by=BUILT_IN, written=text
+        )
 
     @property
     def told(self) -> str:

@@ -1,6 +1,7 @@
 """Plain figures of rubrics for product managers: of each alone, and on conversations that they did not see.
 
-Intervals: of shares Wilson 1927, doi:10.1080/01621459.1927.10502953; of differences Newcombe 1998, method 10,
+Intervals: of shares Wilson 1927, doi:10.1080/01621459.1927.10502953; of differences Newcombe 1998,
+    method 10,
 doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I.
 """
 
@@ -48,8 +49,10 @@ def probability_figures(
         together: The block of each conversation; see `conversations.splits.block_ids`.
         smooth: Whether to measure smECE, too: the package behind it takes seconds to import.
     """
-    proba, thumb = np.stack([1 - probability, probability], axis=1), positive.astype(np.int64)
-    losses, constant = log_losses(proba, thumb), log_losses(np.full_like(proba, [1 - share, share]), thumb)
+    proba = np.stack([1 - probability, probability], axis=1)
+    thumb = positive.astype(np.int64)
+    losses = log_losses(proba, thumb)
+    constant = log_losses(np.full_like(proba, [1 - share, share]), thumb)
     impossible = f"{n} given thumbs had probability 0" if (n := int(np.isinf(losses).sum())) else ""
     wanted = {
         "log_loss": Measure(mean_of(losses), impossible),
@@ -79,7 +82,8 @@ class Reach(Record):
     """How far a set reaches, on held-out conversations.
 
     Attributes:
-        coverage: Share of thumbs down in which at least one headline rubric of dissatisfaction holds.
+        coverage: Share of thumbs down in which at least one headline rubric of dissatisfaction
+            holds.
         false_alarms: Likewise of thumbs up.
         recall_up: Share of thumbs up that are decided to be good, by the probability.
         recall_down: Share of thumbs down that are decided to be bad.
@@ -125,7 +129,8 @@ def share_among(rows: Bools, hit: Bools, together: Ints) -> Figure:
         rows: Which these are `[conversation]`.
         together: The block of each; see `conversations.splits.block_ids` `[conversation]`.
     """
-    n, units = int(rows.sum()), len(np.unique(together[rows]))
+    n = int(rows.sum())
+    units = len(np.unique(together[rows]))
     return share_of(int((rows & hit).sum()), n, units if units < n else None)
 
 
@@ -147,13 +152,16 @@ def given_chosen(worth: Worth, side: Polarity, p: float, passed: float) -> Worth
     Args:
         p: Adjusted p-value of the rubric, and `passed` the largest one of its standing.
     """
-    there, elsewhere = worth.down_with, worth.down_without
+    there = worth.down_with
+    elsewhere = worth.down_without
     if there.value is None or elsewhere.value is None:
         return worth
-    sign, held = (1.0 if side == "dsat" else -1.0), worth.holds.value or 0.0
+    sign = 1.0 if side == "dsat" else -1.0
+    held = worth.holds.value or 0.0
     overall = held * there.value + (1 - held) * elsewhere.value
     units = [one.units or one.n for one in (there, elsewhere)]
-    # Of shares that are alike, as the test has it: a share of 0 or 1 in a few has no error of its own.
+    # Of shares that are alike, as the test has it: a share of 0 or 1 in a few has no error of its
+    # own.
     error = sqrt(overall * (1 - overall) * sum(1 / n for n in units))
     if not error:
         return worth
@@ -163,11 +171,16 @@ def given_chosen(worth: Worth, side: Polarity, p: float, passed: float) -> Worth
 
     def share(part: float, old: Figure, own: int) -> Figure:
         """Move a share of all by its part of the gap."""
-        ends = [overall + sign * part * end for end in (gap.low or 0.0, gap.value or 0.0, gap.high or 0.0)]
+        ends = [
+            overall + sign * part * end
+            for end in (gap.low or 0.0, gap.value or 0.0, gap.high or 0.0)
+        ]
         half = Z * sqrt(overall * (1 - overall) / own)
         low, high = (hypot(ends[1] - end, half) for end in (min(ends), max(ends)))
         value = min(max(ends[1], 0.0), 1.0)
-        return Figure(value, max(0.0, ends[1] - low), min(1.0, ends[1] + high), old.n, units=old.units)
+        return Figure(
+            value, max(0.0, ends[1] - low), min(1.0, ends[1] + high), old.n, units=old.units
+        )
 
     return worth.model_copy(
         update={
@@ -186,7 +199,8 @@ def signal_share(signal: str, held: Bools, happened: Bools, together: Ints) -> S
 
 def signal_in_words(found: SignalShare) -> str:
     """Describe a further signal; empty where it can't be compared."""
-    there, elsewhere = found.there, found.elsewhere
+    there = found.there
+    elsewhere = found.elsewhere
     if there.value is None or elsewhere.value is None:
         return ""
     name, _, side = found.signal.rpartition(":")
@@ -199,7 +213,9 @@ def signal_in_words(found: SignalShare) -> str:
 
 def in_words(worth: Worth) -> str:
     """Describe how often a rubric holds, and thumbs down with and without it."""
-    there, elsewhere, held = worth.down_with, worth.down_without, worth.holds
+    there = worth.down_with
+    elsewhere = worth.down_without
+    held = worth.holds
     if there.value is None:
         return f"Holds in none of {held.n} conversations that it did not see."
     if elsewhere.value is None:
@@ -210,14 +226,17 @@ def in_words(worth: Worth) -> str:
 
 def bounds_in_words(worth: Worth) -> str:
     """Say what stands behind these shares: conversations and 95 % intervals."""
-    parts = [f"{ends(share)} of {share.n}" for share in (worth.down_with, worth.down_without) if share.n]
+    parts = [
+        f"{ends(share)} of {share.n}" for share in (worth.down_with, worth.down_without) if share.n
+    ]
     shrunk = ", shrunk for its having been chosen" if worth.gap else ""
     return f"{worth.holds.n} conversations that it did not see; 95 % intervals {', '.join(parts)}{shrunk}"
 
 
 def speaks_against(worth: Worth, side: Polarity) -> bool:
     """Tell whether thumbs went the other way than a rubric's side says."""
-    there, elsewhere = worth.down_with.value, worth.down_without.value
+    there = worth.down_with.value
+    elsewhere = worth.down_without.value
     if there is None or elsewhere is None:
         return False
     return there > elsewhere if side == "sat" else there < elsewhere
@@ -226,7 +245,8 @@ def speaks_against(worth: Worth, side: Polarity) -> bool:
 def doubt(worth: Worth, side: Polarity) -> str:
     """Say why a rubric's difference can't be relied on; empty where it can, and where it held nowhere."""
     low, high = difference(worth)
-    if low is None or high is None or worth.gap is not None:  # shrunk figures are of what was clear before
+    # shrunk figures are of what was clear before
+    if low is None or high is None or worth.gap is not None:
         return ""
     held = worth.down_with.n
     few = min(one.units or one.n for one in (worth.down_with, worth.down_without)) < FEW
@@ -243,7 +263,8 @@ def doubt(worth: Worth, side: Polarity) -> str:
 
 def difference(worth: Worth) -> tuple[float, float] | tuple[None, None]:
     """Compute the 95 % interval of the share of thumbs down with it minus that without it."""
-    there, elsewhere = worth.down_with, worth.down_without
+    there = worth.down_with
+    elsewhere = worth.down_without
     if there.value is None or elsewhere.value is None:
         return None, None
     if worth.gap is not None:
@@ -274,14 +295,17 @@ times 22 of 100 were likely, at twice as many 45, at four times as many 98."""
 def thumbs_needed(down: float) -> int:
     """Compute how many independent thumbs would make such a difference likely in about four of five logs.
 
-    Two shares beside each other by the normal approximation, one-sided at 5 %: Fleiss, Levin and Paik 2003,
+    Two shares beside each other by the normal approximation, one-sided at 5 %: Fleiss, Levin and
+    Paik 2003,
     "Statistical Methods for Rates and Proportions", section 4.4; times `HALVED`.
 
     Args:
         down: Share of thumbs down.
     """
     quantiles = 1.645 + 0.842
-    return ceil(HALVED * quantiles**2 * down * (1 - down) / (HELD_SHARE * (1 - HELD_SHARE) * GAP**2))
+    return ceil(
+        HALVED * quantiles**2 * down * (1 - down) / (HELD_SHARE * (1 - HELD_SHARE) * GAP**2)
+    )
 
 
 def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
@@ -338,9 +362,14 @@ class Detector:
         auc = "without an AUC" if self.auc.value is None else f"AUC alone {self.auc.value:.2f}"
         if self.worth is None or self.worth.holds.value is None:
             return f"by {BY[self.by]}: {auc}"
-        there, elsewhere = self.worth.down_with, self.worth.down_without
+        there = self.worth.down_with
+        elsewhere = self.worth.down_without
         both = there.value is not None and elsewhere.value is not None
-        down = f", {percent(there)} of them thumbs down, {percent(elsewhere)} elsewhere" if both else ""
+        down = (
+            f", {percent(there)} of them thumbs down, {percent(elsewhere)} elsewhere"
+            if both
+            else ""
+        )
         return f"by {BY[self.by]}: {auc}; it holds in {percent(self.worth.holds)} of conversations{down}"
 
 

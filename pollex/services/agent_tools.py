@@ -1,7 +1,9 @@
 """What coding agents may ask of a store: read-only, in small pages, and all of it sealed as data.
 
-An answer is nothing but the boundary that prompts use, with JSON inside: what is shown of how much, then the items.
-Whatever came from a conversation, its id too, can't leave it, and no sentence of ours stands among theirs.
+An answer is nothing but the boundary that prompts use, with JSON inside: what is shown of how much,
+then the items.
+Whatever came from a conversation, its id too, can't leave it, and no sentence of ours stands among
+theirs.
 """
 
 import secrets
@@ -38,7 +40,8 @@ PAGE, LONGEST, ID = 10, 1_500, 200
 TEXTS = frozenset(("text", "quote", "note", "reason", "said", "justification"))
 """Fields that hold what was said, or was made of it."""
 SCORED = (
-    "SELECT * FROM (SELECT conversation AS id, probability, netsat, label, outcome FROM scores) ORDER BY probability"
+    "SELECT * FROM (SELECT conversation AS id, probability, netsat, label, outcome FROM "
+    "scores) ORDER BY probability"
 )
 
 
@@ -66,7 +69,9 @@ class AgentTools:
                     "polarity": one.polarity,
                     "state": one.word,
                     "text": one.text,
-                    "releases": {name: _figure(share) for name, share in list(one.releases.items())[-3:]},
+                    "releases": {
+                        name: _figure(share) for name, share in list(one.releases.items())[-3:]
+                    },
                     "down_where_it_holds": _figure(one.down_with),
                     "down_elsewhere": _figure(one.down_without),
                 }
@@ -78,10 +83,17 @@ class AgentTools:
         """Tell where a rubric (its id, or how that begins) came from: reasons, with quotes and conversations."""
         with self._store() as store:
             found = self._set(store, rubric_set)
-        one: ChosenRubric | DroppedRubric = rubric_named(found, rubric, Path(rubric_set or found.run))
+        one: ChosenRubric | DroppedRubric = rubric_named(
+            found, rubric, Path(rubric_set or found.run)
+        )
         mine = one.reason_ids if isinstance(one, ChosenRubric) else ()
         rows = [
-            {"reason": each.text, "conversation": each.conversation_id, "turn": quote.turn, "quote": quote.text}
+            {
+                "reason": each.text,
+                "conversation": each.conversation_id,
+                "turn": quote.turn,
+                "quote": quote.text,
+            }
             for each in found.reasons
             if each.id in mine
             for quote in each.quotes
@@ -89,7 +101,13 @@ class AgentTools:
         return self._answer(rows, offset, rubric=one.id, text=one.text, run=found.run)
 
     def scores(
-        self, run: str = "", below: float = 1.0, above: float = 0.0, thumb: str = "", holds: str = "", offset: int = 0
+        self,
+        run: str = "",
+        below: float = 1.0,
+        above: float = 0.0,
+        thumb: str = "",
+        holds: str = "",
+        offset: int = 0,
     ) -> str:
         """List scored conversations of a run (the last one if empty), the least probable thumbs up first.
 
@@ -97,7 +115,10 @@ class AgentTools:
         """
         with self._store() as store:
             found = self._run(store, run, ("score", "evaluate", "learn"))
-            known = {row["id"]: row["label"] for row in store.ask(found.id, "SELECT id, label FROM conversations")}
+            known = {
+                row["id"]: row["label"]
+                for row in store.ask(found.id, "SELECT id, label FROM conversations")
+            }
             held = self._held(store, found, holds) if holds else None
             rows = store.ask(found.id, SCORED)
         wanted = {"": "", "up": "positive", "down": "negative", "none": "none"}.get(thumb)
@@ -117,8 +138,17 @@ class AgentTools:
         with self._store() as store:
             found = self._run(store, run)
             one = self._conversation(store, found, conversation)
-        rows = [{"turn": n, "role": turn.role, "said": turn.shown} for n, turn in enumerate(one.turns)]
-        return self._answer(rows, offset, run=found.id, conversation=one.id, thumb=one.label.value, prompt=one.prompt)
+        rows = [
+            {"turn": n, "role": turn.role, "said": turn.shown} for n, turn in enumerate(one.turns)
+        ]
+        return self._answer(
+            rows,
+            offset,
+            run=found.id,
+            conversation=one.id,
+            thumb=one.label.value,
+            prompt=one.prompt,
+        )
 
     def compare(self, first: str, second: str, offset: int = 0) -> str:
         """Compare two scored runs, the second with the first: probability, NetSAT, and each rubric."""
@@ -139,7 +169,12 @@ class AgentTools:
             }
             for one in found.rubrics
         ]
-        about = {"first": found.first, "second": found.second, "sizes": list(found.sizes), "paired": found.paired}
+        about = {
+            "first": found.first,
+            "second": found.second,
+            "sizes": list(found.sizes),
+            "paired": found.paired,
+        }
         figures = {"probability": _figure(found.probability), "netsat": _figure(found.netsat)}
         return self._answer(rows, offset, **about, **figures)
 
@@ -150,17 +185,25 @@ class AgentTools:
             if conversation:
                 one = self._conversation(store, found, conversation)
                 kept = conversation_trace(store, found.id, one.id)
-                rows = [vars(step) for step in kept.steps] + ([asdict(kept.score)] if kept.score else [])
-                rows += [{"text": kept.asked.get(id_)} | encode(answer) for id_, answer in kept.answers.items()]
+                rows = [vars(step) for step in kept.steps] + (
+                    [asdict(kept.score)] if kept.score else []
+                )
+                rows += [
+                    {"text": kept.asked.get(id_)} | encode(answer)
+                    for id_, answer in kept.answers.items()
+                ]
             else:
-                rows = [each for branch in run_tree(store, found.id) for each in _walk(encode(branch))]
+                rows = [
+                    each for branch in run_tree(store, found.id) for each in _walk(encode(branch))
+                ]
         return self._answer(rows, offset, run=found.id, command=found.command, status=found.status)
 
     def brief(self, run: str = "", target: str = "", offset: int = 0) -> str:
         """Tell what fails in replies of a scored run, how often, and whether words, knowledge or tools mend it."""
         with self._store() as store:
             found = self._run(store, run, ("score", "evaluate", "learn"))
-            rubric_set, logs = self._set_of(store, found), logs_of(conversations_of(store, found.id))
+            rubric_set = self._set_of(store, found)
+            logs = logs_of(conversations_of(store, found.id))
         told = brief(
             logs,
             rubric_set,
@@ -182,23 +225,35 @@ class AgentTools:
         if (found := find_set(store, name or "last")) is None:
             runs_with_sets = (kept.run for kept in kept_sets(store))
             known = ", ".join([*(path.name for path in self.sets), *runs_with_sets][:8]) or "none"
-            raise WrongUse("there is no such rubric set", where=str(self.folder), remedy=f"sets are {known}")
+            raise WrongUse(
+                "there is no such rubric set", where=str(self.folder), remedy=f"sets are {known}"
+            )
         return found
 
     def _set_of(self, store: Store, run: Run) -> RubricSet:
-        ids = {row["id"] for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])}
+        ids = {
+            row["id"]
+            for row in store.rows(
+                "SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]
+            )
+        }
         loaded = (RubricSet.load(path) for path in self.sets)
         kept = (one.read(store) for one in kept_sets(store))
         for found in (*loaded, *kept):
             if found.run == run.id or {one.id for one in found.rubrics} <= ids:
                 return found
-        raise WrongUse(f"the rubric set of {run.id} is not here", remedy="start with its file", option="rubrics")
+        raise WrongUse(
+            f"the rubric set of {run.id} is not here",
+            remedy="start with its file",
+            option="rubrics",
+        )
 
     def _require_arrays(self, store: Store, rubric_set: RubricSet) -> None:
         """Refuse a set of the store whose calibrator's arrays stand in a file beside the set's own.
 
         Raises:
-            WrongUse: They do; the message says which file that is. It isn't opened: a store may name any.
+            WrongUse: They do; the message says which file that is. It isn't opened: a store may
+                name any.
         """
         if rubric_set.calibrator is None or rubric_set.has_arrays:
             return
@@ -213,21 +268,33 @@ class AgentTools:
             return find_run(store, name)
         found = next((run for run in reversed(runs(store)) if run.command in commands), None)
         if found is None:
-            raise WrongUse("no run has scored anything", where=str(store.folder), remedy="run `pollex score` first")
+            raise WrongUse(
+                "no run has scored anything",
+                where=str(store.folder),
+                remedy="run `pollex score` first",
+            )
         return found
 
     def _conversation(self, store: Store, run: Run, name: str) -> Conversation:
         found = next(conversations_of(store, run.id, ids=[name]), None)
         if found is None:
-            raise WrongUse("the run has no such conversation", where=run.id, remedy="`scores` lists their ids")
+            raise WrongUse(
+                "the run has no such conversation", where=run.id, remedy="`scores` lists their ids"
+            )
         return found
 
     def _held(self, store: Store, run: Run, rubric: str) -> set[str]:
-        return {one.id for one in seen_in(store, run) if any(each.startswith(rubric) for each in one.held)}
+        return {
+            one.id
+            for one in seen_in(store, run)
+            if any(each.startswith(rubric) for each in one.held)
+        }
 
     def _answer(self, rows: Sequence[Any], offset: int, **about: Any) -> str:
         if offset < 0:
-            raise WrongUse("offset is negative", remedy="give 0, or the `next` of the answer before")
+            raise WrongUse(
+                "offset is negative", remedy="give 0, or the `next` of the answer before"
+            )
         page = [self._short(row) for row in islice(rows, offset, offset + PAGE)]
         left = {"next": offset + PAGE} if offset + PAGE < len(rows) else {}
         head = {"shown": len(page), "from": offset, "of": len(rows), **left}
@@ -236,9 +303,13 @@ class AgentTools:
     def _short(self, value: Any) -> Any:
         """Return a value with long texts and lists cut, by how much in `NAME_cut`; without texts where none are due."""
         if isinstance(value, Mapping):
-            shown = {str(key): each for key, each in value.items() if self.texts or key not in TEXTS}
+            shown = {
+                str(key): each for key, each in value.items() if self.texts or key not in TEXTS
+            }
             cut = {
-                f"{key}_cut": len(each) - most for key, each in shown.items() if (most := _most(each)) < _length(each)
+                f"{key}_cut": len(each) - most
+                for key, each in shown.items()
+                if (most := _most(each)) < _length(each)
             }
             return {writable(key[:ID]): self._short(each) for key, each in shown.items()} | cut
         if isinstance(value, list | tuple):
@@ -259,10 +330,16 @@ def _length(value: Any) -> int:
 
 
 def _figure(figure: Figure) -> dict[str, Any]:
-    return {name: each for name, each in asdict(figure).items() if each not in (None, "") and name != "units"}
+    return {
+        name: each
+        for name, each in asdict(figure).items()
+        if each not in (None, "") and name != "units"
+    }
 
 
 def _walk(branch: dict[str, Any], depth: int = 0) -> Iterable[dict[str, Any]]:
-    yield {name: each for name, each in branch.items() if name not in ("branches", "told")} | {"depth": depth}
+    yield {name: each for name, each in branch.items() if name not in ("branches", "told")} | {
+        "depth": depth
+    }
     for inner in branch["branches"]:
         yield from _walk(inner, depth + 1)

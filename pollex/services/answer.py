@@ -77,20 +77,29 @@ class AnswerResult(Shown):
     def records(self) -> Iterator[dict[str, Any]]:
         for response in self.responses:
             case = response.case
-            yield {name: getattr(case, name) for name in ("id", "category", "subcategory", "question")} | {
-                name: getattr(response, name) for name in ("answer", "outcome", "detail", "model", "temperature")
+            yield {
+                name: getattr(case, name) for name in ("id", "category", "subcategory", "question")
+            } | {
+                name: getattr(response, name)
+                for name in ("answer", "outcome", "detail", "model", "temperature")
             }
 
     def told(self) -> Told:
         """Yield how many questions were answered, and which were not."""
         yield line_of_outcomes(self.outcomes)
-        failed = [f"{r.case.id}: {r.outcome}: {r.detail}" for r in self.responses if r.answer is None]
+        failed = [
+            f"{r.case.id}: {r.outcome}: {r.detail}" for r in self.responses if r.answer is None
+        ]
         yield from some_told("question has no answer", "questions have no answer", failed)
         yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.model}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
-        return self.of("run", "out", "model", "outcomes") | {"n": len(self.responses)} | self.of("bad_rows", "usage")
+        return (
+            self.of("run", "out", "model", "outcomes")
+            | {"n": len(self.responses)}
+            | self.of("bad_rows", "usage")
+        )
 
 
 def answer(
@@ -109,7 +118,8 @@ def answer(
     """Put questions to the model under test, one call a question.
 
     Args:
-        profile: A bundled profile's name, or a file; its temperatures count. None: as the questions' language is.
+        profile: A bundled profile's name, or a file; its temperatures count. None: as the
+            questions' language is.
         system: System message before each question.
         max_tokens: Maximum tokens of an answer; twice as many if it was truncated.
         seed: Sent with every question.
@@ -126,19 +136,29 @@ def answer(
     note_cases(cases, progress)
 
     def respondent(asker: Asker) -> Respondent:
-        return Respondent(replace(asker, settings=asker.settings.but(max_tokens=max_tokens)), system)
+        return Respondent(
+            replace(asker, settings=asker.settings.but(max_tokens=max_tokens)), system
+        )
 
     grading = profile_for(profile, cases)
     if run.dry_run:
-        raise rehearse(model, run, seed, lambda plan: _ask_all(cases, grading, respondent(plan.asker)))
+        raise rehearse(
+            model, run, seed, lambda plan: _ask_all(cases, grading, respondent(plan.asker))
+        )
     with workspace(run, progress) as opened:
-        arguments = {"questions": names_of(questions), "out": out and str(out), "profile": grading.language}
+        arguments = {
+            "questions": names_of(questions),
+            "out": out and str(out),
+            "profile": grading.language,
+        }
         (asked, outcomes), usage = by_model(
             opened,
             model,
             seed,
             arguments,
-            lambda asker, setting: respond(cases, respondent=respondent(asker), profile=grading, setting=setting),
+            lambda asker, setting: respond(
+                cases, respondent=respondent(asker), profile=grading, setting=setting
+            ),
         )
         responses = tuple(responses_of(opened.store, asked, cases))
     result = AnswerResult(
@@ -157,7 +177,9 @@ def answer(
 
 async def _ask_all(cases: Cases, profile: ReferencingProfile, respondent: Respondent) -> None:
     for case in cases:
-        await respondent.respond(case.id, case.question, profile.temperature_of(case.category, case.subcategory))
+        await respondent.respond(
+            case.id, case.question, profile.temperature_of(case.category, case.subcategory)
+        )
 
 
 async def respond(
@@ -168,7 +190,8 @@ async def respond(
     Raises:
         ResumeRefused: The run to resume was started with other settings.
     """
-    from pollex.graphs.grade.answer import AnswerContext, AnswerWork, build  # LangGraph takes a while
+    # LangGraph takes a while
+    from pollex.graphs.grade.answer import AnswerContext, AnswerWork, build
 
     fingerprint = {
         "data": cases.fingerprint[:12],
@@ -208,4 +231,6 @@ def _response(case: Case, kept: Conversation | None) -> Response:
         return Response(case, None, MISSING, "not asked", "", None)
     about = kept.metadata
     said = next((turn.content for turn in kept.turns if turn.role == "assistant"), None)
-    return Response(case, said, about["outcome"], about["detail"], about["model"], about["temperature"])
+    return Response(
+        case, said, about["outcome"], about["detail"], about["model"], about["temperature"]
+    )

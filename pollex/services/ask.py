@@ -62,7 +62,8 @@ class AskResult(Shown):
 
     Attributes:
         rows: A row for each option of each answered question; probabilities aren't renormalised.
-        sources: Answers by where their probabilities come from (`logprobs`, `sampled`, `point`), or why there is none.
+        sources: Answers by where their probabilities come from (`logprobs`, `sampled`, `point`), or
+            why there is none.
     """
 
     run: str
@@ -89,7 +90,9 @@ class AskResult(Shown):
 
     def told(self) -> Told:
         """Yield where the answers come from, and how many are missing."""
-        told = ", ".join(f"{n} {SOURCES.get(name, name.replace('_', ' '))}" for name, n in self.sources.items())
+        told = ", ".join(
+            f"{n} {SOURCES.get(name, name.replace('_', ' '))}" for name, n in self.sources.items()
+        )
         asked = count(len(self.questions), "question")
         yield f"{asked} about {count(self.texts, 'text')}: {told or 'no answer'}"
         if "point" in self.sources:
@@ -122,7 +125,8 @@ def ask(
     Args:
         questionnaire: A bundled questionnaire's name, or a file.
         out: Where a row for each option of each question is written; None for the result alone.
-        domain: A domain profile or its file: the model is told of its task and what is expected; None tells nothing.
+        domain: A domain profile or its file: the model is told of its task and what is expected;
+            None tells nothing.
 
     Raises:
         BadInput: A file or row can't be read, or the questionnaire is wrong.
@@ -133,14 +137,19 @@ def ask(
     if out is not None:
         require_format(out, *files_of(logs, questionnaire, domain))
     profile = domain if isinstance(domain, DomainProfile) else profile_at(domain)
-    questions = questionnaire_at(questionnaire)  # a word that is wrong in it is told before a long log is read
+    # a word that is wrong in it is told before a long log is read
+    questions = questionnaire_at(questionnaire)
     read = logs_from(logs, reading.for_scores(), progress)
     if run.dry_run:
         counted = one_by_one(model, told=domain is not None)
         work = lambda plan: _rehearse(read, questions, asked_by(plan.asker, questions))  # noqa: E731
         raise rehearse(counted, run, SEED, work, profile)
     with workspace(run, progress, read) as opened:
-        arguments = {"logs": names_of(logs), "questionnaire": str(questionnaire), "out": out and str(out)}
+        arguments = {
+            "logs": names_of(logs),
+            "questionnaire": str(questionnaire),
+            "out": out and str(out),
+        }
         (asked, sources), usage = by_model(
             opened,
             one_by_one(model, told=domain is not None),
@@ -178,7 +187,9 @@ def one_by_one(model: ModelOptions, *, told: bool) -> ModelOptions:
         told: Whether it is told of the domain.
     """
     changes = {"elicitation": "independent", "canary": False, "straight_lining": False}
-    settings = model.settings.but(**changes, without=model.settings.without | (set() if told else {"domain"}))
+    settings = model.settings.but(
+        **changes, without=model.settings.without | (set() if told else {"domain"})
+    )
     return replace(model, settings=settings)
 
 
@@ -192,13 +203,17 @@ async def _rehearse(read: Logs, questions: list[SheetQuestion], judge: Judge) ->
         await answer_each(judge, one, [question.for_model for question in questions])
 
 
-def _rows(opened: Workspace, asked: str, read: Logs, questions: list[SheetQuestion]) -> Iterator[Row]:
+def _rows(
+    opened: Workspace, asked: str, read: Logs, questions: list[SheetQuestion]
+) -> Iterator[Row]:
     for conversation, found in sheets_of(opened.store, asked, read.conversations):
         for question in questions:
             if not isinstance(answer := found.get(question.id), Answer):
                 continue
             about = {"text_id": conversation.id, "question": question.id}
-            for (value, _), probability in zip(question.options, answer.probabilities, strict=False):
+            for (value, _), probability in zip(
+                question.options, answer.probabilities, strict=False
+            ):
                 given = {"option": value, "probability": probability}
                 yield about | given | {"ordinal": question.ordinal, "source": answer.source}
 
@@ -216,14 +231,21 @@ async def ask_all(
     Raises:
         ResumeRefused: The run to resume was started with other settings.
     """
-    from pollex.graphs.questionnaire import AskContext, AskWork, build, source_of  # LangGraph takes a while
+    # LangGraph takes a while
+    from pollex.graphs.questionnaire import AskContext, AskWork, build, source_of
 
     kept = [one.model_dump(mode="json") for one in questions]
-    fingerprint = {"data": data_fingerprint[:12], "questionnaire": digest(kept), "judge": judge.fingerprint}
+    fingerprint = {
+        "data": data_fingerprint[:12],
+        "questionnaire": digest(kept),
+        "judge": judge.fingerprint,
+    }
     store = setting.store
     async with running("ask", fingerprint, setting, [judge.name]) as run:
         known = kept_ids(store, run.id)
-        await store.write(conversation_rows(run.id, [one for one in conversations if one.id not in known]))
+        await store.write(
+            conversation_rows(run.id, [one for one in conversations if one.id not in known])
+        )
         await store.write_step(run.id, SHEET, {"questions": kept})
         done = {
             one.id: found
@@ -246,7 +268,9 @@ async def ask_all(
     return run.id, state["outcomes"]
 
 
-def sheets_of(store: Store, run: str, conversations: Sequence[Conversation]) -> Iterator[tuple[Conversation, Answers]]:
+def sheets_of(
+    store: Store, run: str, conversations: Sequence[Conversation]
+) -> Iterator[tuple[Conversation, Answers]]:
     """Yield each conversation with its answers by question, read in batches."""
     for start in range(0, len(conversations), BATCH):
         batch = conversations[start : start + BATCH]
@@ -261,6 +285,8 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
     return {one.id: one for one in found}
 
 
-def _settled(found: Answers, questions: Sequence[Question], retry_outcomes: Collection[Outcome]) -> bool:
+def _settled(
+    found: Answers, questions: Sequence[Question], retry_outcomes: Collection[Outcome]
+) -> bool:
     answers = [found.get(question.id) for question in questions]
     return all(answer is not None and not can_retry(answer, retry_outcomes) for answer in answers)

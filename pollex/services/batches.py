@@ -31,7 +31,8 @@ def desk_for(
 ) -> Desk | None:
     """Return where an endpoint's calls wait for batches; None where no batch is asked for, and none is open.
 
-    Without `by_batch` what is open is still fetched, and only what it didn't bring is asked at once.
+    Without `by_batch` what is open is still fetched, and only what it didn't bring is asked at
+    once.
 
     Raises:
         WrongUse: Calls of a LangChain chat model are to go by batch.
@@ -39,7 +40,9 @@ def desk_for(
     by_batch = options.by_batch or options.batch_files is not None
     if not isinstance(endpoint, Endpoint):
         if by_batch:
-            raise WrongUse("a LangChain chat model has no batches", remedy="name the model and its address")
+            raise WrongUse(
+                "a LangChain chat model has no batches", remedy="name the model and its address"
+            )
         return None
     book = StoreBook(store)
     if not by_batch and not book.open(endpoint.place, endpoint.model):
@@ -57,5 +60,9 @@ def provider_name(options: ModelOptions, endpoint: Endpoint) -> str:
     """Return the provider that new calls go to."""
     if options.batch_files is not None:
         return FileBatches.name
-    told = AnthropicBatches.name if urlsplit(endpoint.place).hostname == ANTHROPIC else OpenAIBatches.name
+    told = (
+        AnthropicBatches.name
+        if urlsplit(endpoint.place).hostname == ANTHROPIC
+        else OpenAIBatches.name
+    )
     return options.batch_api or told

@@ -25,10 +25,19 @@ from pollex.services.training_record import TRAINING, keep_training, training_of
 from pollex.text import Line, Told, count, notes_told
 
 if TYPE_CHECKING:
-    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.estimator import JudgedEstimator
     from pollex.calibration.questionnaire import Questionnaire
 
-AUTHORS = {"h1": 25, "h2": 25, "batch": 64, "rate": 0.001, "pretraining": 20, "finetuning": 30, "seeds": 1}
+AUTHORS = {
+    "h1": 25,
+    "h2": 25,
+    "batch": 64,
+    "rate": 0.001,
+    "pretraining": 20,
+    "finetuning": 30,
+    "seeds": 1,
+}
 """Settings of the authors' recipe that the released weights were made with."""
 
 
@@ -54,7 +63,8 @@ class TablesRead:
 
     @classmethod
     def of(cls, table: AnswerTable, judged: JudgmentTable) -> TablesRead:
-        given, of_main = judged.judgments, judged.judgments.of_question(judged.questionnaire.index())
+        given = judged.judgments
+        of_main = judged.judgments.of_question(judged.questionnaire.index())
         return cls(
             main=judged.questionnaire.main,
             texts=len(table.texts),
@@ -69,7 +79,11 @@ class TablesRead:
 
     def told(self) -> Told:
         """Yield what was read, and what was left out."""
-        unnamed = f"; {count(self.unnamed, 'judgment names', 'judgments name')} none" if self.unnamed else ""
+        unnamed = (
+            f"; {count(self.unnamed, 'judgment names', 'judgments name')} none"
+            if self.unnamed
+            else ""
+        )
         yield (
             f"{count(self.texts, 'text')} with answers to {count(self.questions, 'question')}; "
             f"{count(self.judgments, 'judgment')}, "
@@ -106,7 +120,9 @@ class FittedCalibrator(Shown):
         return f"{self.model}, {count(self.tables.labels, 'label')} of {self.tables.main!r}"
 
     def records(self) -> list[dict[str, Any]]:
-        return [{name: value for name, value in self.as_json().items() if not isinstance(value, list)}]
+        return [
+            {name: value for name, value in self.as_json().items() if not isinstance(value, list)}
+        ]
 
     @property
     def faults(self) -> tuple[Issue, ...]:
@@ -125,8 +141,17 @@ class FittedCalibrator(Shown):
     def as_json(self) -> dict[str, Any]:
         return self.of(
             *("out", "model"),
-            *(f"{name}=tables.{name}" for name in ("main", "texts", "labels", "judgments", "judges")),
-            *("calibrated=support.enough", "missing_labels=support.missing", "choice", "questions", "refused"),
+            *(
+                f"{name}=tables.{name}"
+                for name in ("main", "texts", "labels", "judgments", "judges")
+            ),
+            *(
+                "calibrated=support.enough",
+                "missing_labels=support.missing",
+                "choice",
+                "questions",
+                "refused",
+            ),
         ) | faults_json(self.faults)
 
 
@@ -172,7 +197,9 @@ class Predicted(Result):
         if self.learned_from is None:
             why = f"there is no {TRAINING} of this calibrator, so it isn't known which texts it was fitted on"
             return [f"{why}: {better}"]
-        return [f"the calibrator was fitted on {self.learned_from} of these texts: {better}"] * bool(self.learned_from)
+        return [
+            f"the calibrator was fitted on {self.learned_from} of these texts: {better}"
+        ] * bool(self.learned_from)
 
     def as_json(self) -> dict[str, Any]:
         return (
@@ -209,7 +236,8 @@ def calibrate(
         nominal: Questions whose options have no order.
         options: All options by question, where the tables don't show them.
         shift: Column of groups to leave out in turn when the model is chosen.
-        model: Name of a calibration model; None: the network, or `best` where something is said of the choice.
+        model: Name of a calibration model; None: the network, or `best` where something is said of
+            the choice.
         network: Whether the calibration network is among the models to choose from.
         main_only: Whether only the main question is predicted, not every one that people answered.
         settings: Rare settings of the calibration network; with one, it begins from nothing.
@@ -224,9 +252,17 @@ def calibrate(
     model = model or ("best" if network or shift is not None else "network")
     if not (kind := model_named(model)).uses_labels:
         what = f"{model!r}, the {kind.title}, learns nothing from judgments, so there is nothing to fit"
-        raise WrongUse(what, remedy="name another model; `pollex calibrate report` has this one beside every other")
-    made = kind(**settings_for(kind, seed, shift, network=network) | settings_of_network(kind, settings or {}))
-    table = read_answers(answers, options={name: tuple(each) for name, each in (options or {}).items()}, nominal=[])
+        raise WrongUse(
+            what,
+            remedy="name another model; `pollex calibrate report` has this one beside every other",
+        )
+    made = kind(
+        **settings_for(kind, seed, shift, network=network)
+        | settings_of_network(kind, settings or {})
+    )
+    table = read_answers(
+        answers, options={name: tuple(each) for name, each in (options or {}).items()}, nominal=[]
+    )
     judged = read_judgments(judgments, table, main=main, nominal=nominal)
     if model == "network" and not settings:
         made.set_params(**begun_settings(judged.questionnaire))
@@ -268,14 +304,17 @@ def predict_judgments(
     Args:
         folder: A calibrator's folder.
         judges: People who are trusted; nobody: all that it was fitted to.
-        aggregate: How their answers become one; a number is a quantile, `unknown` an unknown judge in their place.
+        aggregate: How their answers become one; a number is a quantile, `unknown` an unknown judge
+            in their place.
         questions: Ids; `all` for every one, nothing for the main one.
-        pre_trained: Whether other questions are predicted by the main one's calibrator before it was tuned to that.
+        pre_trained: Whether other questions are predicted by the main one's calibrator before it
+            was tuned to that.
 
     Raises:
         BadCalibrator: There is no calibrator, or it can't be trusted.
         BadInput: The table can't be read.
-        WrongUse: `out` has no known format or can't be written, or answers without order are to be aggregated.
+        WrongUse: `out` has no known format or can't be written, or answers without order are to be
+            aggregated.
     """
     require_format(out, answers)
     find_files([answers])
@@ -287,7 +326,9 @@ def predict_judgments(
     progress.start("predict", 1)
     wanted = list(dict.fromkeys(questions)) or [main]
     if "all" in wanted:
-        wanted = [scale.question for scale in model.questionnaire_.scales] if pre_trained else [*each]
+        wanted = (
+            [scale.question for scale in model.questionnaire_.scales] if pre_trained else [*each]
+        )
     if pre_trained and name_of(model) != "network":
         what = f"the calibration network alone has pre-trained weights, and this is a {name_for_people(model)}"
         raise WrongUse(what, remedy="fit with the network, or leave it out", option="pre_trained")
@@ -297,10 +338,16 @@ def predict_judgments(
         if not pre_trained and name not in each:
             what = f"the calibrator was fitted for {', '.join(each)}, and not for {name!r}"
             network = name_of(model) == "network"
-            other = "take the weights before they were tuned" if network else "with `--model best`, if it has no order"
+            other = (
+                "take the weights before they were tuned"
+                if network
+                else "with `--model best`, if it has no order"
+            )
             remedy = f"fit it again with judgments of it, or {other}"
             raise WrongUse(what, remedy=remedy, option="pre_trained" if network else "question")
-        rows += rows_of_predictions(model if pre_trained else each[name], table, judges, aggregate, name)
+        rows += rows_of_predictions(
+            model if pre_trained else each[name], table, judges, aggregate, name
+        )
     columns = columns_of(rows)
     write_rows(out, [dict.fromkeys(columns) | row for row in rows], columns)
     progress.advance("predict")
@@ -316,7 +363,9 @@ def predict_judgments(
     )
 
 
-def settings_for(kind: type[JudgedEstimator], seed: int, shift: str | None, *, network: bool) -> dict[str, Any]:
+def settings_for(
+    kind: type[JudgedEstimator], seed: int, shift: str | None, *, network: bool
+) -> dict[str, Any]:
     """Return the settings to make a model with.
 
     Raises:
@@ -327,8 +376,12 @@ def settings_for(kind: type[JudgedEstimator], seed: int, shift: str | None, *, n
     for name, said in {"shift": shift is not None, "network": network}.items():
         if said and name not in known:
             what = f"{kind.title} chooses nothing, so {name} means nothing to it"
-            raise WrongUse(what, remedy="leave one of these out", option={name: None, "model": None})
-    return {name: value for name, value in given.items() if name in known} | ({"network": True} if network else {})
+            raise WrongUse(
+                what, remedy="leave one of these out", option={name: None, "model": None}
+            )
+    return {name: value for name, value in given.items() if name in known} | (
+        {"network": True} if network else {}
+    )
 
 
 def settings_of_network(kind: type[JudgedEstimator], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -341,19 +394,28 @@ def settings_of_network(kind: type[JudgedEstimator], given: Mapping[str, Any]) -
         first = next(iter(given))
         what = f"{first} is a setting of the calibration network, and the model is another"
         raise WrongUse(
-            what, remedy="name the network, or leave the setting out", option={"model": "network", first: None}
+            what,
+            remedy="name the network, or leave the setting out",
+            option={"model": "network", first: None},
         )
     return {**(AUTHORS if given.get("recipe") == "authors" else {}), **given}
 
 
 def begun_settings(questions: Questionnaire) -> dict[str, Any]:
     """Return the settings of a network that begins as ordinal mixed effects; none where answers have no order."""
-    from pollex.calibration.models.ordinal import OrdinalMixedEffects  # takes a second to import
+    # takes a second to import
+    from pollex.calibration.models.ordinal import OrdinalMixedEffects
     from pollex.calibration.thumbs import STRENGTHS, UNITS
 
     if not questions.scale().ordinal:
         return {}
-    return {"start": OrdinalMixedEffects(), "h1": UNITS, "h2": UNITS, "strengths": STRENGTHS, "seeds": BEGUN_SEEDS}
+    return {
+        "start": OrdinalMixedEffects(),
+        "h1": UNITS,
+        "h2": UNITS,
+        "strengths": STRENGTHS,
+        "seeds": BEGUN_SEEDS,
+    }
 
 
 BEGUN_SEEDS = 5
@@ -361,7 +423,11 @@ BEGUN_SEEDS = 5
 
 
 def _others(
-    main: JudgedEstimator, table: AnswerTable, judged: JudgmentTable, groups: Sequence[str] | None, progress: Progress
+    main: JudgedEstimator,
+    table: AnswerTable,
+    judged: JudgmentTable,
+    groups: Sequence[str] | None,
+    progress: Progress,
 ) -> tuple[list[JudgedEstimator], dict[str, str]]:
     from sklearn.base import clone  # takes a second to import
 
@@ -369,14 +435,21 @@ def _others(
     if getattr(main, "search", None):
         unfitted.set_params(search=None)  # once, for the main question
     judged_too = sorted(set(judged.judgments.question.tolist()) - {judged.questionnaire.index()})
-    found, refused, stage = [], {}, "Fitting the other questions"
+    found = []
+    refused = {}
+    stage = "Fitting the other questions"
     if judged_too:
         progress.start(stage, len(judged_too))
     for number in judged_too:
         questions = replace(judged.questionnaire, main=judged.questionnaire.scales[number].question)
         try:
-            with warnings.catch_warnings(action="ignore", category=UserWarning):  # all answers may be alike
-                found.append(clone(unfitted).fit(table.X, judged.judgments, questions=questions, groups=groups))
+            # all answers may be alike
+            with warnings.catch_warnings(action="ignore", category=UserWarning):
+                found.append(
+                    clone(unfitted).fit(
+                        table.X, judged.judgments, questions=questions, groups=groups
+                    )
+                )
         except WrongUse as error:
             refused[questions.main] = error.what
         progress.advance(stage)
@@ -390,7 +463,9 @@ def groups_of(table: AnswerTable, judged: JudgmentTable) -> dict[str, tuple[str,
     return {
         name: tuple(
             one or other
-            for one, other in zip(table.groups.get(name, empty), judged.groups.get(name, empty), strict=True)
+            for one, other in zip(
+                table.groups.get(name, empty), judged.groups.get(name, empty), strict=True
+            )
         )
         for name in names
     }
@@ -404,7 +479,11 @@ def shift_groups(table: AnswerTable, judged: JudgmentTable, column: str) -> tupl
     """
     found = groups_of(table, judged)
     if column not in found:
-        others = f"give one of {', '.join(found)}" if found else "the tables have no column of groups: add one"
+        others = (
+            f"give one of {', '.join(found)}"
+            if found
+            else "the tables have no column of groups: add one"
+        )
         raise WrongUse(f"no column is called {column!r}", remedy=others)
     if len(set(found[column])) < 2:
         raise WrongUse(f"all texts have the same {column!r}", remedy="leave it out", option="shift")

@@ -30,7 +30,14 @@ from pollex.formats.write import require_writable
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.correlations import Level, alpha
-from pollex.measures.distributions import Predictions, Quality, assess, assess_each, difference, reliability
+from pollex.measures.distributions import (
+    Predictions,
+    Quality,
+    assess,
+    assess_each,
+    difference,
+    reliability,
+)
 from pollex.measures.intervals import FEWEST, LEVEL, Figure, Support
 from pollex.outputs import write_text
 from pollex.reports.calibration import (
@@ -60,7 +67,8 @@ FEW_SEEDS = 3
 FEW_ANSWERS = 10
 """Of the main question: with more of them intervals of smECE take minutes."""
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
-MOST_GROUPS, MOST_JUDGES = 8, 60
+MOST_GROUPS = 8
+MOST_JUDGES = 60
 JUDGE, LLMS_JUDGE = "judge", "judge (column of the answers)"
 """Titles of subgroups: by judge means by the people who judged; a table of answers may say so of who answered."""
 
@@ -118,7 +126,9 @@ class Bench:
         """A new one, so that no figure depends on which others are measured."""
         return np.random.default_rng(self.seed)
 
-    def predictions(self, model: JudgedEstimator, X: Floats, questions: Questionnaire) -> Predictions:
+    def predictions(
+        self, model: JudgedEstimator, X: Floats, questions: Questionnaire
+    ) -> Predictions:
         """Predict held-out texts by cross-fitting."""
         proba = crossfit(model, X, self.y, questions, self.folds, self.groups)
         return predictions_beside(proba, self.given, self.questions.scale())
@@ -136,7 +146,11 @@ def as_fitted(
     if made.get_params().get("search"):
         seconds = made.get_params()["search_seconds"] / FOLDS
         made.set_params(search_seconds=seconds)
-        return made, None, f"inside each of the folds settings were searched for {seconds:.0f} seconds only"
+        return (
+            made,
+            None,
+            f"inside each of the folds settings were searched for {seconds:.0f} seconds only",
+        )
     if not made.get_params().get("shift"):
         return made, None, ""
     labels = groups_of(table, judged).get(shift or "", ())
@@ -146,23 +160,38 @@ def as_fitted(
         return made, np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64), ""
     made.set_params(shift=False)
     why = f"these tables have no column {shift!r} of three groups or more"
-    return made, None, f"{why}, so inside the folds the model was chosen by cross-validation, not by leaving groups out"
+    return (
+        made,
+        None,
+        f"{why}, so inside the folds the model was chosen by cross-validation, not by leaving groups out",
+    )
 
 
 def bench_of(
-    table: AnswerTable, judged: JudgmentTable, seed: int, groups: Ints | None, effort: Effort, progress: Progress
+    table: AnswerTable,
+    judged: JudgmentTable,
+    seed: int,
+    groups: Ints | None,
+    effort: Effort,
+    progress: Progress,
 ) -> Bench:
     """Split the texts into folds.
 
     Raises:
         BadInput: Only one text has a judgment of the main question.
     """
-    questions, y = judged.questionnaire, judged.judgments
+    questions = judged.questionnaire
+    y = judged.judgments
     rows = np.unique(y.of_question(questions.index()).row)
     if len(rows) < 2:
-        raise BadInput("one text only has a judgment of the main question", remedy="give judgments of more texts")
+        raise BadInput(
+            "one text only has a judgment of the main question",
+            remedy="give judgments of more texts",
+        )
     found = assign_folds(np.arange(len(rows)), min(FOLDS, len(rows)), np.random.default_rng(seed))
-    return Bench(table.X, y, questions, [rows[part] for part in found], seed, groups, effort, progress)
+    return Bench(
+        table.X, y, questions, [rows[part] for part in found], seed, groups, effort, progress
+    )
 
 
 def crossfit_model(
@@ -175,18 +204,24 @@ def crossfit_model(
     """
     with stage(bench.progress, f"Cross-fitting: {title}"):
         predictions = bench.predictions(model, bench.X, bench.questions)
-        figures = assess(predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(own=own))
+        figures = assess(
+            predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(own=own)
+        )
         return ComparedModel(title, figures), predictions
 
 
-def measure_saved(bench: Bench, model: JudgedEstimator, own: Predictions, seen: int | None) -> list[ComparedModel]:
+def measure_saved(
+    bench: Bench, model: JudgedEstimator, own: Predictions, seen: int | None
+) -> list[ComparedModel]:
     """Measure the saved calibrator if all texts are new to it; else return nothing."""
     if seen != 0:
         return []
     given = bench.given
     proba = model.predict_proba(bench.X[given.row], given.names().tolist())
     predictions = predictions_beside(proba, given, bench.questions.scale())
-    figures = assess(predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(own=False))
+    figures = assess(
+        predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(own=False)
+    )
     behind = difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples)
     return [ComparedModel("the kept one as it is", figures, behind)]
 
@@ -202,21 +237,30 @@ def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterato
         except WrongUse as error:
             yield ComparedModel(kind.title, None, why_not=error.what)
         else:
-            yield replace(found, behind=difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples))
+            yield replace(
+                found,
+                behind=difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples),
+            )
 
 
 def quick_of(model: JudgedEstimator, ordinal: bool = True) -> JudgedEstimator:
     """Return a fast substitute for repeated fits: the heaviest member, or another model.
 
-    Of several, those that look at the main question alone, or at no text, have nothing to say of the other questions.
+    Of several, those that look at the main question alone, or at no text, have nothing to say of
+    the other questions.
 
     Args:
         ordinal: Whether the main question is; if not, the network alone looks at the texts.
     """
-    members, weights = getattr(model, "members_", (model,)), getattr(model, "weights_", np.ones(1))
+    members = getattr(model, "members_", (model,))
+    weights = getattr(model, "weights_", np.ones(1))
     slow = SLOW if ordinal else SLOW - {STAND_IN_OF_CLASSES}
     quick = [place for place, member in enumerate(members) if name_of(member) not in slow]
-    telling = quick if len(members) == 1 else [place for place in quick if name_of(members[place]) not in BLIND]
+    telling = (
+        quick
+        if len(members) == 1
+        else [place for place in quick if name_of(members[place]) not in BLIND]
+    )
     if not telling:
         made = model_named(STAND_IN if ordinal else STAND_IN_OF_CLASSES)()
     else:
@@ -242,7 +286,9 @@ def subgroups_of(
     found = {}
     for column, labels in columns.items():
         if len(set(labels)) > 1:
-            each = assess_each(predictions, labels, bench.rng, bench.effort.resamples, smece_resamples=0)
+            each = assess_each(
+                predictions, labels, bench.rng, bench.effort.resamples, smece_resamples=0
+            )
             found[column] = {label: each[label] for label in sorted(set(labels), key=natural_key)}
     return found
 
@@ -256,10 +302,14 @@ def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
     found = []
     for question in asked:
         with stage(bench.progress, f"Without question {question}"):
-            scales = tuple(replace(s, asked=s.asked and s.question != question) for s in bench.questions.scales)
+            scales = tuple(
+                replace(s, asked=s.asked and s.question != question) for s in bench.questions.scales
+            )
             columns = np.delete(np.arange(bench.X.shape[1]), bench.questions.blocks[question])
             try:
-                fewer = bench.predictions(model, bench.X[:, columns], Questionnaire(scales, bench.questions.main))
+                fewer = bench.predictions(
+                    model, bench.X[:, columns], Questionnaire(scales, bench.questions.main)
+                )
             except WrongUse as error:
                 gain = Figure(None, n=len(whole), undefined=error.what)
             else:
@@ -272,17 +322,28 @@ def learning_of(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ..
     """Measure log-loss by number of labels."""
     with stage(bench.progress, "Learning curve"):
         points = learning_curve(
-            model, bench.X, bench.y, bench.questions, bench.folds, bench.rng, SHARES, bench.effort.draws
+            model,
+            bench.X,
+            bench.y,
+            bench.questions,
+            bench.folds,
+            bench.rng,
+            SHARES,
+            bench.effort.draws,
         )
     return tuple(
-        LearningPoint(p.share, p.labels, p.mean("log_loss"), p.deviation("log_loss"), len(p.repeats)) for p in points
+        LearningPoint(
+            p.share, p.labels, p.mean("log_loss"), p.deviation("log_loss"), len(p.repeats)
+        )
+        for p in points
     )
 
 
 def leverages_of(model: JudgedEstimator, bench: Bench) -> tuple[Leverage, ...]:
     """Measure leverages of the kept model on the answers in X.
 
-    Not on judges' predicted answers: the network has other weights for these than for the main question, so that the
+    Not on judges' predicted answers: the network has other weights for these than for the main
+    question, so that the
     ratio of their gradients means nothing.
     """
     with stage(bench.progress, "Leverage"):
@@ -338,7 +399,10 @@ def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[
     for column, labels in groups.items():
         names = sorted({label for label in labels if label}, key=natural_key)
         if 1 < len(names) <= MOST_GROUPS:
-            yield from ((column, name, np.flatnonzero(np.array(labels, dtype=object) == name)) for name in names)
+            yield from (
+                (column, name, np.flatnonzero(np.array(labels, dtype=object) == name))
+                for name in names
+            )
 
 
 def _predicted(
@@ -354,7 +418,8 @@ def _predicted(
     scores = each.mean(axis=1)
     kernel = _kernel(mesh, scores)
     count, judges = each.shape
-    draws, means = [], []
+    draws = []
+    means = []
     for _ in range(RESAMPLES if count >= FEWEST else 0):
         weights = rng.multinomial(count, np.full(count, 1 / count))
         again = each @ (rng.multinomial(judges, np.full(judges, 1 / judges)) / judges)
@@ -374,7 +439,9 @@ def _predicted(
         low=low,
         high=high,
         tail=tuple(
-            TailText(texts[place], float(scores[place]), getattr(logs.get(texts[place]), "turns", ()))
+            TailText(
+                texts[place], float(scores[place]), getattr(logs.get(texts[place]), "turns", ())
+            )
             for place in order.tolist()
         ),
     )
@@ -394,7 +461,8 @@ def _kernel(mesh: Floats, scores: Floats) -> Floats:
     middle = np.subtract(*np.quantile(scores, [0.75, 0.25])) / 1.34
     spread = min(float(scores.std()), float(middle)) or float(scores.std())
     width = max(0.9 * spread * len(scores) ** -0.2, 1.5 * (mesh[1] - mesh[0]))
-    first, last = mesh[0], mesh[-1]
+    first = mesh[0]
+    last = mesh[-1]
     images = (mesh, 2 * first - mesh, 2 * last - mesh)
     away = [(mesh[:, None] - image[None, :]) / width for image in images]
     return np.asarray(sum(np.exp(-0.5 * one**2) for one in away) / (width * np.sqrt(2 * np.pi)))
@@ -425,10 +493,22 @@ class CalibrationReport(Result):
             if (found := model.assessment) is None:
                 rows.append((model.title, f"not fitted: {model.why_not}"))
                 continue
-            resampled = found.smece.low is not None or data.own.smece.low is None or found.smece.value is None
+            resampled = (
+                found.smece.low is not None
+                or data.own.smece.low is None
+                or found.smece.value is None
+            )
             error = f"{found.smece}" if resampled else f"{found.smece.value:.3f}"
-            rows.append((model.title, *(f"{one}" for one in (found.log_loss, found.rmse, found.pearson)), error))
-        yield Rows((f"held out, {data.labels} labels", "log-loss", "RMSE", "Pearson", "smECE"), rows)
+            rows.append(
+                (
+                    model.title,
+                    *(f"{one}" for one in (found.log_loss, found.rmse, found.pearson)),
+                    error,
+                )
+            )
+        yield Rows(
+            (f"held out, {data.labels} labels", "log-loss", "RMSE", "Pearson", "smECE"), rows
+        )
         if data.texts < FEWEST:
             yield f"No interval: fewer than {FEWEST} texts are behind the figures."
         yield f"{data.title}: {data.support}"
@@ -441,7 +521,11 @@ class CalibrationReport(Result):
             for m in data.compared[1:]
         }
         return self.of(
-            *("out", "model=data.title", *(f"{name}=data.{name}" for name in ("main", "texts", "labels", "judges"))),
+            *(
+                "out",
+                "model=data.title",
+                *(f"{name}=data.{name}" for name in ("main", "texts", "labels", "judges")),
+            ),
             *(
                 "calibrated=data.support.enough",
                 "missing_labels=data.support.missing",
@@ -460,7 +544,12 @@ class CalibrationReport(Result):
             "learning": [asdict(point) for point in data.learning],
             "leverage": {each.question: asdict(each) for each in data.leverages},
             "predicted": [
-                {"question": one.question, "column": one.column, "group": one.group, "mean": asdict(one.mean)}
+                {
+                    "question": one.question,
+                    "column": one.column,
+                    "group": one.group,
+                    "mean": asdict(one.mean),
+                }
                 for one in data.predicted
             ],
             **faults_json(data.faults),
@@ -490,9 +579,17 @@ def report_calibrator(
         BadInput: A table can't be read, or only one text has a judgment of the main question.
     """
     require_writable(out, answers, judgments, folder, folder / JSON_NAME, folder / TRAINING, *texts)
-    read = logs_from(texts, ReadOptions(), progress or NullProgress()).conversations if texts else []
+    read = (
+        logs_from(texts, ReadOptions(), progress or NullProgress()).conversations if texts else []
+    )
     tables, data = measure_calibrator(
-        folder, answers, judgments, seed=seed, quick=quick, logs={one.id: one for one in read}, progress=progress
+        folder,
+        answers,
+        judgments,
+        seed=seed,
+        quick=quick,
+        logs={one.id: one for one in read},
+        progress=progress,
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     write_text(out, calibration_page(data))
@@ -511,21 +608,31 @@ def measure_calibrator(
 ) -> tuple[TablesRead, CalibrationData]:
     """Measure a calibrator beside simpler models; see `report_calibrator`."""
     find_files([answers, judgments])
-    each, training = load_each(folder), training_of(folder)
+    each = load_each(folder)
+    training = training_of(folder)
     model = next(iter(each.values()))
     table = read_answers(answers, scales=model.questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
     made, groups, unlike = as_fitted(model, training.shift, table, judged)
-    bench = bench_of(table, judged, seed, groups, QUICK if quick else Effort(), progress or NullProgress())
-    facts = {"pollex": version("pollex"), "calibrator": str(folder), "answers": answers, "judgments": judgments}
+    bench = bench_of(
+        table, judged, seed, groups, QUICK if quick else Effort(), progress or NullProgress()
+    )
+    facts = {
+        "pollex": version("pollex"),
+        "calibrator": str(folder),
+        "answers": answers,
+        "judgments": judgments,
+    }
     if sources := (named := groups_of(table, judged)).get(SOURCE):
         rows = judged.judgments.of_question(judged.questionnaire.index()).row.tolist()
         counted = Counter(sources[row] or "unknown" for row in rows)
         facts["sources"] = ", ".join(f"{name} ({n:,})" for name, n in counted.most_common())
     with stage(bench.progress, "Predicting every question"):
-        seen, title = training.seen(table), name_for_people(model)
+        seen = training.seen(table)
+        title = name_for_people(model)
         own, predictions = crossfit_model(bench, title, made, own=True)
-        given, scale = bench.given, bench.questions.scale()
+        given = bench.given
+        scale = bench.questions.scale()
         level: Level = "ordinal" if scale.ordinal else "nominal"
         worker = quick_of(model, scale.ordinal)
         mesh, responses = response_curves(model, bench.X, given)
@@ -543,11 +650,23 @@ def measure_calibrator(
             learned_from=seen,
             support=Support(given.labels),
             agreement=alpha(
-                given.row, given.judge, given.answer, scale.values, level, bench.rng, bench.effort.resamples
+                given.row,
+                given.judge,
+                given.answer,
+                scale.values,
+                level,
+                bench.rng,
+                bench.effort.resamples,
             ),
             choice=choice_of(model),
-            compared=(own, *measure_saved(bench, model, predictions, seen), *baselines(bench, model, predictions)),
-            reliabilities=tuple(reliability(predictions.proba, given.answer, given.row, scale.values)),
+            compared=(
+                own,
+                *measure_saved(bench, model, predictions, seen),
+                *baselines(bench, model, predictions),
+            ),
+            reliabilities=tuple(
+                reliability(predictions.proba, given.answer, given.row, scale.values)
+            ),
             subgroups=subgroups_of(bench, predictions, table, judged),
             mesh=mesh,
             responses=responses,
@@ -564,4 +683,6 @@ def measure_calibrator(
 def _figures(assessment: Quality | None) -> dict[str, Any] | None:
     if assessment is None:
         return None
-    return {name: asdict(value) for name, value in vars(assessment).items() if isinstance(value, Figure)}
+    return {
+        name: asdict(value) for name, value in vars(assessment).items() if isinstance(value, Figure)
+    }

@@ -23,7 +23,14 @@ from pollex.outputs import write_text, write_whole
 from pollex.reports.share import compare_page
 from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.compare import Arm, Comparison, arm_of_run, arms_of, compare_two, keep_comparable
+from pollex.services.compare import (
+    Arm,
+    Comparison,
+    arm_of_run,
+    arms_of,
+    compare_two,
+    keep_comparable,
+)
 from pollex.services.life import RubricState, mark_back, mended_in
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
@@ -34,7 +41,9 @@ from pollex.text import DATA, Line, Rows, Told, count, notes_told, one_line
 
 Status = Literal["passed", "undecided", "failed"]
 
-DIFFERENCE = re.compile(r"(?:mean\((?P<of>[^()]+)\)|(?P<share>share)) (?P<way>drops|rises) by (?P<limit>\d*\.?\d+)")
+DIFFERENCE = re.compile(
+    r"(?:mean\((?P<of>[^()]+)\)|(?P<share>share)) (?P<way>drops|rises) by (?P<limit>\d*\.?\d+)"
+)
 DRIFT = re.compile(r"drift\((?P<of>[^()]+)\) (?:above|over|>) (?P<limit>\d*\.?\d+)")
 UNLIKE = re.compile(r"(?P<of>unlike) (?:above|over|>) (?P<limit>\d*\.?\d+)")
 FORMS = (
@@ -53,7 +62,8 @@ class Condition:
 
     Attributes:
         text: As it was given.
-        kind: What is looked at: a difference of means or shares, the stability index, or the share unlike.
+        kind: What is looked at: a difference of means or shares, the stability index, or the share
+            unlike.
         of: `p`, `netsat`, `share`, `unlike`, or a rubric's id.
         sign: 1 where a rise fails, −1 where a drop does.
     """
@@ -74,17 +84,27 @@ class Condition:
         plain = " ".join(text.split())
         if found := DIFFERENCE.fullmatch(plain):
             sign = -1 if found["way"] == "drops" else 1
-            condition = cls(plain, "difference", found["share"] or found["of"].strip(), float(found["limit"]), sign)
+            condition = cls(
+                plain,
+                "difference",
+                found["share"] or found["of"].strip(),
+                float(found["limit"]),
+                sign,
+            )
         elif found := DRIFT.fullmatch(plain):
             condition = cls(plain, "drift", found["of"].strip(), float(found["limit"]))
         elif found := UNLIKE.fullmatch(plain):
             return cls(plain, "unlike", "unlike", float(found["limit"]))
         else:
-            raise WrongUse(f"{plain!r} is no condition", remedy=f"forms are {FORMS}", option="fail_if")
+            raise WrongUse(
+                f"{plain!r} is no condition", remedy=f"forms are {FORMS}", option="fail_if"
+            )
         known = {"p", "netsat", "share"} | {rubric.id for rubric in rubric_set.rubrics}
         if condition.of not in known:
             what = f"{condition.of!r} is neither p nor netsat nor the id of a rubric of this set"
-            raise WrongUse(what, remedy=f"ids are {', '.join(sorted(known - {'share'}))}", option="fail_if")
+            raise WrongUse(
+                what, remedy=f"ids are {', '.join(sorted(known - {'share'}))}", option="fail_if"
+            )
         return condition
 
 
@@ -93,7 +113,8 @@ class ConditionResult:
     """What became of a condition.
 
     Attributes:
-        status: `failed`: the limit is reached, by more than chance; `passed`: the interval rules it out; `undecided`:
+        status: `failed`: the limit is reached, by more than chance; `passed`: the interval rules it
+            out; `undecided`:
             the data allow neither.
         message: The figures in a sentence.
     """
@@ -118,7 +139,16 @@ class CheckResult(Result):
         mended: Rubrics that are mended by their state, and were looked at.
     """
 
-    json_fields = ("failed", "again", "strict", "unscored", "mended", "verdicts", "comparison", "written")
+    json_fields = (
+        "failed",
+        "again",
+        "strict",
+        "unscored",
+        "mended",
+        "verdicts",
+        "comparison",
+        "written",
+    )
 
     verdicts: tuple[ConditionResult, ...]
     comparison: Comparison
@@ -140,7 +170,10 @@ class CheckResult(Result):
 
     def told(self, github: bool = False) -> Told:
         """Yield a row a condition, what drifted, and for a workflow of GitHub its annotations."""
-        rows = [(one.condition, Line(one.status, STYLES[one.status]), one.message) for one in self.verdicts]
+        rows = [
+            (one.condition, Line(one.status, STYLES[one.status]), one.message)
+            for one in self.verdicts
+        ]
         if rows:
             yield Rows(("fails if", "", "figures"), rows)
         if self.mended:
@@ -156,7 +189,9 @@ class CheckResult(Result):
             yield f"Wrote {path}"
         yield Line("The gate is shut: exit code 4." if self.failed else "The gate is open.", "bold")
         if github:
-            yield from (Line(one, DATA) for one in workflow_commands(self.table, strict=self.strict))
+            yield from (
+                Line(one, DATA) for one in workflow_commands(self.table, strict=self.strict)
+            )
 
     @property
     def table(self) -> list[tuple[str, str, str]]:
@@ -187,11 +222,13 @@ def check(
         new: File, glob, or run of the store.
         against: The baseline, likewise.
         fail_if: Conditions; see `FORMS`.
-        again: Whether the check is run again and again while `new` grows: intervals hold at every look.
+        again: Whether the check is run again and again while `new` grows: intervals hold at every
+            look.
         strict: Whether a condition that the data leave undecided fails, too.
         xml: Where JUnit's XML is written.
 
-    A rubric that the store knows as mended fails it, too, where it holds more often again; it is marked as back again.
+    A rubric that the store knows as mended fails it, too, where it holds more often again; it is
+    marked as back again.
 
     Raises:
         WrongUse: A condition can't be read, or can't be looked at again and again.
@@ -202,17 +239,35 @@ def check(
     written = tuple(path for path in (page, xml) if path is not None)
     for path in written:
         require_writable(path, *files_of([new, against], rubrics, labels))
-    arms, lost = arms_of([against, new], rubric_set, reading=reading, run=run, model=model, progress=progress)
+    arms, lost = arms_of(
+        [against, new], rubric_set, reading=reading, run=run, model=model, progress=progress
+    )
     given = None if labels is None else read_labels(labels, reading)[0]
-    found = compare_two(arms[0], arms[1], rubric_set, given, drawn, conditions[0].limit or 0.05 if conditions else 0.05)
-    back = {id_: one for id_, state in mended.items() if (one := came_back(id_, state, arms, rubric_set))}
+    found = compare_two(
+        arms[0],
+        arms[1],
+        rubric_set,
+        given,
+        drawn,
+        conditions[0].limit or 0.05 if conditions else 0.05,
+    )
+    back = {
+        id_: one
+        for id_, state in mended.items()
+        if (one := came_back(id_, state, arms, rubric_set))
+    }
     verdicts = (*_verdicts(conditions, found, arms, rubric_set, again=again), *back.values())
     if back:
-        mark_back(run.store, [mended[id_] for id_ in back], f"{arms[1].name} against {arms[0].name}")
+        mark_back(
+            run.store, [mended[id_] for id_ in back], f"{arms[1].name} against {arms[0].name}"
+        )
     if page is not None:
         write_text(page, compare_page([found], verdicts))
     if xml is not None:
-        write_whole(xml, junit([(one.condition, one.status, one.message) for one in verdicts], strict=strict))
+        write_whole(
+            xml,
+            junit([(one.condition, one.status, one.message) for one in verdicts], strict=strict),
+        )
     return CheckResult(
         verdicts=verdicts,
         comparison=found,
@@ -244,23 +299,37 @@ def check_runs(
         WrongUse: A condition can't be read, or can't be looked at again and again.
     """
     conditions = conditions_of(fail_if, rubric_set, again=again)
-    arms = [arm_of_run(store, name, rubric_set) for name in (against, new)] if again or found is None else []
-    found = found or compare_two(arms[0], arms[1], rubric_set, None, None, conditions[0].limit or 0.05)
+    arms = (
+        [arm_of_run(store, name, rubric_set) for name in (against, new)]
+        if again or found is None
+        else []
+    )
+    found = found or compare_two(
+        arms[0], arms[1], rubric_set, None, None, conditions[0].limit or 0.05
+    )
     verdicts = _verdicts(conditions, found, arms, rubric_set, again=again)
     return CheckResult(verdicts=verdicts, comparison=found, again=again, strict=strict, unscored=0)
 
 
 def _verdicts(
-    conditions: Sequence[Condition], found: Comparison, arms: Sequence[Arm], rubric_set: RubricSet, *, again: bool
+    conditions: Sequence[Condition],
+    found: Comparison,
+    arms: Sequence[Arm],
+    rubric_set: RubricSet,
+    *,
+    again: bool,
 ) -> tuple[ConditionResult, ...]:
     if again:
         a, b, _ = keep_comparable(arms[0], arms[1])
     return tuple(
-        verdict(one, at_every_look(one.of, a, b, rubric_set) if again else figure_of(one, found)) for one in conditions
+        verdict(one, at_every_look(one.of, a, b, rubric_set) if again else figure_of(one, found))
+        for one in conditions
     )
 
 
-def came_back(id_: str, state: RubricState, arms: Sequence[Arm], rubric_set: RubricSet) -> ConditionResult | None:
+def came_back(
+    id_: str, state: RubricState, arms: Sequence[Arm], rubric_set: RubricSet
+) -> ConditionResult | None:
     """Return the verdict on a mended rubric that holds more often than in the baseline; None where it doesn't.
 
     The bound holds at every look: a build server asks every night.
@@ -271,10 +340,13 @@ def came_back(id_: str, state: RubricState, arms: Sequence[Arm], rubric_set: Rub
         return None
     text = next(one.text for one in rubric_set.rubrics if one.id == id_)
     numbers = (
-        f"its share rose by {figure.value:.3f}, 95 % interval {figure.low:.3f} … {figure.high:.3f}, n = {figure.n}"
+        f"its share rose by {figure.value:.3f}, 95 % interval {figure.low:.3f} … "
+        f"{figure.high:.3f}, n = {figure.n}"
     )
     what = f"{id_}, {state}, is back again"
-    return ConditionResult(condition=what, status="failed", figure=figure, message=f"{numbers}: {one_line(text)}")
+    return ConditionResult(
+        condition=what, status="failed", figure=figure, message=f"{numbers}: {one_line(text)}"
+    )
 
 
 def conditions_of(texts: Sequence[str], rubric_set: RubricSet, *, again: bool) -> list[Condition]:
@@ -286,7 +358,9 @@ def conditions_of(texts: Sequence[str], rubric_set: RubricSet, *, again: bool) -
     conditions = [Condition.parse(text, rubric_set) for text in texts]
     if not conditions:
         raise WrongUse("there is no condition", remedy=f"forms are {FORMS}", option="fail_if")
-    if again and (once := [one.text for one in conditions if one.kind != "difference" or one.of == "share"]):
+    if again and (
+        once := [one.text for one in conditions if one.kind != "difference" or one.of == "share"]
+    ):
         what = f"{once[0]!r} has no interval that holds at every look"
         raise WrongUse(what, remedy="check it by itself, or leave out", option="again")
     return conditions
@@ -302,7 +376,10 @@ def figure_of(condition: Condition, found: Comparison) -> Figure:
     if condition.of == "share":
         share = found.share
         if share is None:
-            return Figure(None, undefined=f"{found.labels[0]} and {found.labels[1]} labels at random are too few")
+            return Figure(
+                None,
+                undefined=f"{found.labels[0]} and {found.labels[1]} labels at random are too few",
+            )
         return Figure(share.value, share.low, share.high, share.n)
     rubrics = {one.id: one.difference for one in found.rubrics}
     return {"p": found.probability, "netsat": found.netsat, **rubrics}[condition.of]
@@ -311,24 +388,36 @@ def figure_of(condition: Condition, found: Comparison) -> Figure:
 def at_every_look(of: str, a: Arm, b: Arm, rubric_set: RubricSet) -> Figure:
     """Bound a difference of means for all looks, whenever one looks and however often.
 
-    Conversations with the same id are pairs; else each side has a sequence of its own, with half of α each. A user
-    counts once, with their first conversation: later ones would change a value that was already counted.
+    Conversations with the same id are pairs; else each side has a sequence of its own, with half of
+    α each. A user
+    counts once, with their first conversation: later ones would change a value that was already
+    counted.
     """
     low, high = range_of(of, rubric_set)
     before, after = (_first_of_users(of, arm, rubric_set) for arm in (a, b))
     if len(both := [key for key in after if key in before]) == len(after):
         pairs = [np.array([side[key] for key in both]) for side in (before, after)]
         bounds = difference_interval((pairs[1] - pairs[0]) / (high - low))
-        value, n = float((pairs[1] - pairs[0]).mean()), len(both)
+        value = float((pairs[1] - pairs[0]).mean())
+        n = len(both)
     else:
         sides = [np.array(list(side.values())) for side in (before, after)]
-        first, second = (ConfidenceSequence(0.025).add((side - low) / (high - low)) for side in sides)
+        first, second = (
+            ConfidenceSequence(0.025).add((side - low) / (high - low)) for side in sides
+        )
         bounds = second.low - first.high, second.high - first.low
-        value, n = float(sides[1].mean() - sides[0].mean()), len(sides[1])
+        value = float(sides[1].mean() - sides[0].mean())
+        n = len(sides[1])
         if first.empty or second.empty:
             bounds = 1.0, 0.0
     if bounds[0] > bounds[1]:
-        return Figure(value, None, None, n, undefined="the mean drifts within a sample: no single mean fits it")
+        return Figure(
+            value,
+            None,
+            None,
+            n,
+            undefined="the mean drifts within a sample: no single mean fits it",
+        )
     return Figure(value, bounds[0] * (high - low), bounds[1] * (high - low), n)
 
 
@@ -338,7 +427,9 @@ def range_of(of: str, rubric_set: RubricSet) -> tuple[float, float]:
         return 0.0, 1.0
     if of != "netsat":
         return 0.0, TOP
-    sides = [sum(rubric.polarity == side for rubric in rubric_set.rubrics) for side in ("dsat", "sat")]
+    sides = [
+        sum(rubric.polarity == side for rubric in rubric_set.rubrics) for side in ("dsat", "sat")
+    ]
     return -TOP * sides[0], TOP * sides[1]
 
 
@@ -346,7 +437,9 @@ def _first_of_users(of: str, arm: Arm, rubric_set: RubricSet) -> dict[tuple[str,
     column = _column(of, arm, rubric_set)
     found: dict[tuple[str, str], float] = {}
     for conversation, value in zip(arm.conversations, column.tolist(), strict=True):
-        key = ("id", conversation.id) if conversation.group is None else ("user", conversation.group)
+        key = (
+            ("id", conversation.id) if conversation.group is None else ("user", conversation.group)
+        )
         if not np.isnan(value):
             found.setdefault(key, value)
     return found
@@ -355,8 +448,12 @@ def _first_of_users(of: str, arm: Arm, rubric_set: RubricSet) -> dict[tuple[str,
 def _column(of: str, arm: Arm, rubric_set: RubricSet) -> Floats:
     if of in ("p", "netsat"):
         return arm.probability if of == "p" else arm.netsat
-    values = arm.values[:, [rubric.id for rubric in rubric_set.rubrics].index(of.removeprefix(HOLDS))]
-    return np.asarray(np.where(np.isnan(values), np.nan, values > NEUTRAL) if of.startswith(HOLDS) else values)
+    values = arm.values[
+        :, [rubric.id for rubric in rubric_set.rubrics].index(of.removeprefix(HOLDS))
+    ]
+    return np.asarray(
+        np.where(np.isnan(values), np.nan, values > NEUTRAL) if of.startswith(HOLDS) else values
+    )
 
 
 def verdict(condition: Condition, figure: Figure) -> ConditionResult:
@@ -364,10 +461,16 @@ def verdict(condition: Condition, figure: Figure) -> ConditionResult:
     ends = [end for end in (figure.low, figure.high) if end is not None]
     if figure.value is None or len(ends) < 2:
         why = figure.undefined or "too few conversations for an interval"
-        return ConditionResult(condition=condition.text, status="undecided", figure=figure, message=why)
-    worse, sure, most = sorted(condition.sign * end for end in ends), 0.0, condition.limit
+        return ConditionResult(
+            condition=condition.text, status="undecided", figure=figure, message=why
+        )
+    worse = sorted(condition.sign * end for end in ends)
+    sure = 0.0
+    most = condition.limit
     reached = condition.sign * figure.value >= most
-    status: Status = "failed" if reached and worse[0] > sure else "passed" if worse[1] < most else "undecided"
+    status: Status = (
+        "failed" if reached and worse[0] > sure else "passed" if worse[1] < most else "undecided"
+    )
     said = {
         "failed": "and that is more than chance",
         "undecided": "neither shown nor ruled out: more conversations decide",
@@ -375,4 +478,6 @@ def verdict(condition: Condition, figure: Figure) -> ConditionResult:
     }[status]
     plus = "+" if condition.kind == "difference" else ""
     numbers = f"{figure.value:{plus}.3f}, 95 % interval {ends[0]:{plus}.3f} … {ends[1]:{plus}.3f}, n = {figure.n}"
-    return ConditionResult(condition=condition.text, status=status, figure=figure, message=f"{numbers}; {said}")
+    return ConditionResult(
+        condition=condition.text, status=status, figure=figure, message=f"{numbers}; {said}"
+    )

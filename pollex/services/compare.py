@@ -65,8 +65,10 @@ class Arm:
 
     Attributes:
         values: Mean answers `[conversation, rubric]`.
-        folded: Hashes of the texts that a run learned from: answered without their own fold, unlike all others.
-        by_folds: Whether its rubrics were chosen without that fold, too: these scores are as those of new texts.
+        folded: Hashes of the texts that a run learned from: answered without their own fold, unlike
+            all others.
+        by_folds: Whether its rubrics were chosen without that fold, too: these scores are as those
+            of new texts.
         unscored: Hashes of the texts that have no score here.
     """
 
@@ -93,7 +95,11 @@ class Arm:
 
     def with_figures_of(self, other: Arm, texts: frozenset[str]) -> Arm:
         """Return the sample with the other's scores and answers of these texts, of those that both have."""
-        theirs = {one.text_hash: row for row, one in enumerate(other.conversations) if one.text_hash in texts}
+        theirs = {
+            one.text_hash: row
+            for row, one in enumerate(other.conversations)
+            if one.text_hash in texts
+        }
         mine = [row for row, one in enumerate(self.conversations) if one.text_hash in theirs]
         if not mine:
             return self
@@ -133,12 +139,18 @@ def arms_of(
 
     if by is None:
         if isinstance(samples, Logs | str) or len(samples) < 2:
-            raise WrongUse("one sample can't be compared", remedy="name two files or runs, or a field", option="by")
+            raise WrongUse(
+                "one sample can't be compared",
+                remedy="name two files or runs, or a field",
+                option="by",
+            )
         named = [(name, sample(name)) for name in map(str, samples)]
     else:
         named = _cut(scored(logs_from(samples, reading, progress)), by, baseline)
     arms = [_arm(name, sample, rubric_set) for name, sample in named]
-    return arms, sum(len(scores) for _, (_, scores, _) in named) - sum(len(arm.conversations) for arm in arms)
+    return arms, sum(len(scores) for _, (_, scores, _) in named) - sum(
+        len(arm.conversations) for arm in arms
+    )
 
 
 def arm_of_run(store: Store, name: str, rubric_set: RubricSet) -> Arm:
@@ -149,7 +161,8 @@ def arm_of_run(store: Store, name: str, rubric_set: RubricSet) -> Arm:
 def _sample_of(store: Store, name: str, rubric_set: RubricSet) -> Sample:
     found = find_run(store, name)
     conversations = list(conversations_of(store, found.id))
-    folded = store.ask(found.id, LEARNED_FROM) if rubric_set.judge.learned else ()  # a model knows no folds
+    # a model knows no folds
+    folded = store.ask(found.id, LEARNED_FROM) if rubric_set.judge.learned else ()
     scores = [one for some in scores_of(store, found.id, rubric_set, conversations) for one in some]
     return conversations, scores, frozenset(row["text_hash"] for row in folded)
 
@@ -158,19 +171,32 @@ def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sampl
     conversations, scores, folded = sample
     masks = conversations_by_group(conversations, by)
     if baseline is not None and baseline not in masks:
-        raise WrongUse(f"no conversation has {by} {baseline!r}", remedy=f"values are {', '.join(masks)}")
+        raise WrongUse(
+            f"no conversation has {by} {baseline!r}", remedy=f"values are {', '.join(masks)}"
+        )
     if len(masks) < 2:
         raise WrongUse(f"all conversations have the same {by}", remedy="name another field")
     names = sorted(masks, key=lambda name: name != baseline)
     rows = {name: np.flatnonzero(masks[name]).tolist() for name in names}
     return [
-        (name, ([conversations[row] for row in rows[name]], [scores[row] for row in rows[name]], folded))
+        (
+            name,
+            (
+                [conversations[row] for row in rows[name]],
+                [scores[row] for row in rows[name]],
+                folded,
+            ),
+        )
         for name in names
     ]
 
 
 def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
-    both = [(c, s) for c, s in zip(*sample[:2], strict=True) if s.netsat is not None and s.probability is not None]
+    both = [
+        (c, s)
+        for c, s in zip(*sample[:2], strict=True)
+        if s.netsat is not None and s.probability is not None
+    ]
     width = len(rubric_set.rubrics)
     values = [[expected_of(answer) for answer in score.answers[:width]] for _, score in both]
     return Arm(
@@ -192,7 +218,9 @@ def expected_of(answer: Answer | Unanswered) -> float:
 
 def units_of(conversations: Sequence[Conversation]) -> Ints:
     """Assign numbers to users or, without users, to ids; those in both samples are pairs."""
-    return numbers_of(("user", c.group) if c.group is not None else ("id", c.id) for c in conversations)
+    return numbers_of(
+        ("user", c.group) if c.group is not None else ("id", c.id) for c in conversations
+    )
 
 
 MOST = 2000
@@ -209,11 +237,15 @@ class Watch:
     """Differences of a sample from an earlier one, by scores and texts alone.
 
     Attributes:
-        stability: Population stability index of `p`, `netsat` and each rubric, by name: of a rubric over its answers,
-            since means of answers crowd at the middle, where a change that nobody would see moves them all.
-        unlike: Smallest share of the second sample without a counterpart in the first, by a classifier of their words.
+        stability: Population stability index of `p`, `netsat` and each rubric, by name: of a rubric
+            over its answers,
+            since means of answers crowd at the middle, where a change that nobody would see moves
+            them all.
+        unlike: Smallest share of the second sample without a counterpart in the first, by a
+            classifier of their words.
         expected_log_loss: Of each sample, if its probabilities are calibrated.
-        held_out_log_loss: Log-loss measured on held-out labels when the set was learned; None if unknown.
+        held_out_log_loss: Log-loss measured on held-out labels when the set was learned; None if
+            unknown.
     """
 
     stability: dict[str, Stability]
@@ -224,10 +256,14 @@ class Watch:
 
 def watch(a: Arm, b: Arm, rubric_set: RubricSet, rng: np.random.Generator) -> Watch:
     """Compare two samples without labels."""
-    found = {"p": stability(a.probability, b.probability, rng), "netsat": stability(a.netsat, b.netsat, rng)}
+    found = {
+        "p": stability(a.probability, b.probability, rng),
+        "netsat": stability(a.netsat, b.netsat, rng),
+    }
     for place, rubric in enumerate(rubric_set.rubrics):
         given = (arm.values[:, place] for arm in (a, b))
-        then, now = (counts_of(values[~np.isnan(values)], BETWEEN_OPTIONS) for values in given)  # NaN is no answer
+        # NaN is no answer
+        then, now = (counts_of(values[~np.isnan(values)], BETWEEN_OPTIONS) for values in given)
         if then.any() and now.any():
             found[rubric.id] = stability_of_counts(then, now, rng)
     measured = rubric_set.calibrator and rubric_set.calibrator.held_out
@@ -239,21 +275,30 @@ def watch(a: Arm, b: Arm, rubric_set: RubricSet, rng: np.random.Generator) -> Wa
     )
 
 
-def novelty(before: Sequence[Conversation], after: Sequence[Conversation], rng: np.random.Generator) -> Figure:
+def novelty(
+    before: Sequence[Conversation], after: Sequence[Conversation], rng: np.random.Generator
+) -> Figure:
     """Estimate the smallest share of a sample that an earlier one has no counterpart for.
 
-    A user's conversations, and those of one id, are predicted by a classifier that has seen none of them.
+    A user's conversations, and those of one id, are predicted by a classifier that has seen none of
+    them.
     """
     if min(len(before), len(after)) < FEWEST_TEXTS:
-        return Figure(None, n=len(after), undefined=f"fewer than {FEWEST_TEXTS} conversations on a side")
+        return Figure(
+            None, n=len(after), undefined=f"fewer than {FEWEST_TEXTS} conversations on a side"
+        )
     drawn = [some_of(sample, MOST, rng) for sample in (before, after)]
     second = np.repeat([False, True], [len(sample) for sample in drawn])
     conversations = [*drawn[0], *drawn[1]]
     unit = units_of(conversations)
     if len(np.unique(unit)) < 2 * FOLDS:
         return Figure(None, n=len(after), undefined=f"fewer than {2 * FOLDS} users")
-    texts = [" ".join(turn.content for turn in conversation.turns) for conversation in conversations]
-    return share_unlike(_taken_for_second(texts, second, rng.permutation(unit.max() + 1)[unit] % FOLDS), second)
+    texts = [
+        " ".join(turn.content for turn in conversation.turns) for conversation in conversations
+    ]
+    return share_unlike(
+        _taken_for_second(texts, second, rng.permutation(unit.max() + 1)[unit] % FOLDS), second
+    )
 
 
 def _taken_for_second(texts: Sequence[str], second: Bools, fold: Ints) -> Bools:
@@ -261,7 +306,9 @@ def _taken_for_second(texts: Sequence[str], second: Bools, fold: Ints) -> Bools:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    words = TfidfVectorizer(sublinear_tf=True, max_features=20_000, dtype=np.float64, token_pattern=WORD)
+    words = TfidfVectorizer(
+        sublinear_tf=True, max_features=20_000, dtype=np.float64, token_pattern=WORD
+    )
     x = words.fit_transform(texts)  # weights of words, which no label enters
     found = np.zeros(len(second), dtype=bool)
     for number in range(FOLDS):
@@ -287,8 +334,10 @@ class RubricDifference:
     """The frequency or mean of a rubric in each sample.
 
     Attributes:
-        difference: Mean answer of the second sample minus that of the first, on the rubric's 0 … 10.
-        moved: Whether that is more than chance, with the false discovery rate over all rubrics bounded at .05.
+        difference: Mean answer of the second sample minus that of the first, on the rubric's 0 …
+            10.
+        moved: Whether that is more than chance, with the false discovery rate over all rubrics
+            bounded at .05.
     """
 
     id: str
@@ -332,7 +381,8 @@ class Comparison:
         sizes: Conversations of each.
         paired: Conversations with the same id in both.
         good: Share of good conversations of each, by the mean of their probabilities.
-        share: Difference of the share of good conversations, from labels at random; None where a side has too few.
+        share: Difference of the share of good conversations, from labels at random; None where a
+            side has too few.
         labels: Labels at random of each.
         drift: How unlike NetSAT is spread.
         watch: All that differs without labels.
@@ -371,10 +421,16 @@ class CompareResult(Shown):
 
     @property
     def headline(self) -> str:
-        return "; ".join(f"{one.second} − {one.first}: {one.probability.value:+.3f}" for one in self.comparisons)
+        return "; ".join(
+            f"{one.second} − {one.first}: {one.probability.value:+.3f}" for one in self.comparisons
+        )
 
     def records(self) -> list[dict[str, Any]]:
-        rows = [(one.first, one.second, asdict(each)) for one in self.comparisons for each in one.rubrics]
+        rows = [
+            (one.first, one.second, asdict(each))
+            for one in self.comparisons
+            for each in one.rubrics
+        ]
         return [{"first": first, "second": second, **row} for first, second, row in rows]
 
     def told(self) -> Told:
@@ -384,7 +440,10 @@ class CompareResult(Shown):
             n = f"{a} and {b}"
             yield Line(f"{one.second} compared with {one.first}", "bold")
             probability = f"mean P(thumb up), {one.means[0]:.3f} → {one.means[1]:.3f}"
-            rows = [(probability, f"{one.probability:+.3f}", n), ("mean NetSAT", f"{one.netsat:+.3f}", n)]
+            rows = [
+                (probability, f"{one.probability:+.3f}", n),
+                ("mean NetSAT", f"{one.netsat:+.3f}", n),
+            ]
             if (share := one.share) is not None:
                 labels = f"{one.labels[0]} and {one.labels[1]} labels"
                 ends = f"[{share.low:+.3f}, {share.high:+.3f}]"
@@ -423,7 +482,8 @@ def compare(
     """Compare samples of conversations by scores, and by random labels if both have them.
 
     Args:
-        samples: Two or more files, globs, or runs of the store; with `by`, logs that a field cuts into samples.
+        samples: Two or more files, globs, or runs of the store; with `by`, logs that a field cuts
+            into samples.
         baseline: The value of `by` that the others are compared with; None: the first.
         labels: A file of labels; None: those of the logs.
         drawn: How labels were drawn whose rows don't say it.
@@ -437,7 +497,14 @@ def compare(
     rubric_set = read_unedited(rubrics, run.store)
 
     arms, lost = arms_of(
-        samples, rubric_set, by=by, baseline=baseline, reading=reading, run=run, model=model, progress=progress
+        samples,
+        rubric_set,
+        by=by,
+        baseline=baseline,
+        reading=reading,
+        run=run,
+        model=model,
+        progress=progress,
     )
     given = None if labels is None else read_labels(labels, reading)[0]
     found = [compare_two(arms[0], arm, rubric_set, given, drawn, see) for arm in arms[1:]]
@@ -453,7 +520,12 @@ def compare_runs(store: Store, first: str, second: str, rubric_set: RubricSet) -
 
 
 def compare_two(
-    a: Arm, b: Arm, rubric_set: RubricSet, labels: list[GivenLabel] | None, drawn: str | None, see: float
+    a: Arm,
+    b: Arm,
+    rubric_set: RubricSet,
+    labels: list[GivenLabel] | None,
+    drawn: str | None,
+    see: float,
 ) -> Comparison:
     """Compare two samples, without texts that a run learned from and answered without their own fold.
 
@@ -464,9 +536,15 @@ def compare_two(
     for arm in (a, b):
         if not arm.conversations:
             what = "a score that can be compared" if left_out else "a score"
-            raise WrongUse(f"{arm.name}: no conversation has {what}", remedy="look at `pollex score` on it")
-    rng, second = np.random.default_rng(0), np.repeat([False, True], [len(a.conversations), len(b.conversations)])
-    columns = {"p": np.append(a.probability, b.probability), "netsat": np.append(a.netsat, b.netsat)}
+            raise WrongUse(
+                f"{arm.name}: no conversation has {what}", remedy="look at `pollex score` on it"
+            )
+    rng = np.random.default_rng(0)
+    second = np.repeat([False, True], [len(a.conversations), len(b.conversations)])
+    columns = {
+        "p": np.append(a.probability, b.probability),
+        "netsat": np.append(a.netsat, b.netsat),
+    }
     answers = np.concatenate([a.values, b.values])
     columns |= {rubric.id: answers[:, place] for place, rubric in enumerate(rubric_set.rubrics)}
     found = mean_differences(columns, second, units_of([*a.conversations, *b.conversations]), rng)
@@ -497,7 +575,9 @@ def compare_two(
         good=(good_of(a, rubric_set), good_of(b, rubric_set)),
         probability=found["p"],
         netsat=found["netsat"],
-        rubrics=tuple(sorted(rubrics, key=lambda one: (not one.moved, -abs(one.difference.value or 0.0)))),
+        rubrics=tuple(
+            sorted(rubrics, key=lambda one: (not one.moved, -abs(one.difference.value or 0.0)))
+        ),
         share=share,
         labels=(n, m),
         plan=_plan(see, a, share),
@@ -515,11 +595,14 @@ def good_of(arm: Arm, rubric_set: RubricSet) -> Figure:
 def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
     """Return two samples without what only one of them scored, by folds where one of them has that, and notes.
 
-    Where all labels taught, the run that learned scored each conversation by rubrics and scales that did not see it.
-    What the other sample scored by the whole set is flattered there: it takes the same figures. Where some were held
+    Where all labels taught, the run that learned scored each conversation by rubrics and scales
+    that did not see it.
+    What the other sample scored by the whole set is flattered there: it takes the same figures.
+    Where some were held
     out, those that taught are left out.
     """
-    notes, mixed = [], a.folded ^ b.folded
+    notes = []
+    mixed = a.folded ^ b.folded
     if a.by_folds and mixed:
         a, b = a.with_figures_of(b, b.folded - a.folded), b.with_figures_of(a, a.folded - b.folded)
         taught = [sum(one.text_hash in mixed for one in arm.conversations) for arm in (a, b)]
@@ -528,13 +611,24 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
         mixed = frozenset()
     for texts, what, why in (
         (mixed, "that the set was learned from", TAUGHT),
-        (a.unscored | b.unscored, "without a score in the other", "a difference is one of answers to the same texts"),
+        (
+            a.unscored | b.unscored,
+            "without a score in the other",
+            "a difference is one of answers to the same texts",
+        ),
     ):
-        first, second = a.without(texts), b.without(texts)
-        lost = [len(arm.conversations) - len(left.conversations) for arm, left in ((a, first), (b, second))]
+        first = a.without(texts)
+        second = b.without(texts)
+        lost = [
+            len(arm.conversations) - len(left.conversations)
+            for arm, left in ((a, first), (b, second))
+        ]
         if any(lost):
-            notes.append(f"left out are conversations {what}, {lost[0]} of {a.name} and {lost[1]} of {b.name}: {why}")
-        a, b = first, second
+            notes.append(
+                f"left out are conversations {what}, {lost[0]} of {a.name} and {lost[1]} of {b.name}: {why}"
+            )
+        a = first
+        b = second
     return a, b, notes
 
 
@@ -552,20 +646,31 @@ def _labeled(
 
 
 def _plan(see: float, a: Arm, share: Share | None) -> SampleSize:
-    mean, spread = float(a.probability.mean()), float(a.probability.std())
+    mean = float(a.probability.mean())
+    spread = float(a.probability.std())
     known = None if share is None else share.correlation
-    expected = min(spread / max(np.sqrt(mean * (1 - mean)), 1e-6), 0.99)  # of a calibrated probability and its label
+    # of a calibrated probability and its label
+    expected = min(spread / max(np.sqrt(mean * (1 - mean)), 1e-6), 0.99)
     correlation = expected if known is None else known
-    with_scores, alone = (labels_for_difference(see, min(mean, 1 - see), r) for r in (correlation, 0.0))
+    with_scores, alone = (
+        labels_for_difference(see, min(mean, 1 - see), r) for r in (correlation, 0.0)
+    )
     return SampleSize(
-        difference=see, conversations=conversations_for_difference(see, spread), labels=with_scores, labels_alone=alone
+        difference=see,
+        conversations=conversations_for_difference(see, spread),
+        labels=with_scores,
+        labels_alone=alone,
     )
 
 
 def _notes(n: int, m: int, share: Share | None, drift: Stability, b: Arm) -> list[str]:
     notes = [] if share else [UNDERSTATED]
     if share is None and n + m:
-        notes.append(f"{n} and {m} labels at random: a difference of shares takes {FEWEST} on each side")
+        notes.append(
+            f"{n} and {m} labels at random: a difference of shares takes {FEWEST} on each side"
+        )
     if drift.marked and drift.value >= DRIFTED:
-        notes.append(f"conversations of {b.name} are unlike those before: probabilities may not be calibrated there")
+        notes.append(
+            f"conversations of {b.name} are unlike those before: probabilities may not be calibrated there"
+        )
     return notes

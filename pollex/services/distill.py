@@ -87,7 +87,9 @@ async def fidelity_of(
     judge = DistilledJudge(embedder, lessons=lessons)
     await judge.fit(judged, asked)
     foretold = {c.text_hash: judge.foretold(c) for c in judged}
-    return tuple(_fidelity(one, judged, lessons.get(one.id, {}), foretold, hard, least) for one in asked)
+    return tuple(
+        _fidelity(one, judged, lessons.get(one.id, {}), foretold, hard, least) for one in asked
+    )
 
 
 def _fidelity(
@@ -104,7 +106,8 @@ def _fidelity(
         for c in judged
         if (one := taught.get(c.text_hash)) and one.value is not None
     ]
-    x, y = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs], dtype=float)
+    x = np.array([p[0] for p in pairs])
+    y = np.array([p[1] for p in pairs], dtype=float)
     if len(pairs) < 2 or not np.ptp(x) or not np.ptp(y):
         figure = Figure(None, n=len(pairs), undefined="the answers are all alike")
     else:
@@ -112,7 +115,12 @@ def _fidelity(
         measure = {"r": Measure(pearson_statistic(x, y), empty="the answers are all alike")}
         figure = estimate(measure, blocks, np.random.default_rng(0), 500)["r"]
     able = figure.value is not None and figure.value >= least
-    return Fidelity(rubric.id, rubric.text, figure, "distilled" if able else "dropped" if hard == "drop" else "model")
+    return Fidelity(
+        rubric.id,
+        rubric.text,
+        figure,
+        "distilled" if able else "dropped" if hard == "drop" else "model",
+    )
 
 
 def cascade_rows(distilled: Floats, model: Floats, up: Bools) -> tuple[CascadeRow, ...]:
@@ -141,7 +149,9 @@ FEWEST = 40
 """Conversations with paid answers below which nothing can be learned."""
 LEAST = 0.3
 """Correlation with the model's answers below which a rubric can't be answered without it."""
-LIKELY = "SELECT conversation AS id, arg_max(probability, seq) AS p FROM scores GROUP BY conversation"
+LIKELY = (
+    "SELECT conversation AS id, arg_max(probability, seq) AS p FROM scores GROUP BY conversation"
+)
 Given = Mapping[str, Mapping[str, Answer]]
 """A model's answers by text hash and rubric."""
 
@@ -153,7 +163,8 @@ class DistillResult(Shown):
     Attributes:
         n: Conversations with paid answers.
         mean_correlation: Over the model's rubrics, those that are dropped as well.
-        auc: Of the distilled set and of the model's own, on conversations that neither was learned from; by name.
+        auc: Of the distilled set and of the model's own, on conversations that neither was learned
+            from; by name.
         lost: AUC of the model's set less that of the distilled one.
         log_loss: Likewise, of the probabilities.
         calls: A conversation's calls of the model: before, and now.
@@ -174,7 +185,10 @@ class DistillResult(Shown):
 
     @property
     def headline(self) -> str:
-        mean, lost = ("undefined" if x is None else f"{x:.3f}" for x in (self.mean_correlation, self.lost.value))
+        mean, lost = (
+            "undefined" if x is None else f"{x:.3f}"
+            for x in (self.mean_correlation, self.lost.value)
+        )
         calls = f"{self.calls[0]} → {count(self.calls[1], 'call')} a conversation"
         return f"{count(self.n, 'conversation')}, mean correlation {mean}, AUC lost {lost}, {calls}"
 
@@ -203,7 +217,16 @@ class DistillResult(Shown):
 
     def as_json(self) -> dict[str, Any]:
         return (
-            self.of("run", "rubrics=out", "n", "mean_correlation", "fidelity", "auc", "auc_lost=lost", "log_loss")
+            self.of(
+                "run",
+                "rubrics=out",
+                "n",
+                "mean_correlation",
+                "fidelity",
+                "auc",
+                "auc_lost=lost",
+                "log_loss",
+            )
             | self.of("cascade")
             | {"calls_a_conversation": {"before": self.calls[0], "now": self.calls[1]}}
             | self.of("usage")
@@ -225,7 +248,8 @@ def distill(
     """Distill the model's rubrics of a set, fit θ again, and write the new set.
 
     Args:
-        hard: What becomes of rubrics that can't be answered without the model: they go, or the model goes on.
+        hard: What becomes of rubrics that can't be answered without the model: they go, or the
+            model goes on.
         least: Correlation with the model's answers from which on a rubric can be.
 
     Raises:
@@ -234,7 +258,9 @@ def distill(
     rubric_set = read_unedited(rubrics, run.store)
     if rubric_set.judge.kind != LLM or len(rubric_set.questions[0].options) != len(LIKERT):
         raise WrongUse(
-            "only answers of a model on five options are distilled", remedy="learn the set with a model", option="model"
+            "only answers of a model on five options are distilled",
+            remedy="learn the set with a model",
+            option="model",
         )
     if out is not None:
         require_places(out, *files_of(logs, rubrics))
@@ -248,9 +274,18 @@ def distill(
         judged = [c for c in read.learnable if given.get(c.text_hash, {}).keys() >= model_rubrics]
         if len(judged) < FEWEST:
             what = f"{len(judged)} of these conversations were judged by {rubric_set.judge.name} in this store"
-            raise WrongUse(f"{what}, and it takes {FEWEST}", remedy="judge more: `pollex score LOGS --rubrics …`")
-        arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
-        result = opened.run(_distill(opened, read, judged, rubric_set, given, hard, least, model, arguments))
+            raise WrongUse(
+                f"{what}, and it takes {FEWEST}",
+                remedy="judge more: `pollex score LOGS --rubrics …`",
+            )
+        arguments = {
+            "logs": names_of(logs),
+            "rubrics": names_of(rubrics)[0],
+            "out": out and str(out),
+        }
+        result = opened.run(
+            _distill(opened, read, judged, rubric_set, given, hard, least, model, arguments)
+        )
     if out is not None:
         result.rubrics.save(out)
     return replace(result, out=out)
@@ -266,7 +301,9 @@ def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Ans
             sql = "SELECT * FROM answers WHERE list_contains($1, question) AND outcome = '' ORDER BY seq"
             for row in store.ask(run.id, sql, [list(asked)]):
                 model = str(row["judge"]).startswith(f"{rubric_set.judge.name} ")
-                same = row["question_hash"] == asked[row["question"]] and model is not (row["question"] in own)
+                same = row["question_hash"] == asked[row["question"]] and model is not (
+                    row["question"] in own
+                )
                 if same and isinstance(answer := read_answer(row), Answer):
                     found.setdefault(row["text_hash"], {})[row["question"]] = answer
     return found
@@ -274,10 +311,14 @@ def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Ans
 
 def lessons_of(given: Given, rubric_set: RubricSet) -> Lessons:
     """Return the model's answers by rubric and text hash, as values."""
-    lessons: dict[str, dict[str, Taught]] = {rubric.id: {} for rubric in rubric_set.rubrics if not rubric.answered_by}
+    lessons: dict[str, dict[str, Taught]] = {
+        rubric.id: {} for rubric in rubric_set.rubrics if not rubric.answered_by
+    }
     for text_hash, answers in given.items():
         for id_, answer in ((id_, answer) for id_, answer in answers.items() if id_ in lessons):
-            value = None if answer.never_came_up else value_of(answer, rubric_set.judge.options.value)
+            value = (
+                None if answer.never_came_up else value_of(answer, rubric_set.judge.options.value)
+            )
             lessons[id_][text_hash] = Taught(value, answer.chosen)
     return lessons
 
@@ -293,8 +334,11 @@ async def _distill(
     model: ModelOptions,
     arguments: dict[str, Any],
 ) -> DistillResult:
-    lessons, record = lessons_of(given, rubric_set), rubric_set.judge
-    embedder = embedder_for(opened.store.folder, embeds_with(record, model.settings.embedding_model))
+    lessons = lessons_of(given, rubric_set)
+    record = rubric_set.judge
+    embedder = embedder_for(
+        opened.store.folder, embeds_with(record, model.settings.embedding_model)
+    )
     asked = [rubric for rubric in rubric_set.rubrics if not rubric.answered_by]
     opened.progress.start("distill", len(asked))
     found = await fidelity_of(judged, asked, lessons, embedder, hard, least)
@@ -302,10 +346,14 @@ async def _distill(
     by = {one.id: one.by for one in found}
     kept = tuple(_signed(one, by) for one in rubric_set.rubrics if by.get(one.id) != "dropped")
     if not kept:
-        raise WrongUse("no rubric can be answered without the model", remedy="judge more conversations first")
+        raise WrongUse(
+            "no rubric can be answered without the model", remedy="judge more conversations first"
+        )
     async with AsyncExitStack() as stack:
         staff = await _staff(stack, opened, rubric_set, kept, lessons, embedder, model)
-        settings = LearnSettings(test_fraction=rubric_set.data.test_fraction, seed=rubric_set.data.seed)
+        settings = LearnSettings(
+            test_fraction=rubric_set.data.test_fraction, seed=rubric_set.data.seed
+        )
         new = rubric_set.model_copy(update={"rubrics": kept, "judge": staff.record})
         setting = opened.setting(arguments, staff)
         learned = await run_refit(read, new, roles=staff.roles, settings=settings, setting=setting)
@@ -314,7 +362,11 @@ async def _distill(
 
 
 def _signed(rubric: ChosenRubric, by: Mapping[str, str]) -> ChosenRubric:
-    return rubric.model_copy(update={"answered_by": DISTILLED}) if by.get(rubric.id) == "distilled" else rubric
+    return (
+        rubric.model_copy(update={"answered_by": DISTILLED})
+        if by.get(rubric.id) == "distilled"
+        else rubric
+    )
 
 
 async def _staff(
@@ -334,7 +386,9 @@ async def _staff(
         return replace(staff, embedder=embedder).judging_beside(local)
     staff = embedded_workers(rubric_set.domain, embedder)
     options = JudgeSettings(embedding_model=embedder.model, scale=record.scale)
-    own = JudgeRecord(kind=DISTILLED, name=f"distilled from {record.name}", fingerprint="", options=options)
+    own = JudgeRecord(
+        kind=DISTILLED, name=f"distilled from {record.name}", fingerprint="", options=options
+    )
     return replace(staff, roles=replace(staff.roles, judge=local), record=own)
 
 
@@ -349,28 +403,44 @@ def _compared(
 ) -> DistillResult:
     """Measure both sets on held-out conversations that the model judged on all its rubrics.
 
-    Logs read without the groups that the set was split by are split otherwise: what the set was learned from is left
-    out by its text. The model's own probability of what the set was fitted to is that of its run, which is by folds.
+    Logs read without the groups that the set was split by are split otherwise: what the set was
+    learned from is left
+    out by its text. The model's own probability of what the set was fitted to is that of its run,
+    which is by folds.
     """
     unseen = [c for c in judged if c.text_hash[:16] not in before.learned_from]
-    by_folds = dict.fromkeys((c.id for c in unseen if c.text_hash[:16] in before.only_fitted_to), np.nan)
+    by_folds = dict.fromkeys(
+        (c.id for c in unseen if c.text_hash[:16] in before.only_fitted_to), np.nan
+    )
     kept = {row["id"]: row["p"] for row in store.ask(before.run, LIKELY) if row["p"] is not None}
     by_folds |= {id_: kept[id_] for id_ in by_folds.keys() & kept}
-    own = {score.conversation_id: score for score in scores_before(before, unseen, given) if score.netsat is not None}
+    own = {
+        score.conversation_id: score
+        for score in scores_before(before, unseen, given)
+        if score.netsat is not None
+    }
     pairs = [
         (own[s.conversation_id], s)
         for s in learned.scores
-        if s.side == "held_out" and s.netsat is not None and s.probability is not None and s.conversation_id in own
+        if s.side == "held_out"
+        and s.netsat is not None
+        and s.probability is not None
+        and s.conversation_id in own
     ]
-    up, blocks = np.array([s.positive for _, s in pairs], bool), np.array([s.block or 0 for _, s in pairs], np.int64)
+    up = np.array([s.positive for _, s in pairs], bool)
+    blocks = np.array([s.block or 0 for _, s in pairs], np.int64)
     sides = {
         "model": (
             np.array([o.netsat for o, _ in pairs]),
             np.array([by_folds.get(s.conversation_id, o.probability) for o, s in pairs], float),
         ),
-        "distilled": (np.array([s.netsat for _, s in pairs]), np.array([s.probability for _, s in pairs], float)),
+        "distilled": (
+            np.array([s.netsat for _, s in pairs]),
+            np.array([s.probability for _, s in pairs], float),
+        ),
     }
-    rng, told = np.random.default_rng(1), ~np.isnan(sides["model"][1])
+    rng = np.random.default_rng(1)
+    told = ~np.isnan(sides["model"][1])
     known = [one.correlation.value for one in found if one.correlation.value is not None]
     calls = tuple(calls_of(one.rubrics) for one in (before, learned.rubric_set))
     return DistillResult(
@@ -380,7 +450,10 @@ def _compared(
         n=len(judged),
         fidelity=found,
         mean_correlation=float(np.mean(known)) if known else None,
-        auc={name: auc_of_scores(netsat, up, rng, together=blocks) for name, (netsat, _) in sides.items()},
+        auc={
+            name: auc_of_scores(netsat, up, rng, together=blocks)
+            for name, (netsat, _) in sides.items()
+        },
         lost=auc_difference(sides["model"][0], sides["distilled"][0], up, rng, together=blocks),
         log_loss={name: log_loss(p[told], up[told], rng) for name, (_, p) in sides.items()},
         cascade=cascade_rows(sides["distilled"][1][told], sides["model"][1][told], up[told]),
@@ -389,13 +462,19 @@ def _compared(
     )
 
 
-def scores_before(rubric_set: RubricSet, judged: Sequence[Conversation], given: Given) -> list[Score]:
+def scores_before(
+    rubric_set: RubricSet, judged: Sequence[Conversation], given: Given
+) -> list[Score]:
     """Score conversations by the set as it was, from answers that are there; one that lacks any has no score."""
-    answers: dict[str, Sequence[Answer | Unanswered]] = {c.id: tuple(given[c.text_hash].values()) for c in judged}
+    answers: dict[str, Sequence[Answer | Unanswered]] = {
+        c.id: tuple(given[c.text_hash].values()) for c in judged
+    }
     return list(rubric_set.scorer_of().score_all(answers))
 
 
 def calls_of(rubrics: Sequence[ChosenRubric]) -> int:
     """Count the model's calls about one conversation."""
-    sides = [sum(r.polarity == kind and not r.answered_by for r in rubrics) for kind in ("sat", "dsat")]
+    sides = [
+        sum(r.polarity == kind and not r.answered_by for r in rubrics) for kind in ("sat", "dsat")
+    ]
     return sum(ceil(size / MOST_IN_A_CALL) for size in sides)

@@ -83,13 +83,20 @@ class Health(Result):
 
     def told(self) -> Told:
         """Yield what was examined, and what to know of the roles."""
-        found = [f"{one.found} → {one.remedy}" if one.remedy else one.found for one in self.findings]
-        rows = [("ok" if one.well else "BAD", one.what, said) for one, said in zip(self.findings, found, strict=True)]
+        found = [
+            f"{one.found} → {one.remedy}" if one.remedy else one.found for one in self.findings
+        ]
+        rows = [
+            ("ok" if one.well else "BAD", one.what, said)
+            for one, said in zip(self.findings, found, strict=True)
+        ]
         yield Rows(("", "", "found"), rows)
         yield from self.notes
 
 
-def doctor(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild: bool = False) -> Health:
+def doctor(
+    run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild: bool = False
+) -> Health:
     """Examine the installation, the embedding weights, the store, and a model's endpoint.
 
     Args:
@@ -107,7 +114,9 @@ def doctor(run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild:
         *([examine("model", endpoint.look)] if endpoint else []),
     ]
     notes = tuple(endpoint.notes) if endpoint else (BUILT_IN,)
-    return Health(tuple(findings), notes, model.model or NAME, endpoint.as_dict() if endpoint else None)
+    return Health(
+        tuple(findings), notes, model.model or NAME, endpoint.as_dict() if endpoint else None
+    )
 
 
 class Examined:
@@ -136,7 +145,11 @@ class Examined:
     def notes(self) -> list[str]:
         """Notes on missing capabilities, and on an unencrypted connection."""
         missing = self.capabilities.missing() if self.capabilities else []
-        exposed = ["conversations go over the network unencrypted (http)"] if self.endpoint.exposed else []
+        exposed = (
+            ["conversations go over the network unencrypted (http)"]
+            if self.endpoint.exposed
+            else []
+        )
         return [f"Note: {note}" for note in [*missing, *exposed]]
 
     def as_dict(self) -> dict[str, Any]:
@@ -162,7 +175,9 @@ def seen(found: Capabilities) -> list[str]:
 
 
 def python() -> Diagnosis:
-    return Diagnosis("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}", True)
+    return Diagnosis(
+        "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}", True
+    )
 
 
 def package(name: str) -> Diagnosis:
@@ -183,7 +198,9 @@ def examine(what: str, work: Callable[[], str]) -> Diagnosis:
     except PollexError as error:
         # Advice to ask the doctor helps nobody who is asking.
         advice = (
-            "start the server, or name its address: --base-url" if "pollex doctor" in error.advice else error.advice
+            "start the server, or name its address: --base-url"
+            if "pollex doctor" in error.advice
+            else error.advice
         )
         return Diagnosis(what, error.what, False, advice)
 
@@ -191,7 +208,8 @@ def examine(what: str, work: Callable[[], str]) -> Diagnosis:
 def embeddings() -> str:
     """Load the bundled model and try it."""
     likeness = MiniLM().encode(["The fix works.", "It works now, thanks!", "Trains leave at nine."])
-    near, far = likeness[0] @ likeness[1], likeness[0] @ likeness[2]
+    near = likeness[0] @ likeness[1]
+    far = likeness[0] @ likeness[2]
     tried = f"cosine of like sentences {near:.2f}, of unlike ones {far:.2f}"
     return f"all-MiniLM-L6-v2, SHA-256 {WEIGHTS_SHA256[:12]}… verified; {tried}"
 

@@ -1,6 +1,7 @@
 """Measure a rubric set on labeled conversations, and what a conversation's beginning tells of its thumb.
 
-Satisfaction shows in how a conversation ends; after a turn a probability is given only where its log-loss is under that
+Satisfaction shows in how a conversation ends; after a turn a probability is given only where its
+log-loss is under that
 of the share of thumbs up alone, on conversations that it was not fitted to.
 """
 
@@ -19,7 +20,13 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_format, write_rows
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.classification import Assessment, WindowAssessment, assess, assess_window, auc_of_scores
+from pollex.measures.classification import (
+    Assessment,
+    WindowAssessment,
+    assess,
+    assess_window,
+    auc_of_scores,
+)
 from pollex.measures.distributions import log_losses
 from pollex.measures.intervals import Figure, Measure, estimate, mean_of
 from pollex.rubrics.records import ProbabilityFigures, TurnRecord, guarantee_text
@@ -73,7 +80,10 @@ class Evaluation(results.Shown):
 
     def records(self) -> list[dict[str, Any]]:
         named = {title: getattr(self.figures, name) for name, title in results.FIGURES.items()}
-        return [{"metric": name, "value": f.value, "low": f.low, "high": f.high} for name, f in named.items()]
+        return [
+            {"metric": name, "value": f.value, "low": f.low, "high": f.high}
+            for name, f in named.items()
+        ]
 
     def told(self) -> Told:
         """Yield how well a rubric set does on labeled conversations."""
@@ -116,7 +126,8 @@ class Evaluation(results.Shown):
                 yield f"  {label} {place} {side.threshold:.1f}: right {_of(precision)}"
 
     def as_json(self) -> dict[str, Any]:
-        record, guaranteed = self.rubrics.guaranteed, None
+        record = self.rubrics.guaranteed
+        guaranteed = None
         if record is not None and self.guarantee is not None:
             sides = {"lower": record.lower.threshold, "upper": record.upper.threshold}
             promised = {"precision": record.precision, "delta": record.delta, "fitted_on": record.n}
@@ -127,7 +138,10 @@ class Evaluation(results.Shown):
             | results.support_json(self.rubrics)
             | ({} if self.probability_auc is None else self.of("probability_auc"))
             | self.of("at_chance")
-            | {"theta": self.rubrics.theta, "window": [self.rubrics.window.lower, self.rubrics.window.upper]}
+            | {
+                "theta": self.rubrics.theta,
+                "window": [self.rubrics.window.lower, self.rubrics.window.upper],
+            }
             | {"guaranteed_window": guaranteed}
             | {"run": self.run, "judge": self.rubrics.judge.name, "outcomes": self.outcomes}
             | self.seen
@@ -163,11 +177,20 @@ def evaluate(
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
         kept = Logs(conversations=tuple(labelled), fingerprint=read.fingerprint)
         scores = list[Score]()
-        scored, usage = scored_by(opened, kept, rubric_set, model, arguments, "evaluate", scores.extend)
-        pairs = [(s.netsat, c) for s, c in zip(scores, labelled, strict=True) if s.netsat is not None]
-        netsat, known = np.array([value for value, _ in pairs], float), [c for _, c in pairs]
-        up, blocks, sure = positives(known), block_ids(known), rubric_set.window.confident(netsat)
-        figures = assess(netsat, up, rubric_set.theta, sure, np.random.default_rng(0), together=blocks)
+        scored, usage = scored_by(
+            opened, kept, rubric_set, model, arguments, "evaluate", scores.extend
+        )
+        pairs = [
+            (s.netsat, c) for s, c in zip(scores, labelled, strict=True) if s.netsat is not None
+        ]
+        netsat = np.array([value for value, _ in pairs], float)
+        known = [c for _, c in pairs]
+        up = positives(known)
+        blocks = block_ids(known)
+        sure = rubric_set.window.confident(netsat)
+        figures = assess(
+            netsat, up, rubric_set.theta, sure, np.random.default_rng(0), together=blocks
+        )
         found = {"outcomes": (counts := dict(scored.counts)), "auc": figures.auc.value}
         status: Status = "partial" if counts.keys() - {"scored"} else "done"
         opened.store.finish(scored.run, status, roles=[rubric_set.judge.name], result=found)
@@ -179,7 +202,9 @@ def evaluate(
         n=len(labelled),
         figures=figures,
         probability=probability,
-        guarantee=None if window is None else assess_window(window.over(netsat), window.under(netsat), up, blocks),
+        guarantee=None
+        if window is None
+        else assess_window(window.over(netsat), window.under(netsat), up, blocks),
         probability_auc=area,
         seen=seen_before(rubric_set, labelled),
         outcomes=counts,
@@ -197,7 +222,9 @@ def labelled_in(read: Logs, given: object) -> list[Conversation]:
     if labelled := [c for c in read if c.label is not Label.NONE and not c.preferred]:
         return labelled
     where = ", ".join(names_of(given))
-    raise BadLabels("no conversation has a label", where=where, remedy="name its field", option="label_field")
+    raise BadLabels(
+        "no conversation has a label", where=where, remedy="name its field", option="label_field"
+    )
 
 
 def too_good(seen: Mapping[str, int]) -> list[str]:
@@ -216,10 +243,19 @@ def likelihoods(
     rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]
 ) -> tuple[ProbabilityFigures, Figure | None]:
     """Measure how true the probabilities are of the conversations that have one; with a starter their AUC, too."""
-    pairs = [(s.probability, c) for s, c in zip(scores, labelled, strict=True) if s.probability is not None]
-    probability, scored = np.array([p for p, _ in pairs], float), [c for _, c in pairs]
-    share, up, blocks = rubric_set.training.positives / rubric_set.training.n, positives(scored), block_ids(scored)
-    found = probability_figures(probability, up, share, np.random.default_rng(0), blocks, smooth=True)
+    pairs = [
+        (s.probability, c)
+        for s, c in zip(scores, labelled, strict=True)
+        if s.probability is not None
+    ]
+    probability = np.array([p for p, _ in pairs], float)
+    scored = [c for _, c in pairs]
+    share = rubric_set.training.positives / rubric_set.training.n
+    up = positives(scored)
+    blocks = block_ids(scored)
+    found = probability_figures(
+        probability, up, share, np.random.default_rng(0), blocks, smooth=True
+    )
     if rubric_set.starter is None:
         return found, None
     return found, auc_of_scores(probability, up, np.random.default_rng(0), together=blocks)
@@ -227,10 +263,17 @@ def likelihoods(
 
 TURNS = (1, 2, 3, 5, 8)
 """Numbers of the user's turns after which a probability is fitted."""
-FOLDS, FEWEST = 10, 40
+FOLDS = 10
+FEWEST = 40
 MOST_BEGINNINGS = 50
 """Turns of the user after which one conversation is scored: each beginning is read anew, which takes its square."""
-COLUMNS = {"id": "VARCHAR", "turns": "INTEGER", "netsat": "DOUBLE", "probability": "DOUBLE", "outcome": "VARCHAR"}
+COLUMNS = {
+    "id": "VARCHAR",
+    "turns": "INTEGER",
+    "netsat": "DOUBLE",
+    "probability": "DOUBLE",
+    "outcome": "VARCHAR",
+}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -270,10 +313,19 @@ class TurnsResult(results.Shown):
     def told(self) -> Told:
         """Yield the log-loss after each number of turns, beside that of the share of thumbs up."""
         rows = [
-            (one.turns, one.n, one.log_loss, one.share_log_loss, one.gain, "yes" if one.helps else "no")
+            (
+                one.turns,
+                one.n,
+                one.log_loss,
+                one.share_log_loss,
+                one.gain,
+                "yes" if one.helps else "no",
+            )
             for one in self.rubrics.turns
         ]
-        yield Rows(("turns of the user", "n", "log-loss", "of the share alone", "gain", "given"), rows)
+        yield Rows(
+            ("turns of the user", "n", "log-loss", "of the share alone", "gain", "given"), rows
+        )
         yield f"{self.headline[:1].upper()}{self.headline[1:]}"
         yield from notes_told(too_good(self.seen))
         for path in filter(None, (self.out, self.scores)):
@@ -315,8 +367,11 @@ def fit_turns(
     read = logs_from(logs, reading, progress)
     labeled = [one for one in labelled_in(read, logs) if not one.not_scorable]
     if len(labeled) < FEWEST:
-        raise BadLabels(f"{count(len(labeled), 'labeled conversation')}", remedy=f"give at least {FEWEST}")
-    scorer, records = BatchScorer(rubric_set), []
+        raise BadLabels(
+            f"{count(len(labeled), 'labeled conversation')}", remedy=f"give at least {FEWEST}"
+        )
+    scorer = BatchScorer(rubric_set)
+    records = []
     progress.start("turns", len(turns))
     for number in turns:
         begun = [one for one in labeled if user_turns(one) >= number]
@@ -328,37 +383,62 @@ def fit_turns(
         fitted.save(out)
     if scores is not None:
         after = BatchScorer(fitted)
-        rows = (row for one in read.conversations for row in after_turns(one, after.scores, fitted.turns))
+        rows = (
+            row
+            for one in read.conversations
+            for row in after_turns(one, after.scores, fitted.turns)
+        )
         write_rows(scores, rows, COLUMNS)
-    return TurnsResult(rubrics=fitted, out=out, scores=scores, n=len(labeled), seen=seen_before(rubric_set, labeled))
+    return TurnsResult(
+        rubrics=fitted,
+        out=out,
+        scores=scores,
+        n=len(labeled),
+        seen=seen_before(rubric_set, labeled),
+    )
 
 
-def measured_after(number: int, begun: Sequence[Conversation], scorer: BatchScorer) -> TurnRecord | None:
+def measured_after(
+    number: int, begun: Sequence[Conversation], scorer: BatchScorer
+) -> TurnRecord | None:
     """Fit and measure a probability after some turns; None where too few conversations have so many."""
     scored = scorer.scores([beginning(one, number) for one in begun])
-    kept = [(one, score.netsat) for one, score in zip(begun, scored, strict=True) if score.netsat is not None]
+    kept = [
+        (one, score.netsat)
+        for one, score in zip(begun, scored, strict=True)
+        if score.netsat is not None
+    ]
     known = [one for one, _ in kept]
-    positive, netsat = positives(known), np.array([value for _, value in kept], float)
+    positive = positives(known)
+    netsat = np.array([value for _, value in kept], float)
     if len(known) < FEWEST or min(positive.sum(), (~positive).sum()) < FOLDS:
         return None
     probability, share = cross_fitted(netsat, positive, known)
-    losses, constant = loss_of(probability, positive), loss_of(share, positive)
+    losses = loss_of(probability, positive)
+    constant = loss_of(share, positive)
     wanted = {
         "log_loss": Measure(mean_of(losses)),
         "share_log_loss": Measure(mean_of(constant)),
         "gain": Measure(mean_of(constant - losses)),
     }
     found = estimate(wanted, block_ids(known), np.random.default_rng(0))
-    return TurnRecord(turns=number, n=len(known), calibration=fit_calibration(netsat, positive), **found)
+    return TurnRecord(
+        turns=number, n=len(known), calibration=fit_calibration(netsat, positive), **found
+    )
 
 
-def cross_fitted(netsat: Floats, positive: Bools, known: Sequence[Conversation]) -> tuple[Floats, Floats]:
+def cross_fitted(
+    netsat: Floats, positive: Bools, known: Sequence[Conversation]
+) -> tuple[Floats, Floats]:
     """Compute P(positive) and the share of thumbs up `[conversation]`, each fitted without the conversation's fold."""
     fold = folds(known, FOLDS, 0)
-    probability, share = np.zeros(len(known)), np.zeros(len(known))
+    probability = np.zeros(len(known))
+    share = np.zeros(len(known))
     for one in range(FOLDS):
         mine = fold == one
-        probability[mine] = fit_calibration(netsat[~mine], positive[~mine]).probability(netsat[mine])
+        probability[mine] = fit_calibration(netsat[~mine], positive[~mine]).probability(
+            netsat[mine]
+        )
         share[mine] = positive[~mine].mean()
     return probability, share
 
@@ -381,7 +461,9 @@ def beginning(conversation: Conversation, number: int) -> Conversation:
 
 
 def after_turns(
-    conversation: Conversation, scored: Callable[[list[Conversation]], Iterable[Score]], records: Iterable[TurnRecord]
+    conversation: Conversation,
+    scored: Callable[[list[Conversation]], Iterable[Score]],
+    records: Iterable[TurnRecord],
 ) -> list[dict[str, Any]]:
     """Score a conversation after each of the user's first `MOST_BEGINNINGS` turns.
 
@@ -390,7 +472,8 @@ def after_turns(
         records: Those of the set; see `RubricSet.turns`.
 
     Returns:
-        For each: `turns`, `netsat`, `outcome`, and `probability` of a thumb up in the end, None where it is not better
+        For each: `turns`, `netsat`, `outcome`, and `probability` of a thumb up in the end, None
+            where it is not better
         than the share of thumbs up, or where nobody measured that.
     """
     numbers = range(1, min(user_turns(conversation), MOST_BEGINNINGS) + 1)
@@ -402,6 +485,11 @@ def after_turns(
         probability = None
         if curve is not None and score.netsat is not None:
             probability = float(curve.probability(np.array([score.netsat]))[0])
-        row = {"id": conversation.id, "turns": n, "netsat": score.netsat, "probability": probability}
+        row = {
+            "id": conversation.id,
+            "turns": n,
+            "netsat": score.netsat,
+            "probability": probability,
+        }
         found.append(row | {"outcome": score.outcome})
     return found

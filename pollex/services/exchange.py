@@ -61,7 +61,12 @@ def target_of(to: str) -> Target:
 
 
 def export_rubrics(
-    rubrics: Path | RubricSet, *, to: str, out: Path, run: RunOptions | None = None, progress: Progress
+    rubrics: Path | RubricSet,
+    *,
+    to: str,
+    out: Path,
+    run: RunOptions | None = None,
+    progress: Progress,
 ) -> Exported:
     """Write a rubric set in another tool's form.
 
@@ -89,7 +94,9 @@ def export_rubrics(
 def require_form(form: str) -> None:
     """Raise `WrongUse` where no tool takes scores back under a name."""
     if form not in FORMS:
-        raise WrongUse(f"no form of scores is called {form!r:.40}", remedy=f"one of: {', '.join(FORMS)}")
+        raise WrongUse(
+            f"no form of scores is called {form!r:.40}", remedy=f"one of: {', '.join(FORMS)}"
+        )
 
 
 def aims_of(conversations: Iterable[Conversation]) -> dict[str, Aim]:
@@ -97,18 +104,26 @@ def aims_of(conversations: Iterable[Conversation]) -> dict[str, Aim]:
     found = {}
     for conversation in conversations:
         traces = conversation.metadata.get("traces")
-        first, last, span = traces if isinstance(traces, list | tuple) and len(traces) == 3 else ("", "", "")
+        first, last, span = (
+            traces if isinstance(traces, list | tuple) and len(traces) == 3 else ("", "", "")
+        )
         session = str(conversation.metadata.get("session") or "") if last else conversation.id
         found[conversation.id] = Aim(session, last, span, first)
     return found
 
 
 def write_requests(
-    path: Path, form: str, scores: Iterable[Score], rubrics: RubricSet, conversations: Sequence[Conversation]
+    path: Path,
+    form: str,
+    scores: Iterable[Score],
+    rubrics: RubricSet,
+    conversations: Sequence[Conversation],
 ) -> Written:
     """Write scores as a file of another tool's requests."""
     written = requests_of(form, scores, rubrics, aims_of(conversations))
     if not written.requests and written.left_out:
-        raise BadRubrics(f"nothing to write: {written.left_out[0][1]}", remedy="score conversations of that tool")
+        raise BadRubrics(
+            f"nothing to write: {written.left_out[0][1]}", remedy="score conversations of that tool"
+        )
     write_text(path, "".join(lines_of(form, written.requests)))
     return written

@@ -26,7 +26,8 @@ CALIBRATED = 50
 """Thumbs that a calibrated percentage takes."""
 FEWEST = 2
 """Thumbs of each class without which no set can be made."""
-AT_RANDOM, TELLING = 10, 10
+AT_RANDOM = 10
+TELLING = 10
 QUEUE = "to-label.jsonl"
 
 
@@ -36,7 +37,8 @@ class FewThumbs:
 
     Attributes:
         logs: Names of the log's files, for the commands.
-        queue: The file of what to label next, and how many conversations it has; None where none was written.
+        queue: The file of what to label next, and how many conversations it has; None where none
+            was written.
     """
 
     thumbs: "Thumbs"
@@ -65,7 +67,9 @@ class Thumbs:
     def of(cls, conversations: Iterable[Conversation]) -> "Thumbs":
         """Count them as `check_learnable` does: once a text, where there is something to judge."""
         repeated = conversations.repeated if isinstance(conversations, Logs) else {}
-        counts = Counter(one.label for one in conversations if one.id not in repeated and not one.not_scorable)
+        counts = Counter(
+            one.label for one in conversations if one.id not in repeated and not one.not_scorable
+        )
         return cls(counts[Label.POSITIVE], counts[Label.NEGATIVE])
 
     @property
@@ -90,7 +94,9 @@ def as_hints(learned: Learned, thumbs: Thumbs) -> Learned:
         for one in learned.rubric_set.rubrics
     )
     notes = (*learned.rubric_set.notes, HINTS.format(n=standing.n))
-    return replace(learned, rubric_set=learned.rubric_set.model_copy(update={"rubrics": hints, "notes": notes}))
+    return replace(
+        learned, rubric_set=learned.rubric_set.model_copy(update={"rubrics": hints, "notes": notes})
+    )
 
 
 HINTS = (
@@ -105,11 +111,16 @@ def write_queue(
     """Write what to label next: some at random, then those in which most of the hints hold that few others show.
 
     Returns:
-        The file, which is never one that is there already, and how many conversations it has; None where there is
+        The file, which is never one that is there already, and how many conversations it has; None
+        where there is
         nothing to label, or such a file.
     """
     path = beside.with_name(QUEUE)
-    left = [one for one in read if one.label is Label.NONE and not one.not_scorable and one.id not in read.repeated]
+    left = [
+        one
+        for one in read
+        if one.label is Label.NONE and not one.not_scorable and one.id not in read.repeated
+    ]
     if not left or path.exists():
         return None
     order = np.random.default_rng(seed).permutation(len(left)).tolist()
@@ -124,7 +135,9 @@ def write_queue(
     return path, len(rows)
 
 
-def most_telling(conversations: Sequence[Conversation], rubrics: Sequence[Rubric], places: Sequence[int]) -> list[int]:
+def most_telling(
+    conversations: Sequence[Conversation], rubrics: Sequence[Rubric], places: Sequence[int]
+) -> list[int]:
     """Choose one by one the conversation with the hints that were shown least so far.
 
     Args:
@@ -133,8 +146,12 @@ def most_telling(conversations: Sequence[Conversation], rubrics: Sequence[Rubric
     embedder = Embedder()  # it loads a model only when it is asked
     signals = [evidence_of(rubric, embedder) for rubric in rubrics]
     views = [View(one, embedder) for one in conversations]
-    held = np.array([[bool((signal.marks(view) != 0).any()) for signal in signals] for view in views], dtype=float)
-    shown, out = np.zeros(len(signals)), list[int]()
+    held = np.array(
+        [[bool((signal.marks(view) != 0).any()) for signal in signals] for view in views],
+        dtype=float,
+    )
+    shown = np.zeros(len(signals))
+    out = list[int]()
     held[:AT_RANDOM] = 0
     for _ in range(TELLING):
         worth = (held / (1.0 + shown)).sum(axis=1) if signals else np.zeros(len(views))

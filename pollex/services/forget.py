@@ -27,7 +27,8 @@ class Forgotten(Result):
 
     Attributes:
         conversations: How many.
-        gone: Rows that went out of the store, by table; of a dry run those of conversations, which would go.
+        gone: Rows that went out of the store, by table; of a dry run those of conversations, which
+            would go.
         quoting: Files that quote them, or name them.
         rewritten: Those of these that no longer do.
         left: Files that could not be looked into, with the reason for each.
@@ -49,7 +50,10 @@ class Forgotten(Result):
 
     def told(self) -> Told:
         """Yield what went, and what still quotes it."""
-        rows = ", ".join(f"{count} {name}" for name, count in self.gone.items() if count) or "nothing is kept of them"
+        rows = (
+            ", ".join(f"{count} {name}" for name, count in self.gone.items() if count)
+            or "nothing is kept of them"
+        )
         if self.dry_run:
             yield f"Would forget {self.conversations} conversations, with answers, texts, labels and calls ({rows})"
         else:
@@ -60,7 +64,10 @@ class Forgotten(Result):
             yield f"Not looked into: {place}: {why}"
         if set(self.quoting) - set(self.rewritten):
             rest = "" if self.dry_run else ": make these files again, or edit them"
-            yield Line(f"--rewrite would {'take' if self.dry_run else 'have taken'} the quotes out{rest}", "bold")
+            yield Line(
+                f"--rewrite would {'take' if self.dry_run else 'have taken'} the quotes out{rest}",
+                "bold",
+            )
 
 
 def forget_conversations(
@@ -77,8 +84,10 @@ def forget_conversations(
 
     Args:
         users: All whose conversations are to go.
-        places: Files and folders to look through, beside the store's own folder and what its runs wrote.
-        rewrite: Whether quotes are taken out of those files, too: afterwards nothing tells what to look for.
+        places: Files and folders to look through, beside the store's own folder and what its runs
+            wrote.
+        rewrite: Whether quotes are taken out of those files, too: afterwards nothing tells what to
+            look for.
         dry_run: Whether the files are only named.
 
     Raises:
@@ -86,21 +95,35 @@ def forget_conversations(
         WrongUse: Nothing was named, or the store has no such conversation.
     """
     if not ids and not users:
-        raise WrongUse("no conversation was named", remedy="name one, or a user", option="conversation")
+        raise WrongUse(
+            "no conversation was named", remedy="name one, or a user", option="conversation"
+        )
     if not (run.store / "store.sqlite").exists():
-        raise WrongUse("there is no store here", where=str(run.store), remedy="name its folder", option="store")
+        raise WrongUse(
+            "there is no store here", where=str(run.store), remedy="name its folder", option="store"
+        )
     require_idle(run.store)
     with Store.open(run.store) as store:
         target = conversations_to_forget(store, ids, users)
         if not target.ids:
-            raise WrongUse("no conversation in the store is theirs", where=str(run.store), remedy="check the spelling")
+            raise WrongUse(
+                "no conversation in the store is theirs",
+                where=str(run.store),
+                remedy="check the spelling",
+            )
         outputs, left = found_outputs(store, target, places)
         files = [*looked_through(places), *ours_in(run.store.absolute().parent), *outputs]
         files = list(dict.fromkeys(path.resolve() for path in files))
-        left |= {str(path): f"it has more than {LARGEST >> 20} MB" for path in files if path.stat().st_size > LARGEST}
+        left |= {
+            str(path): f"it has more than {LARGEST >> 20} MB"
+            for path in files
+            if path.stat().st_size > LARGEST
+        }
         quoting = [path for path in files if str(path) not in left and quotes(path, target)]
         gone = {"conversations": target.kept} if dry_run else forget(store, target)
-        done = [path for path in quoting if rewrite and not dry_run and without_quotes(path, target)]
+        done = [
+            path for path in quoting if rewrite and not dry_run and without_quotes(path, target)
+        ]
         if not dry_run:
             note_places(store, outputs)
     if not any(gone.values()) and not quoting:
@@ -121,15 +144,20 @@ def looked_through(places: Iterable[Path]) -> Iterator[Path]:
 def ours_in(folder: Path) -> Iterator[Path]:
     """Yield the rubric sets and pages in a folder; a log that lies there is nobody's but the user's."""
     for path in looked_through([folder]):
-        if path.suffix in (".html", ".toml") or (path.suffix == ".json" and SET_FILE in path.read_bytes()):
+        if path.suffix in (".html", ".toml") or (
+            path.suffix == ".json" and SET_FILE in path.read_bytes()
+        ):
             yield path
 
 
-def found_outputs(store: Store, target: ToForget, places: Sequence[Path]) -> tuple[dict[Path, Output], dict[str, str]]:
+def found_outputs(
+    store: Store, target: ToForget, places: Sequence[Path]
+) -> tuple[dict[Path, Output], dict[str, str]]:
     """Find the files that pollex wrote, as the store knows them.
 
     Returns:
-        Those that are there, also under another name in a folder that is looked through; and why others may quote the
+        Those that are there, also under another name in a folder that is looked through; and why
+        others may quote the
         conversations all the same.
     """
     known = outputs_of(store)
@@ -138,18 +166,23 @@ def found_outputs(store: Store, target: ToForget, places: Sequence[Path]) -> tup
     folders = {*(path for path in places if path.is_dir()), store.folder.absolute().parent}
     folders |= {path.parent for path in found}
     left: dict[str, str] = {}
-    for output in (output for place, output in lying if place is None and _may_hold(output, target)):
+    for output in (
+        output for place, output in lying if place is None and _may_hold(output, target)
+    ):
         moved = None if output.remote else _moved(output, folders)
         if moved is not None:
             found[moved] = output
         elif output.remote:
             left[output.path] = "it lies on another file system: make it again, or remove it"
         else:
-            left[output.path] = "pollex wrote it, and it is no longer there: if it was moved, give its new place"
+            left[output.path] = (
+                "pollex wrote it, and it is no longer there: if it was moved, give its new place"
+            )
     for path in written_by_earlier_runs(store):
         found.setdefault(path.resolve(), Output(str(path), "", "", 0, ""))
     for path in found:
-        for draft in path.parent.glob(f".{glob.escape(path.name)}.*"):  # what a killed command left
+        # what a killed command left
+        for draft in path.parent.glob(f".{glob.escape(path.name)}.*"):
             draft.unlink()
     return found, left
 
@@ -169,7 +202,11 @@ def _moved(output: Output, folders: Iterable[Path]) -> Path | None:
 
 def note_places(store: Store, outputs: Mapping[Path, Output]) -> None:
     """Keep where the files are now, and what stands in them."""
-    renew_outputs(store, [output.path for output in outputs.values()], {str(p): o.run for p, o in outputs.items()})
+    renew_outputs(
+        store,
+        [output.path for output in outputs.values()],
+        {str(p): o.run for p, o in outputs.items()},
+    )
 
 
 def written_by_earlier_runs(store: Store) -> Iterator[Path]:
@@ -178,6 +215,8 @@ def written_by_earlier_runs(store: Store) -> Iterator[Path]:
         out = run.arguments.get("out")
         if isinstance(out, str):
             folders = [store.folder.absolute().parent, Path(run.arguments.get("folder", ""))]
-            place = next((folder / out for folder in folders if (folder / out).is_file()), Path(out))
+            place = next(
+                (folder / out for folder in folders if (folder / out).is_file()), Path(out)
+            )
             beside = [place, place.with_suffix(".html"), place.with_name("report.html")]
             yield from looked_through([path.absolute() for path in beside if path.is_file()])

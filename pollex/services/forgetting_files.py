@@ -18,7 +18,8 @@ from pollex.store.folder import path_in_text
 from pollex.store.forgetting import ABOUT, ToForget
 from pollex.store.fragments import FORGOTTEN
 
-GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+GZIP = b"\x1f\x8b"
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
 PARQUET = b"PAR1"
 SET_FILE = b'"rubrics_digest"'
 """What every rubric set has in it."""
@@ -117,7 +118,11 @@ def _csv_without(text: str, target: ToForget) -> str:
     except (ValueError, csv.Error):
         return _lines_without(text, target)
     about = [place for place, name in enumerate(header) if name in ABOUT]
-    theirs = [row for row in rows if any(row[place].lstrip("'") in target.ids for place in about if place < len(row))]
+    theirs = [
+        row
+        for row in rows
+        if any(row[place].lstrip("'") in target.ids for place in about if place < len(row))
+    ]
     left = [[target.masked(cell) for cell in row] for row in rows if row not in theirs]
     if len(left) == len(rows) and left == rows:
         return text
@@ -145,23 +150,30 @@ def _line_without(line: str, target: ToForget) -> str:
 
 def _unescaped(text: str) -> str:
     """Return a text with escapes of JSON and Python as the characters that they stand for."""
-    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|.)", lambda found: chr(int(found[1], 16)) if found[1] else " ", text)
+    return re.sub(
+        r"\\(?:u([0-9a-fA-F]{4})|.)",
+        lambda found: chr(int(found[1], 16)) if found[1] else " ",
+        text,
+    )
 
 
 def _page_without(page: str, target: ToForget) -> str:
     """Return a page without the conversations.
 
-    Rows that name one go; then runs of text and attributes are masked, and whole blocks where tags lie in a quote.
+    Rows that name one go; then runs of text and attributes are masked, and whole blocks where tags
+    lie in a quote.
     """
     ids = [html.escape(id_) for id_ in target.ids]
     page = _ROW.sub(lambda row: "" if any(_names(row[0], id_) for id_ in ids) else row[0], page)
     parts = re.split(f"({_TAG.pattern})", page, flags=_TAG.flags)
     page = "".join(
-        _tag_without(part, target) if place % 2 else _run_without(part, target) for place, part in enumerate(parts)
+        _tag_without(part, target) if place % 2 else _run_without(part, target)
+        for place, part in enumerate(parts)
     )
     parts = re.split(f"({_BLOCK.pattern})", page, flags=_BLOCK.flags)
     return "".join(
-        FORGOTTEN if place % 2 == 0 and target.traces.within(_said(part)) else part for place, part in enumerate(parts)
+        FORGOTTEN if place % 2 == 0 and target.traces.within(_said(part)) else part
+        for place, part in enumerate(parts)
     )
 
 
@@ -195,7 +207,9 @@ def _with_new_digest(value: Any) -> Any:
         before = RubricSet.parse(value)
     except PollexError:  # it was no sound set before, either
         return value
-    return before.model_copy(update={"rubrics_digest": digest_of(before.rubrics)}).model_dump(mode="json")
+    return before.model_copy(update={"rubrics_digest": digest_of(before.rubrics)}).model_dump(
+        mode="json"
+    )
 
 
 _KINDS = {
@@ -213,7 +227,10 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
 
     with duckdb.connect(config={"threads": 1}) as database:
         source = "read_parquet(?, hive_partitioning = false)"
-        described = database.execute(f"DESCRIBE SELECT * FROM {source}", [str(path_in_text(path))]).fetchall()  # noqa: S608 - ours
+        described = database.execute(
+            f"DESCRIBE SELECT * FROM {source}",  # noqa: S608
+            [str(path_in_text(path))],
+        ).fetchall()
         types = {row[0]: row[1] for row in described}
         changed = False
 
@@ -222,14 +239,19 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
         draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # as in `outputs`
         try:
             with lines.open("w", encoding="utf-8", errors="replace") as file:
-                rows = database.execute(f"SELECT to_json(r)::VARCHAR FROM {source} AS r", [str(path_in_text(path))])  # noqa: S608
+                rows = database.execute(
+                    f"SELECT to_json(r)::VARCHAR FROM {source} AS r",  # noqa: S608
+                    [str(path_in_text(path))],
+                )
                 for line in _lines_of(rows):
                     kept = _json_line_without(line, target)
                     changed |= kept != line
                     file.write(kept)
             if not changed:
                 return None
-            columns = ", ".join(f"{_quoted(name)}: {_quoted(type_)}" for name, type_ in types.items())
+            columns = ", ".join(
+                f"{_quoted(name)}: {_quoted(type_)}" for name, type_ in types.items()
+            )
             read = f"read_json(?, format = 'newline_delimited', columns = {{{columns}}})"
             folder = path_in_text(path.parent)
             copy = f"COPY (SELECT * FROM {read}) TO {_quoted(str(folder / draft.name))} (FORMAT parquet)"  # noqa: S608

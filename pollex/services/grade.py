@@ -25,7 +25,15 @@ from pollex.conversations.logs import BadRow
 from pollex.conversations.references import Case, Cases, script_of
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.grade_summary import ALL, COLUMNS, GradeSummary, Value, grade_rows, summary, summary_json
+from pollex.formats.grade_summary import (
+    ALL,
+    COLUMNS,
+    GradeSummary,
+    Value,
+    grade_rows,
+    summary,
+    summary_json,
+)
 from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
 from pollex.formats.write import require_apart, require_format, require_writable, write_rows
 from pollex.graphs.context import Progress
@@ -85,23 +93,41 @@ class GradeResult(Shown):
         yield Rows(("", "mean grade  [95 % interval]", "n"), rows)
         for judge, figure in found.areas.items():
             yield f"Area between distributions, {judge} and people: {figure:.2f} (n = {figure.n})"
-        agreed = {name: found.agreement[ALL, name] for name in found.dimensions if (ALL, name) in found.agreement}
+        agreed = {
+            name: found.agreement[ALL, name]
+            for name in found.dimensions
+            if (ALL, name) in found.agreement
+        }
         if agreed:
             each = [
-                (found.names.get(name, name), *(f"{one:.2f}" for one in figures.values()), figures["alpha"].n)
+                (
+                    found.names.get(name, name),
+                    *(f"{one:.2f}" for one in figures.values()),
+                    figures["alpha"].n,
+                )
                 for name, figures in agreed.items()
             ]
-            yield Rows(("agreement with people", "Pearson", "Spearman", "Krippendorff's α", "n"), each)
+            yield Rows(
+                ("agreement with people", "Pearson", "Spearman", "Krippendorff's α", "n"), each
+            )
         for flag, times in found.flags.items():
             yield Line(f"Flagged, {times} of {found.n}: {flag}", "yellow")
-        failed = [f"{g.case.id}: {g.outcome}: {g.detail}" for g in self.gradings if g.outcome != "graded"]
-        yield from some_told("answer is not or not wholly graded", "answers are not or not wholly graded", failed)
+        failed = [
+            f"{g.case.id}: {g.outcome}: {g.detail}" for g in self.gradings if g.outcome != "graded"
+        ]
+        yield from some_told(
+            "answer is not or not wholly graded", "answers are not or not wholly graded", failed
+        )
         yield line_of_outcomes(self.outcomes)
         yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} and {self.page} ({self.judge}; run {self.run})"
 
     def as_json(self) -> dict[str, Any]:
-        return self.of("run", "out", "page", "judge") | summary_json(self.summary) | self.of("bad_rows", "usage")
+        return (
+            self.of("run", "out", "page", "judge")
+            | summary_json(self.summary)
+            | self.of("bad_rows", "usage")
+        )
 
 
 def grade(
@@ -123,7 +149,8 @@ def grade(
 
     Args:
         answers: File of answers; None where the questions have them in their field `answer`.
-        profile: Scale, rules and dimensions: a bundled profile's name, or a file; None: as the questions' language is.
+        profile: Scale, rules and dimensions: a bundled profile's name, or a file; None: as the
+            questions' language is.
         plain: Whether a judge without references grades, too, to compare.
         human: Files of people's grades, by id.
         human_field: Field of people's grades, in those files, or else in the answers or questions.
@@ -146,11 +173,17 @@ def grade(
     cases = usable_grades(cases, rules.lowest, rules.highest)
     note_cases(cases, progress)
     if run.dry_run:
-        raise rehearse(model, run, SEED, lambda plan: _ask_all(cases, rules, plan.asker, plain=plain))
+        raise rehearse(
+            model, run, SEED, lambda plan: _ask_all(cases, rules, plan.asker, plain=plain)
+        )
     with workspace(run, progress) as opened:
         if any(case.answered_by == judge for case in cases):
             progress.note(f"Note: {judge} grades answers of its own; judges tend to prefer these")
-        arguments = {"questions": names_of(questions), "out": out and str(out), "profile": rules.language}
+        arguments = {
+            "questions": names_of(questions),
+            "out": out and str(out),
+            "profile": rules.language,
+        }
         (graded, outcomes), usage = by_model(
             opened,
             model,
@@ -183,7 +216,9 @@ def grade(
         write_rows(out, result.records(), COLUMNS)
     if page is not None:
         shown = example(rules, gradings)
-        made = grades_page(result.summary, judge=judge, pivot=rules.pivot, run=graded, example=shown)
+        made = grades_page(
+            result.summary, judge=judge, pivot=rules.pivot, run=graded, example=shown
+        )
         _write_page(page, made)
     return result
 
@@ -207,11 +242,17 @@ def profile_for(named: str | None, cases: Cases) -> ReferencingProfile:
 
 def note_cases(cases: Cases, progress: Progress) -> None:
     """Tell what was read, and what was left out."""
-    references, evidence = (sum(bool(getattr(case, name)) for case in cases) for name in ("reference", "evidences"))
-    progress.note(f"{count(len(cases), 'question')}: {references} with a reference, {evidence} with evidence for it")
+    references, evidence = (
+        sum(bool(getattr(case, name)) for case in cases) for name in ("reference", "evidences")
+    )
+    progress.note(
+        f"{count(len(cases), 'question')}: {references} with a reference, {evidence} with evidence for it"
+    )
     for note in cases.notes:
         progress.note(f"Note: {note}")
-    for line in count_and_lines("bad row was left out", "bad rows were left out", [str(row) for row in cases.bad_rows]):
+    for line in count_and_lines(
+        "bad row was left out", "bad rows were left out", [str(row) for row in cases.bad_rows]
+    ):
         progress.note(line)
 
 
@@ -238,7 +279,9 @@ def by_model(
     """
 
     async def done() -> tuple[T, ModelUsage | None]:
-        async with await hire(model, profile or DomainProfile.neutral(), opened.store, seed) as staff:
+        async with await hire(
+            model, profile or DomainProfile.neutral(), opened.store, seed
+        ) as staff:
             opened.announce(staff)
             asker = asker_of(staff, model, opened.store, seed)
             return await work(asker, opened.setting(arguments, staff)), ModelUsage.of(staff)
@@ -247,7 +290,11 @@ def by_model(
 
 
 def _read(
-    sources: list[str], answers: Path | None, human: Sequence[str], human_field: str | None, reading: ReadOptions
+    sources: list[str],
+    answers: Path | None,
+    human: Sequence[str],
+    human_field: str | None,
+    reading: ReadOptions,
 ) -> Cases:
     field = None if human else human_field
     cases = read_cases(sources, reading, None if answers else field)
@@ -257,7 +304,8 @@ def _read(
         cases = with_humans(cases, human, reading, human_field)
     if all(case.answer is None and not case.unanswered for case in cases):
         remedy = "fetch some: `pollex answer QUESTIONS --model M`, then name their file"
-        what, where = "there are no answers to grade", ", ".join(sources)
+        what = "there are no answers to grade"
+        where = ", ".join(sources)
         raise WrongUse(what, where=where, remedy=remedy, option={"answers": "answers.jsonl"})
     return cases
 
@@ -268,9 +316,15 @@ def _write_page(path: Path, page: str) -> None:
 
 
 async def _ask_all(cases: Cases, profile: ReferencingProfile, asker: Asker, *, plain: bool) -> None:
-    classifier, judge, other = (role(asker, profile) for role in (TaskClassifier, ReferenceJudge, PlainJudge))
+    classifier, judge, other = (
+        role(asker, profile) for role in (TaskClassifier, ReferenceJudge, PlainJudge)
+    )
     for case in cases:
-        if case.answer and case.reference and profile.type_of(case.category, case.subcategory) is None:
+        if (
+            case.answer
+            and case.reference
+            and profile.type_of(case.category, case.subcategory) is None
+        ):
             await answer_each(classifier, case.conversation, [type_question(profile)])
         await answer_each(judge, case.conversation, questions_for(profile, case, None))
         if plain:
@@ -299,27 +353,37 @@ async def grade_cases(
     Raises:
         ResumeRefused: The run to resume was started with other settings.
     """
-    from pollex.graphs.grade.graph import GradeContext, GradeWork, build  # LangGraph takes a while
+    # LangGraph takes a while
+    from pollex.graphs.grade.graph import GradeContext, GradeWork, build
 
     judges = {"classifier": classifier, "judge": judge} | ({"plain": plain} if plain else {})
     fingerprint = {"data": cases.fingerprint[:12], "profile": profile.fingerprint}
     fingerprint |= {name: one.fingerprint for name, one in judges.items()}
-    store, names = setting.store, sorted({one.name for one in judges.values()})
+    store = setting.store
+    names = sorted({one.name for one in judges.values()})
     async with running("grade", fingerprint, setting, names) as run:
         await _keep_cases(store, run.id, cases)
         await store.write_step(run.id, PROFILE, profile.model_dump(mode="json"))
         known = answers_of(store, run.id)
         again = setting.retry_outcomes
-        left = [one for one in cases if not _complete(profile, one, known.get(one.id, {}), plain, again)]
+        left = [
+            one for one in cases if not _complete(profile, one, known.get(one.id, {}), plain, again)
+        ]
         pending = {case.id: None for case in left}
-        types = {id_: {TYPE: found[TYPE]} for id_, found in known.items() if _settled(found.get(TYPE), again)}
+        types = {
+            id_: {TYPE: found[TYPE]}
+            for id_, found in known.items()
+            if _settled(found.get(TYPE), again)
+        }
         live = GradeWork(
             **setting.of_run(run.id),
             stage="grade",
             total=len(cases),
             pending=pending,
             outcomes=Counter(
-                grading_of(profile, one, known.get(one.id, {})).outcome for one in cases if one.id not in pending
+                grading_of(profile, one, known.get(one.id, {})).outcome
+                for one in cases
+                if one.id not in pending
             ),
             fine=frozenset({"graded"}),
             workers=names,
@@ -330,7 +394,9 @@ async def grade_cases(
             plain=plain,
             asked=lambda case, found: questions_for(profile, case, told_type(profile, found)),
             outcome=lambda case, found: grading_of(profile, case, found).outcome,
-            answers=defaultdict(dict, {id_: found for id_, found in types.items() if id_ in pending}),
+            answers=defaultdict(
+                dict, {id_: found for id_, found in types.items() if id_ in pending}
+            ),
             untyped={one.id for one in left if one.id not in types and _needs_type(profile, one)},
         )
         state = await carry_out(build(), live, GradeContext.of(setting.arguments))
@@ -338,10 +404,14 @@ async def grade_cases(
 
 
 def _needs_type(profile: ReferencingProfile, case: Case) -> bool:
-    return bool(case.answer is not None and case.reference) and not profile.type_of(case.category, case.subcategory)
+    return bool(case.answer is not None and case.reference) and not profile.type_of(
+        case.category, case.subcategory
+    )
 
 
-def gradings_of(store: Store, run: str, profile: ReferencingProfile, cases: Cases) -> Iterator[Grading]:
+def gradings_of(
+    store: Store, run: str, profile: ReferencingProfile, cases: Cases
+) -> Iterator[Grading]:
     """Yield one grading for each case, in the cases' order, read in batches."""
     for start in range(0, len(cases), BATCH):
         batch = cases.cases[start : start + BATCH]
@@ -367,7 +437,9 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
         return {}
     profile = ReferencingProfile.model_validate(kept)
     graded_on = [
-        question for type_ in (*profile.types, None) for question in rule_questions(profile, type_, evidence=True)
+        question
+        for type_ in (*profile.types, None)
+        for question in rule_questions(profile, type_, evidence=True)
     ]
     return {one.id: one for one in [*graded_on, *plain_questions(profile), type_question(profile)]}
 
@@ -393,5 +465,7 @@ async def _keep_cases(store: Store, run: str, cases: Cases) -> None:
     """Store the cases with references and evidence, except those stored before a resume."""
     known = kept_ids(store, run)
     for start in range(0, len(cases), BATCH):
-        new = [case.conversation for case in cases.cases[start : start + BATCH] if case.id not in known]
+        new = [
+            case.conversation for case in cases.cases[start : start + BATCH] if case.id not in known
+        ]
         await store.write(conversation_rows(run, new))

@@ -42,7 +42,8 @@ class RunRow:
         logs: Files that it read.
         rubrics: The rubric set that it wrote or used; empty where there is none.
         seconds: None while it is unfinished.
-        auc: Of held-out conversations, or of those that it was evaluated on; None where it measured none.
+        auc: Of held-out conversations, or of those that it was evaluated on; None where it measured
+            none.
         calls: Calls that were sent to a model; None where none worked.
         cost: Of these; None where it isn't known.
     """
@@ -58,9 +59,11 @@ class RunRow:
     @classmethod
     def of(cls, run: Run, progress: Mapping[str, Any]) -> RunRow:
         """Read the row from what the store keeps of a run and of its progress."""
-        given, result = run.arguments, run.result if isinstance(run.result, dict) else {}
+        given = run.arguments
+        result = run.result if isinstance(run.result, dict) else {}
         rubrics = given.get("rubrics") or (given.get("out") if run.command == "learn" else "") or ""
-        at, seconds = datetime.fromisoformat, None
+        at = datetime.fromisoformat
+        seconds = None
         if run.finished is not None:
             seconds = (at(run.finished) - at(run.started)).total_seconds()
         used = progress.get("used") or {}
@@ -88,7 +91,8 @@ class RunRow:
     @property
     def cells(self) -> tuple[str, ...]:
         """Return it as a row of a table."""
-        run, more = self.run, f" and {len(self.logs) - 1} more" if len(self.logs) > 1 else ""
+        run = self.run
+        more = f" and {len(self.logs) - 1} more" if len(self.logs) > 1 else ""
         return (
             run.id,
             run.started[5:16].replace("T", " "),
@@ -206,7 +210,9 @@ class Origin(Result):
             return
         rubric = self.rubric
         words = [rubric.text] if isinstance(rubric, DroppedRubric) else filter(None, rubric.entry)
-        side = {"dsat": "Goes along with thumbs down", "sat": "Goes along with thumbs up"}[rubric.polarity]
+        side = {"dsat": "Goes along with thumbs down", "sat": "Goes along with thumbs up"}[
+            rubric.polarity
+        ]
         yield Line(f"{side}: {' '.join(words)}", "bold", RUBRIC)
         yield Line(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST)
         if isinstance(rubric, DroppedRubric):
@@ -235,21 +241,29 @@ def _standing(rubric: ChosenRubric) -> Told:
     found = rubric.standing
     if isinstance(rubric, ChosenRubric) and rubric.circumstance:
         yield f"It {rubric.circumstance}"
-    yield f"{rubric.stands}: p = {found.p:.2g}, {found.n} conversations" if found else "its standing is unknown"
+    yield (
+        f"{rubric.stands}: p = {found.p:.2g}, {found.n} conversations"
+        if found
+        else "its standing is unknown"
+    )
     if rubric.family and rubric.family.members:
         yield f"of the {rubric.family.n} conversations where it holds:"
     for member in rubric.family.members if rubric.family else ():
         yield Line(f"├─ {member.among}: {member.text}", limit=LONGEST)
         if member.quote:
             yield Line(
-                f"│    “{member.quote.text}” ({member.quote.place}, {member.quote.conversation_id})", limit=LONGEST
+                f"│    “{member.quote.text}” ({member.quote.place}, {member.quote.conversation_id})",
+                limit=LONGEST,
             )
 
 
 def list_runs(run: RunOptions) -> RunList:
     """List all runs of a store."""
     with Store.open(run.store, read_only=True) as store:
-        progress = {row["run"]: unpack(row["payload"]) for row in store.rows("SELECT run, payload FROM progress")}
+        progress = {
+            row["run"]: unpack(row["payload"])
+            for row in store.rows("SELECT run, payload FROM progress")
+        }
         return RunList(tuple(RunRow.of(run, progress.get(run.id, {})) for run in runs(store)))
 
 
@@ -295,7 +309,9 @@ def trace_state(run: RunOptions, name: str, state: str) -> NodeState:
         return NodeState(found.id, state, after, before)
 
 
-def trace_conversation(run: RunOptions, name: str, conversation: str, *, reveal: bool = False) -> ConversationHistory:
+def trace_conversation(
+    run: RunOptions, name: str, conversation: str, *, reveal: bool = False
+) -> ConversationHistory:
     """Return everything that happened to one conversation in a run.
 
     Args:
@@ -314,7 +330,14 @@ def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
     rubric = rubric_named(rubrics, name, path)
     reasons, kept = origin(run, rubrics, rubric)
     tone = rubrics.tone.told if rubrics.tone and rubric.id == TONE else ""
-    return Origin(rubric, tuple(dict.fromkeys(rubrics.roles.values())), tuple(reasons), kept, rubrics.run, tone)
+    return Origin(
+        rubric,
+        tuple(dict.fromkeys(rubrics.roles.values())),
+        tuple(reasons),
+        kept,
+        rubrics.run,
+        tone,
+    )
 
 
 def questions_of(store: Store, run: Run) -> dict[str, Question]:
@@ -354,7 +377,11 @@ def origin(
 
     The set has no reasons of a rubric that was dropped: they are the store's, too, or gone with it.
     """
-    own = [] if isinstance(rubric, DroppedRubric) else [r for r in rubrics.reasons if r.id in rubric.reason_ids]
+    own = (
+        []
+        if isinstance(rubric, DroppedRubric)
+        else [r for r in rubrics.reasons if r.id in rubric.reason_ids]
+    )
     try:
         with Store.open(run.store, read_only=True) as store:
             if isinstance(rubric, DroppedRubric):
@@ -369,7 +396,11 @@ def origin(
 def _branch(branch: Branch, indent: str) -> Told:
     many = branch.count > 1
     took = _duration(branch.ms)
-    took = f" × {branch.count}  {took} summed, longest {_duration(branch.longest_ms)}" if many else f"  {took}"
+    took = (
+        f" × {branch.count}  {took} summed, longest {_duration(branch.longest_ms)}"
+        if many
+        else f"  {took}"
+    )
     yield Line(f"{indent}{branch.name}{took}  ({branch.kind})", limit=LONGEST)
     inner = f"{indent}  "
     if branch.told:
@@ -396,15 +427,29 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
         question = questions.get(id_)
         text = question.text if question else trace.asked.get(id_, id_)
         if isinstance(answer, Unanswered):
-            yield Line(f"  {id_}  {text}  unanswered: {answer.outcome}: {answer.detail}", "red", LONGEST)
+            yield Line(
+                f"  {id_}  {text}  unanswered: {answer.outcome}: {answer.detail}", "red", LONGEST
+            )
         else:
             options = question.options if question else answer.scale
             known = len(answer.probabilities) == len(options)
             never = answer.never_came_up
-            option = answer.word if never else options[answer.chosen].text if known else str(answer.chosen)
-            by = answer.judge if answer.judge.startswith(answer.source) else f"{answer.source}, {answer.judge}"
+            option = (
+                answer.word
+                if never
+                else options[answer.chosen].text
+                if known
+                else str(answer.chosen)
+            )
+            by = (
+                answer.judge
+                if answer.judge.startswith(answer.source)
+                else f"{answer.source}, {answer.judge}"
+            )
             earlier = f", asked in {answer.asked_in}" if answer.asked_in else ""
-            yield Line(f"  {id_}  {text}  {option} ({by}{earlier}); {answer.justification}", limit=LONGEST)
+            yield Line(
+                f"  {id_}  {text}  {option} ({by}{earlier}); {answer.justification}", limit=LONGEST
+            )
     if (score := trace.score) and score.netsat is not None:
         if score.probability is not None:
             decision = "positive" if score.probability >= 0.5 else "negative"
@@ -420,6 +465,8 @@ def _reason(reason: Reason) -> Told:
 
 
 def _choice(choice: Choice) -> Line:
-    stability = "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of halves"
+    stability = (
+        "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of halves"
+    )
     told = f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
     return Line(told, limit=LONGEST)

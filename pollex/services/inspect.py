@@ -32,14 +32,20 @@ MOST_READ = 2_000
 SURE = 0.8
 """Probability from which a language is named."""
 
-SHOWN_TURNS, SHOWN_CHARACTERS = 6, 300
+SHOWN_TURNS = 6
+SHOWN_CHARACTERS = 300
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
 _MARK = re.compile(r"\[(image|audio|video|file)\]")
 
 
 MOST = 12
 """Names in a sentence."""
-TAKEN = ((Label.POSITIVE, "up"), (Label.NEGATIVE, "down"), (Label.NONE, "not rated"), (NEITHER, "neither up nor down"))
+TAKEN = (
+    (Label.POSITIVE, "up"),
+    (Label.NEGATIVE, "down"),
+    (Label.NONE, "not rated"),
+    (NEITHER, "neither up nor down"),
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,8 @@ class Inspection(Shown):
         comments: Conversations that somebody wrote a comment or chose a tag for.
         tools: Number of calls by tool.
         times: Day of the first and of the last turn; empty where none has a time.
-        group: A field whose values several conversations share, and how many values it has; None where there is none.
+        group: A field whose values several conversations share, and how many values it has; None
+            where there is none.
         same_text: Conversations whose turns are those of another one.
         examples: A conversation with a thumb up and one with a thumb down, else the first two.
     """
@@ -118,7 +125,10 @@ class Inspection(Shown):
         yield ""
         thumbs = Thumbs.of(self.logs)
         first = Command(
-            "Or give the first, to a random sample: ", "label next", sources, {**given_options, "out": QUEUE}
+            "Or give the first, to a random sample: ",
+            "label next",
+            sources,
+            {**given_options, "out": QUEUE},
         )
         if min(thumbs.up, thumbs.down) < FEWEST:
             yield "Nothing can be learned yet: it takes thumbs up and down. If the log has any, name their field."
@@ -140,20 +150,30 @@ class Inspection(Shown):
             "fields": self.fields,
             "label_field": self.logs.label_field,
             "labels": {label.value: self.logs.counts.get(label, 0) for label in Label},
-            "spellings": {meant: self.spellings(meant) for meant in (*(label.value for label in Label), NEITHER)},
+            "spellings": {
+                meant: self.spellings(meant)
+                for meant in (*(label.value for label in Label), NEITHER)
+            },
             "scores": [kind._asdict() for kind in account.scores],
-            **self.of("roles", "turns", "words", "attached", "languages", "comments", "tools", "times"),
+            **self.of(
+                "roles", "turns", "words", "attached", "languages", "comments", "tools", "times"
+            ),
             "group": self.group and {"field": self.group[0], "values": self.group[1]},
             "duplicates": {"identical": self.logs.duplicates, "same_text": self.same_text},
             "bad_rows": encode(self.logs.bad_rows),
             "rows": {source: dict(became) for source, became in account.rows.items()},
             "notes": list(self.logs.notes),
-            "examples": [{"id": c.id, "label": c.label.value, "messages": messages_of(c)} for c in self.examples],
+            "examples": [
+                {"id": c.id, "label": c.label.value, "messages": messages_of(c)}
+                for c in self.examples
+            ],
         }
 
     def spellings(self, meaning: str) -> dict[str, int]:
         """Return how a label, or what was taken for `NEITHER`, was written, with the number of rows."""
-        return {said: n for (said, meant), n in self.account.spellings.most_common() if meant == meaning}
+        return {
+            said: n for (said, meant), n in self.account.spellings.most_common() if meant == meaning
+        }
 
 
 def inspect_logs(
@@ -168,7 +188,8 @@ def inspect_logs(
 
     Args:
         run: Where a model's call is kept.
-        model: Proposes which column is what, where nobody knows the log and nothing was found to read it.
+        model: Proposes which column is what, where nobody knows the log and nothing was found to
+            read it.
 
     Raises:
         BadInput: A file or row can't be read.
@@ -180,14 +201,22 @@ def inspect_logs(
     except Unmapped as unread:
         if unread.reading is not None or run is None or model is None or not model.name:
             raise
-        from pollex.services.propose_by_model import ask_for_mapping  # a model's client takes a second to import
+        # a model's client takes a second to import
+        from pollex.services.propose_by_model import ask_for_mapping
 
         assert not isinstance(sources, Logs), "logs were read before"
-        raise ask_for_mapping(sources, unread, reading=reading, run=run, model=model, progress=progress) from unread
+        raise ask_for_mapping(
+            sources, unread, reading=reading, run=run, model=model, progress=progress
+        ) from unread
     hashes = Counter(one.text_hash for one in logs)
-    firsts = (next((one for one in logs if one.label is label), None) for label in (Label.POSITIVE, Label.NEGATIVE))
+    firsts = (
+        next((one for one in logs if one.label is label), None)
+        for label in (Label.POSITIVE, Label.NEGATIVE)
+    )
     rated = [one for one in firsts if one is not None]
-    marks = Counter(mark for one in logs for turn in one.turns for mark in _MARK.findall(turn.content))
+    marks = Counter(
+        mark for one in logs for turn in one.turns for mark in _MARK.findall(turn.content)
+    )
     return Inspection(
         logs=logs,
         account=logs.account,
@@ -196,7 +225,9 @@ def inspect_logs(
         turns=Lengths.of(len(one.turns) for one in logs),
         words=Lengths.of(sum(len(turn.content.split()) for turn in one.turns) for one in logs),
         attached=dict(marks.most_common()),
-        languages=_ordered(language_of_text()(words_of_user(one)) for one in islice(logs, MOST_READ)),
+        languages=_ordered(
+            language_of_text()(words_of_user(one)) for one in islice(logs, MOST_READ)
+        ),
         comments=sum(bool(one.feedback) for one in logs),
         tools=_ordered(call.name for one in logs for turn in one.turns for call in turn.calls),
         times=_times(logs),
@@ -225,14 +256,22 @@ def language_of_text() -> Callable[[str], str]:
 
 def _times(logs: Logs) -> tuple[str, ...]:
     said = [at for one in logs for at in times_of(one.metadata)]
-    return tuple(f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in (min(said), max(said))) if said else ()
+    return (
+        tuple(f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in (min(said), max(said)))
+        if said
+        else ()
+    )
 
 
 def _group(logs: Logs, asked: str | None) -> tuple[str, int] | None:
     """Return the field of the groups, and how many values it has; None where each conversation stands alone."""
     values = Counter(one.group for one in logs)
     del values[None]
-    return (asked or logs.group_field or "group", len(values)) if 1 < len(values) < values.total() else None
+    return (
+        (asked or logs.group_field or "group", len(values))
+        if 1 < len(values) < values.total()
+        else None
+    )
 
 
 def _ordered(found: Iterable[str]) -> dict[str, int]:
@@ -240,7 +279,8 @@ def _ordered(found: Iterable[str]) -> dict[str, int]:
 
 
 def _sentences(found: Inspection) -> Iterator[str]:
-    account, logs = found.account, found.logs
+    account = found.account
+    logs = found.logs
     ways = f", put together {_listed(account.ways)}" if account.ways else ""
     yield f"{count(len(logs), 'conversation')} in the shape of {_listed(account.formats + account.general)}{ways}."
     lengths = f"{found.turns} turns and {found.words} words a conversation"
@@ -257,7 +297,11 @@ def _sentences(found: Inspection) -> Iterator[str]:
     if found.attached:
         yield f"Attached are {_listed(found.attached)}."
     yield f"Languages of the users' words: {_listed(found.languages)}."
-    yield f"Said between {found.times[0]} and {found.times[1]}." if found.times else "No time is known of any turn."
+    yield (
+        f"Said between {found.times[0]} and {found.times[1]}."
+        if found.times
+        else "No time is known of any turn."
+    )
     if found.group:
         name, different = found.group
         yield f"Groups: {name!r} has {different} values; what shares one counts together."
@@ -266,7 +310,8 @@ def _sentences(found: Inspection) -> Iterator[str]:
 
 
 def _thumbs(found: Inspection) -> Iterator[str]:
-    logs, kinds = found.logs, found.account.scores
+    logs = found.logs
+    kinds = found.account.scores
     numbers = ", ".join(f"{logs.counts.get(label, 0)} {said}" for label, said in TAKEN[:3])
     taken = next((kind for kind in kinds if kind.taken), None)
     tool = "the tool's own thumbs" if taken and not taken.name else taken and repr(taken.name)
@@ -282,12 +327,17 @@ def _thumbs(found: Inspection) -> Iterator[str]:
 
 
 def _left_out(found: Inspection) -> Iterator[str]:
-    logs, texts = found.logs, found.same_text
+    logs = found.logs
+    texts = found.same_text
     said = [
         f"{count(logs.duplicates, 'identical row')}, counted once" if logs.duplicates else "",
-        f"{count(texts, 'conversation has', 'conversations have')} the text of another one" if texts else "",
+        f"{count(texts, 'conversation has', 'conversations have')} the text of another one"
+        if texts
+        else "",
         f"{count(logs.skipped, 'row')} inside other steps" if logs.skipped else "",
-        f"{count(logs.overruled, 'conversation')} of an id that another one has" if logs.overruled else "",
+        f"{count(logs.overruled, 'conversation')} of an id that another one has"
+        if logs.overruled
+        else "",
         f"{count(len(logs.bad_rows), 'bad row')}" if logs.bad_rows else "",
     ]
     yield f"Left out: {'; '.join(filter(None, said)) or 'nothing'}."
@@ -309,7 +359,11 @@ ROW_OUTCOMES = {
 def _rows(account: Account) -> Iterator[str]:
     """Yield what became of all rows, for each of the first files where there are several."""
     for source, became in list(account.rows.items())[:MOST]:
-        told = [f"{became[outcome]} {said}" for outcome, said in ROW_OUTCOMES.items() if became.get(outcome)]
+        told = [
+            f"{became[outcome]} {said}"
+            for outcome, said in ROW_OUTCOMES.items()
+            if became.get(outcome)
+        ]
         name = f"Rows of {source}" if len(account.rows) > 1 else "Rows"
         yield f"{name}: {sum(became.values())} = {' + '.join(told) or 'none'}."
     if (rest := len(account.rows) - MOST) > 0:

@@ -48,7 +48,9 @@ HOW_IT_WENT = re.compile(
     re.IGNORECASE,
 )
 """A question that the built-in rater answers speaks of that."""
-NOT_UNDERSTOOD = "the built-in rater doesn't understand a question: it answers whether a conversation went well"
+NOT_UNDERSTOOD = (
+    "the built-in rater doesn't understand a question: it answers whether a conversation went well"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,8 @@ class JudgeOptions:
         runs: Independent runs per conversation.
         minimum: Runs that must have answered; None for more than half.
         panel: Models at the endpoint that take turns with the first.
-        variant: Prompt: v0 question only, v1 instructions, v2 grounded, v3 expected end state, v4 actual end state.
+        variant: Prompt: v0 question only, v1 instructions, v2 grounded, v3 expected end state, v4
+            actual end state.
         domain: Domain profile; None for the neutral one.
         instructions: File with the instructions for human annotators.
         tau: Highest diversity entropy that passes; None for at most one run that disagrees.
@@ -86,11 +89,16 @@ class JudgeOptions:
         """Return the models that are asked, each once; none for the built-in rater.
 
         Raises:
-            WrongUse: A panel is named beside a chat object, which is no endpoint that could serve them.
+            WrongUse: A panel is named beside a chat object, which is no endpoint that could serve
+                them.
         """
         if model.chat is not None and self.panel:
             what = "a panel beside a chat model of LangChain's: its names belong to no endpoint"
-            raise WrongUse(what, remedy="leave out the panel, or name the first model and its base_url", option="panel")
+            raise WrongUse(
+                what,
+                remedy="leave out the panel, or name the first model and its base_url",
+                option="panel",
+            )
         return list(dict.fromkeys(name for name in (model.name, *self.panel) if name))
 
     def profile(self) -> DomainProfile:
@@ -101,23 +109,33 @@ class JudgeOptions:
         """Return the question and the rule.
 
         Raises:
-            WrongUse: There is no question, nothing to choose from, or no rule that can be carried out.
+            WrongUse: There is no question, nothing to choose from, or no rule that can be carried
+                out.
         """
         if not self.question.strip():
-            raise WrongUse("no question", remedy="give one", option={"question": "Was the task completed?"})
-        # As answers are read: of two options that look alike there, the second would never be chosen.
+            raise WrongUse(
+                "no question", remedy="give one", option={"question": "Was the task completed?"}
+            )
+        # As answers are read: of two options that look alike there, the second would never be
+        # chosen.
         if len({as_read(option).casefold() for option in self.options}) < max(2, len(self.options)):
             what = f"{', '.join(self.options)!r} is not a list of answers"
-            raise WrongUse(what, remedy="give at least two different ones", option={"options": "yes,no"})
+            raise WrongUse(
+                what, remedy="give at least two different ones", option={"options": "yes,no"}
+            )
         if not members and not HOW_IT_WENT.search(self.question):
             remedy = "ask how it went (“Was the task completed?”), or name an LLM"
             raise WrongUse(NOT_UNDERSTOOD, where=self.question, remedy=remedy, option="model")
         if not members and len(self.options) != 2:
             remedy = "give two options, the first for a conversation that went well, or name an LLM"
-            raise WrongUse("the built-in rater chooses between two options only", remedy=remedy, option="model")
+            raise WrongUse(
+                "the built-in rater chooses between two options only", remedy=remedy, option="model"
+            )
         if self.tau_precision is not None and (self.stop_early or self.tau is not None):
             what = "τ is fitted to a precision on the answers of all runs"
-            raise WrongUse(what, remedy="leave out the value of τ and early stopping, or the precision")
+            raise WrongUse(
+                what, remedy="leave out the value of τ and early stopping, or the precision"
+            )
         rule = Rule.of(self.runs, minimum=self.minimum, tau=self.tau)
         if self.tau_precision is not None:
             rule = replace(rule, tau=None)
@@ -164,10 +182,12 @@ def judge(
     if votes is not None:
         require_format(votes, *read_files)
         require_apart(out, accepted, votes)
-    members, profile = options.members(model), options.profile()
+    members = options.members(model)
+    profile = options.profile()
     task = options.task(members)
     read = logs_from(logs, reading, progress)
-    if task.precision is not None and not read.learnable:  # all runs would be paid for, and nothing would pass
+    # all runs would be paid for, and nothing would pass
+    if task.precision is not None and not read.learnable:
         what = "no conversation has a thumb that τ could be fitted to"
         raise BadLabels(what, remedy="name their field", option="label_field")
     if run.dry_run:
@@ -189,7 +209,9 @@ def judge(
         )
 
 
-def require_places(out: Path | None, *lines: Path | None, read: Sequence[str | Path | None]) -> None:
+def require_places(
+    out: Path | None, *lines: Path | None, read: Sequence[str | Path | None]
+) -> None:
     """Refuse files that can't be written, before any work.
 
     Args:
@@ -233,7 +255,10 @@ def _plan(
 
     asyncio.run(rehearse())
     first, *others = (plan.planner.table for plan in plans)
-    panel = [(name, ModelUsage(one, model.limits.price)) for name, one in zip(members[1:], others, strict=True)]
+    panel = [
+        (name, ModelUsage(one, model.limits.price))
+        for name, one in zip(members[1:], others, strict=True)
+    ]
     return call_plan(replace(model, model=members[0]), first, probed=False, panel=panel)
 
 
@@ -249,7 +274,10 @@ async def _judge(
     raters = list[Repeatable]()
     async with AsyncExitStack() as stack:
         if members := options.members(model):
-            budget, together, told = Budget(model.limits), Round(), options.instructions_text()  # of the whole command
+            # of the whole command
+            budget = Budget(model.limits)
+            together = Round()
+            told = options.instructions_text()
             staff = []
             for name in members:
                 one = model if model.chat else replace(model, model=name)
@@ -263,7 +291,8 @@ async def _judge(
             rater = EmbeddedRater(embedder)
             await rater.fit(logs.conversations, [])
             opened.progress.note(f"Note: {NOT_UNDERSTOOD}, {_learned_from(rater, task)}")
-            staff, raters = [embedded_workers(profile, embedder, options.seed)], [rater]
+            staff = [embedded_workers(profile, embedder, options.seed)]
+            raters = [rater]
         for each in staff:
             opened.announce(each)
         setting = replace(
@@ -299,7 +328,9 @@ class Rehearsal:
         """See `agents.llm.asker.ModelClient`."""
         if call.stage == "describe":
             await self.planner.ask(call)
-            return Completed(text=json.dumps(dict.fromkeys((call.schema or {})["properties"], "a state " * 35)))
+            return Completed(
+                text=json.dumps(dict.fromkeys((call.schema or {})["properties"], "a state " * 35))
+            )
         if "end_state" not in call.messages[1]["content"]:
             return await self.planner.ask(call)
         with self.planner.estimating():
@@ -348,9 +379,13 @@ def review(
         if interview is not None:
             people.append(interview(find))
         setting = RunSettings.of(store, progress=opened.progress)
-        judged = opened.run(answered_by_people(store, named, setting, _first_of(people) if people else None))
+        judged = opened.run(
+            answered_by_people(store, named, setting, _first_of(people) if people else None)
+        )
         files = VerdictFiles(verdicts=verdicts, accepted=accepted, doubtful=out)
-        return write_verdicts(store, judged, list(conversations_of(store, judged.run)), files, people=file)
+        return write_verdicts(
+            store, judged, list(conversations_of(store, judged.run)), files, people=file
+        )
 
 
 def _first_of(people: Sequence[People]) -> People:

@@ -55,7 +55,9 @@ async def ask_and_rate(
         return await _judge(run, conversations, ensemble, task, setting, people, roles)
 
 
-async def answered_by_people(store: Store, name: str, setting: RunSettings, people: People | None) -> Tallied:
+async def answered_by_people(
+    store: Store, name: str, setting: RunSettings, people: People | None
+) -> Tallied:
     """Continue a run that waits for people, from the store; no judge is asked again.
 
     Raises:
@@ -71,7 +73,9 @@ async def answered_by_people(store: Store, name: str, setting: RunSettings, peop
     if left := sum(c.id not in tallies for c in conversations):
         remedy = "go on with it first: the same command with LOGS and `--resume`"
         raise ResumeRefused(
-            f"{count(left, 'conversation was', 'conversations were')} not asked about yet", where=run.id, remedy=remedy
+            f"{count(left, 'conversation was', 'conversations were')} not asked about yet",
+            where=run.id,
+            remedy=remedy,
         )
     async with running("judge", run.fingerprint, setting, run.roles, run) as again:
         return await _judge(again, conversations, None, task, setting, people, run.roles)
@@ -86,9 +90,11 @@ async def _judge(
     people: People | None,
     roles: Sequence[str],
 ) -> Tallied:
-    from pollex.graphs.judge.graph import JudgeContext, JudgeWork, build  # LangGraph takes a while
+    # LangGraph takes a while
+    from pollex.graphs.judge.graph import JudgeContext, JudgeWork, build
 
-    store, shelf = setting.store, ConversationIndex(conversations)
+    store = setting.store
+    shelf = ConversationIndex(conversations)
     tallies, partial = so_far(store, run.id, task, setting.retry_outcomes if ensemble else ())
     live = JudgeWork(
         **setting.of_run(run.id),
@@ -102,7 +108,9 @@ async def _judge(
         task=task,
         known=partial,
     )
-    state = await carry_out(build(), live, JudgeContext.of(setting.arguments), people=people and _once(people))
+    state = await carry_out(
+        build(), live, JudgeContext.of(setting.arguments), people=people and _once(people)
+    )
     if "__interrupt__" in state:
         store.finish(run.id, "partial", roles=roles, result=live.result(state))
     return live.tallied()
@@ -114,7 +122,8 @@ def _once(people: People) -> People:
 
     def asked(question: Mapping[str, Any]) -> Mapping[str, str]:
         nonlocal before
-        same, before = question["conversations"] == before, question["conversations"]
+        same = question["conversations"] == before
+        before = question["conversations"]
         return {} if same else dict(people(question))
 
     return asked
@@ -122,7 +131,9 @@ def _once(people: People) -> People:
 
 def truth_of(conversations: Sequence[Conversation]) -> dict[str, int]:
     """Return the option that each labeled conversation's thumb stands for, by id."""
-    return {c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE}
+    return {
+        c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE
+    }
 
 
 def work_of(store: Store, run: Run) -> Tallied | None:
@@ -138,5 +149,10 @@ def ratings_of(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None
         return None
     rows = store.ask(run.id, "SELECT id, text_hash FROM conversations")
     texts = {str(row["id"]): str(row["text_hash"]) for row in rows}
-    found = {id_: verdict(id_, task.question, votes, task.rule).rating for id_, votes in votes_of(store, run.id, task)}
-    return task.question, {texts[id_]: rating for id_, rating in found.items() if rating is not None}
+    found = {
+        id_: verdict(id_, task.question, votes, task.rule).rating
+        for id_, votes in votes_of(store, run.id, task)
+    }
+    return task.question, {
+        texts[id_]: rating for id_, rating in found.items() if rating is not None
+    }

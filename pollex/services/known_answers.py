@@ -1,6 +1,7 @@
 """What a model answered in earlier runs, and what is left to ask: answers that were paid for are never asked again.
 
-An answer is found by the conversation's text, the question's words and options, and the judge: its model, prompt and
+An answer is found by the conversation's text, the question's words and options, and the judge: its
+model, prompt and
 settings. Which other questions were asked in the same call is not looked at.
 """
 
@@ -53,7 +54,8 @@ def judge_from_memory(rubric_set: RubricSet, store: Store) -> LlmJudge | None:
     from pollex.agents.llm.asker import Asker  # only sets of a model need it
     from pollex.agents.llm.judge import LlmJudge
 
-    # Nothing is sent, so that the boundary code around data, which the salt makes, is of no consequence.
+    # Nothing is sent, so that the boundary code around data, which the salt makes, is of no
+    # consequence.
     salt = b"nothing is sent"
     asker = Asker(ClosedModel(), capabilities, rubric_set.domain, record.options, salt)
     return LlmJudge(asker, memory=StoredAnswers(store))
@@ -61,17 +63,25 @@ def judge_from_memory(rubric_set: RubricSet, store: Store) -> LlmJudge | None:
 
 def questions_of_model(rubric_set: RubricSet) -> list[Question]:
     """Return the questions that the set's model answers; others are for judges without a model."""
-    return [question for question in rubric_set.questions if question.rubric and not question.rubric.answered_by]
+    return [
+        question
+        for question in rubric_set.questions
+        if question.rubric and not question.rubric.answered_by
+    ]
 
 
-def all_answers_known(judge: LlmJudge, conversations: Iterable[Conversation], questions: Sequence[Question]) -> bool:
+def all_answers_known(
+    judge: LlmJudge, conversations: Iterable[Conversation], questions: Sequence[Question]
+) -> bool:
     """Tell whether a judge knows the answer to each question about each conversation that can be judged."""
     assert judge.memory is not None, "a judge from memory has one"
     digests = {question.digest for question in questions}
     scorable = [conversation for conversation in conversations if not conversation.not_scorable]
     for start in range(0, len(scorable), CONVERSATIONS_IN_A_QUERY):
         batch = scorable[start : start + CONVERSATIONS_IN_A_QUERY]
-        known = judge.memory.find(judge.fingerprint, [conversation.text_hash for conversation in batch])
+        known = judge.memory.find(
+            judge.fingerprint, [conversation.text_hash for conversation in batch]
+        )
         if any(digests - known.get(conversation.text_hash, {}).keys() for conversation in batch):
             return False
     return True
@@ -87,7 +97,11 @@ def answers_by_rubric(
     questions = questions_of_model(rubric_set)
     known = judge.memory.find(judge.fingerprint, text_hashes)
     return {
-        text_hash: {question.id: answers[question.digest] for question in questions if question.digest in answers}
+        text_hash: {
+            question.id: answers[question.digest]
+            for question in questions
+            if question.digest in answers
+        }
         for text_hash, answers in known.items()
     }
 
@@ -125,7 +139,9 @@ def left_to_ask(store: Store, run: str, rubric_set: RubricSet) -> Left:
     # The rubrics of each side are asked in calls of their own.
     calls = sum(len(_sides(left)) for left in missing.values())
     sample = list(conversations_of(store, run, ids=list(missing)[:CONVERSATIONS_FOR_ESTIMATE]))
-    sample_tokens = sum(_prompt_tokens(conversation, missing[conversation.id]) for conversation in sample)
+    sample_tokens = sum(
+        _prompt_tokens(conversation, missing[conversation.id]) for conversation in sample
+    )
     answers_left = sum(map(len, missing.values()))
     return Left(
         kept=len(rows) * len(questions) - answers_left,

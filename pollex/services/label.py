@@ -11,7 +11,12 @@ import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import views_of
-from pollex.calibration.active_learning import Picked, predictive_variance, select_queries, vectors_of
+from pollex.calibration.active_learning import (
+    Picked,
+    predictive_variance,
+    select_queries,
+    vectors_of,
+)
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
@@ -22,7 +27,15 @@ from pollex.formats.answers import Issue
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files
 from pollex.formats.judgments import expected_of
-from pollex.formats.label_files import FORMATS, LOGGED, RANDOM, Request, drawn_of, sheet_for, write_requests
+from pollex.formats.label_files import (
+    FORMATS,
+    LOGGED,
+    RANDOM,
+    Request,
+    drawn_of,
+    sheet_for,
+    write_requests,
+)
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format
 from pollex.graphs.context import Progress
@@ -36,7 +49,14 @@ from pollex.services.calibrate import faults_json
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_scoring
-from pollex.services.results import ModelUsage, Shown, line_of_outcomes, rows_told, support_json, usage_by_stage
+from pollex.services.results import (
+    ModelUsage,
+    Shown,
+    line_of_outcomes,
+    rows_told,
+    support_json,
+    usage_by_stage,
+)
 from pollex.services.roles import embedder_for
 from pollex.services.score import read_unedited, scored_by
 from pollex.services.training_record import training_of
@@ -44,7 +64,8 @@ from pollex.services.workspace import workspace
 from pollex.text import Told, count, notes_told
 
 if TYPE_CHECKING:
-    from pollex.calibration.estimator import JudgedEstimator  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.estimator import JudgedEstimator
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -52,7 +73,8 @@ class NextConversations(Shown):
     """The conversations to label next.
 
     Attributes:
-        rows: A row each: id, probability, entropy, how it begins and, where annotators were named, whom to ask.
+        rows: A row each: id, probability, entropy, how it begins and, where annotators were named,
+            whom to ask.
         unlabelled: Conversations without a label.
     """
 
@@ -109,7 +131,8 @@ def next_conversations(
     questions = sheet_for(questionnaire, out)
     if out is not None:
         require_format(out, *files_of(rubrics, logs), formats=FORMATS)
-    wanted = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
+    # to rebuild the model takes a second
+    wanted = judges_wanted(rubric_set.thumb_model, judges) if judges else ()
     read = logs_from(logs, reading, progress)
     free = rubric_set.judge.built_in  # labeled ones are scored, too, if that costs nothing
     kept = tuple(c for c in read.conversations if free or c.label is Label.NONE)
@@ -119,13 +142,18 @@ def next_conversations(
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
         scores = list[Score]()
-        scored, usage = scored_by(opened, asked, rubric_set, model, arguments, "label", scores.extend, wanted)
+        scored, usage = scored_by(
+            opened, asked, rubric_set, model, arguments, "label", scores.extend, wanted
+        )
         embedder = embedder_for(opened.store.folder, rubric_set.judge.options.embedding_model)
         embedder.watch(opened.progress)
         rows = picked_rows(asked.conversations, scores, wanted, embedder, count)
     if out is not None:
         known = {one.id: one for one in read}
-        logged = [row | {LOGGED: as_logged(known[row["id"]], row, read.label_field, reading)} for row in rows]
+        logged = [
+            row | {LOGGED: as_logged(known[row["id"]], row, read.label_field, reading)}
+            for row in rows
+        ]
         write_requests(out, logged, questions, known)
     return NextConversations(
         run=scored.run,
@@ -140,23 +168,41 @@ def next_conversations(
 
 
 def picked_rows(
-    read: Sequence[Conversation], scores: Sequence[Score], judges: Sequence[str], embedder: Embedder, count: int
+    read: Sequence[Conversation],
+    scores: Sequence[Score],
+    judges: Sequence[str],
+    embedder: Embedder,
+    count: int,
 ) -> list[Request]:
     """Return the conversations to label next, a row for each; those with a label are known."""
     both = [(c, s) for c, s in zip(read, scores, strict=True) if s.probability is not None]
     if not both:
         return []
-    p = np.array([[s.judges[judge] for judge in judges] if judges else [s.probability] for _, s in both], np.float64)
+    p = np.array(
+        [[s.judges[judge] for judge in judges] if judges else [s.probability] for _, s in both],
+        np.float64,
+    )
     labelled = np.array([[c.label is not Label.NONE] for c, _ in both], dtype=bool)
     who = np.array([[c.judge] for c, _ in both], dtype=object)
-    known = labelled & np.asarray(who == np.array(judges, dtype=object), dtype=bool) if judges else labelled
+    known = (
+        labelled & np.asarray(who == np.array(judges, dtype=object), dtype=bool)
+        if judges
+        else labelled
+    )
     answers = [[a.expected() for a in s.answers if isinstance(a, Answer)] for _, s in both]
     vectors = vectors_of(np.array(answers), embeddings_of([c for c, _ in both], embedder))
-    picked = select_queries(vectors, p * (1 - p), known, count, askable=np.broadcast_to(~labelled, p.shape))
+    picked = select_queries(
+        vectors, p * (1 - p), known, count, askable=np.broadcast_to(~labelled, p.shape)
+    )
     rows = []
     for place, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
-        one, up = both[place][0], float(p[place, judge])
-        row: Request = {"id": one.id, "probability": up, "entropy": float(entropy(np.array([1 - up, up])))}
+        one = both[place][0]
+        up = float(p[place, judge])
+        row: Request = {
+            "id": one.id,
+            "probability": up,
+            "entropy": float(entropy(np.array([1 - up, up]))),
+        }
         asked = {"judge": judges[judge]} if judges else {}
         rows.append(row | asked | {"begins": " ".join(one.opening.split())[:80]})
     return rows
@@ -165,14 +211,18 @@ def picked_rows(
 def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> Floats:
     """Return mean embeddings of user's and of assistant's turns `[row, 2 × width]`."""
     views = views_of(conversations, embedder, vectors=True)
-    parts = [[view.vectors[view.of(party)].mean(axis=0) for party in ("user", "assistant")] for view in views]
+    parts = [
+        [view.vectors[view.of(party)].mean(axis=0) for party in ("user", "assistant")]
+        for view in views
+    ]
     return np.asarray(parts, dtype=np.float64).reshape(len(views), -1)
 
 
 def as_logged(one: Conversation, row: Request, label_field: str, reading: ReadOptions) -> Request:
     """Return a conversation as a row of a log, with predictions and an empty thumb.
 
-    Field names are those of the log, so that the same options read both: a row that lost its group would be split from
+    Field names are those of the log, so that the same options read both: a row that lost its group
+    would be split from
     the others of its user.
     """
     said = {name: row[name] for name in ("probability", "entropy", DRAWN) if name in row}
@@ -181,7 +231,10 @@ def as_logged(one: Conversation, row: Request, label_field: str, reading: ReadOp
         found[reading.named_group or "group"] = one.group
     if "judge" in row:
         found[reading.judge_field or "judge"] = row["judge"]
-    return found | {reading.messages_field or "messages": messages_of(one), label_field or "thumbs": None}
+    return found | {
+        reading.messages_field or "messages": messages_of(one),
+        label_field or "thumbs": None,
+    }
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -190,8 +243,10 @@ class DrawnConversations(Shown):
 
     Attributes:
         groups: Number of conversations drawn by group; empty where none was asked for.
-        half_width: Half the 95 % interval that as many labels will give, by group; of all under the empty name.
-        share: The share that the width is for: of the labels that there are, else one half, where it is widest.
+        half_width: Half the 95 % interval that as many labels will give, by group; of all under the
+            empty name.
+        share: The share that the width is for: of the labels that there are, else one half, where
+            it is widest.
         sheet: Whether the file is a sheet with the questions of a questionnaire.
         purpose: What the labels are for: a share, or the first model.
     """
@@ -215,7 +270,8 @@ class DrawnConversations(Shown):
 
     def told(self) -> Told:
         """Yield what was drawn, and the interval that the labels will give."""
-        number, of = len(self.rows), f"{self.population:,} conversations"
+        number = len(self.rows)
+        of = f"{self.population:,} conversations"
         yield f"{number:,} of {of}, drawn at random: only a random sample speaks for all."
         for name, half in self.half_width.items() if self.purpose == "share" else ():
             drawn = f" of {name} ({self.groups[name]} labels)" if name else f" ({number} labels)"
@@ -231,7 +287,9 @@ class DrawnConversations(Shown):
             yield f"Wrote {self.out}. Fill in the thumbs, then: {then}"
 
     def as_json(self) -> dict[str, Any]:
-        shown = [{name: value for name, value in row.items() if name != LOGGED} for row in self.rows]
+        shown = [
+            {name: value for name, value in row.items() if name != LOGGED} for row in self.rows
+        ]
         return {"next": shown} | self.of("population", "groups", "half_width", "share")
 
 
@@ -249,23 +307,33 @@ def draw_for_share(
 ) -> DrawnConversations:
     """Draw conversations at random to be labeled; with `by` as many of each group.
 
-    Every conversation without a label at random has the same chance, those with a thumb, too: to leave these out would
+    Every conversation without a label at random has the same chance, those with a thumb, too: to
+    leave these out would
     make the sample one of people who don't vote.
     """
-    from pollex.measures.share import FEWEST, expected_half_width  # SciPy comes with it, and takes half a second
+    # SciPy comes with it, and takes half a second
+    from pollex.measures.share import FEWEST, expected_half_width
     from pollex.services.share import conversations_by_group
 
     questions = sheet_for(questionnaire, out)
     if out is not None:
         require_format(out, *files_of(logs), formats=FORMATS)
     read = logs_from(logs, reading, progress)
-    open_ = [c for c in read if not c.not_scorable and not (c.label is not Label.NONE and drawn_of(c) == RANDOM)]
+    open_ = [
+        c
+        for c in read
+        if not c.not_scorable and not (c.label is not Label.NONE and drawn_of(c) == RANDOM)
+    ]
     if purpose == "model":
         open_ = [c for c in open_ if c.label is Label.NONE]
     rng = np.random.default_rng(seed)
-    masks = {"": np.ones(len(open_), dtype=bool)} if by is None else conversations_by_group(open_, by)
+    masks = (
+        {"": np.ones(len(open_), dtype=bool)} if by is None else conversations_by_group(open_, by)
+    )
     places = {
-        name: rng.permutation(np.flatnonzero(mask))[:count].tolist() for name, mask in masks.items() if mask.any()
+        name: rng.permutation(np.flatnonzero(mask))[:count].tolist()
+        for name, mask in masks.items()
+        if mask.any()
     }
     known = [c.label is Label.POSITIVE for c in read if c.label is not Label.NONE]
     share = float(np.mean(known)) if len(known) >= FEWEST else 0.5
@@ -280,7 +348,9 @@ def draw_for_share(
         rows=tuple(rows),
         population=len(open_),
         groups={name: len(chosen) for name, chosen in places.items() if name},
-        half_width={name: expected_half_width(len(chosen), share) for name, chosen in places.items()},
+        half_width={
+            name: expected_half_width(len(chosen), share) for name, chosen in places.items()
+        },
         share=share,
         out=out,
         sheet=bool(questions),
@@ -344,13 +414,19 @@ def next_texts(
     model = load(calibrator)
     if unknown := sorted(set(judges) - set(model.judges_)):
         known = ", ".join(model.judges_) or "none"
-        raise WrongUse(f"the calibrator doesn't know judge {unknown[0]!r}", remedy=f"it knows {known}")
+        raise WrongUse(
+            f"the calibrator doesn't know judge {unknown[0]!r}", remedy=f"it knows {known}"
+        )
     answered = read_answers(answers, scales=model.questionnaire_.asked)
-    faults, given = answered.faults, None
+    faults = answered.faults
+    given = None
     if judgments is not None:
         judged = read_judgments(judgments, answered, questionnaire=model.questionnaire_)
-        given, faults = judged.judgments, (*faults, *judged.faults)
-    rows = text_rows(model, answered.texts, answered.X, given, tuple(judges) or model.judges_, count)
+        given = judged.judgments
+        faults = (*faults, *judged.faults)
+    rows = text_rows(
+        model, answered.texts, answered.X, given, tuple(judges) or model.judges_, count
+    )
     if out is not None:
         write_requests(out, rows, questions)
     labels = training_of(calibrator).labels
@@ -366,14 +442,21 @@ def next_texts(
 
 
 def text_rows(
-    model: JudgedEstimator, texts: Sequence[str], X: Floats, given: Judgments | None, judges: Sequence[str], count: int
+    model: JudgedEstimator,
+    texts: Sequence[str],
+    X: Floats,
+    given: Judgments | None,
+    judges: Sequence[str],
+    count: int,
 ) -> list[Request]:
     """Return the labels to ask for next: judgments without answers, with predictions."""
     sheet = model.questionnaire_
     who: list[str | None] = [*judges] or [None]
     proba = np.stack([model.predict_proba(X, [judge] * len(X)) for judge in who], axis=1)
     known = known_labels(given, sheet, len(X), judges)
-    picked: Picked = select_queries(vectors_of(columns_of(sheet, X)), predictive_variance(proba, sheet), known, count)
+    picked: Picked = select_queries(
+        vectors_of(columns_of(sheet, X)), predictive_variance(proba, sheet), known, count
+    )
     rows = []
     for row, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
         p = proba[row, judge]
@@ -384,7 +467,9 @@ def text_rows(
     return rows
 
 
-def known_labels(given: Judgments | None, sheet: Questionnaire, rows: int, judges: Sequence[str]) -> Bools:
+def known_labels(
+    given: Judgments | None, sheet: Questionnaire, rows: int, judges: Sequence[str]
+) -> Bools:
     """Mask the known labels of the main question `[row, judge]`; one column without judges."""
     known = np.zeros((rows, max(1, len(judges))), dtype=bool)
     if given is None:

@@ -1,7 +1,9 @@
 """What the labels do to a rubric set's calibrator: which of them move it most, and whether more would help.
 
-The calibrator is fitted again and again with the rubrics as they are. Log-loss by number of labels is that of held-out
-ones, by fits to those that rubrics were chosen on; all else is of all labels that the kept one was fitted to.
+The calibrator is fitted again and again with the rubrics as they are. Log-loss by number of labels
+is that of held-out
+ones, by fits to those that rubrics were chosen on; all else is of all labels that the kept one was
+fitted to.
 """
 
 from collections.abc import Sequence
@@ -27,7 +29,8 @@ from pollex.store.store import Store
 from pollex.text import writable
 
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
-DRAWS, REDRAWS = 10, 100
+DRAWS = 10
+REDRAWS = 100
 RESAMPLES = 1000
 MOST = 1000
 """Conversations of each side that are read, drawn at random where there are more."""
@@ -86,12 +89,14 @@ class LabelFigures:
         training: Labels that it was fitted to; `annotators` gave them, as far as the log says who.
         held_out: Labels that it is measured on.
         drawn: Whether there were too many conversations, so that some were drawn at random.
-        same: Whether the calibrator that is fitted anew gives the kept one's probabilities; None where the kept one's
+        same: Whether the calibrator that is fitted anew gives the kept one's probabilities; None
+            where the kept one's
             arrays aren't here, as in a store of an earlier pollex.
         curve: With few to all labels; empty where nothing was held out.
         pulls: The labels that move it most.
         tried: Labels that were left out one by one: those that it is most surprised by.
-        redrawn: Mean absolute change of P(up) where the labels are drawn anew, with replacement by user; the ends are
+        redrawn: Mean absolute change of P(up) where the labels are drawn anew, with replacement by
+            user; the ends are
             those that 95 % of the redraws lie between.
     """
 
@@ -112,7 +117,9 @@ class LabelFigures:
             return Figure(None, undefined="too few labels")
         one = self.curve[-2].behind
         ends = [None if end is None else -end for end in (one.high, one.low)]
-        return replace(one, value=None if one.value is None else -one.value, low=ends[0], high=ends[1])
+        return replace(
+            one, value=None if one.value is None else -one.value, low=ends[0], high=ends[1]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,15 +143,20 @@ class _Table:
     def fit(self, rows: Ints, seen: Floats) -> Floats:
         known = [self.judges[row] for row in rows.tolist()]
         judges = known if any(known) else None
-        name = self.record.beginning if self.record.chosen == NETWORK else self.record.chosen  # a network takes seconds
-        model = fit_one(name, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics)
+        # a network takes seconds
+        name = self.record.beginning if self.record.chosen == NETWORK else self.record.chosen
+        model = fit_one(
+            name, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics
+        )
         return probability_positive(model, seen)
 
     def varied(self, rows: Ints) -> bool:
         return 0 < int(self.up[rows].sum()) < len(rows)
 
 
-def label_figures(store: Store, rubric_set: RubricSet, rng: np.random.Generator) -> LabelFigures | None:
+def label_figures(
+    store: Store, rubric_set: RubricSet, rng: np.random.Generator
+) -> LabelFigures | None:
     """Measure what each label does to a set's calibrator; None where the learning run has too little for it.
 
     Args:
@@ -160,10 +172,12 @@ def label_figures(store: Store, rubric_set: RubricSet, rng: np.random.Generator)
     kept = [some_of(side, MOST, rng) for side in sides]
     table = _read(store, rubric_set, record, [row for part in kept for row in part])
     ends = np.cumsum([len(part) for part in kept])
-    mine, others = np.arange(ends[0]), np.arange(ends[0], ends[1])
+    mine = np.arange(ends[0])
+    others = np.arange(ends[0], ends[1])
     if not table.varied(mine):
         return None
-    known = np.arange(ends[int(record.labels > len(train))])  # those that were held out, too, but of sets of before
+    # those that were held out, too, but of sets of before
+    known = np.arange(ends[int(record.labels > len(train))])
     whole = table.fit(known, table.answers)
     pulls, tried = _pulls(table, known, whole, rng)
     return LabelFigures(
@@ -195,14 +209,23 @@ def _tones(store: Store, run: str, tone: ToneRecord, ids: Sequence[str], options
     kept = list(conversations_of(store, run, ids=list(ids)))
     features = FORM.measure(kept)
     tones = ToneScale.from_json(tone.learned, features.shape[1]).tone(features)
-    known = {writable(one.id): answer for one, answer in zip(kept, as_answers(tones, options), strict=True)}
+    known = {
+        writable(one.id): answer
+        for one, answer in zip(kept, as_answers(tones, options), strict=True)
+    }
     missing = np.full(options, np.nan)
     return np.array([[known.get(id_, missing)] for id_ in ids])
 
 
-def _read(store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: Sequence[dict[str, str]]) -> _Table:
-    ids, side = [row["id"] for row in rows], {one.id: one.sign for one in rubric_set.rubrics}
-    record = record.model_copy(update={"rubrics": tuple(one for one in record.rubrics if one in side)})  # no starter's
+def _read(
+    store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: Sequence[dict[str, str]]
+) -> _Table:
+    ids = [row["id"] for row in rows]
+    side = {one.id: one.sign for one in rubric_set.rubrics}
+    # no starter's
+    record = record.model_copy(
+        update={"rubrics": tuple(one for one in record.rubrics if one in side)}
+    )
     place, column = ({name: n for n, name in enumerate(names)} for names in (ids, record.rubrics))
     answers = np.full((len(ids), len(record.rubrics), len(SCALES[rubric_set.judge.scale])), np.nan)
     for given in store.ask(rubric_set.run, ANSWERED, [list(record.rubrics), ids]):
@@ -210,7 +233,9 @@ def _read(store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: S
     signs = [float(side[one]) for one in record.rubrics]
     if (tone := rubric_set.tone) is not None and tone.weight:
         record = record.model_copy(update={"rubrics": (*record.rubrics, TONE)})
-        answers = np.concatenate([answers, _tones(store, rubric_set.run, tone, ids, answers.shape[2])], axis=1)
+        answers = np.concatenate(
+            [answers, _tones(store, rubric_set.run, tone, ids, answers.shape[2])], axis=1
+        )
         signs.append(tone.weight)
     return _Table(
         record,
@@ -219,28 +244,41 @@ def _read(store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: S
         answers,
         np.array([row["label"] == "positive" for row in rows]),
         [row["judge"] for row in rows],
-        numbers_of(("user", row["group"]) if row["group"] is not None else ("id", row["id"]) for row in rows),
+        numbers_of(
+            ("user", row["group"]) if row["group"] is not None else ("id", row["id"])
+            for row in rows
+        ),
     )
 
 
-def _curve(table: _Table, mine: Ints, others: Ints, rng: np.random.Generator) -> tuple[CalibratorPoint, ...]:
+def _curve(
+    table: _Table, mine: Ints, others: Ints, rng: np.random.Generator
+) -> tuple[CalibratorPoint, ...]:
     orders = [rng.permutation(np.unique(table.unit[mine])) for _ in range(DRAWS)]
-    found, up = [], table.up[others].astype(np.int64)
+    found = []
+    up = table.up[others].astype(np.int64)
     for share in SHARES:
-        rows = [mine[np.isin(table.unit[mine], order[: max(1, round(share * len(order)))])] for order in orders]
+        rows = [
+            mine[np.isin(table.unit[mine], order[: max(1, round(share * len(order)))])]
+            for order in orders
+        ]
         fits = [part for part in (rows[:1] if share == 1 else rows) if table.varied(part)]
         if fits:
             p = np.array([table.fit(part, table.answers[others]) for part in fits])
             losses = np.array([log_losses(np.stack([1 - one, one], axis=1), up) for one in p])
             found.append((share, float(np.mean([len(part) for part in fits])), losses))
     best = found[-1][2].mean(axis=0)
-    return tuple(_point(share, labels, losses, best, table.unit[others], rng) for share, labels, losses in found)
+    return tuple(
+        _point(share, labels, losses, best, table.unit[others], rng)
+        for share, labels, losses in found
+    )
 
 
 def _point(
     share: float, labels: float, losses: Floats, best: Floats, unit: Ints, rng: np.random.Generator
 ) -> CalibratorPoint:
-    mean, spread = losses.mean(axis=0), losses.mean(axis=1)
+    mean = losses.mean(axis=0)
+    spread = losses.mean(axis=1)
     measures = {"loss": Measure(mean_of(mean)), "behind": Measure(mean_of(mean - best))}
     figures = estimate(measures, unit, rng, RESAMPLES)
     deviation = float(spread.std(ddof=1)) if len(spread) > 1 else None
@@ -248,17 +286,27 @@ def _point(
     return CalibratorPoint(point, figures["loss"], figures["behind"])
 
 
-def _pulls(table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator) -> tuple[tuple[Pull, ...], int]:
+def _pulls(
+    table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator
+) -> tuple[tuple[Pull, ...], int]:
     surprise = np.abs(table.up[mine] - whole[mine])
     tried = mine[np.argsort(-surprise, kind="stable")[:TRIED]].tolist()
-    without = {row: table.fit(mine[mine != row], table.answers) for row in tried if table.varied(mine[mine != row])}
+    without = {
+        row: table.fit(mine[mine != row], table.answers)
+        for row in tried
+        if table.varied(mine[mine != row])
+    }
     change = {row: np.abs(p - whole) for row, p in without.items()}
     most = sorted(change, key=lambda row: -float(np.delete(change[row], row).mean()))[:SHOWN]
     found = []
     for row in most:
         others = np.arange(len(whole)) != row
-        moved = estimate({"moved": Measure(mean_of(change[row][others]))}, table.unit[others], rng, RESAMPLES)["moved"]
-        pull = Pull(table.ids[row], bool(table.up[row]), float(without[row][row]), float(whole[row]), moved)
+        moved = estimate(
+            {"moved": Measure(mean_of(change[row][others]))}, table.unit[others], rng, RESAMPLES
+        )["moved"]
+        pull = Pull(
+            table.ids[row], bool(table.up[row]), float(without[row][row]), float(whole[row]), moved
+        )
         found.append(pull)
     return tuple(found), len(tried)
 

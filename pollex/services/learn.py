@@ -27,7 +27,12 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import BY
 from pollex.services.few_thumbs import FewThumbs, Thumbs, as_hints, write_queue
-from pollex.services.learn_result import LearnResult, learned_result, require_not_edited, require_places
+from pollex.services.learn_result import (
+    LearnResult,
+    learned_result,
+    require_not_edited,
+    require_places,
+)
 from pollex.services.learn_runs import Learning
 from pollex.services.learn_runs import learn as run_learning
 from pollex.services.learn_runs import refit as run_refit
@@ -35,7 +40,15 @@ from pollex.services.logs import Sources, files_of, labeled_logs, names_of, say_
 from pollex.services.named_sets import read_set
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_learning, plan_scoring
-from pollex.services.pool_review import ENDING, Fork, People, PoolWaits, pool_in, rows_of, written_pool
+from pollex.services.pool_review import (
+    ENDING,
+    Fork,
+    People,
+    PoolWaits,
+    pool_in,
+    rows_of,
+    written_pool,
+)
 from pollex.services.results import ModelUsage
 from pollex.services.roles import Workers, embedded_roles, hire, hire_judge
 from pollex.services.starter import FEWEST, consult_starter, starter_of, with_starter
@@ -65,23 +78,34 @@ def learn(
 
     Args:
         domain: A domain profile or its file; None for the neutral one.
-        rubrics_from: A file of rubrics written by hand, or the name of a bundled set: all are fitted, none learned.
-        start: A run and one of its nodes, `learn-3:deduplicate`, to go on from: nothing before is done again, and
-            `rubrics_from` is the pool as it is to be. A run alone is the one that a resume goes on with.
-        adapt: Whether a model puts the rubrics of `rubrics_from` into the terms of the domain before they are fitted.
-        review: Whether the run waits for people at the pool: `people` where there are any, else an edited file, which
+        rubrics_from: A file of rubrics written by hand, or the name of a bundled set: all are
+            fitted, none learned.
+        start: A run and one of its nodes, `learn-3:deduplicate`, to go on from: nothing before is
+            done again, and
+            `rubrics_from` is the pool as it is to be. A run alone is the one that a resume goes on
+            with.
+        adapt: Whether a model puts the rubrics of `rubrics_from` into the terms of the domain
+            before they are fitted.
+        review: Whether the run waits for people at the pool: `people` where there are any, else an
+            edited file, which
             is beside `out` or `rubrics_from` when it is resumed.
-        starter: A set that was learned elsewhere; both give the probability. Two labels of each class are enough then.
+        starter: A set that was learned elsewhere; both give the probability. Two labels of each
+            class are enough then.
 
     Raises:
         BadLabels: One class is missing or too small.
         PoolWaits: The run waits for people; the pool is written beside `out`.
-        WrongUse: The starter is judged by another judge; something that takes a model is asked for without one; rubrics
+        WrongUse: The starter is judged by another judge; something that takes a model is asked for
+            without one; rubrics
             are given and to be learned; or a rubric set that a person edited would be overwritten.
     """
     named, _, node = (start or "").partition(":")
     if named and not node and not run.resume:
-        raise WrongUse(f"{start!r} names no node", remedy="give a run and a node, learn-3:deduplicate", option="from")
+        raise WrongUse(
+            f"{start!r} names no node",
+            remedy="give a run and a node, learn-3:deduplicate",
+            option="from",
+        )
     pool = _pool_file(rubrics_from, out, run, review=review and not node)
     given = () if pool else given_rubrics(rubrics_from, settings, model)
     if adapt:
@@ -95,35 +119,53 @@ def learn(
     elsewhere = None if starter is None else starter_of(starter, run.store, model)
     if elsewhere is not None:
         settings = replace(settings, minimum=min(settings.minimum, FEWEST))
-    profile = with_mapping(domain if isinstance(domain, DomainProfile) else profile_at(domain), reading)
+    profile = with_mapping(
+        domain if isinstance(domain, DomainProfile) else profile_at(domain), reading
+    )
     read = labeled_logs(logs, reading, run.store, progress)
     thumbs = Thumbs.of(read)
-    hints = () if given or model.name or elsewhere or not thumbs.few else rubrics_there([c for c in read if c.turns])
+    hints = (
+        ()
+        if given or model.name or elsewhere or not thumbs.few
+        else rubrics_there([c for c in read if c.turns])
+    )
     if hints:  # no rubric can be chosen: what is there is fitted, and nothing is said of it
-        given, settings = hints, replace(settings, minimum=FEWEST)
+        given = hints
+        settings = replace(settings, minimum=FEWEST)
     check_learnable(read, settings.minimum)
     settings = replace(settings, test_fraction=share_of(settings, read))
     if settings.others_rated:
         require_grades(read, settings.others_rated)
     if adapt and domain is None:
-        progress.note("Note: no domain profile is given: rubrics are adapted to any assistant; --domain names yours")
+        progress.note(
+            "Note: no domain profile is given: rubrics are adapted to any assistant; --domain names yours"
+        )
     if told := grades_told(read):
         progress.note(f"Note: {told}")
     say_repeats(read, progress)
     if run.dry_run:
         raise Planned(plan_learning(read, settings, profile, run, model, given, adapt=adapt))
-    helper = elsewhere and consult_starter(*elsewhere, read, run=run, model=model, progress=progress)
+    helper = elsewhere and consult_starter(
+        *elsewhere, read, run=run, model=model, progress=progress
+    )
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
         edited = pool_in(pool) if pool and pool.exists() and run.resume else None
-        more: dict[str, Any] = {"fork": fork, "review": review, "people": (lambda _pool: edited) if edited else people}
-        asked = Learning(logs=read, profile=profile, settings=settings, rubrics=given, starter=helper, **more)
+        more: dict[str, Any] = {
+            "fork": fork,
+            "review": review,
+            "people": (lambda _pool: edited) if edited else people,
+        }
+        asked = Learning(
+            logs=read, profile=profile, settings=settings, rubrics=given, starter=helper, **more
+        )
         try:
             learned, usage = opened.run(_learn(opened, asked, model, arguments, adapt=adapt))
         except PoolWaits as waits:
             if pool:
                 written_pool(pool, waits.run, waits.pool)
-                waits.where, waits.remedy = str(pool), "edit the file, or the pool in `pollex serve`"
+                waits.where = str(pool)
+                waits.remedy = "edit the file, or the pool in `pollex serve`"
             raise
         learned = with_starter(learned, helper, read, opened.store)
         if hints:
@@ -142,11 +184,15 @@ def with_mapping(profile: DomainProfile, reading: ReadOptions) -> DomainProfile:
     for role, name in reading.roles:
         said = roles.get(role, [])
         roles[role] = [*([said] if isinstance(said, str) else said), name]
-    log: dict[Literal["columns", "roles"], dict[str, str | list[str]]] = {"columns": dict(reading.columns)}
+    log: dict[Literal["columns", "roles"], dict[str, str | list[str]]] = {
+        "columns": dict(reading.columns)
+    }
     return profile.model_copy(update={"log": log | ({"roles": roles} if roles else {})})
 
 
-def _pool_file(rubrics_from: str | Path | None, out: Path | None, run: RunOptions, *, review: bool) -> Path | None:
+def _pool_file(
+    rubrics_from: str | Path | None, out: Path | None, run: RunOptions, *, review: bool
+) -> Path | None:
     """Return the file that people edit the pool in; None where it isn't theirs to edit.
 
     Raises:
@@ -156,14 +202,22 @@ def _pool_file(rubrics_from: str | Path | None, out: Path | None, run: RunOption
         return None
     if rubrics_from is not None and not run.resume:
         what = "rubrics that are given have no pool to wait at"
-        raise WrongUse(what, remedy="leave one of these out", option={"review": None, "rubrics_from": None})
+        raise WrongUse(
+            what, remedy="leave one of these out", option={"review": None, "rubrics_from": None}
+        )
     return Path(rubrics_from) if rubrics_from else out and out.with_suffix(ENDING)
 
 
 async def _learn(
-    opened: Workspace, asked: Learning, model: ModelOptions, arguments: dict[str, Any], *, adapt: bool = False
+    opened: Workspace,
+    asked: Learning,
+    model: ModelOptions,
+    arguments: dict[str, Any],
+    *,
+    adapt: bool = False,
 ) -> tuple[Learned, ModelUsage | None]:
-    profile, seed = asked.profile, asked.settings.seed
+    profile = asked.profile
+    seed = asked.settings.seed
     async with await hire(model, profile, opened.store, seed) as staff:
         if not asked.rubrics and asked.settings.method != "spur":
             own = embedded_roles(profile, staff.embedder, seed, model.settings.alike)
@@ -172,7 +226,9 @@ async def _learn(
         changes: Sequence[AdaptedRubric] = ()
         if adapt:
             asked, changes = await _adapted(opened, asked, staff, model)
-        for line in ways_of_judging([one for one in asked.rubrics if not one.source.startswith("event:")], staff):
+        for line in ways_of_judging(
+            [one for one in asked.rubrics if not one.source.startswith("event:")], staff
+        ):
             opened.progress.note(line)
         learned = await run_learning(asked, staff, opened.setting(arguments, staff))
         return _with_changes(learned, changes, opened), ModelUsage.of(staff)
@@ -229,7 +285,8 @@ def refit(
 
     Args:
         out: Where to write; None writes nothing.
-        test_fraction: Share held out; None takes the set's, so that no conversation that rubrics came from is held out:
+        test_fraction: Share held out; None takes the set's, so that no conversation that rubrics
+            came from is held out:
             of a set that all labels taught, half of what it has not seen, and nothing else.
         seed: Of the split; None takes the set's.
         probability: See `LearnSettings`; None is the network.
@@ -258,11 +315,17 @@ def refit(
     if run.dry_run:
         if model.name is None:
             raise Planned(plan_scoring(read.learnable, rubric_set, run, model))
-        raise Planned(plan_learning(read, settings, rubric_set.domain, run, model, rubric_set.rubrics))
-    helper = consult_starter(rubric_set.starter, rubric_set, read, run=run, model=model, progress=progress)
+        raise Planned(
+            plan_learning(read, settings, rubric_set.domain, run, model, rubric_set.rubrics)
+        )
+    helper = consult_starter(
+        rubric_set.starter, rubric_set, read, run=run, model=model, progress=progress
+    )
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
-        learned, usage = opened.run(_refit(opened, read, model, rubric_set, settings, arguments, helper))
+        learned, usage = opened.run(
+            _refit(opened, read, model, rubric_set, settings, arguments, helper)
+        )
         learned = with_starter(learned, helper, read, opened.store)
     return learned_result(read, learned, usage, out, run)
 
@@ -303,11 +366,14 @@ def share_of(settings: LearnSettings, logs: Logs) -> float:
     return held_out_share(settings.test_fraction, smaller=smaller)
 
 
-def given_rubrics(source: str | Path | None, settings: LearnSettings, model: ModelOptions) -> tuple[Rubric, ...]:
+def given_rubrics(
+    source: str | Path | None, settings: LearnSettings, model: ModelOptions
+) -> tuple[Rubric, ...]:
     """Return the rubrics that the user wrote; none where they are to be learned.
 
     Raises:
-        WrongUse: The rubrics are to be learned as well, or by a method that needs a model without one.
+        WrongUse: The rubrics are to be learned as well, or by a method that needs a model without
+            one.
         BadRubrics: The file is wrong.
     """
     if settings.method == "spur" and source:
@@ -317,7 +383,9 @@ def given_rubrics(source: str | Path | None, settings: LearnSettings, model: Mod
             option={"method": None, "rubrics_from": None},
         )
     if settings.method == "spur" and model.name is None:
-        raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
+        raise WrongUse(
+            "SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model"
+        )
     return rubrics_of(source) if source else ()
 
 
@@ -329,7 +397,9 @@ def require_adaptable(given: Sequence[Rubric], model: ModelOptions) -> None:
     """
     if not given:
         remedy = "name a file, or a bundled set"
-        raise WrongUse("there are no rubrics to adapt", remedy=remedy, option={"rubrics_from": "generic"})
+        raise WrongUse(
+            "there are no rubrics to adapt", remedy=remedy, option={"rubrics_from": "generic"}
+        )
     if model.name is None:
         what = "rubrics are adapted to a domain by a model, and none is named"
         raise WrongUse(what, remedy="name one", option="model")
@@ -338,5 +408,8 @@ def require_adaptable(given: Sequence[Rubric], model: ModelOptions) -> None:
 def ways_of_judging(given: Sequence[Rubric], staff: Workers) -> Iterator[str]:
     """Yield how each rubric that a person wrote will be judged."""
     for rubric in given:
-        by = judged_by(staff.roles.judge.understood(rubric), model=not staff.record.built_in and not rubric.answered_by)
+        by = judged_by(
+            staff.roles.judge.understood(rubric),
+            model=not staff.record.built_in and not rubric.answered_by,
+        )
         yield f"“{rubric.text}” is judged by {BY[by]}"

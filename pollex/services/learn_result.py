@@ -60,12 +60,15 @@ def require_not_edited(out: Path) -> None:
     try:
         edited = RubricSet.load(out, arrays=False).has_edits
     except BadRubrics as error:
-        what, remedy = "a file is there already that learn did not write as it is", "give another name"
+        what = "a file is there already that learn did not write as it is"
+        remedy = "give another name"
         where = str(out if out.exists() else beside)
         raise WrongUse(what, where=where, remedy=remedy, option="out") from error
     if edited:
         what = "a person edited this rubric set, and learn would overwrite it"
-        remedy = f"fit the edited rubrics (`pollex refit LOGS --rubrics {out}`), or give another name"
+        remedy = (
+            f"fit the edited rubrics (`pollex refit LOGS --rubrics {out}`), or give another name"
+        )
         raise WrongUse(what, where=str(out), remedy=remedy, option="out")
 
 
@@ -155,7 +158,11 @@ class LearnResult(Shown):
         yield from some_told("rubric was adapted", "rubrics were adapted", adapted)
         if verbose:
             yield from figures_told(sides)
-            known = [one.netsat for one in self.scores if one.side == "held_out" and one.netsat is not None]
+            known = [
+                one.netsat
+                for one in self.scores
+                if one.side == "held_out" and one.netsat is not None
+            ]
             if rubrics.held_out and known:
                 own = rubrics.window.confident(np.array(known)).mean()
                 yield f"Held-out yield is of windows fitted without these conversations; the set's own has {own:.3f}"
@@ -200,7 +207,9 @@ class LearnResult(Shown):
                 "probabilities": calibrator_json(rubrics),
                 "reach": rubrics.reach and rubrics.reach.model_dump(),
                 "found_nothing": rubrics.found_nothing and asdict(rubrics.found_nothing),
-                "never_came_up": {r.id: asdict(r.never_came_up) for r in rubrics.rubrics if r.never_came_up},
+                "never_came_up": {
+                    r.id: asdict(r.never_came_up) for r in rubrics.rubrics if r.never_came_up
+                },
                 "marks": [asdict(mark) for mark in self.marks],
                 "notes": list(rubrics.notes),
                 "adapted": [change.model_dump() for change in rubrics.adapted],
@@ -216,11 +225,15 @@ def _details(rubrics: RubricSet) -> Told:
         yield f"Window with a guarantee: {guarantee_in_words(rubrics.guaranteed)}"
     for baseline in rubrics.baselines:
         if baseline.held_out and baseline.advantage:
-            auc, ahead = baseline.held_out.auc, baseline.advantage
+            auc = baseline.held_out.auc
+            ahead = baseline.advantage
             yield f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC minus that: {ahead}"
     if record := rubrics.calibrator:
         yield f"Probabilities: {rubrics.support}, by {record.chosen}{lead_in_words(record)}"
-        for side, found in (("held out", record.held_out), ("training, cross-fitted", record.training)):
+        for side, found in (
+            ("held out", record.held_out),
+            ("training, cross-fitted", record.training),
+        ):
             if found is not None and (side == "held out" or found != record.held_out):
                 yield f"  {side} (n = {found.n}): {probabilities_told(found)}"
     yield from notes_told(rubrics.notes)
@@ -228,7 +241,8 @@ def _details(rubrics: RubricSet) -> Told:
 
 def lead_in_words(record: CalibratorRecord) -> str:
     """Describe how far the chosen model's log-loss lies from that of NetSAT's curve; empty without comparison."""
-    from pollex.calibration.candidates import PLAIN  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.candidates import PLAIN
 
     losses = {row.name: row.log_loss for row in record.compared}
     if record.chosen == PLAIN or not {PLAIN, record.chosen} <= losses.keys():
@@ -283,11 +297,19 @@ def list_skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
     odd = [LeftOut(id_, f"can't be judged: {reason}") for id_, reason in not_scorable(logs)]
     tie = "its text has as many thumbs up as down"
     repeats = [
-        LeftOut(a, tie if a == b else f"has the text of {b}, which counts once") for a, b in logs.repeated.items()
+        LeftOut(a, tie if a == b else f"has the text of {b}, which counts once")
+        for a, b in logs.repeated.items()
     ]
-    unlabelled = [LeftOut(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE]
+    unlabelled = [
+        LeftOut(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE
+    ]
     silent = [
-        LeftOut(id_, f"no reasons: {found.outcome}: {found.detail}") for id_, found in learned.unextracted.items()
+        LeftOut(id_, f"no reasons: {found.outcome}: {found.detail}")
+        for id_, found in learned.unextracted.items()
     ]
-    failed = [LeftOut(s.conversation_id, f"unanswered: {s.outcome}") for s in learned.scores if s.netsat is None]
+    failed = [
+        LeftOut(s.conversation_id, f"unanswered: {s.outcome}")
+        for s in learned.scores
+        if s.netsat is None
+    ]
     return [*rows, *odd, *silent, *failed, *repeats, *unlabelled]

@@ -1,6 +1,7 @@
 """Runs of `learn` and `refit`: each with what its nodes work with, begun or resumed in the store.
 
-A graph is imported when it is to run: LangGraph takes a third of a second to import, which reading logs or results
+A graph is imported when it is to run: LangGraph takes a third of a second to import, which reading
+    logs or results
 does not need. Runs of the other graphs do the same.
 """
 
@@ -58,10 +59,12 @@ class Learning:
 
     Attributes:
         rubrics: Written by hand: none are learned then, and all of these are judged and fitted.
-        fork: A run whose extractions and pool are taken over; nothing before its node is done again.
+        fork: A run whose extractions and pool are taken over; nothing before its node is done
+            again.
         review: Whether the run waits for people at the pool; see `PoolWaits`.
         people: Given the pool, return it as it is to be; None where nobody can be asked now.
-        starter: A set that was learned elsewhere, with its answers: for the model of the probability.
+        starter: A set that was learned elsewhere, with its answers: for the model of the
+            probability.
     """
 
     logs: Logs
@@ -87,15 +90,19 @@ async def learn(asked: Learning, staff: Workers, setting: RunSettings) -> Learne
     from pollex.graphs.learn import refit as refit_graph
     from pollex.graphs.learn import spur as spur_graph
 
-    graph, settings = learn_graph.build(), asked.settings
+    graph = learn_graph.build()
+    settings = asked.settings
     roles = staff.for_method(settings.method)
     if settings.method == "spur":
         graph = spur_graph.build()
     if asked.rubrics:
         given = distinct_of(asked.rubrics, setting.progress)
-        graph, settings = refit_graph.build(), keeping_all(settings, given)
+        graph = refit_graph.build()
+        settings = keeping_all(settings, given)
         asked = replace(asked, settings=settings, rubrics=[*map(roles.judge.understood, given)])
-    return await _learn("learn", graph, asked, roles, setting, staff.prompts, judge_record=staff.record)
+    return await _learn(
+        "learn", graph, asked, roles, setting, staff.prompts, judge_record=staff.record
+    )
 
 
 def distinct_of(rubrics: Sequence[Rubric], progress: Progress) -> tuple[Rubric, ...]:
@@ -133,13 +140,17 @@ async def refit(
         also=",".join(list(rating.scales)[1:]) if rating else "",
         test_fraction=settings.test_fraction,
         alpha=rubric_set.alpha,
-        policy=rubric_set.policy if rubric_set.policy in POLICIES else DEFAULT,  # sets of before have others
+        # sets of before have others
+        policy=rubric_set.policy if rubric_set.policy in POLICIES else DEFAULT,
         seed=settings.seed,
         minimum=settings.minimum,
         probability=settings.probability,
     )
-    fixed, graph = keeping_all(kept_settings, rubrics), refit_graph.build()
-    again = Learning(logs=logs, profile=rubric_set.domain, settings=fixed, rubrics=rubrics, starter=starter)
+    fixed = keeping_all(kept_settings, rubrics)
+    graph = refit_graph.build()
+    again = Learning(
+        logs=logs, profile=rubric_set.domain, settings=fixed, rubrics=rubrics, starter=starter
+    )
     before = {
         "judge_record": rubric_set.judge,
         "learned_from": rubric_set.learned_from,
@@ -160,7 +171,8 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
     Args:
         known: Ids of those conversations.
     """
-    fitted, notes = learned.rubric_set, []
+    fitted = learned.rubric_set
+    notes = []
     seen = Counter(score.side for score in learned.scores if score.conversation_id in known)
     if seen["held_out"]:
         notes.append(
@@ -175,8 +187,12 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
         )
         fitted = fitted.model_copy(update={"guaranteed": None, "alphas": ()})
     learned_from = before.learned_from
-    fitted_to = set(fitted.data.fitted_hashes) - learned_from  # of what an earlier refit was fitted to, nothing is left
-    hashes = {"training_hashes": tuple(sorted(learned_from)), "fitted_hashes": tuple(sorted(fitted_to))}
+    # of what an earlier refit was fitted to, nothing is left
+    fitted_to = set(fitted.data.fitted_hashes) - learned_from
+    hashes = {
+        "training_hashes": tuple(sorted(learned_from)),
+        "fitted_hashes": tuple(sorted(fitted_to)),
+    }
     told = bool(known) and before.roles.get("judge") == fitted.roles["judge"]
     were = {rubric.id: rubric for rubric in before.rubrics}
     kept = {
@@ -198,7 +214,8 @@ def _as_known(fitted: ChosenRubric, before: ChosenRubric, *, told: bool) -> Chos
     kept: dict[str, Any] = {"note": before.note}
     if told and (before.written == before.text or judged_as_before(before)):
         kept["worth"] = fitted.worth or before.worth
-        now, then = fitted.standing, before.standing
+        now = fitted.standing
+        then = before.standing
         if then and not went_the_other_way(before) and (now is None or now.n < then.n):
             kept["standing"] = then
     return fitted.model_copy(update=kept)
@@ -224,24 +241,41 @@ async def _learn(
     Args:
         material: Other fields of `Material`.
     """
-    logs, settings = asked.logs, asked.settings
+    logs = asked.logs
+    settings = asked.settings
     check_learnable(logs, settings.minimum)
-    fingerprint = fingerprint_of(logs, settings=settings, profile=asked.profile, roles=roles.fingerprints)
+    fingerprint = fingerprint_of(
+        logs, settings=settings, profile=asked.profile, roles=roles.fingerprints
+    )
     if asked.rubrics:
-        fingerprint["rubrics"] = digest([rubric.model_dump(mode="json") for rubric in asked.rubrics])
+        fingerprint["rubrics"] = digest(
+            [rubric.model_dump(mode="json") for rubric in asked.rubrics]
+        )
     if asked.starter is not None:
         fingerprint["starter"] = digest_of(asked.starter.record.rubrics)
     sides = sides_of(logs, settings.share, settings.seed)
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
     workers = sorted(set(roles.names.values()))
-    begun = None if asked.fork is None else await _begun(asked.fork, setting, setting.whole(fingerprint))
+    begun = (
+        None
+        if asked.fork is None
+        else await _begun(asked.fork, setting, setting.whole(fingerprint))
+    )
     async with running(command, fingerprint, setting, workers, begun) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
         live = LearnContext(
             **setting.of_run(run.id),
             total=len(judged),
             workers=workers,
-            material=_material(run.id, asked, sides, setting, make=anew_by(roles), words=words_by(roles), **material),
+            material=_material(
+                run.id,
+                asked,
+                sides,
+                setting,
+                make=anew_by(roles),
+                words=words_by(roles),
+                **material,
+            ),
             extractions=_extracted(setting.store, run.id, setting.retry_outcomes),
             roles=roles,
             by_id=judged,
@@ -250,7 +284,8 @@ async def _learn(
             prompts=dict(prompts),
             review=asked.review,
         )
-        about, answers = LearnChoice.of(setting.arguments), asked.people and until_taken(asked.people)
+        about = LearnChoice.of(setting.arguments)
+        answers = asked.people and until_taken(asked.people)
         state = await carry_out(graph, live, about, after="calibrate", people=answers)
         if "__interrupt__" in state:
             raise PoolWaits(run.id, state["kept"])
@@ -258,11 +293,15 @@ async def _learn(
     return learned
 
 
-def _material(run: str, asked: Learning, sides: Sides, setting: RunSettings, **given: Any) -> Material:
+def _material(
+    run: str, asked: Learning, sides: Sides, setting: RunSettings, **given: Any
+) -> Material:
     """Return both sides of a log with the answers that the store has."""
     record: JudgeRecord = given["judge_record"]
     table = GivenAnswers(record.options.value, len(SCALES[record.scale]))
-    for id_, answers in _judged(setting.store, run, {c.id for c in sides.judged_train}, setting.retry_outcomes):
+    for id_, answers in _judged(
+        setting.store, run, {c.id for c in sides.judged_train}, setting.retry_outcomes
+    ):
         table.take(id_, answers)
     return Material(
         logs=asked.logs,
@@ -284,8 +323,14 @@ def _material(run: str, asked: Learning, sides: Sides, setting: RunSettings, **g
 async def _begun(fork: Fork, setting: RunSettings, fingerprint: dict[str, str]) -> Run | None:
     """Return the run that a fork is of: a new one, or the named one; None where a resume has to look for it."""
     if not fork.node:
-        return same_settings(find_run(setting.store, fork.run), fingerprint, setting.store, setting.behind)
-    return None if setting.resume else await begin_fork(setting.store, fork, setting.arguments, fingerprint)
+        return same_settings(
+            find_run(setting.store, fork.run), fingerprint, setting.store, setting.behind
+        )
+    return (
+        None
+        if setting.resume
+        else await begin_fork(setting.store, fork, setting.arguments, fingerprint)
+    )
 
 
 def anew_by(roles: Roles) -> Callable[[Sequence[Conversation], Bools], Made] | None:
@@ -299,7 +344,9 @@ def words_by(roles: Roles) -> Callable[[Sequence[Conversation]], Words] | None:
     return roles.extractor.words if isinstance(roles.extractor, EmbeddedExtractor) else None
 
 
-def _extracted(store: Store, run: str, retry_outcomes: Collection[Outcome]) -> dict[str, Extraction | Unanswered]:
+def _extracted(
+    store: Store, run: str, retry_outcomes: Collection[Outcome]
+) -> dict[str, Extraction | Unanswered]:
     """Return the stored extractions to reuse.
 
     Failures in `retry_outcomes` are dropped, to be retried, until summarizing has begun.
@@ -308,7 +355,9 @@ def _extracted(store: Store, run: str, retry_outcomes: Collection[Outcome]) -> d
     if store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'step'", [run]):
         return found
     return {
-        id_: one for id_, one in found.items() if not (isinstance(one, Unanswered) and can_retry(one, retry_outcomes))
+        id_: one
+        for id_, one in found.items()
+        if not (isinstance(one, Unanswered) and can_retry(one, retry_outcomes))
     }
 
 
@@ -317,17 +366,29 @@ def _judged(
 ) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
     """Yield the stored answers to reuse, by conversation.
 
-    Failures in `retry_outcomes` are dropped, to be retried, until rubrics were chosen: folds and threshold rest on the
+    Failures in `retry_outcomes` are dropped, to be retried, until rubrics were chosen: folds and
+    threshold rest on the
     conversations that had answers.
     """
     chosen = step(store, run, "select") is not None
     for id_, answers in answers_of(store, run).items():
         checked = chosen and id_ in training
-        yield id_, [answer for answer in answers.values() if checked or not can_retry(answer, retry_outcomes)]
+        yield (
+            id_,
+            [
+                answer
+                for answer in answers.values()
+                if checked or not can_retry(answer, retry_outcomes)
+            ],
+        )
 
 
 def keep_conversations(
-    store: Store, run: str, logs: Logs, training: Sequence[Conversation], held_out: Sequence[Conversation]
+    store: Store,
+    run: str,
+    logs: Logs,
+    training: Sequence[Conversation],
+    held_out: Sequence[Conversation],
 ) -> None:
     """Store all conversations of the log with their side of the split, except those stored."""
     known = kept_ids(store, run)

@@ -1,6 +1,7 @@
 """The life of a rubric in a store: how often it held by week and release, what became of it, and what people say it is.
 
-A rubric is known by its family, whatever set has it: the pattern that its event is a case of, or else its id.
+A rubric is known by its family, whatever set has it: the pattern that its event is a case of, or
+else its id.
 """
 
 import getpass
@@ -30,7 +31,13 @@ from pollex.store.tables import FactRow, now, pack, unpack
 from pollex.text import Line, Told, one_line
 
 Said = Literal["open", "mending", "mended", "accepted"]
-WORDS = {"open": "open", "mending": "being mended", "mended": "mended", "accepted": "accepted", "back": "back again"}
+WORDS = {
+    "open": "open",
+    "mending": "being mended",
+    "mended": "mended",
+    "accepted": "accepted",
+    "back": "back again",
+}
 """States as people read them; `back` is what `check` says of a mended one."""
 SCORED = ("score", "evaluate")
 """Runs whose answers count."""
@@ -105,7 +112,8 @@ class RubricLife(Result):
     """A rubric over time.
 
     Attributes:
-        weeks: Share of conversations in which it holds, by ISO week; `releases` likewise, by the prompt's version.
+        weeks: Share of conversations in which it holds, by ISO week; `releases` likewise, by the
+            prompt's version.
         down_with: Share of thumbs down where it holds, and `down_without` elsewhere.
     """
 
@@ -158,7 +166,11 @@ def family(rubric: Rubric | Mapping[str, Any]) -> str:
     given = _facts_of(rubric)
     source = str(given.get("source", ""))
     name = family_of(source)
-    known = name if name != source or (is_built_in(source) and ":" in source and len(source) <= 60) else given["id"]
+    known = (
+        name
+        if name != source or (is_built_in(source) and ":" in source and len(source) <= 60)
+        else given["id"]
+    )
     return f"{given['polarity']} {known}"
 
 
@@ -188,11 +200,17 @@ def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, RubricState]:
     with Store.open(folder, read_only=True) as store:
         said = states(store)
     ids = {one.id for one in rubric_set.rubrics}
-    last = {one.id: mine[-1] for one in rubric_set.rubrics if (mine := remarks_on(said, one.id, family(one), ids))}
+    last = {
+        one.id: mine[-1]
+        for one in rubric_set.rubrics
+        if (mine := remarks_on(said, one.id, family(one), ids))
+    }
     return {id_: state for id_, state in last.items() if state.state == "mended"}
 
 
-def remarks_on(said: Mapping[str, list[RubricState]], id_: str, known: str, ids: Collection[str]) -> list[RubricState]:
+def remarks_on(
+    said: Mapping[str, list[RubricState]], id_: str, known: str, ids: Collection[str]
+) -> list[RubricState]:
     """Return what was said of a rubric: under its id, or of one of its family that is not beside it in its set."""
     return [one for one in said.get(known, ()) if one.rubric == id_ or one.rubric not in ids]
 
@@ -200,23 +218,34 @@ def remarks_on(said: Mapping[str, list[RubricState]], id_: str, known: str, ids:
 def mark_back(folder: Path, back: Iterable[RubricState], why: str) -> None:
     """Keep that mended rubrics are back again."""
     with Store.open(folder) as store:
-        store.put([row_of(replace(one, state="back", note=why, who="check", time=now())) for one in back])
+        store.put(
+            [row_of(replace(one, state="back", note=why, who="check", time=now())) for one in back]
+        )
         store.flush()
 
 
-def said_of(rubric: Mapping[str, Any], state: Said, release: str, note: str, who: str) -> RubricState:
+def said_of(
+    rubric: Mapping[str, Any], state: Said, release: str, note: str, who: str
+) -> RubricState:
     """Return what somebody says of a rubric.
 
     Raises:
-        WrongUse: It is mended, and nobody says in which release; or a release is named for another state.
+        WrongUse: It is mended, and nobody says in which release; or a release is named for another
+            state.
     """
     if state not in get_args(Said):
-        raise WrongUse(f"no state is called {state!r:.40}", remedy=f"give one of {', '.join(get_args(Said))}")
+        raise WrongUse(
+            f"no state is called {state!r:.40}", remedy=f"give one of {', '.join(get_args(Said))}"
+        )
     if (state == "mended") != bool(release):
-        what = "mended in which release?" if state == "mended" else "only what is mended has a release"
+        what = (
+            "mended in which release?" if state == "mended" else "only what is mended has a release"
+        )
         raise WrongUse(what, remedy="give it with mended, as in 2.14", option="release")
     who = who or getpass.getuser()
-    return RubricState(family=family(rubric), rubric=rubric["id"], state=state, release=release, note=note, who=who)
+    return RubricState(
+        family=family(rubric), rubric=rubric["id"], state=state, release=release, note=note, who=who
+    )
 
 
 def rubric_state(
@@ -243,7 +272,9 @@ def rubric_state(
             store.put([row_of(said_of(found, state, release, note, who))])
             store.flush()
         elif release or note:
-            raise WrongUse("there is no state", remedy=f"give one of {', '.join(get_args(Said))} before them")
+            raise WrongUse(
+                "there is no state", remedy=f"give one of {', '.join(get_args(Said))} before them"
+            )
         return next(iter(lives_of(store, [found])))
 
 
@@ -253,20 +284,35 @@ def rubric_in(store: Store, name: str) -> dict[str, Any]:
     Raises:
         BadRubrics: The store has none, or several.
     """
-    found = {row["id"]: row["payload"] for row in store.rows(NAMED, [f"{name.replace('%', '').replace('_', '')}%"])}
+    found = {
+        row["id"]: row["payload"]
+        for row in store.rows(NAMED, [f"{name.replace('%', '').replace('_', '')}%"])
+    }
     if name in found or len(found) == 1:
         rubric: dict[str, Any] = unpack(found.get(name) or next(iter(found.values())))
         return rubric
-    several = f"{len(found)} rubrics have ids that begin" if found else "no rubric of the store has an id that begins"
-    remedy = f"give one of {', '.join(list(found)[:8])}" if found else "`pollex rubrics list` shows the ids of a set"
-    raise BadRubrics(f"{several} with {one_line(name[:40])!r}", where=str(store.folder), remedy=remedy)
+    several = (
+        f"{len(found)} rubrics have ids that begin"
+        if found
+        else "no rubric of the store has an id that begins"
+    )
+    remedy = (
+        f"give one of {', '.join(list(found)[:8])}"
+        if found
+        else "`pollex rubrics list` shows the ids of a set"
+    )
+    raise BadRubrics(
+        f"{several} with {one_line(name[:40])!r}", where=str(store.folder), remedy=remedy
+    )
 
 
 NAMED = "SELECT id, payload FROM facts WHERE kind = 'rubric' AND id LIKE ? ORDER BY rowid"
 
 
 def lives_of(
-    store: Store, rubrics: Sequence[Rubric | Mapping[str, Any]], kept: Callable[[Run], list[Seen]] | None = None
+    store: Store,
+    rubrics: Sequence[Rubric | Mapping[str, Any]],
+    kept: Callable[[Run], list[Seen]] | None = None,
 ) -> list[RubricLife]:
     """Return the lives of some rubrics of an open store.
 
@@ -279,10 +325,13 @@ def lives_of(
     seen: dict[str, tuple[Seen, dict[str, set[str]]]] = {}
     for run in every:
         if run.command in SCORED and run.status in FINISHED:
-            rows = store.rows("SELECT payload FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])
+            rows = store.rows(
+                "SELECT payload FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]
+            )
             asked = _families(unpack(row["payload"]) for row in rows)
             seen |= {one.id: (one, asked) for one in (kept(run) if kept else seen_in(store, run))}
-    said, sets = states(store), list(_sets(store, every))
+    said = states(store)
+    sets = list(_sets(store, every))
     events = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [EVENT])
     kept_events = [(row["id"], LifeEvent(**unpack(row["payload"]))) for row in events]
     return [_life(_facts_of(one), seen.values(), said, sets, kept_events) for one in rubrics]
@@ -290,7 +339,9 @@ def lives_of(
 
 def _facts_of(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
     return (
-        rubric if isinstance(rubric, Mapping) else {n: getattr(rubric, n) for n in ("id", "text", "polarity", "source")}
+        rubric
+        if isinstance(rubric, Mapping)
+        else {n: getattr(rubric, n) for n in ("id", "text", "polarity", "source")}
     )
 
 
@@ -303,7 +354,10 @@ def _families(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
 
 def seen_in(store: Store, run: Run) -> list[Seen]:
     """Return the conversations of a scored run with what holds in each."""
-    ids = [row["id"] for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])]
+    ids = [
+        row["id"]
+        for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])
+    ]
     return [_seen(row, run) for row in store.ask(run.id, HELD, [ids])]
 
 
@@ -312,8 +366,11 @@ def _seen(row: Mapping[str, Any], run: Run) -> Seen:
     down = {"negative": True, "positive": False}.get(row["label"])
     release = prompt_version(metadata, row["system"])
     begun = next(times_of(metadata), None)
-    day = datetime.fromisoformat(run.started) if begun is None else datetime.fromtimestamp(begun, UTC)
-    asked, held = frozenset(row["asked"]), frozenset(row["held"] or ())
+    day = (
+        datetime.fromisoformat(run.started) if begun is None else datetime.fromtimestamp(begun, UTC)
+    )
+    asked = frozenset(row["asked"])
+    held = frozenset(row["held"] or ())
     return Seen(row["id"], down, f"{day:%G-W%V}", release, asked, held)
 
 
@@ -329,7 +386,9 @@ def _life(
     releases: Counter[tuple[str, bool]] = Counter()
     thumbs: Counter[tuple[bool, bool]] = Counter()
     for one, families in seen:
-        asked = ({rubric["id"]} if rubric["id"] in one.asked else families.get(name, set())) & one.asked
+        asked = (
+            {rubric["id"]} if rubric["id"] in one.asked else families.get(name, set())
+        ) & one.asked
         if not asked:
             continue
         held = bool(asked & one.held)
@@ -349,19 +408,29 @@ def _life(
         releases=_shares(releases),
         down_with=share_of(thumbs[True, True], thumbs[True, True] + thumbs[True, False]),
         down_without=share_of(thumbs[False, True], thumbs[False, True] + thumbs[False, False]),
-        events=tuple(sorted(_events(rubric["id"], name, mine, sets, events), key=lambda event: event.time)),
+        events=tuple(
+            sorted(_events(rubric["id"], name, mine, sets, events), key=lambda event: event.time)
+        ),
     )
 
 
 def _shares(counts: Counter[tuple[str, bool]]) -> dict[str, Figure]:
     names = sorted({name for name, _ in counts} - {NO_PROMPT})
-    return {name: share_of(counts[name, True], counts[name, True] + counts[name, False]) for name in names}
+    return {
+        name: share_of(counts[name, True], counts[name, True] + counts[name, False])
+        for name in names
+    }
 
 
 def _events(
-    id_: str, name: str, said: Sequence[RubricState], sets: Sequence[MadeSet], events: Sequence[tuple[str, LifeEvent]]
+    id_: str,
+    name: str,
+    said: Sequence[RubricState],
+    sets: Sequence[MadeSet],
+    events: Sequence[tuple[str, LifeEvent]],
 ) -> Iterator[LifeEvent]:
-    before, ever = "", False
+    before = ""
+    ever = False
     for run, texts, families in sets:
         text = texts.get(id_) or next((texts[one] for one in families.get(name, ())), "")
         if text and not before:
@@ -370,14 +439,16 @@ def _events(
             yield LifeEvent(run.started, "edited", run.id, text)
         elif before and not text:
             yield LifeEvent(run.started, "gone", run.id)
-        before, ever = text, ever or bool(text)
+        before = text
+        ever = ever or bool(text)
     yield from (event for known, event in events if known == name)
     yield from (LifeEvent(one.time, str(one), one.who, one.note) for one in said)
 
 
 def _sets(store: Store, every: Sequence[Run]) -> Iterator[MadeSet]:
     kept = {
-        row["run"]: row["payload"] for row in store.rows("SELECT run, payload FROM facts WHERE kind = 'rubric_set'")
+        row["run"]: row["payload"]
+        for row in store.rows("SELECT run, payload FROM facts WHERE kind = 'rubric_set'")
     }
     for run in every:
         if run.id in kept and isinstance(made := json.loads(kept[run.id]), dict):

@@ -62,22 +62,32 @@ def logs_from(given: Sources | Logs, options: ReadOptions, progress: Progress) -
 
 def description(logs: Logs) -> list[str]:
     """Return what was read, and what was left out, in a few lines."""
-    up, down, none = (logs.counts.get(label, 0) for label in (Label.POSITIVE, Label.NEGATIVE, Label.NONE))
+    up, down, none = (
+        logs.counts.get(label, 0) for label in (Label.POSITIVE, Label.NEGATIVE, Label.NONE)
+    )
     lines = [f"{count(len(logs), 'conversation')}: {up} up, {down} down, {none} without a label"]
     if logs.duplicates:
-        lines.append(f"{count(logs.duplicates, 'identical duplicate counts', 'identical duplicates count')} once")
+        lines.append(
+            f"{count(logs.duplicates, 'identical duplicate counts', 'identical duplicates count')} once"
+        )
     if logs.overruled:
         lines.append(f"{count(logs.overruled, 'conversation')} gave way to another of the same id")
     if logs.originals:
         found = sum(map(len, logs.originals.values()))
-        lines.append(f"{count(found, 'placeholder')} in {count(len(logs.originals), 'conversation')}, redacted")
+        lines.append(
+            f"{count(found, 'placeholder')} in {count(len(logs.originals), 'conversation')}, redacted"
+        )
     lines += [f"Note: {note}" for note in logs.notes]
     for flag, ids in logs.flags.items():
         holds = count(len(ids), "conversation holds", "conversations hold")
         lines.append(f"Note: {holds} odd text ({flag}): {first_ids(ids)}")
-    lines += count_and_lines("bad row was left out", "bad rows were left out", [str(row) for row in logs.bad_rows])
+    lines += count_and_lines(
+        "bad row was left out", "bad rows were left out", [str(row) for row in logs.bad_rows]
+    )
     odd = [f"{id_}: {why}" for id_, why in not_scorable(logs)]
-    return lines + count_and_lines("conversation can't be judged", "conversations can't be judged", odd)
+    return lines + count_and_lines(
+        "conversation can't be judged", "conversations can't be judged", odd
+    )
 
 
 def say_repeats(logs: Logs, progress: Progress) -> None:
@@ -124,7 +134,9 @@ LABELS = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
 WORDS = {"log": "of the log", "person": "of people", "adjudicated": "adjudicated"}
 
 
-def labeled_logs(given: Sources | Logs, reading: ReadOptions, store: Path, progress: Progress) -> Logs:
+def labeled_logs(
+    given: Sources | Logs, reading: ReadOptions, store: Path, progress: Progress
+) -> Logs:
     """Read logs with the labels of the sources that are wanted; report what was read. Raises as `logs_from`."""
     read = logs_from(given, reading, progress)
     found = with_labels(read, reading, store)
@@ -136,7 +148,8 @@ def labeled_logs(given: Sources | Logs, reading: ReadOptions, store: Path, progr
 def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
     """Return the logs with the labels of the sources that `options` names.
 
-    An adjudicated label stands over people's, theirs over the log's. People who disagree give none. A label whose
+    An adjudicated label stands over people's, theirs over the log's. People who disagree give none.
+    A label whose
     giver had seen the score gives none either. The notes count the labels of each source.
     """
     if options.sources == ("log",):
@@ -147,7 +160,11 @@ def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
     made = logs_of(labeled)
     notes = (*logs.notes, *notes_on(used, logs, labeled, said))
     return replace(
-        logs, conversations=made.conversations, counts=made.counts, fingerprint=made.fingerprint, notes=notes
+        logs,
+        conversations=made.conversations,
+        counts=made.counts,
+        fingerprint=made.fingerprint,
+        notes=notes,
     )
 
 
@@ -161,12 +178,16 @@ def thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinio
 
 
 def notes_on(
-    used: Mapping[str, int], logs: Logs, labeled: Sequence[Conversation], said: Mapping[str, Opinion]
+    used: Mapping[str, int],
+    logs: Logs,
+    labeled: Sequence[Conversation],
+    said: Mapping[str, Opinion],
 ) -> list[str]:
     """Say how many labels each source gave, and which replaced others."""
     counted = ", ".join(f"{used[name]} {words}" for name, words in WORDS.items() if used[name])
     replaced = sum(
-        a.label not in (b.label, Label.NONE) and _of(a, said) is not None for a, b in zip(logs, labeled, strict=True)
+        a.label not in (b.label, Label.NONE) and _of(a, said) is not None
+        for a, b in zip(logs, labeled, strict=True)
     )
     chosen = sum(one.preferred for one in labeled if _of(one, said) is not None)
     notes = [f"labels by source: {counted or 'none'}"]
@@ -176,12 +197,15 @@ def notes_on(
         )
     if chosen:
         verb = "is" if chosen == 1 else "are"
-        notes.append(f"{count(chosen, 'conversation')} that a queue chose, and not chance, {verb} never held out")
+        notes.append(
+            f"{count(chosen, 'conversation')} that a queue chose, and not chance, {verb} never held out"
+        )
     return notes
 
 
 def _of(one: Conversation, said: Mapping[str, Opinion]) -> Opinion | None:
-    return said.get(one.text_hash) or said.get(one.words_hash)  # of before calls of tools were kept
+    # of before calls of tools were kept
+    return said.get(one.text_hash) or said.get(one.words_hash)
 
 
 def _labeled(
@@ -191,7 +215,13 @@ def _labeled(
     if opinion is not None:
         used[opinion.source] += 1
         metadata = one.metadata | {DRAWN: opinion.drawn or "random"}
-        return one.model_copy(update={"label": LABELS[opinion.value], "judge": opinion.annotator, "metadata": metadata})
+        return one.model_copy(
+            update={
+                "label": LABELS[opinion.value],
+                "judge": opinion.annotator,
+                "metadata": metadata,
+            }
+        )
     if "log" not in sources:
         return one.model_copy(update={"label": Label.NONE})
     used["log"] += one.label is not Label.NONE

@@ -12,13 +12,18 @@ from pollex.store.store import Store
 
 
 def read_set(
-    rubrics: Path | str | RubricSet, store: Path | None = None, *, arrays: bool = True, edits: bool = True
+    rubrics: Path | str | RubricSet,
+    store: Path | None = None,
+    *,
+    arrays: bool = True,
+    edits: bool = True,
 ) -> RubricSet:
     """Return a rubric set: as it is, of its file, or of the store by its run's name or its digest.
 
     Args:
         store: Where runs are kept; None for the usual one.
-        arrays: See `RubricSet.load`; `edits` likewise. A set of the store has its arrays, and no file of edits.
+        arrays: See `RubricSet.load`; `edits` likewise. A set of the store has its arrays, and no
+            file of edits.
 
     Raises:
         BadRubrics: There is none of this name, or it can't be read.
@@ -27,7 +32,8 @@ def read_set(
     """
     if isinstance(rubrics, RubricSet):
         return rubrics
-    path, folder = Path(rubrics), store or Path(os.environ.get(VARIABLE) or STORE)
+    path = Path(rubrics)
+    folder = store or Path(os.environ.get(VARIABLE) or STORE)
     if path.exists() or len(path.parts) != 1 or path.suffix or not folder.is_dir():
         return RubricSet.load(path, arrays=arrays, edits=edits)
 
@@ -35,7 +41,9 @@ def read_set(
         found = find_set(opened, str(rubrics))
     if found is None:
         what = f"there is no such file, and no rubric set of this run or digest in {folder}"
-        raise BadRubrics(what, where=str(rubrics), remedy="`pollex runs` lists runs; `pollex learn` writes a set")
+        raise BadRubrics(
+            what, where=str(rubrics), remedy="`pollex runs` lists runs; `pollex learn` writes a set"
+        )
     return found
 
 

@@ -2,7 +2,8 @@
 
 The systems that RUBICON's paper compares, as settings of `learn`: what is given beside them wins.
 
-Source: Biyani et al. 2024, tables 1 and 3. The paper's set for Bing is not ours to ship; `generic` is in its place,
+Source: Biyani et al. 2024, tables 1 and 3. The paper's set for Bing is not ours to ship; `generic`
+    is in its place,
 and a model adapts it to the domain as the paper's authors did by hand.
 """
 
@@ -31,14 +32,28 @@ if TYPE_CHECKING:
 PAPER: Mapping[str, str | int] = {"policy": "greedy", "budget": 10, "scale": "likert-domain"}
 
 SYSTEMS: Mapping[str, Mapping[str, str | int]] = {
-    "rubicon": {**PAPER, "method": "rubicon", "without": "built-in", "prompts": "paper", "reasons": 3},
-    "spur": {**PAPER, "method": "spur", "without": "ds,cdp", "prompts": "paper", "scale": "numeric"},
+    "rubicon": {
+        **PAPER,
+        "method": "rubicon",
+        "without": "built-in",
+        "prompts": "paper",
+        "reasons": 3,
+    },
+    "spur": {
+        **PAPER,
+        "method": "spur",
+        "without": "ds,cdp",
+        "prompts": "paper",
+        "scale": "numeric",
+    },
     "generic": {**PAPER, "rubrics_from": "generic"},
     "adapted": {**PAPER, "rubrics_from": "generic", "adapt": "yes"},
 }
 """Settings by name, as a user of `pollex learn` gives them."""
 
-NEED_A_MODEL = frozenset(name for name, sets in SYSTEMS.items() if sets.keys() & {"prompts", "adapt"})
+NEED_A_MODEL = frozenset(
+    name for name, sets in SYSTEMS.items() if sets.keys() & {"prompts", "adapt"}
+)
 
 
 def require_model(system: str, model: str | None) -> None:
@@ -48,7 +63,11 @@ def require_model(system: str, model: str | None) -> None:
         WrongUse: Says so.
     """
     if system in NEED_A_MODEL and model is None:
-        why = "adapts rubrics to your domain, and that" if "adapt" in SYSTEMS[system] else "as in the paper"
+        why = (
+            "adapts rubrics to your domain, and that"
+            if "adapt" in SYSTEMS[system]
+            else "as in the paper"
+        )
         raise WrongUse(f"{system} {why} takes a model", remedy="name one", option="model")
 
 
@@ -86,7 +105,9 @@ class ModelOptions:
             refuse_no_address(self.base_url)
 
     @classmethod
-    def of(cls, *, price: tuple[float, float] | None = None, batch_discount: float = 0.5, **given: Any) -> Self:
+    def of(
+        cls, *, price: tuple[float, float] | None = None, batch_discount: float = 0.5, **given: Any
+    ) -> Self:
         """Sort what a user gives by name into options, limits and settings.
 
         Args:
@@ -99,7 +120,9 @@ class ModelOptions:
         limited = {one.name: given.pop(one.name) for one in fields(Limits) if one.name in given}
         own = {one.name: given.pop(one.name) for one in fields(cls) if one.name in given}
         prices = None if price is None else Price(price[0], price[1], batch_discount)
-        return cls(limits=Limits(price=prices, **limited), settings=JudgeSettings.of(**given), **own)
+        return cls(
+            limits=Limits(price=prices, **limited), settings=JudgeSettings.of(**given), **own
+        )
 
     @property
     def name(self) -> str | None:
@@ -109,7 +132,8 @@ class ModelOptions:
     def endpoint(self) -> Endpoint:
         """Return the endpoint, with the key from the environment alone.
 
-        A key as an option would be kept in the shell's history. White space around it, from the file that it was read
+        A key as an option would be kept in the shell's history. White space around it, from the
+        file that it was read
         from, is removed.
         """
         assert self.model is not None, "the built-in roles need no endpoint"
@@ -122,10 +146,13 @@ class RunOptions:
     """Place and end of a run.
 
     Attributes:
-        dry_run: Count the calls that would be made, and make none: the service ends by `plan.Planned`.
-        on_interrupt: Called when a signal asks the run to end; None leaves signals to the caller, as users of Python
+        dry_run: Count the calls that would be made, and make none: the service ends by
+            `plan.Planned`.
+        on_interrupt: Called when a signal asks the run to end; None leaves signals to the caller,
+            as users of Python
             expect.
-        typed: The command as it was typed, without `--resume`, which the run keeps; empty where it can't be resumed.
+        typed: The command as it was typed, without `--resume`, which the run keeps; empty where it
+            can't be resumed.
     """
 
     store: Path = Path(STORE)
@@ -150,12 +177,18 @@ class ModelTable(BaseModel):
     @property
     def price(self) -> Price | None:
         """The price; None where it isn't given."""
-        return None if self.price_in is None or self.price_out is None else Price(self.price_in, self.price_out)
+        return (
+            None
+            if self.price_in is None or self.price_out is None
+            else Price(self.price_in, self.price_out)
+        )
 
     def within(self, **limits: Any) -> ModelOptions:
         """Return the model with its endpoint and caps."""
         known = Limits(price=self.price, max_cost=self.max_cost, **limits)
-        return ModelOptions(model=self.model, base_url=self.base_url, key_env=self.key_env, limits=known)
+        return ModelOptions(
+            model=self.model, base_url=self.base_url, key_env=self.key_env, limits=known
+        )
 
 
 T = TypeVar("T", bound=ModelTable)
@@ -179,6 +212,8 @@ def tables_in(path: Path, kind: type[T], mend: str, names: Collection[str] = ())
         raise BadInput(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise BadInput(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=str(path), remedy=mend) from error
+        raise BadInput(
+            f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=str(path), remedy=mend
+        ) from error
     except ValueError as error:
         raise BadInput(f"not valid TOML: {error}", where=str(path), remedy=mend) from error

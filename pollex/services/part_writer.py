@@ -31,7 +31,8 @@ class PartWriter:
     """
 
     def __init__(self, job: Job, budget: Budget | None = None) -> None:
-        self._job, self._budget = job, budget
+        self._job = job
+        self._budget = budget
         self._out = Place.at(job.out)
 
     @cached_property
@@ -44,20 +45,30 @@ class PartWriter:
         Raises:
             PollexError: The file can't be read or written, or the model can't be asked.
         """
-        job, name = self._job, self._job.part_of(unit)
+        job = self._job
+        name = self._job.part_of(unit)
         conversations, bad = conversations_of(unit, job.reading)
         batches, calls = self._scored(unit, conversations)
         outcomes = Counter(outcome for scores in batches for outcome in scores.column("outcome"))
-        part = ScoredPart(name, unit.shown, outcomes.total(), dict(outcomes), [asdict(row) for row in bad], calls)
-        (self._out / file_of_facts(name)).write(json.dumps(asdict(part), ensure_ascii=False).encode())
+        part = ScoredPart(
+            name, unit.shown, outcomes.total(), dict(outcomes), [asdict(row) for row in bad], calls
+        )
+        (self._out / file_of_facts(name)).write(
+            json.dumps(asdict(part), ensure_ascii=False).encode()
+        )
         (self._out / name).write(parquet_of(batches, job.rubrics, job.judges))
         return part
 
-    def _scored(self, unit: Unit, conversations: Sequence[Conversation]) -> tuple[list[ScoreColumns], int]:
+    def _scored(
+        self, unit: Unit, conversations: Sequence[Conversation]
+    ) -> tuple[list[ScoreColumns], int]:
         if self._job.capabilities is not None:
-            from pollex.services.units_by_model import scores_by_model  # the client behind it takes a second to import
+            # the client behind it takes a second to import
+            from pollex.services.units_by_model import scores_by_model
 
-            scores, calls = scores_by_model(self._job, self._job.key_of(unit), conversations, self._budget)
+            scores, calls = scores_by_model(
+                self._job, self._job.key_of(unit), conversations, self._budget
+            )
             return [scores], calls
         starts = range(0, len(conversations), BATCH)
         return [self._scorer.scores(conversations[start : start + BATCH]) for start in starts], 0

@@ -31,7 +31,8 @@ from pollex.services.runs import digest
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
 
-MANIFEST, LEDGER = "manifest.json", "ledger"
+MANIFEST = "manifest.json"
+LEDGER = "ledger"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,8 @@ class Job:
 
     Attributes:
         out: Address of the folder of parts.
-        model: The set's model and its limits; its key is read from the environment where the work is done.
+        model: The set's model and its limits; its key is read from the environment where the work
+            is done.
         capabilities: Of the model's endpoint, which is probed once; None for sets without a model.
         salt: For the boundary around data in a model's prompts, the same for all workers.
     """
@@ -108,7 +110,9 @@ class Cluster:
     address: str | None = None
 
 
-def conversations_of(unit: Unit, options: ReadOptions) -> tuple[Sequence[Conversation], Sequence[BadRow]]:
+def conversations_of(
+    unit: Unit, options: ReadOptions
+) -> tuple[Sequence[Conversation], Sequence[BadRow]]:
     """Read a unit; bad rows are listed, however many; one without any conversation is empty, not wrong."""
     try:
         logs = unit.read(replace(options, max_bad=sys.maxsize))
@@ -138,7 +142,11 @@ def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
     out = Place.at(job.out)
     names = {name.rpartition("-")[2]: name for name in out.names() if name.startswith("part-")}
     found = {unit.number: names.get(f"{job.key_of(unit)}.parquet") for unit in units}
-    return {n: ScoredPart(**json.loads((out / file_of_facts(name)).read())) for n, name in found.items() if name}
+    return {
+        n: ScoredPart(**json.loads((out / file_of_facts(name)).read()))
+        for n, name in found.items()
+        if name
+    }
 
 
 def write_manifest(job: Job, parts: Sequence[ScoredPart], lost: Sequence[tuple[Unit, str]]) -> None:

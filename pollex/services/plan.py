@@ -1,7 +1,9 @@
 """`--dry-run`: the calls, tokens and cost of a run, without one call.
 
-The roles on a model are run against a client that records calls instead of making them, so these counts are exact.
-What depends on answers (rubrics, duplicates, the size of the pool) is an upper bound, and reported as such.
+The roles on a model are run against a client that records calls instead of making them, so these
+counts are exact.
+What depends on answers (rubrics, duplicates, the size of the pool) is an upper bound, and reported
+as such.
 """
 
 from __future__ import annotations
@@ -51,11 +53,13 @@ from pollex.store.resume import StoredAnswers
 from pollex.store.store import Store
 from pollex.text import Told
 
-EXACT, AT_MOST = "planned", "at most"
+EXACT = "planned"
+AT_MOST = "at most"
 
 KINDS: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
 
-_WORDS_OF_A_REASON, _WORDS_OF_A_RUBRIC = 30, 16
+_WORDS_OF_A_REASON = 30
+_WORDS_OF_A_RUBRIC = 16
 
 
 LIKELY_REASONS = 0.9
@@ -109,7 +113,8 @@ class Planner:
     async def ask(self, call: Call) -> Outcome:
         """See `agents.llm.asker.ModelClient`."""
         exactly_known = self.times == 1 and self.known(self.endpoint.request(call).key)
-        prompt, completion = prompt_estimate(call.messages), estimate_tokens(call)
+        prompt = prompt_estimate(call.messages)
+        completion = estimate_tokens(call)
         for table, times in ((self.table, self.times), (self.likely, self.likely_times)):
             row = table.stage(call.stage)
             row.asked += times
@@ -128,7 +133,9 @@ class Planner:
         """Count calls in this context as up to so many calls, and as those that are likely."""
         before = self.times, self.likely_times, self.certainty
         size = Size(times, times) if isinstance(times, int) else times
-        self.times, self.likely_times, self.certainty = size.at_most, size.likely, AT_MOST
+        self.times = size.at_most
+        self.likely_times = size.likely
+        self.certainty = AT_MOST
         try:
             yield
         finally:
@@ -174,7 +181,9 @@ class Plan:
         memory = None if model.again else PlannedMemory(run.store)
         return cls(planner, Asker(planner, able, profile, settings, salt), memory)
 
-    async def fitting(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> UsageTable:
+    async def fitting(
+        self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    ) -> UsageTable:
         """Plan to judge every conversation on every one of the rubrics, but for answers that are known."""
         judge = LlmJudge(self.asker, memory=self.memory)
         scale = self.asker.settings.scale
@@ -187,7 +196,9 @@ class Plan:
         self.planner.known_answers += judge.known_answers
         return self.planner.table
 
-    async def adapting(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> UsageTable:
+    async def adapting(
+        self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    ) -> UsageTable:
         """Plan to adapt rubrics to the domain, then to judge every conversation on what may be left of them."""
         await adapt_rubrics(self.asker, rubrics)
         for side in KINDS:
@@ -205,7 +216,8 @@ class Plan:
         if settings.method == "spur":
             return await self._spur(sides, settings)
         pool = {
-            kind: await self._summaries(kind, self._reasons(sides, label), settings) for kind, label in KINDS.items()
+            kind: await self._summaries(kind, self._reasons(sides, label), settings)
+            for kind, label in KINDS.items()
         }
         rubrics = sum(pool.values(), start=NONE)
         await self._deduplication(rubrics)
@@ -233,7 +245,9 @@ class Plan:
             shown = [_reason(number, kind) for number in range(settings.mini_batch)]
             if batches.at_most and most:
                 with self.planner.estimating(batches):
-                    await updater.update(shown, [_rubric(number, kind) for number in range(most)], kind, most)
+                    await updater.update(
+                        shown, [_rubric(number, kind) for number in range(most)], kind, most
+                    )
         judged = sum(ceil(most / MOST_IN_A_CALL) for most in settings.limits)
         for side in (sides.judged_train, sides.judged_test):
             await self._judging(side, Size(judged, judged))
@@ -241,7 +255,8 @@ class Plan:
 
     async def _summaries(self, kind: Polarity, reasons: Size, settings: LearnSettings) -> Size:
         """Plan the summaries of `reasons`, and return the number of rubrics."""
-        summarizer, most = LlmSummarizer(self.asker), self.asker.settings.new_rubrics
+        summarizer = LlmSummarizer(self.asker)
+        most = self.asker.settings.new_rubrics
         batches = reasons.batches(settings.mini_batch)
         shown = [_reason(number, kind) for number in range(settings.mini_batch)]
         rubrics = Size(batches.at_most * most, ceil(batches.likely * min(most, LIKELY_NEW_RUBRICS)))
@@ -261,21 +276,27 @@ class Plan:
         items = [{"i": number, "rubric": _rubric(number, "sat").text} for number in (1, 2)]
         call = self.asker.call(load("deduplicate"), items, {})
         each = 2 if BUILT_IN in self.asker.settings.without else 1
-        with self.planner.estimating(Size(rubrics.at_most // each, ceil(rubrics.likely * LIKELY_DUPLICATES))):
+        with self.planner.estimating(
+            Size(rubrics.at_most // each, ceil(rubrics.likely * LIKELY_DUPLICATES))
+        ):
             await self.planner.ask(call)
 
     async def _rewording(self, rubrics: Size) -> None:
         """Plan a call for every so many rubrics that may be hard to judge."""
         if self.asker.settings.prompts == "paper":
             return
-        items = [{"i": i, "rubric": _rubric(i, "sat").text, "marks": ["two parts"]} for i in range(REWORDED)]
+        items = [
+            {"i": i, "rubric": _rubric(i, "sat").text, "marks": ["two parts"]}
+            for i in range(REWORDED)
+        ]
         with self.planner.estimating(Size(ceil(rubrics.at_most / REWORDED), 1)):
             await self.planner.ask(self.asker.call(load("reword"), items, {}))
 
     async def _judging(self, conversations: Sequence[Conversation], batches: Size) -> None:
         judge = LlmJudge(self.asker)
         questions = [
-            Question.about(_rubric(number, "sat"), self.asker.settings.scale) for number in range(MOST_IN_A_CALL)
+            Question.about(_rubric(number, "sat"), self.asker.settings.scale)
+            for number in range(MOST_IN_A_CALL)
         ]
         with self.planner.estimating(batches):
             for one in conversations:
@@ -288,7 +309,9 @@ class PlannedMemory:
 
     folder: Path
 
-    def find(self, fingerprint: str, text_hashes: Collection[str]) -> Mapping[str, Mapping[str, Answer | Unanswered]]:
+    def find(
+        self, fingerprint: str, text_hashes: Collection[str]
+    ) -> Mapping[str, Mapping[str, Answer | Unanswered]]:
         """See `agents.llm.judge.AnswerMemory`."""
         try:
             with Store.open(self.folder, read_only=True) as store:
@@ -301,7 +324,10 @@ def keys_paid_for(run: RunOptions) -> set[str]:
     """Return the keys of stored replies; an empty set if the store can't be read."""
     try:
         with Store.open(run.store, read_only=True) as store:
-            return {row["key"] for row in store.rows("SELECT DISTINCT key FROM calls WHERE reply IS NOT NULL")}
+            return {
+                row["key"]
+                for row in store.rows("SELECT DISTINCT key FROM calls WHERE reply IS NOT NULL")
+            }
     except PollexError:
         return set()
 
@@ -313,7 +339,8 @@ class CallPlan(Result):
     Attributes:
         models: Names and planned calls of the models; empty for the built-in roles.
         notes: Notes on the figures.
-        likely: What of it is likely, where the plan itself is an upper bound; None where it is exact.
+        likely: What of it is likely, where the plan itself is an upper bound; None where it is
+            exact.
     """
 
     models: tuple[tuple[str, ModelUsage], ...]
@@ -358,7 +385,9 @@ def costs_of(planned: Sequence[ModelUsage]) -> dict[str, float]:
     if not rows:
         return {}
     at_once = sum(price.cost(row.prompt, row.completion) for row, price in rows)
-    saved = sum(price.discount * price.cost(row.prompt, row.completion) for row, price in rows if row.apart)
+    saved = sum(
+        price.discount * price.cost(row.prompt, row.completion) for row, price in rows if row.apart
+    )
     return {"at_once": at_once, "by_batch": at_once - saved}
 
 
@@ -375,7 +404,8 @@ def plan_scoring(
     if not model.again and (known := _all_known(conversations, rubrics, run)):
         usage = ModelUsage(UsageTable(), model.limits.price, known_answers=known)
         return CallPlan(((rubrics.judge.name, usage),), (NOTHING_LEFT,))
-    model, able = options_as_before(model, rubrics.judge), rubrics.judge.options.capabilities
+    model = options_as_before(model, rubrics.judge)
+    able = rubrics.judge.options.capabilities
     plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
     table = asyncio.run(plan.fitting(conversations, rubrics.rubrics))
     return call_plan(model, table, able is not None, known_answers=plan.planner.known_answers)
@@ -392,7 +422,9 @@ def _all_known(conversations: Sequence[Conversation], rubrics: RubricSet, run: R
             questions = questions_of_model(rubrics)
             if judge is None or not all_answers_known(judge, conversations, questions):
                 return 0
-            return len(questions) * sum(not conversation.not_scorable for conversation in conversations)
+            return len(questions) * sum(
+                not conversation.not_scorable for conversation in conversations
+            )
     except PollexError:  # there is no store yet
         return 0
 
@@ -453,10 +485,17 @@ def call_plan(
         panel: Names and plans of models that are asked beside the first.
     """
     assert model.name is not None, "the built-in roles ask nobody"
-    models = ((model.name, ModelUsage(table, model.limits.price, known_answers=known_answers)), *panel)
-    notes = ["Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."]
+    models = (
+        (model.name, ModelUsage(table, model.limits.price, known_answers=known_answers)),
+        *panel,
+    )
+    notes = [
+        "Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."
+    ]
     if any(each.table.total.outcomes[AT_MOST] for _, each in models):
-        notes.append("Stages with “at most” depend on answers: their true figures are lower, often several times.")
+        notes.append(
+            "Stages with “at most” depend on answers: their true figures are lower, often several times."
+        )
     if not probed:
         notes.append("The endpoint was taken to be able to do everything; `pollex doctor` asks it.")
     if not probed and model.settings.samples > 1:
@@ -476,8 +515,12 @@ NO_CALLS = CallPlan((), ("Built-in (no LLM): no calls, no tokens, no cost.",))
 
 def _reason(number: int, kind: Polarity) -> Reason:
     text = " ".join(["reason"] * _WORDS_OF_A_REASON)
-    return Reason(id=content_id(str(number)), conversation_id="", polarity=kind, text=text, quotes=())
+    return Reason(
+        id=content_id(str(number)), conversation_id="", polarity=kind, text=text, quotes=()
+    )
 
 
 def _rubric(number: int, kind: Polarity) -> Rubric:
-    return Rubric(id=content_id(str(number)), text=" ".join(["rubric"] * _WORDS_OF_A_RUBRIC), polarity=kind)
+    return Rubric(
+        id=content_id(str(number)), text=" ".join(["rubric"] * _WORDS_OF_A_RUBRIC), polarity=kind
+    )

@@ -40,9 +40,11 @@ class PoolWaits(AnswersPending):
 
     def __init__(self, run: str, pool: Sequence[Row]) -> None:
         super().__init__(
-            f"{run} waits for you at its pool of {count(len(pool), 'rubric')}", remedy="edit it in `pollex serve`"
+            f"{run} waits for you at its pool of {count(len(pool), 'rubric')}",
+            remedy="edit it in `pollex serve`",
         )
-        self.run, self.pool = run, pool
+        self.run = run
+        self.pool = pool
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,11 @@ def written_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
     """Write a pool where people edit it; see `pool_in`."""
     lines = [HEAD.format(run=run)]
     for row in pool:
-        lines += ["[[rubrics]]", f"text = {toml_value(row['text'])}", f"polarity = {toml_value(row['polarity'])}"]
+        lines += [
+            "[[rubrics]]",
+            f"text = {toml_value(row['text'])}",
+            f"polarity = {toml_value(row['polarity'])}",
+        ]
         lines += [f"# {count(row['reasons'], 'reason')}", f"# {toml_value(row['quote'])}", ""]
     write_text(path, "\n".join(lines), named=False)
 
@@ -92,7 +98,10 @@ def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
     Raises:
         BadRubrics: One is a duplicate, empty, or the reverse of another; or none is left.
     """
-    edited_pool(list(rows), [Rubric(id=row["id"], text=row["text"], polarity=row["polarity"]) for row in before])
+    edited_pool(
+        list(rows),
+        [Rubric(id=row["id"], text=row["text"], polarity=row["polarity"]) for row in before],
+    )
     known = {(row["text"], row["polarity"]): row for row in before}
     return [known.get((row["text"], row["polarity"]), {**row, "id": ""}) for row in rows]
 
@@ -112,35 +121,52 @@ async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
         WrongUse: It doesn't wait.
     """
     if not (before := await waiting_pool(store, run)):
-        raise WrongUse(f"{run.id} doesn't wait at its pool", remedy="go on with it, or fork it to change the pool")
+        raise WrongUse(
+            f"{run.id} doesn't wait at its pool",
+            remedy="go on with it, or fork it to change the pool",
+        )
     told = {"kept": match_rows(rows, before), "reviewed": True}
     async with compile_on(graph_of(run), store) as compiled:
         await compiled.aupdate_state(thread_of(run.id), told, as_node="review_pool")
 
 
 async def begin_fork(
-    store: Store, fork: Fork, arguments: Mapping[str, Any] | None = None, fingerprint: Mapping[str, str] | None = None
+    store: Store,
+    fork: Fork,
+    arguments: Mapping[str, Any] | None = None,
+    fingerprint: Mapping[str, str] | None = None,
 ) -> Run:
     """Begin a run that goes on from another's state when it is resumed: what was paid for before is taken over.
 
     Args:
-        arguments: Of the new run; those of the other if None. So is its fingerprint, which must be the same.
+        arguments: Of the new run; those of the other if None. So is its fingerprint, which must be
+            the same.
 
     Raises:
         BadRubrics: The edited pool has a duplicate, an empty or a contradictory rubric.
-        ResumeRefused: The run was started by another version or with other settings; the message says with what.
+        ResumeRefused: The run was started by another version or with other settings; the message
+            says with what.
         WrongUse: There is no such run or node, or nothing comes after it.
     """
     parent = find_run(store, fork.run)
     wanted = parent.fingerprint | {"graph": FORMAT} if fingerprint is None else dict(fingerprint)
-    anywhere = {"endpoint": parent.fingerprint["endpoint"]} if "endpoint" in parent.fingerprint else {}
-    same_settings(parent, {name: one for name, one in wanted.items() if name != "endpoint"} | anywhere, store)
+    anywhere = (
+        {"endpoint": parent.fingerprint["endpoint"]} if "endpoint" in parent.fingerprint else {}
+    )
+    same_settings(
+        parent, {name: one for name, one in wanted.items() if name != "endpoint"} | anywhere, store
+    )
     if parent.command != "learn" or (fork.node == "assess" and not fork.pool):
-        raise WrongUse(f"nothing comes after {fork.node!r}", remedy="name an earlier node of a run of learn")
-    state, at = await state_after(store, parent, fork.node), fork.node
+        raise WrongUse(
+            f"nothing comes after {fork.node!r}", remedy="name an earlier node of a run of learn"
+        )
+    state = await state_after(store, parent, fork.node)
+    at = fork.node
     if fork.pool:
         if "kept" not in state:
-            raise WrongUse(f"there is no pool after {fork.node!r}", remedy="fork after deduplicate to edit it")
+            raise WrongUse(
+                f"there is no pool after {fork.node!r}", remedy="fork after deduplicate to edit it"
+            )
         state = {**state, "kept": match_rows(fork.pool, state["kept"])}
         at = "reword" if at == "deduplicate" else at  # people's words stay as they are
         if fork.node in JUDGED:
@@ -148,11 +174,15 @@ async def begin_fork(
             at = "gather_sets" if "gather_sets" in graph_of(parent).nodes else "review_pool"
     given = _elsewhere(parent.arguments) if arguments is None else arguments
     named = {"parent": f"{parent.id}:{fork.node}"}
-    run = store.begin("learn", arguments={**given, **named}, fingerprint=wanted, versions=versions())
+    run = store.begin(
+        "learn", arguments={**given, **named}, fingerprint=wanted, versions=versions()
+    )
     if behind := settings_behind(store, parent):
         store.keep([settings_row(run.id, behind)])
     await _take_over(store, parent.id, run.id, state)
-    store.copy_answers(parent.id, run.id, [row["id"] for row in state["kept"] if row["id"]] if fork.pool else None)
+    store.copy_answers(
+        parent.id, run.id, [row["id"] for row in state["kept"] if row["id"]] if fork.pool else None
+    )
     state |= {"run": run.id, **named}
     async with compile_on(graph_of(run), store) as compiled:
         await compiled.aupdate_state(thread_of(run.id), state, as_node=at)
@@ -160,7 +190,18 @@ async def begin_fork(
     return run
 
 
-BEFORE = ("settings", "split", "reasons", "pool", "refused", "kept", "merged", "reworded", "mirrors", "reviewed")
+BEFORE = (
+    "settings",
+    "split",
+    "reasons",
+    "pool",
+    "refused",
+    "kept",
+    "merged",
+    "reworded",
+    "mirrors",
+    "reviewed",
+)
 """What the state tells before a pool is judged."""
 
 
@@ -169,7 +210,11 @@ def _elsewhere(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return arguments
     out = Path(arguments["out"])
     beside = str(out.with_stem(f"{out.stem}-{secrets.token_hex(2)}"))
-    return {**arguments, "out": beside, "command": f"{arguments['command']} --out {shlex.quote(beside)}"}
+    return {
+        **arguments,
+        "out": beside,
+        "command": f"{arguments['command']} --out {shlex.quote(beside)}",
+    }
 
 
 async def _take_over(store: Store, parent: str, run: str, state: Mapping[str, Any]) -> None:

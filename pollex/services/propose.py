@@ -21,7 +21,8 @@ class MappingProposal:
 
     Attributes:
         known: Whether it is read as it is, without a mapping.
-        options: What to read it with, by the names of options; empty where it is known or nothing holds.
+        options: What to read it with, by the names of options; empty where it is known or nothing
+            holds.
         columns: Each column with some values, and the part that it is taken for.
         conversations: How many come out.
         structure: What is out of the ordinary in them, in words.
@@ -45,7 +46,10 @@ class MappingProposal:
             "columns": list(self.columns),
             "conversations": self.conversations,
             "structure": list(self.structure),
-            "talks": [{"id": one.id, "label": one.label.value, "messages": messages_of(one)} for one in self.talks],
+            "talks": [
+                {"id": one.id, "label": one.label.value, "messages": messages_of(one)}
+                for one in self.talks
+            ],
             "lacking": self.lacking,
         }
 
@@ -66,10 +70,17 @@ def propose_mapping(sources: Sources, *, reading: ReadOptions) -> MappingProposa
     except Unmapped as error:
         columns = tuple(table_rows(error.columns, error.reading))
         if error.reading is None:
-            nothing: dict[str, Any] = {"options": {}, "conversations": 0, "structure": (), "talks": ()}
+            nothing: dict[str, Any] = {
+                "options": {},
+                "conversations": 0,
+                "structure": (),
+                "talks": (),
+            }
             return MappingProposal(known=False, columns=columns, lacking=error.what, **nothing)
         options = typed_options(error.reading.candidate)
-        return MappingProposal(known=False, options=options, columns=columns, **_of(error.reading.logs))
+        return MappingProposal(
+            known=False, options=options, columns=columns, **_of(error.reading.logs)
+        )
     return MappingProposal(known=True, options={}, columns=(), **_of(logs))
 
 

@@ -51,16 +51,22 @@ def ask_for_mapping(
     if run.dry_run:
         raise rehearse(model, run, SEED, lambda plan: _rehearse(plan, shown.items))
     named = count(len(shown.items), "column")
-    progress.note(f"Asking {model.name} for a mapping: one call with names and disguised values of {named}")
+    progress.note(
+        f"Asking {model.name} for a mapping: one call with names and disguised values of {named}"
+    )
     arguments = {"logs": names_of(sources)}
     with workspace(run, progress) as opened:
-        told, usage = by_model(opened, model, SEED, arguments, lambda asker, setting: _ask(asker, setting, shown.items))
+        told, usage = by_model(
+            opened, model, SEED, arguments, lambda asker, setting: _ask(asker, setting, shown.items)
+        )
     if usage is not None:
         progress.note(usage.summary)
     if isinstance(told, str):
         return _without_mapping(unread, f"{model.name} said nothing of use ({told})")
     candidate = candidate_of(told, unread.columns, shown.originals, reading)
-    found = list(readings_of_all(candidate, reading, lambda asked: read_logs(sources, options=asked)))
+    found = list(
+        readings_of_all(candidate, reading, lambda asked: read_logs(sources, options=asked))
+    )
     for one in found:
         if one.holds:
             begins = f"no known shape; its columns are\n{table(unread.columns, one)}\n{model.name} read them"
@@ -78,7 +84,9 @@ def candidate_of(
     Args:
         originals: What stands behind the values that the model was shown.
     """
-    known = {column.path for column in columns} | {column.path.rpartition("[].")[0] for column in columns}
+    known = {column.path for column in columns} | {
+        column.path.rpartition("[].")[0] for column in columns
+    }
     said = {one.part: one.column.removesuffix("[]") for one in told.columns}
     parts = {part: name for part, name in said.items() if part in PARTS and name in known}
     parts = _inside_list(parts) | dict(given.columns)
@@ -86,7 +94,10 @@ def candidate_of(
     roles = tuple(dict.fromkeys((*given.roles, *speakers)))
     labels: dict[str, str] = {}
     if "label" in parts and told.up and told.down:
-        labels = {"positive": _as_rule(told.up, originals), "negative": _as_rule(told.down, originals)}
+        labels = {
+            "positive": _as_rule(told.up, originals),
+            "negative": _as_rule(told.down, originals),
+        }
     return Candidate(parts, roles, labels)
 
 
@@ -108,7 +119,10 @@ def _as_rule(values: Sequence[str], originals: dict[str, str]) -> str:
 
 def _without_mapping(unread: Unmapped, why: str) -> Unmapped:
     error = Unmapped(
-        f"{unread.what.rstrip()}\n{why}\n", where=unread.where, remedy=unread.remedy, option=unread.options
+        f"{unread.what.rstrip()}\n{why}\n",
+        where=unread.where,
+        remedy=unread.remedy,
+        option=unread.options,
     )
     error.columns = unread.columns
     return error

@@ -1,7 +1,9 @@
 """Units done by actors of Ray: a lost worker's unit is done again elsewhere, and nothing is done twice on purpose.
 
-Ray restarts and retries nothing here, since its own retries have no end and would pay again: one unit is in flight an
-actor; when an actor dies, a new one takes its place, and the unit is given to another, twice at most.
+Ray restarts and retries nothing here, since its own retries have no end and would pay again: one
+unit is in flight an
+actor; when an actor dies, a new one takes its place, and the unit is given to another, twice at
+most.
 """
 
 import os
@@ -12,7 +14,8 @@ from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # read when it is imported; nothing is sent anywhere
+# read when it is imported; nothing is sent anywhere
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 import ray
@@ -37,7 +40,10 @@ class Purse:
     """What is left of a run's limits; the actor that all workers lease from."""
 
     def __init__(self, limits: Limits) -> None:
-        self._left: dict[str, float | None] = {"max_calls": limits.max_calls, "max_cost": limits.max_cost}
+        self._left: dict[str, float | None] = {
+            "max_calls": limits.max_calls,
+            "max_cost": limits.max_cost,
+        }
 
     def lease(self, limit: str, wanted: float) -> float:
         """Hand out calls or money, 0 when none is left; take back what is less than 0."""
@@ -53,7 +59,8 @@ class LeasedBudget(Budget):
     def __init__(self, limits: Limits, purse: Any) -> None:
         super().__init__(limits)
         self._purse = purse
-        self._left, self._money = 0, 0.0
+        self._left = 0
+        self._money = 0.0
 
     def take(self) -> None:
         """Count one call about to be sent; see `Budget`."""
@@ -69,7 +76,9 @@ class LeasedBudget(Budget):
         given: float = ray.get(self._purse.lease.remote(limit, wanted))
         if given == 0:
             raise LimitReached(
-                f"{limit} {getattr(self._limits, limit)} reached", remedy="resume with a higher limit", option=limit
+                f"{limit} {getattr(self._limits, limit)} reached",
+                remedy="resume with a higher limit",
+                option=limit,
             )
         return given
 
@@ -120,7 +129,13 @@ def _begun(cluster: Cluster) -> Iterator[None]:
     started = {"num_cpus": cluster.workers} if cluster.address is None and cluster.workers else {}
     with TemporaryDirectory() as empty:
         with chdir(empty), safe_children():
-            ray.init(cluster.address, include_dashboard=False, log_to_driver=False, logging_level="error", **started)
+            ray.init(
+                cluster.address,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="error",
+                **started,
+            )
         try:
             yield
         finally:

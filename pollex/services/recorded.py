@@ -22,7 +22,13 @@ RUBRICS, BUILT_IN = "rubrics.json", "built-in"
 
 MANIFEST, REPLIES, REMEDY = "manifest.json", "replies.jsonl.gz", "remedy.jsonl.gz"
 """About it; replies to the prompts of learning and scoring, and to those of a remedy."""
-RESULT = ("rubrics.json", "rubrics.rubrics.toml", "rubrics-*.safetensors", "report.html", "scores.html")
+RESULT = (
+    "rubrics.json",
+    "rubrics.rubrics.toml",
+    "rubrics-*.safetensors",
+    "report.html",
+    "scores.html",
+)
 REMEDIED = ("remedy.json", "remedy.html")
 SCORES, PACKED = "scores.jsonl", "scores.jsonl.gz"
 """Files of the result as it was made; the scores are packed."""
@@ -37,7 +43,8 @@ class Recording:
 
     Attributes:
         made: The day of the recording.
-        secret: Of the store that it was made with: the boundary around data, and so each prompt, depends on it.
+        secret: Of the store that it was made with: the boundary around data, and so each prompt,
+            depends on it.
         prompts: Version of each prompt by name, when it was made.
         policy: What chose the rubrics: others were never asked about held-out conversations.
     """
@@ -63,7 +70,14 @@ class Recording:
                 remedy="clone the repository, and run this command there after `make demo`",
             )
         told: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return cls(folder, told["model"], told["made"], bytes.fromhex(told["secret"]), told["prompts"], told["policy"])
+        return cls(
+            folder,
+            told["model"],
+            told["made"],
+            bytes.fromhex(told["secret"]),
+            told["prompts"],
+            told["policy"],
+        )
 
     @classmethod
     def bundled(cls) -> Recording:
@@ -90,7 +104,8 @@ class Recording:
 
     def changed_prompts(self) -> list[str]:
         """Return the names of prompts that are not as they were."""
-        from pollex.services.roles import prompt_versions  # it brings all roles, which takes a second
+        # it brings all roles, which takes a second
+        from pollex.services.roles import prompt_versions
 
         now = prompt_versions()
         return sorted(name for name, version in self.prompts.items() if now.get(name) != version)

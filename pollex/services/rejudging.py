@@ -46,8 +46,10 @@ class AskedAgain:
         asked: Rubrics in their new words that were asked again, by id.
         judge: Who answered again.
         used: What a model was used for; empty for the built-in judge.
-        able: What its endpoint can do, so that nobody need probe it again; None for the built-in judge.
-        scores: Before and after, by the θ and the model of the probability that were fitted to the old answers.
+        able: What its endpoint can do, so that nobody need probe it again; None for the built-in
+            judge.
+        scores: Before and after, by the θ and the model of the probability that were fitted to the
+            old answers.
     """
 
     conversation: str
@@ -76,8 +78,12 @@ class AskedAgain:
             "theta": self.theta,
             "flips": self.flips,
             "asked": {id_: rubric.text for id_, rubric in self.asked.items()},
-            "before": {id_: _answer_json(one) for id_, one in self.before.items() if id_ in self.asked},
-            "after": {id_: _answer_json(one) for id_, one in self.after.items() if id_ in self.asked},
+            "before": {
+                id_: _answer_json(one) for id_, one in self.before.items() if id_ in self.asked
+            },
+            "after": {
+                id_: _answer_json(one) for id_, one in self.after.items() if id_ in self.asked
+            },
         }
 
 
@@ -105,7 +111,11 @@ class Reworded:
     @property
     def told(self) -> str:
         """Say in words what it was and is judged by, if a person gave that up; else nothing."""
-        return anew_in_words(self.rubric.text, self.before, self.now) if self.rubric.anew and self.before else ""
+        return (
+            anew_in_words(self.rubric.text, self.before, self.now)
+            if self.rubric.anew and self.before
+            else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -115,8 +125,10 @@ class Preview:
     Attributes:
         n: Conversations that were looked at.
         shift: Mean change of NetSAT.
-        flips: Scores before and after of conversations whose decision changes, the largest change first.
-        by_model: Whether the set's model gave the probabilities; otherwise its curve over NetSAT, as without arrays.
+        flips: Scores before and after of conversations whose decision changes, the largest change
+            first.
+        by_model: Whether the set's model gave the probabilities; otherwise its curve over NetSAT,
+            as without arrays.
     """
 
     n: int
@@ -126,7 +138,9 @@ class Preview:
     by_model: bool
 
 
-def scores_by(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric], answers: Mapping[str, Answers]) -> list[Score]:
+def scores_by(
+    rubric_set: RubricSet, rubrics: Iterable[ChosenRubric], answers: Mapping[str, Answers]
+) -> list[Score]:
     """Score conversations by edited rubrics, with all else as the set has it.
 
     Its model of the probability takes a removed rubric for unanswered, and knows no new one.
@@ -135,9 +149,12 @@ def scores_by(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric], answers: M
     as_edited = {"rubrics": kept} | ({} if rubric_set.has_arrays else {"calibrator": None})
     scorer = rubric_set.model_copy(update=as_edited).scorer_of()
     # What was answered about a rubric that is off now counts for nothing: the model knows it still.
-    off = {rubric.id for rubric in (*rubric_set.rubrics, *rubric_set.off)} - {rubric.id for rubric in kept}
+    off = {rubric.id for rubric in (*rubric_set.rubrics, *rubric_set.off)} - {
+        rubric.id for rubric in kept
+    }
     counted = {
-        id_: tuple(answer for name, answer in given.items() if name not in off) for id_, given in answers.items()
+        id_: tuple(answer for name, answer in given.items() if name not in off)
+        for id_, given in answers.items()
     }
     return list(scorer.score_all(counted))
 
@@ -153,7 +170,9 @@ def _flips(pair: tuple[Score, Score]) -> bool:
 
 def changed_in(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric]) -> list[ChosenRubric]:
     """Return rubrics whose words, side or evidence are not those of the set, and new ones."""
-    known = {rubric.id: (rubric.text, rubric.polarity, rubric.source) for rubric in rubric_set.rubrics}
+    known = {
+        rubric.id: (rubric.text, rubric.polarity, rubric.source) for rubric in rubric_set.rubrics
+    }
     return [one for one in rubrics if known.get(one.id) != (one.text, one.polarity, one.source)]
 
 
@@ -172,14 +191,18 @@ async def ask_again(
         model: Another judge; None for the set's own.
 
     Raises:
-        WrongUse: Nothing is changed, the set's judge is a model and none is named, or it is built-in and can't tell.
+        WrongUse: Nothing is changed, the set's judge is a model and none is named, or it is
+            built-in and can't tell.
     """
     (conversation,) = conversations_of(store, run, ids=[conversation_id])
     before = answers_of(store, run, ids=[conversation_id]).get(conversation_id, {})
     asked = changed_in(rubric_set, rubrics) if model is None else [*rubrics]
     if not asked:
-        raise WrongUse("nothing is changed", remedy="change a rubric's words, or choose another judge")
-    used, able = dict[str, Any](), None
+        raise WrongUse(
+            "nothing is changed", remedy="change a rubric's words, or choose another judge"
+        )
+    used = dict[str, Any]()
+    able = None
     if model is None:
         judge = await _own_judge(store, run, rubric_set, asked)
         require_signs(judge, asked)
@@ -188,12 +211,15 @@ async def ask_again(
         async with await hire(_as_before(model, rubric_set), rubric_set.domain, store) as staff:
             judge = staff.roles.judge
             answers = await _asked(judge, conversation, rubric_set, asked)
-            used, able = staff.used(), staff.capabilities
+            used = staff.used()
+            able = staff.capabilities
     after = {**before, **answers}
     (old,) = scores_by(rubric_set, rubric_set.rubrics, {conversation_id: before})
     (new,) = scores_by(rubric_set, rubrics, {conversation_id: after})
     by_id = {rubric.id: rubric for rubric in asked}
-    return AskedAgain(conversation_id, by_id, before, after, judge.name, used, (old, new), rubric_set.theta, able)
+    return AskedAgain(
+        conversation_id, by_id, before, after, judge.name, used, (old, new), rubric_set.theta, able
+    )
 
 
 def require_signs(judge: Judge, rubrics: Iterable[ChosenRubric]) -> None:
@@ -204,7 +230,10 @@ def require_signs(judge: Judge, rubrics: Iterable[ChosenRubric]) -> None:
     for rubric in rubrics:
         if judged_by(_understood(judge, rubric)) == "likeness":
             what = f"the built-in judge can't tell this: it knows no event, sign or words for “{rubric.text[:120]}”"
-            raise WrongUse(what, remedy="put the words that show it between “ and ”, or choose a model as the judge")
+            raise WrongUse(
+                what,
+                remedy="put the words that show it between “ and ”, or choose a model as the judge",
+            )
 
 
 async def preview(
@@ -226,12 +255,16 @@ async def preview(
     rubrics, _ = merge_equal(rubrics)  # as a refit does: of equal texts one is asked
     conversations = _drawn(store, run, rng, FEW if model else MOST)
     answers = answers_of(store, run, ids=[one.id for one in conversations])
-    asked, again = changed_in(rubric_set, rubrics), dict[str, Answers]()
+    asked = changed_in(rubric_set, rubrics)
+    again = dict[str, Answers]()
     by: dict[str, JudgedBy] = dict.fromkeys([rubric.id for rubric in asked], "model")
     if asked and model:
         async with await hire_judge(model, rubric_set, store) as staff:
             asking = [_asked(staff.roles.judge, one, rubric_set, asked) for one in conversations]
-            again = {one.id: each for one, each in zip(conversations, await asyncio.gather(*asking), strict=True)}
+            again = {
+                one.id: each
+                for one, each in zip(conversations, await asyncio.gather(*asking), strict=True)
+            }
     elif asked:
         judge = await _own_judge(store, run, rubric_set, asked)
         await judge.prepare(conversations)
@@ -239,13 +272,19 @@ async def preview(
         again = {one.id: await _asked(judge, one, rubric_set, asked) for one in conversations}
     given = {one.id: answers.get(one.id, {}) for one in conversations}
     edited = {id_: {**own, **again.get(id_, {})} for id_, own in given.items()}
-    both = zip(scores_by(rubric_set, rubric_set.rubrics, given), scores_by(rubric_set, rubrics, edited), strict=True)
+    both = zip(
+        scores_by(rubric_set, rubric_set.rubrics, given),
+        scores_by(rubric_set, rubrics, edited),
+        strict=True,
+    )
     whole = [pair for pair in both if None not in (pair[0].netsat, pair[1].netsat)]
     moved = np.array([(_figures(new) - _figures(old)) for old, new in whole]).reshape(-1, 2)
     order = np.argsort(-np.abs(moved[:, 1]), kind="stable")
     return Preview(
         n=len(whole),
-        changed=tuple(_reworded(rubric, by[rubric.id], conversations, answers, again, rng) for rubric in asked),
+        changed=tuple(
+            _reworded(rubric, by[rubric.id], conversations, answers, again, rng) for rubric in asked
+        ),
         shift=float(moved[:, 0].mean()) if whole else 0.0,
         flips=tuple(filter(_flips, (whole[place] for place in order))),
         by_model=rubric_set.has_arrays,
@@ -253,20 +292,34 @@ async def preview(
 
 
 def _drawn(store: Store, run: str, rng: np.random.Generator, most: int) -> list[Conversation]:
-    known = [row["id"] for row in store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")]
-    ids = known if len(known) <= most else [known[i] for i in np.sort(rng.choice(len(known), most, replace=False))]
+    known = [
+        row["id"]
+        for row in store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")
+    ]
+    ids = (
+        known
+        if len(known) <= most
+        else [known[i] for i in np.sort(rng.choice(len(known), most, replace=False))]
+    )
     return list(conversations_of(store, run, ids=ids))
 
 
 def planned_preview(
-    store: Store, run: str, rubric_set: RubricSet, rubrics: Sequence[ChosenRubric], rng: np.random.Generator
+    store: Store,
+    run: str,
+    rubric_set: RubricSet,
+    rubrics: Sequence[ChosenRubric],
+    rng: np.random.Generator,
 ) -> dict[str, int]:
     """Return about how many calls and tokens a preview by a model takes."""
     distinct, _ = merge_equal(rubrics)
-    asked, conversations = changed_in(rubric_set, distinct), _drawn(store, run, rng, FEW)
+    asked = changed_in(rubric_set, distinct)
+    conversations = _drawn(store, run, rng, FEW)
     each = [estimate_calls(asked, one) for one in conversations] if asked else []
     names = ("calls", "prompt_tokens", "completion_tokens")
-    return {name: sum(one[name] for one in each) for name in names} | {"conversations": len(conversations)}
+    return {name: sum(one[name] for one in each) for name in names} | {
+        "conversations": len(conversations)
+    }
 
 
 def estimate_calls(rubrics: Sequence[ChosenRubric], conversation: Conversation) -> dict[str, int]:
@@ -277,10 +330,16 @@ def estimate_calls(rubrics: Sequence[ChosenRubric], conversation: Conversation) 
     return {"calls": sides, "prompt_tokens": read, "completion_tokens": 60 * len(rubrics)}
 
 
-async def _own_judge(store: Store, run: str, rubric_set: RubricSet, asked: Sequence[ChosenRubric]) -> Judge:
+async def _own_judge(
+    store: Store, run: str, rubric_set: RubricSet, asked: Sequence[ChosenRubric]
+) -> Judge:
     judge = embedded_judge(rubric_set, store.folder)
-    made_by = rubric_set.run if store.rows("SELECT id FROM runs WHERE id = ?", [rubric_set.run]) else run
-    rows = store.ask(made_by, "SELECT id FROM conversations WHERE side = 'train' GROUP BY id ORDER BY min(seq)")
+    made_by = (
+        rubric_set.run if store.rows("SELECT id FROM runs WHERE id = ?", [rubric_set.run]) else run
+    )
+    rows = store.ask(
+        made_by, "SELECT id FROM conversations WHERE side = 'train' GROUP BY id ORDER BY min(seq)"
+    )
     training = list(conversations_of(store, made_by, ids=[row["id"] for row in rows[: 5 * MOST]]))
     if training:
         await judge.fit(training, [_understood(judge, rubric) for rubric in asked])
@@ -294,8 +353,12 @@ def _understood(judge: Judge, rubric: ChosenRubric) -> Rubric:
 async def _asked(
     judge: Judge, conversation: Conversation, rubric_set: RubricSet, rubrics: Sequence[ChosenRubric]
 ) -> dict[str, Answer | Unanswered]:
-    questions = [Question.about(_understood(judge, rubric), rubric_set.judge.scale) for rubric in rubrics]
-    return {answer.question_id: answer for answer in await ask_sides(judge, conversation, questions)}
+    questions = [
+        Question.about(_understood(judge, rubric), rubric_set.judge.scale) for rubric in rubrics
+    ]
+    return {
+        answer.question_id: answer for answer in await ask_sides(judge, conversation, questions)
+    }
 
 
 def _as_before(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:
@@ -329,21 +392,31 @@ def _values(
     rows = [
         (one.label is Label.POSITIVE, answer.value())
         for one in conversations
-        if one.label is not Label.NONE and isinstance(answer := answers.get(one.id, {}).get(rubric.id), Answer)
+        if one.label is not Label.NONE
+        and isinstance(answer := answers.get(one.id, {}).get(rubric.id), Answer)
     ]
-    return np.array([row[0] for row in rows], dtype=bool), np.array([row[1] for row in rows], dtype=np.float64)
+    return np.array([row[0] for row in rows], dtype=bool), np.array(
+        [row[1] for row in rows], dtype=np.float64
+    )
 
 
-def _detector(by: JudgedBy, up: Bools, values: Floats, rubric: ChosenRubric, rng: np.random.Generator) -> Detector:
+def _detector(
+    by: JudgedBy, up: Bools, values: Floats, rubric: ChosenRubric, rng: np.random.Generator
+) -> Detector:
     worth = worth_of(values > EVAL_RANGE / 2, up)
     if not up.any() or up.all():
         return Detector(by, Figure(None, n=len(up), undefined="only one kind of thumb"), worth)
-    return Detector(by, _above_half(auc_difference(values * rubric.sign, np.zeros(len(up)), up, rng, 500)), worth)
+    return Detector(
+        by,
+        _above_half(auc_difference(values * rubric.sign, np.zeros(len(up)), up, rng, 500)),
+        worth,
+    )
 
 
 def _above_half(over_chance: Figure) -> Figure:
     value, low, high = (
-        None if end is None else end + 0.5 for end in (over_chance.value, over_chance.low, over_chance.high)
+        None if end is None else end + 0.5
+        for end in (over_chance.value, over_chance.low, over_chance.high)
     )
     return replace(over_chance, value=value, low=low, high=high)
 

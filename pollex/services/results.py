@@ -41,7 +41,11 @@ class Result(ABC):
         """Whether every row and conversation was processed."""
         left = any(getattr(self, name, None) for name in ("bad_rows", "unscored"))
         missing = self.fine and getattr(self, "outcomes", {}).keys() - set(self.fine)
-        return not left and not missing and not any(fault.left_out for fault in getattr(self, "faults", ()))
+        return (
+            not left
+            and not missing
+            and not any(fault.left_out for fault in getattr(self, "faults", ()))
+        )
 
     @abstractmethod
     def told(self, *given: Any, **asked: Any) -> Told:
@@ -88,7 +92,9 @@ class Shown(Result):
     def _repr_html_(self) -> str:
         rows = list(islice(self.records(), SHOWN))
         names = self.columns or tuple(dict.fromkeys(name for row in rows for name in row))
-        return html_table(repr(self), names, [[row.get(name, "") for name in names] for row in rows])
+        return html_table(
+            repr(self), names, [[row.get(name, "") for name in names] for row in rows]
+        )
 
 
 def unread_told(number: int, example: str) -> Told:
@@ -104,7 +110,9 @@ def unread_told(number: int, example: str) -> Told:
 
 def line_of_outcomes(outcomes: Mapping[str, int]) -> str:
     """Return outcomes in a line."""
-    return ", ".join(f"{number} {outcome.replace('_', ' ')}" for outcome, number in outcomes.items())
+    return ", ".join(
+        f"{number} {outcome.replace('_', ' ')}" for outcome, number in outcomes.items()
+    )
 
 
 @dataclass(frozen=True)
@@ -161,7 +169,9 @@ class ModelUsage:
             spent = (_written_cost(row, self.price),) if costs else ()
             tokens = [_written_tokens(row, name) for name in ("prompt", "completion")]
             rows.append((name, row.asked, row.sent, row.known, *tokens, *spent, outcomes))
-        yield Rows(("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes"), rows)
+        yield Rows(
+            ("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes"), rows
+        )
         if uncounted := self.table.total.uncounted:
             cost = "" if self.price is None else " and their cost"
             calls = count(uncounted, "call")
@@ -169,7 +179,9 @@ class ModelUsage:
         if self.known_answers:
             yield f"{self.known_answers} answers were known from earlier runs: no call was made for them."
         if len(models := self.table.models) > 1:
-            listed = ", ".join(f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items())
+            listed = ", ".join(
+                f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items()
+            )
             yield Line(f"Note: several models answered: {listed}", "yellow")
 
     @property
@@ -178,7 +190,9 @@ class ModelUsage:
         total = self.table.total
         cost = total.cost(self.price)
         priced = "" if self.price is None or cost is None else f", cost {cost:.4g}"
-        return f"{count(total.sent, 'call')}, {total.prompt} tokens in, {total.completion} out{priced}"
+        return (
+            f"{count(total.sent, 'call')}, {total.prompt} tokens in, {total.completion} out{priced}"
+        )
 
     @property
     def summary(self) -> str:
@@ -207,7 +221,8 @@ TOKENS: tuple[Literal["prompt", "completion"], ...] = ("prompt", "completion")
 
 
 def _written_tokens(row: StageUsage, name: Literal["prompt", "completion"]) -> str:
-    counted, estimated = getattr(row, name), getattr(row, f"{name}_estimated")
+    counted = getattr(row, name)
+    estimated = getattr(row, f"{name}_estimated")
     return f"≈ {counted + estimated}" if row.uncounted else str(counted)
 
 
@@ -241,10 +256,17 @@ def usage_json(usage: ModelUsage | None) -> dict[str, Any]:
 def figures_told(sides: Mapping[str, Assessment | None]) -> Told:
     """Yield metrics with 95 % intervals, one column for each side."""
     shown = {name: figures for name, figures in sides.items() if figures is not None}
-    heads = (f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items())
-    rows = [(title, *(getattr(figures, name) for figures in shown.values())) for name, title in FIGURES.items()]
+    heads = (
+        f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()
+    )
+    rows = [
+        (title, *(getattr(figures, name) for figures in shown.values()))
+        for name, title in FIGURES.items()
+    ]
     yield Rows(("", *heads), rows)
-    if any(figure.value is not None and figure.low is None for _, *cells in rows for figure in cells):
+    if any(
+        figure.value is not None and figure.low is None for _, *cells in rows for figure in cells
+    ):
         yield WITHOUT_INTERVAL
 
 
@@ -289,19 +311,29 @@ def figures_json(figures: Assessment | None) -> dict[str, Any]:
     if figures is None:
         return {}
     named = {name: getattr(figures, name) for name in FIGURES}
-    return {"n": figures.n, "positives": figures.positives, "negatives": figures.negatives} | _valued(named)
+    return {
+        "n": figures.n,
+        "positives": figures.positives,
+        "negatives": figures.negatives,
+    } | _valued(named)
 
 
 def probability_json(found: ProbabilityFigures) -> dict[str, Any]:
     """Return the figures of probabilities as JSON values."""
     named = {name: getattr(found, name) for name in PROBABILITY_FIGURES}
-    return {"n": found.n} | _valued({name: figure for name, figure in named.items() if figure is not None})
+    return {"n": found.n} | _valued(
+        {name: figure for name, figure in named.items() if figure is not None}
+    )
 
 
 def _valued(named: dict[str, Figure]) -> dict[str, Any]:
     return {
         **{name: figure.value for name, figure in named.items()},
-        "intervals": {name: [figure.low, figure.high] for name, figure in named.items() if figure.low is not None},
+        "intervals": {
+            name: [figure.low, figure.high]
+            for name, figure in named.items()
+            if figure.low is not None
+        },
         "undefined": {name: figure.undefined for name, figure in named.items() if figure.undefined},
     }
 
@@ -342,4 +374,8 @@ def interval_of(share: Figure) -> str:
 def support_json(rubrics: RubricSet) -> dict[str, Any]:
     """Return whether the probabilities may be called calibrated."""
     support = rubrics.support
-    return {"calibrated": support.enough, "labels": support.labels, "labels_missing": support.missing}
+    return {
+        "calibrated": support.enough,
+        "labels": support.labels,
+        "labels_missing": support.missing,
+    }

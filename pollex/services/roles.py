@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.roles import NEAR, EmbeddedDeduplicator, EmbeddedExtractor, EmbeddedSummarizer
+from pollex.agents.embedded.roles import (
+    NEAR,
+    EmbeddedDeduplicator,
+    EmbeddedExtractor,
+    EmbeddedSummarizer,
+)
 from pollex.agents.roles import Judge, Roles
 from pollex.errors import BadRubrics, WrongUse
 from pollex.gateway.budget import Budget
@@ -93,7 +98,8 @@ class Workers:
     def in_flight(self) -> int:
         """Return how many conversations to have in flight; those that wait for one batch are many.
 
-        LangGraph looks at all of them whenever one is done: more than keep the calls busy only cost.
+        LangGraph looks at all of them whenever one is done: more than keep the calls busy only
+        cost.
         """
         if self.by_batch or self.gateway is None:
             return BY_BATCH if self.by_batch else BATCH
@@ -110,7 +116,8 @@ class Workers:
         """Return the model's usage so far; empty for the built-in roles."""
         if self.gateway is None:
             return {}
-        total, price = self.gateway.used.total, self.gateway.limits.price
+        total = self.gateway.used.total
+        price = self.gateway.limits.price
         return {
             "calls": total.asked,
             "sent": total.sent,
@@ -159,7 +166,9 @@ class Workers:
         if method != "spur":
             return self.roles
         if self.gateway is None:
-            raise WrongUse("SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model")
+            raise WrongUse(
+                "SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model"
+            )
         from pollex.agents.llm.judge import LlmJudge
         from pollex.agents.llm.summarizer import LlmUpdater
 
@@ -170,7 +179,11 @@ class Workers:
         """Return workers whose pool is of both sides; these where no model works or the user wants that."""
         from pollex.agents.mixed import mix_roles  # what works with a model alone needs
 
-        return self if self.gateway is None or BUILT_IN in without else self._with(mix_roles(self.roles, built_in))
+        return (
+            self
+            if self.gateway is None or BUILT_IN in without
+            else self._with(mix_roles(self.roles, built_in))
+        )
 
     def leaving(self, rubrics: Iterable[Rubric], learned: Mapping[str, Any]) -> Workers:
         """Return workers whose judge leaves a set's built-in and distilled rubrics to judges without a model.
@@ -194,12 +207,16 @@ class Workers:
         """Return workers whose model judges what `local` doesn't."""
         from pollex.agents.mixed import MixedJudge
 
-        judge = self.roles.judge.model if isinstance(self.roles.judge, MixedJudge) else self.roles.judge
+        judge = (
+            self.roles.judge.model if isinstance(self.roles.judge, MixedJudge) else self.roles.judge
+        )
         return self._with(replace(self.roles, judge=MixedJudge(judge, local)))
 
     def _with(self, roles: Roles) -> Workers:
         options = self.record.options.but(embedding_model=self.embedder.model)
-        return replace(self, roles=roles, record=self.record.model_copy(update={"options": options}))
+        return replace(
+            self, roles=roles, record=self.record.model_copy(update={"options": options})
+        )
 
     @property
     def display_name(self) -> str:
@@ -232,7 +249,11 @@ async def hire(
     embedder = embedder_for(store.folder, options.settings.embedding_model)
     if options.name is None:
         if options.settings.scale not in DOMAIN_SCALES:
-            raise WrongUse(f"the scale {options.settings.scale} takes a model", remedy="name one", option="model")
+            raise WrongUse(
+                f"the scale {options.settings.scale} takes a model",
+                remedy="name one",
+                option="model",
+            )
         if options.settings.without:
             raise WrongUse(
                 "the built-in roles (no LLM) have no prompts to leave parts out of",
@@ -240,7 +261,8 @@ async def hire(
                 option="model",
             )
         return embedded_workers(profile, embedder, seed, options.settings.alike)
-    from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN  # the client behind it takes a second to import
+    # the client behind it takes a second to import
+    from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN
     from pollex.gateway.gateway import Gateway
     from pollex.gateway.probe import probe
     from pollex.gateway.recorded import RecordedEndpoint
@@ -257,7 +279,8 @@ async def hire(
         capabilities = options.able
     else:
         capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
-    ledger, store.prompts = StoreLedger(store), store.texts and not options.no_prompts
+    ledger = StoreLedger(store)
+    store.prompts = store.texts and not options.no_prompts
     refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
     retry_outcomes = SENT_AGAIN | refused
     desk = desk_for(options, endpoint, store, ledger, together)
@@ -273,12 +296,16 @@ async def hire(
     if desk is not None:
         await desk.fetch()
     memory = None if options.again else StoredAnswers(store, RETRYABLE | refused)
-    made = llm_workers(options, profile, store.secret, embedder, gateway, capabilities, seed, memory)
+    made = llm_workers(
+        options, profile, store.secret, embedder, gateway, capabilities, seed, memory
+    )
     by_batch = desk is not None and bool(desk.to)
     return replace(made, by_batch=by_batch, retry_outcomes=RETRYABLE | refused, traced=ledger.trace)
 
 
-def embedded_workers(profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float = NEAR) -> Workers:
+def embedded_workers(
+    profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float = NEAR
+) -> Workers:
     """Build all four roles without an LLM; see `EmbeddedDeduplicator` for `alike`."""
     roles = embedded_roles(profile, embedder, seed, alike)
     return Workers(roles=roles, record=embedded_record(embedder), embedder=embedder)
@@ -306,7 +333,9 @@ def llm_workers(
     from pollex.agents.llm.rewording import LlmRewriter
     from pollex.agents.llm.summarizer import LlmSummarizer
 
-    settings = options.settings.but(seed=seed, place=gateway.endpoint.shown, capabilities=capabilities)
+    settings = options.settings.but(
+        seed=seed, place=gateway.endpoint.shown, capabilities=capabilities
+    )
     asker = Asker(gateway, capabilities, profile, settings, salt)
     roles = Roles(
         extractor=LlmExtractor(asker),
@@ -317,7 +346,9 @@ def llm_workers(
     )
     return Workers(
         roles=roles,
-        record=JudgeRecord(kind=LLM, name=capabilities.model, fingerprint=roles.judge.fingerprint, options=settings),
+        record=JudgeRecord(
+            kind=LLM, name=capabilities.model, fingerprint=roles.judge.fingerprint, options=settings
+        ),
         embedder=embedder,
         prompts=prompt_versions(),
         secrets=gateway.endpoint.secrets,
@@ -333,7 +364,9 @@ def prompt_versions() -> dict[str, str]:
     return {name: load(name).version for name in names()}
 
 
-def embedded_roles(profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float = NEAR) -> Roles:
+def embedded_roles(
+    profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float = NEAR
+) -> Roles:
     """Build all four roles without an LLM."""
     return Roles(
         extractor=EmbeddedExtractor(embedder, seed),
@@ -367,7 +400,9 @@ def build(record: JudgeRecord, embedder: Embedder, rubrics: Sequence[Rubric] = (
 
         return LocalJudge(embedder, record.learned)
     known = ", ".join((LLM, EMBEDDED, DISTILLED))
-    raise BadRubrics(f"there is no judge of the kind {record.kind!r:.60}", remedy=f"use one of {known}")
+    raise BadRubrics(
+        f"there is no judge of the kind {record.kind!r:.60}", remedy=f"use one of {known}"
+    )
 
 
 def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAULT_MODEL) -> Judge:
@@ -386,7 +421,9 @@ def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAU
             remedy="fit it for the built-in judge (`pollex refit`), or name the model",
             option={"model": record.name},
         )
-    return build(rubric_set.asked_judge, embedder_for(store, embeds_with(record, asked)), rubric_set.rubrics)
+    return build(
+        rubric_set.asked_judge, embedder_for(store, embeds_with(record, asked)), rubric_set.rubrics
+    )
 
 
 async def hire_judge(
@@ -400,11 +437,13 @@ async def hire_judge(
     """Restore the judge that θ was fitted to; see `hire`.
 
     Args:
-        conversations: All that it will be asked about, where that is known: if each answer is in the
+        conversations: All that it will be asked about, where that is known: if each answer is in
+            the
             store, no endpoint need be named, and none is reached.
 
     Raises:
-        WrongUse: Another judge was asked for, or the set's endpoint or embedding model wasn't confirmed.
+        WrongUse: Another judge was asked for, or the set's endpoint or embedding model wasn't
+            confirmed.
     """
     record = rubric_set.judge
     if not record.built_in:
@@ -416,10 +455,16 @@ async def hire_judge(
         hired = await hire(asked, rubric_set.domain, store, seed_of(record), budget, together)
         hired.notes += warn_of_changes(record, hired.capabilities)
         if any(rubric.answered_by for rubric in rubric_set.all_rubrics):
-            hired.embedder = embedder_for(store.folder, embeds_with(record, options.settings.embedding_model))
+            hired.embedder = embedder_for(
+                store.folder, embeds_with(record, options.settings.embedding_model)
+            )
         return hired.leaving(rubric_set.all_rubrics, rubric_set.asked_judge.learned)
-    staff = embedded_workers(rubric_set.domain, embedder_for(store.folder, embedding_confirmed(options, record)))
-    return staff.judging_by(build(rubric_set.asked_judge, staff.embedder, rubric_set.rubrics), record)
+    staff = embedded_workers(
+        rubric_set.domain, embedder_for(store.folder, embedding_confirmed(options, record))
+    )
+    return staff.judging_by(
+        build(rubric_set.asked_judge, staff.embedder, rubric_set.rubrics), record
+    )
 
 
 async def workers_from_memory(
@@ -429,7 +474,9 @@ async def workers_from_memory(
     record = rubric_set.judge
     judge = judge_from_memory(rubric_set, store)
     questions = questions_of_model(rubric_set)
-    if judge is None or not await asyncio.to_thread(all_answers_known, judge, list(conversations), questions):
+    if judge is None or not await asyncio.to_thread(
+        all_answers_known, judge, list(conversations), questions
+    ):
         return None
     embedder = embedder_for(store.folder, embeds_with(record, record.options.embedding_model))
     workers = embedded_workers(rubric_set.domain, embedder).judging_by(judge, record)
@@ -439,7 +486,8 @@ async def workers_from_memory(
 def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOptions:
     """Return the options with which the set's judge answers as before.
 
-    A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the user names it too.
+    A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the
+        user names it too.
     """
     asked = options.name
     if asked not in (None, record.name):
@@ -455,7 +503,9 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
         if made:
             raise WrongUse(what, remedy="give it in Python: pollex.Scorer.load(PATH, model=…)")
         raise WrongUse(what, remedy="confirm it", option={"base_url": place})
-    return replace(options, model=record.name, settings=record.options.but(require=options.settings.require))
+    return replace(
+        options, model=record.name, settings=record.options.but(require=options.settings.require)
+    )
 
 
 def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
@@ -473,8 +523,12 @@ def warn_of_changes(record: JudgeRecord, now: Capabilities | None) -> list[str]:
     before = record.options.capabilities
     if before is None or now is None or bool(before.logprobs) == bool(now.logprobs):
         return []
-    gave, gives = ("log-probabilities", "none") if before.logprobs else ("none", "log-probabilities")
-    return [f"when θ was fitted the endpoint gave {gave}, now {gives}: scores differ; `pollex refit` fits θ again"]
+    gave, gives = (
+        ("log-probabilities", "none") if before.logprobs else ("none", "log-probabilities")
+    )
+    return [
+        f"when θ was fitted the endpoint gave {gave}, now {gives}: scores differ; `pollex refit` fits θ again"
+    ]
 
 
 def seed_of(record: JudgeRecord) -> int:
@@ -485,7 +539,8 @@ def seed_of(record: JudgeRecord) -> int:
 def embeds_with(record: JudgeRecord, asked: str) -> str:
     """Return the embedding model of the set's judge.
 
-    A rubric set may come from anybody: a model that it names is neither fetched nor read, and the files of a folder
+    A rubric set may come from anybody: a model that it names is neither fetched nor read, and the
+        files of a folder
     not even hashed, unless the user names it too.
     """
     made_with = record.options.embedding_model

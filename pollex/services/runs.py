@@ -33,8 +33,12 @@ class KeptProgress:
         used: Calls, tokens and outcomes so far, JSON values.
     """
 
-    def __init__(self, shown: Progress, store: Store, used: Callable[[], Mapping[str, Any]]) -> None:
-        self._shown, self._store, self._used = shown, store, used
+    def __init__(
+        self, shown: Progress, store: Store, used: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        self._shown = shown
+        self._store = store
+        self._used = used
         self._stages: dict[str, dict[str, int]] = {}
         self._run, self._kept, self._at = "", dict[str, Any](), 0.0
         self._tracer: Tracer | None = None
@@ -136,11 +140,14 @@ class RunSettings:
         retry_outcomes: Outcomes that a resume asks about again.
         secrets: Keys that must not be written anywhere.
         batch: Conversations in flight at once.
-        at_once: Of these, how many are asked about at once: a few more than the endpoint has slots keep it busy.
+        at_once: Of these, how many are asked about at once: a few more than the endpoint has slots
+            keep it busy.
         traced: Receives the run's tracer when the run begins.
         used: Calls, tokens and outcomes so far, as JSON values; stored with the run's progress.
-        behind: What stands behind the digests of roles, to tell in words what is another; empty without a model.
-        place: Where a model is asked, without secrets; empty without one. A resume asks there, or is refused.
+        behind: What stands behind the digests of roles, to tell in words what is another; empty
+            without a model.
+        place: Where a model is asked, without secrets; empty without one. A resume asks there, or
+            is refused.
     """
 
     store: Store
@@ -182,23 +189,31 @@ class RunSettings:
     @classmethod
     def of(cls, store: Store, **changes: Any) -> RunSettings:
         """Make a setting without progress and arguments, for use from Python."""
-        kept = KeptProgress(changes.pop("progress", NullProgress()), store, changes.get("used", dict))
+        kept = KeptProgress(
+            changes.pop("progress", NullProgress()), store, changes.get("used", dict)
+        )
         return cls(store=store, progress=kept, arguments=changes.pop("arguments", {}), **changes)
 
 
 @asynccontextmanager
 async def running(
-    command: str, fingerprint: Mapping[str, str], setting: RunSettings, roles: Sequence[str], named: Run | None = None
+    command: str,
+    fingerprint: Mapping[str, str],
+    setting: RunSettings,
+    roles: Sequence[str],
+    named: Run | None = None,
 ) -> AsyncIterator[Run]:
     """Begin or resume a run, and record its end in every case but a kill.
 
     Args:
         named: The run to go on with, where the user named one.
     """
-    store, fingerprint = setting.store, setting.whole(fingerprint)
+    store = setting.store
+    fingerprint = setting.whole(fingerprint)
     if named is None and GONE_ON.get():
         before = find_run(store, GONE_ON.get())
-        if before.status in FINISHED or FORKED.get():  # it stays as it is: who goes on from one of its states forks it
+        # it stays as it is: who goes on from one of its states forks it
+        if before.status in FINISHED or FORKED.get():
             named = begin_after(before, command, fingerprint, setting)
             await store.settle()  # answers that are taken over are read at once
         else:
@@ -208,7 +223,9 @@ async def running(
     elif setting.resume:
         run = resumable_run(setting, command, fingerprint)
     else:
-        run = store.begin(command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions())
+        run = store.begin(
+            command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions()
+        )
         if setting.behind:
             store.keep([settings_row(run.id, setting.behind)])
     store.take_up(run.id, roles=roles)
@@ -226,7 +243,9 @@ async def running(
         raise
 
 
-def begin_after(before: Run, command: str, fingerprint: Mapping[str, str], setting: RunSettings) -> Run:
+def begin_after(
+    before: Run, command: str, fingerprint: Mapping[str, str], setting: RunSettings
+) -> Run:
     """Begin a run that goes on from a state of another one; what was learned and answered there is taken over.
 
     Raises:
@@ -264,14 +283,17 @@ def same_settings(
     """
     if changed := differences(run.fingerprint, fingerprint, settings_behind(store, run), behind):
         what = f"{run.id} was started with other settings ({'; '.join(changed)})"
-        raise ResumeRefused(what, where=str(store.folder), remedy="go on with the settings it was started with")
+        raise ResumeRefused(
+            what, where=str(store.folder), remedy="go on with the settings it was started with"
+        )
     return run
 
 
 def resumable_run(setting: RunSettings, command: str, fingerprint: Mapping[str, str]) -> Run:
     """Return the run that `--resume` goes on with.
 
-    The last run is taken up though it ended, too: a kill may come between its end and the files that are made of it.
+    The last run is taken up though it ended, too: a kill may come between its end and the files
+    that are made of it.
     Nothing of it is done again.
     """
     store = setting.store
@@ -290,5 +312,12 @@ def versions() -> dict[str, str]:
     """Return the versions of pollex and of the packages that affect results most."""
     return {
         name: version(name)
-        for name in ("pollex", "langgraph", "numpy", "scikit-learn", "sentence-transformers", "duckdb")
+        for name in (
+            "pollex",
+            "langgraph",
+            "numpy",
+            "scikit-learn",
+            "sentence-transformers",
+            "duckdb",
+        )
     }

@@ -65,8 +65,10 @@ class ScoreResult(Shown):
         good: Share of good conversations: the mean of their probabilities.
         decided_good: Share that is decided to be good.
         unread: Answers that could not be read, and why one of them.
-        drift: How unlike NetSAT is spread, beside the conversations that the set was learned on; None if unknown.
-        asked: Conversations that a model was asked about because their label was in doubt; None without a cascade.
+        drift: How unlike NetSAT is spread, beside the conversations that the set was learned on;
+            None if unknown.
+        asked: Conversations that a model was asked about because their label was in doubt; None
+            without a cascade.
     """
 
     fine = ("scored",)
@@ -93,7 +95,8 @@ class ScoreResult(Shown):
 
     def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[dict[str, Any]]:
         """Return the scores as another tool's requests, such as `langfuse`; see `pollex.export_scores`."""
-        from pollex.formats.peer_scores import requests_of  # forms of other tools load twenty modules
+        # forms of other tools load twenty modules
+        from pollex.formats.peer_scores import requests_of
         from pollex.services.exchange import aims_of, require_form
 
         require_form(as_)
@@ -158,14 +161,18 @@ def score(
     """Score conversations with a rubric set; a file of rows gets a page beside it.
 
     Args:
-        out: Where a row a conversation is written; its ending says how. None: the result holds the scores.
+        out: Where a row a conversation is written; its ending says how. None: the result holds the
+            scores.
         form: The tool whose requests are written to `out`, in place of rows.
-        judges: Annotators whose own probabilities are wanted beside that of an unknown one; `all` for all.
-        costs: Of a bad conversation taken for good, and of a good one taken for bad: they move the decision.
+        judges: Annotators whose own probabilities are wanted beside that of an unknown one; `all`
+            for all.
+        costs: Of a bad conversation taken for good, and of a good one taken for bad: they move the
+            decision.
         cascade: The set whose model is asked about conversations inside the uncertainty window.
         wide: Whether each rubric has a column of its own.
         workers: Processes for a set that asks no model; None: one a core where the log is large.
-        trace: Whether such a set's run keeps a span a batch, or two for `each` conversation, which takes longer.
+        trace: Whether such a set's run keeps a span a batch, or two for `each` conversation, which
+            takes longer.
         events: Address of an OpenTelemetry collector that each score is sent to; None: nobody's.
         no_texts: Whether the store keeps nothing of what was said, and no prompts.
 
@@ -174,8 +181,10 @@ def score(
         BadRubrics: The rubrics were edited after θ was fitted.
         WrongUse: An annotator is not known, or the set's judge has to be confirmed.
     """
-    rubric_set, full = read_unedited(rubrics, run.store), None if cascade is None else read_unedited(cascade, run.store)
-    asked = judges_wanted(rubric_set.thumb_model, judges) if judges else ()  # to rebuild the model takes a second
+    rubric_set = read_unedited(rubrics, run.store)
+    full = None if cascade is None else read_unedited(cascade, run.store)
+    # to rebuild the model takes a second
+    asked = judges_wanted(rubric_set.thumb_model, judges) if judges else ()
     if form is not None and out is not None:
         from pollex.services.exchange import require_form  # as in `export`
 
@@ -185,7 +194,8 @@ def score(
         require_format(out, *files_of(rubrics, logs))
     read = logs_from(logs, reading.for_scores(), progress)
     if run.dry_run:
-        from pollex.services.plan import Planned, plan_scoring  # the roles of a model come with it
+        # the roles of a model come with it
+        from pollex.services.plan import Planned, plan_scoring
 
         raise Planned(plan_scoring(read.conversations, rubric_set, run, model))
     file = out if form is None else None
@@ -195,11 +205,26 @@ def score(
         ScoreSinks(rubric_set, file, asked, full, wide=wide, emit=emit) as scores,
     ):
         opened.store.texts = not no_texts
-        arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "out": out and str(out)}
-        first, doubtful = list[Score](), None
+        arguments = {
+            "logs": names_of(logs),
+            "rubrics": names_of(rubrics)[0],
+            "out": out and str(out),
+        }
+        first = list[Score]()
+        doubtful = None
         told = scores.take if full is None else first.extend
         scored, usage = scored_by(
-            opened, read, rubric_set, model, arguments, "score", told, asked, costs, workers=workers, trace=trace
+            opened,
+            read,
+            rubric_set,
+            model,
+            arguments,
+            "score",
+            told,
+            asked,
+            costs,
+            workers=workers,
+            trace=trace,
         )
         if full is not None:
             better, doubtful, usage = with_doubtful_asked(
@@ -262,7 +287,11 @@ class ScoreSinks:
         self.tally = ScoreTally(rubrics)
         self._rubrics, self._emit, self._kept = rubrics, emit, list[ScoreColumns]()
         self._counts = np.zeros(len(rubrics.spread.counts) if rubrics.spread else 0, np.int64)
-        self._file = scores_out(file, rubrics, judges, other, wide=wide) if file else nullcontext(self._kept.append)
+        self._file = (
+            scores_out(file, rubrics, judges, other, wide=wide)
+            if file
+            else nullcontext(self._kept.append)
+        )
         self._begun = cpu_seconds()
 
     def __enter__(self) -> Self:
@@ -270,7 +299,10 @@ class ScoreSinks:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._file.__exit__(kind, error, trace)
 
@@ -291,7 +323,11 @@ class ScoreSinks:
 
     def drift(self) -> Stability | None:
         """Compare the counts with those of the set; None for fewer than twenty conversations."""
-        return None if self._rubrics.spread is None else drift_from(self._rubrics.spread, self._counts.tolist())
+        return (
+            None
+            if self._rubrics.spread is None
+            else drift_from(self._rubrics.spread, self._counts.tolist())
+        )
 
     def cost(self, count: int) -> str:
         """Say what a conversation cost."""
@@ -340,7 +376,12 @@ def with_doubtful_asked(
 
 
 def write_form(
-    out: Path, form: str, scores: Iterable[Score], rubric_set: RubricSet, read: Logs, progress: Progress
+    out: Path,
+    form: str,
+    scores: Iterable[Score],
+    rubric_set: RubricSet,
+    read: Logs,
+    progress: Progress,
 ) -> None:
     """Write the scores as another tool's requests; say for which conversations there is none."""
     from pollex.services.exchange import write_requests  # as in `export`
@@ -356,7 +397,9 @@ def write_page(tally: ScoreTally, read: Logs, out: Path, rubrics: str) -> Path |
     page = out.with_suffix(".html")
     if page.exists() and file_of(page) != out.name:  # somebody else's
         page = out.with_name(f"{out.stem}-scores.html")
-    write_text(page, scores_page(tally, read.conversations, out.name, Path(rubrics).name), named=False)
+    write_text(
+        page, scores_page(tally, read.conversations, out.name, Path(rubrics).name), named=False
+    )
     return page
 
 
@@ -390,7 +433,8 @@ def scored_by(
     Where no model is asked, batches are scored at once; a starter's answers are kept beside.
 
     Args:
-        told: Told the scores in batches, in the order of the conversations, for these judges and costs.
+        told: Told the scores in batches, in the order of the conversations, for these judges and
+            costs.
         workers: Processes that score batches, and `trace` the run's spans; see `score`.
     """
     whole = rubric_set.judge.built_in and rubric_set.starter is None and trace == "batch"
@@ -400,8 +444,11 @@ def scored_by(
         async with await hire_judge(model, rubric_set, opened.store, conversations=known) as staff:
             opened.announce(staff)
             judge = staff.roles.judge
-            scorer = BatchScorer(rubric_set, judges, costs, staff.embedder.model, judge)  # with its vectors
-            with ScoringPool.for_log(scorer, len(logs), workers) if whole else nullcontext() as pool:
+            # with its vectors
+            scorer = BatchScorer(rubric_set, judges, costs, staff.embedder.model, judge)
+            with (
+                ScoringPool.for_log(scorer, len(logs), workers) if whole else nullcontext() as pool
+            ):
                 found = await run_scoring(
                     logs.conversations,
                     rubric_set,
@@ -415,7 +462,11 @@ def scored_by(
             return found, ModelUsage.of(staff)
 
     found, usage = opened.run(scored())
-    for some in () if whole else scores_of(opened.store, found.run, rubric_set, logs.conversations, judges, costs):
+    for some in (
+        ()
+        if whole
+        else scores_of(opened.store, found.run, rubric_set, logs.conversations, judges, costs)
+    ):
         told(some)
     return found, usage
 
@@ -447,13 +498,17 @@ async def run_scoring(
     netsat = rubric_set.scorer_of()  # one that can't be rebuilt begins no run
     async with running(command, fingerprint, setting, [judge.name]) as run:
         store = setting.store
-        if not store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]):
-            store.put(rubric_rows(run.id, rubric_set.all_rubrics))  # so that a trace can tell what was asked
+        if not store.value(
+            "SELECT count(*) FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]
+        ):
+            # so that a trace can tell what was asked
+            store.put(rubric_rows(run.id, rubric_set.all_rubrics))
         known = kept_ids(store, run.id)
         for start in range(0, 0 if whole else len(conversations), BATCH):
             new = [c for c in conversations[start : start + BATCH] if c.id not in known]
             await store.write(conversation_rows(run.id, new))
-        shelf, done = ConversationIndex(conversations), scored_ids(store, run.id, setting.retry_outcomes)
+        shelf = ConversationIndex(conversations)
+        done = scored_ids(store, run.id, setting.retry_outcomes)
         live = ScoreWork(
             **setting.of_run(run.id),
             stage="score",
@@ -471,7 +526,9 @@ async def run_scoring(
             questions=rubric_set.questions,
             netsat=netsat,
         )
-        state = await carry_out(build(), live, ScoreContext.of(setting.arguments), anew=whole is not None)
+        state = await carry_out(
+            build(), live, ScoreContext.of(setting.arguments), anew=whole is not None
+        )
     return Scored(run.id, state["outcomes"])
 
 

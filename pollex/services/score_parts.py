@@ -17,7 +17,15 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.named_sets import store_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.part_writer import PartWriter
-from pollex.services.parts import LEDGER, Cluster, Done, Job, ScoredPart, parts_there, write_manifest
+from pollex.services.parts import (
+    LEDGER,
+    Cluster,
+    Done,
+    Job,
+    ScoredPart,
+    parts_there,
+    write_manifest,
+)
 from pollex.services.results import Shown, line_of_outcomes, share_told, support_json
 from pollex.services.score import read_unedited
 from pollex.store.folder import SECRET, SIZE
@@ -32,7 +40,9 @@ def by_ray(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
     try:
         from pollex.services.ray_engine import run  # an extra, and it takes a second to import
     except ImportError as error:
-        raise WrongUse(f"the engine ray needs a package: {error.name}", remedy='pip install "pollex[ray]"') from None
+        raise WrongUse(
+            f"the engine ray needs a package: {error.name}", remedy='pip install "pollex[ray]"'
+        ) from None
     return run(job, units, cluster)
 
 
@@ -93,7 +103,9 @@ class PartsResult(Shown):
         return f"{line_of_outcomes(self.outcomes) or 'nothing to score'} in {count(len(self.parts), 'part')}"
 
     def records(self) -> Iterator[dict[str, Any]]:
-        return ({"file": part.file, "source": part.source, "rows": part.rows} for part in self.parts)
+        return (
+            {"file": part.file, "source": part.source, "rows": part.rows} for part in self.parts
+        )
 
     def told(self) -> Told:
         """Yield what scoring into parts came to."""
@@ -101,7 +113,10 @@ class PartsResult(Shown):
         yield from share_told(None, None, self.rubrics)
         yield f"Probabilities: {self.rubrics.support}"
         if self.lost:
-            yield Line(f"{count(len(self.lost), 'unit')} failed; the same command tries them again", "yellow")
+            yield Line(
+                f"{count(len(self.lost), 'unit')} failed; the same command tries them again",
+                "yellow",
+            )
         parts = f"{count(len(self.parts), 'part')}, {self.there} of them from before"
         yield f"Wrote {self.out} ({parts}; {self.rubrics.judge.name})"
 
@@ -150,7 +165,11 @@ def score_parts(
         WrongUse: Nobody knows the engine or a file system, or the set's judge has to be confirmed.
     """
     if engine not in ENGINES:
-        raise WrongUse(f"no engine is called {engine!r}", remedy=f"choose of {', '.join(ENGINES)}", option="engine")
+        raise WrongUse(
+            f"no engine is called {engine!r}",
+            remedy=f"choose of {', '.join(ENGINES)}",
+            option="engine",
+        )
     reading = reading.for_scores()
     job = _job(read_unedited(rubrics, store_of(run)), out, reading, tuple(judges), costs, model)
     urls = [str(logs)] if isinstance(logs, str | Path) else [str(one) for one in logs]
@@ -158,7 +177,8 @@ def score_parts(
     found = parts_there(job, units)
     progress.note(f"{count(len(units), 'unit')} of work, {len(found)} done before")
     progress.start("score", len(units), len(found))
-    there, lost = len(found), []
+    there = len(found)
+    lost = []
     missing = [unit for unit in units if unit.number not in found]
     for unit, part in ENGINES[engine](job, missing, cluster or Cluster()) if missing else ():
         if isinstance(part, ScoredPart):
@@ -185,7 +205,8 @@ def _job(
     folder.remove_drafts()
     if rubrics.judge.built_in:
         return Job(rubrics=rubrics, out=out, reading=reading, judges=judges, costs=costs)
-    from pollex.services.units_by_model import model_of  # the client behind it takes a second to import
+    # the client behind it takes a second to import
+    from pollex.services.units_by_model import model_of
 
     model, capabilities = model_of(model, rubrics)
     return Job(

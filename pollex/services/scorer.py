@@ -3,7 +3,8 @@
     scorer = BatchScorer(rubric_set)                   # picklable: a worker process gets it once
     scores = scorer.scores(conversations)              # as columns; one by one they are `Score`s
 
-What comes out for a conversation depends on nothing but that conversation: not on the batch, the process or the order.
+What comes out for a conversation depends on nothing but that conversation: not on the batch, the
+process or the order.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class BatchScorer:
         costs: Of a bad conversation taken for good, and of a good one taken for bad.
         embedding_model: That of the set's judge, if it isn't the bundled one.
         judge: Who answers; None: the set's own, which needs no model.
-        at_once: Conversations that a model is asked about at once, SAT and DSAT rubrics side by side; None: no model
+        at_once: Conversations that a model is asked about at once, SAT and DSAT rubrics side by
+            side; None: no model
             is, and one comes after the other.
     """
 
@@ -84,9 +86,12 @@ class BatchScorer:
         judge: Judge | None = None,
         at_once: int | None = None,
     ) -> None:
-        self.rubrics, self.costs, self.embedding_model = rubrics, costs, embedding_model
+        self.rubrics = rubrics
+        self.costs = costs
+        self.embedding_model = embedding_model
         self.judges = judges_wanted(rubrics.thumb_model, judges) if judges else ()
-        self._at_once, self._questions = at_once, rubrics.questions
+        self._at_once = at_once
+        self._questions = rubrics.questions
         if judge is not None:
             self.judge = judge
 
@@ -118,27 +123,36 @@ class BatchScorer:
         """Score conversations in synchronous code; see `batch`."""
         return run_to_end(self.batch(conversations))
 
-    async def batch(self, conversations: Sequence[Conversation], judges: Sequence[str] | None = None) -> ScoreColumns:
+    async def batch(
+        self, conversations: Sequence[Conversation], judges: Sequence[str] | None = None
+    ) -> ScoreColumns:
         """Score conversations, in their order; an error is the outcome of one alone.
 
         Args:
             judges: Others than the scorer's.
         """
-        answers = await (self._read(conversations) if self._at_once is None else self._asked(conversations))
+        answers = await (
+            self._read(conversations) if self._at_once is None else self._asked(conversations)
+        )
         ids = [one.id for one in conversations]
         return self.netsat.columns(ids, answers, self.judges if judges is None else judges)
 
     async def _read(self, conversations: Sequence[Conversation]) -> list[list[Answer | Unanswered]]:
-        found, ours = list[list[Answer | Unanswered]](), isinstance(self.judge, EmbeddedJudge)
+        found = list[list[Answer | Unanswered]]()
+        ours = isinstance(self.judge, EmbeddedJudge)
         for start in range(0, len(conversations), TOGETHER):
             some = conversations[start : start + TOGETHER]
             if start:
                 await asyncio.sleep(0)  # an interrupt is heard
             await self.judge.prepare(some)
-            found += [await answer_each(self.judge, one, self._questions, trusted=ours) for one in some]
+            found += [
+                await answer_each(self.judge, one, self._questions, trusted=ours) for one in some
+            ]
         return found
 
-    async def _asked(self, conversations: Sequence[Conversation]) -> list[list[Answer | Unanswered]]:
+    async def _asked(
+        self, conversations: Sequence[Conversation]
+    ) -> list[list[Answer | Unanswered]]:
         free = asyncio.Semaphore(self._at_once or 1)
         await self.judge.prepare(conversations)
 
@@ -157,8 +171,10 @@ Given = Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]
 class Scorer:
     """Scores conversations with a rubric set, one by one or many.
 
-    A model's answers are kept in the store, so that none is paid for twice; the built-in judge keeps nothing. With a
-    model, `close` the scorer in the end, or use it in a `with`. Any thread and event loop may ask: a model is asked
+    A model's answers are kept in the store, so that none is paid for twice; the built-in judge
+    keeps nothing. With a
+    model, `close` the scorer in the end, or use it in a `with`. Any thread and event loop may ask:
+    a model is asked
     from one event loop of the scorer's own.
 
     Args:
@@ -168,7 +184,8 @@ class Scorer:
         base_url: Where the set's model is served, if not at OpenAI.
         embedding_model: Embedding model of the set's built-in judge, if it isn't the bundled one.
         store: Folder of a model's answers.
-        costs: Of a bad conversation taken for good, and of a good one taken for bad: they move the decision.
+        costs: Of a bad conversation taken for good, and of a good one taken for bad: they move the
+            decision.
 
     Raises:
         BadRubrics: The rubrics were edited after θ was fitted.
@@ -188,7 +205,8 @@ class Scorer:
     ) -> None:
         if not isinstance(rubrics, RubricSet):
             raise WrongUse(
-                f"not a rubric set, but {type(rubrics).__name__}", remedy="read its file: pollex.Scorer.load(PATH)"
+                f"not a rubric set, but {type(rubrics).__name__}",
+                remedy="read its file: pollex.Scorer.load(PATH)",
             )
         rubrics.require_unedited()
         if rubrics.at_chance:
@@ -196,18 +214,32 @@ class Scorer:
         self.rubrics = rubrics
         embedded = rubrics.judge.built_in and judge is None
         if (judge or embedded) and (model is not None or base_url is not None):
-            who = "the judge that is given" if judge else "the built-in judge, whose answers θ was fitted to,"
-            raise WrongUse(f"a model beside {who} would not be asked", remedy="leave out model and base_url")
+            who = (
+                "the judge that is given"
+                if judge
+                else "the built-in judge, whose answers θ was fitted to,"
+            )
+            raise WrongUse(
+                f"a model beside {who} would not be asked", remedy="leave out model and base_url"
+            )
         self._netsat = rubrics.scorer_of(costs)
         self._scorer: BatchScorer | None = None
         if judge is not None or embedded:
-            self._scorer = BatchScorer(rubrics, (), costs, embedding_model, judge, None if embedded else BATCH)
-            self._scorer.judge, self._scorer.netsat = self._scorer.judge, self._netsat  # what is wrong is told now
-        self._chat, self._options, self._folder = model, ModelOptions(base_url=base_url), Path(store)
+            self._scorer = BatchScorer(
+                rubrics, (), costs, embedding_model, judge, None if embedded else BATCH
+            )
+            # what is wrong is told now
+            self._scorer.judge, self._scorer.netsat = self._scorer.judge, self._netsat
+        self._chat, self._options, self._folder = (
+            model,
+            ModelOptions(base_url=base_url),
+            Path(store),
+        )
         self._hiring = asyncio.Lock()
         self._opened = ExitStack()
         self._background = None if self._scorer else Background()
-        if self._background is not None:  # a scorer that nobody closed and nobody holds any more ends, too
+        # a scorer that nobody closed and nobody holds any more ends, too
+        if self._background is not None:
             self._end = weakref.finalize(self, _end, self._background, self._opened)
 
     @classmethod
@@ -224,7 +256,8 @@ class Scorer:
         """Score a conversation; see `Given` for possible types.
 
         Args:
-            judges: People whose thumbs the set was learnt from, and whose own probabilities are wanted; `["all"]` for
+            judges: People whose thumbs the set was learnt from, and whose own probabilities are
+                wanted; `["all"]` for
                 all.
 
         Raises:
@@ -234,8 +267,16 @@ class Scorer:
 
     async def ascore(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
         """Score a conversation; see `score`."""
-        work = self._batch([conversation_from(conversation)], judges_wanted(self._netsat.thumb_model, judges))
-        return (await (work if self._background is None else asyncio.wrap_future(self._background.submit(work))))[0]
+        work = self._batch(
+            [conversation_from(conversation)], judges_wanted(self._netsat.thumb_model, judges)
+        )
+        return (
+            await (
+                work
+                if self._background is None
+                else asyncio.wrap_future(self._background.submit(work))
+            )
+        )[0]
 
     def score_many(self, conversations: Iterable[Given], judges: Sequence[str] = ()) -> list[Score]:
         """Score conversations in order; those that can't be scored have an `outcome`.
@@ -245,12 +286,16 @@ class Scorer:
         """
         return list(self.batch(list(number_all(conversations)), judges))
 
-    def batch(self, conversations: Sequence[Conversation], judges: Sequence[str] = ()) -> ScoreColumns:
+    def batch(
+        self, conversations: Sequence[Conversation], judges: Sequence[str] = ()
+    ) -> ScoreColumns:
         """Score conversations in order, as columns."""
         work = self._batch(conversations, judges_wanted(self._netsat.thumb_model, judges))
         return run_to_end(work) if self._background is None else self._background.complete(work)
 
-    async def _batch(self, conversations: Sequence[Conversation], judges: Sequence[str]) -> ScoreColumns:
+    async def _batch(
+        self, conversations: Sequence[Conversation], judges: Sequence[str]
+    ) -> ScoreColumns:
         return await (await self._hired()).batch(conversations, judges)
 
     def close(self) -> None:
@@ -295,18 +340,22 @@ def chat_model(model: BaseChatModel) -> ChatModel:
     Raises:
         WrongUse: It is no chat model of LangChain's.
     """
-    from langchain_core.language_models import BaseChatModel  # LangChain takes a second to import
+    # LangChain takes a second to import
+    from langchain_core.language_models import BaseChatModel
 
     from pollex.gateway.transport import ChatModel
 
     if not isinstance(model, BaseChatModel):
         raise WrongUse(
-            f"not a model, but {type(model).__name__}", remedy="give a model's name, or a LangChain chat model"
+            f"not a model, but {type(model).__name__}",
+            remedy="give a model's name, or a LangChain chat model",
         )
     return ChatModel(model)
 
 
-def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]]) -> Conversation:
+def conversation_from(
+    given: Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]],
+) -> Conversation:
     """Convert common forms of a conversation.
 
     Raises:
@@ -315,7 +364,11 @@ def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping
     if isinstance(given, Conversation):
         return given
     given = in_dicts(given)
-    given = given.get("values", given) if isinstance(given, Mapping) and "messages" not in given else given
+    given = (
+        given.get("values", given)
+        if isinstance(given, Mapping) and "messages" not in given
+        else given
+    )
     if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
         raise WrongUse(f"not a conversation, but {type(given).__name__}", remedy=SHAPES)
     fields = dict(given) if isinstance(given, Mapping) else {"messages": list(given)}
@@ -323,7 +376,9 @@ def conversation_from(given: Conversation | Mapping[str, Any] | Sequence[Mapping
         reader = reader_of(fields)
         draft = None if reader.row_is_turn else reader.read(fields)
     except BadInput as error:
-        raise WrongUse(f"not a conversation: {error.what}", where=error.where, remedy=SHAPES) from error
+        raise WrongUse(
+            f"not a conversation: {error.what}", where=error.where, remedy=SHAPES
+        ) from error
     if draft is None:
         raise WrongUse("not a conversation, but a part of one", remedy=SHAPES)
     return Conversation(id=str(draft.rest.get("id", "conversation")), turns=draft.turns)
@@ -336,7 +391,9 @@ def number_all(given: Iterable[Given]) -> Iterator[Conversation]:
             yield conversation_from(one)
         except WrongUse as error:
             where = ", ".join(filter(None, [f"item {number}", error.where]))
-            raise WrongUse(error.what, where=where, remedy=error.remedy, option=error.options) from error
+            raise WrongUse(
+                error.what, where=where, remedy=error.remedy, option=error.options
+            ) from error
 
 
 WORTH = 1000
@@ -353,14 +410,16 @@ class WorkerDied(PollexError):
 class ScoringPool:
     """Scores batches of conversations; results are in their order, whoever made them.
 
-    A worker that dies is replaced, and what it had is done again. Workers end with the process that began them.
+    A worker that dies is replaced, and what it had is done again. Workers end with the process that
+    began them.
 
     Args:
         workers: Processes; 1: this one alone.
     """
 
     def __init__(self, scorer: BatchScorer, workers: int) -> None:
-        self._scorer, self._workers = scorer, workers
+        self._scorer = scorer
+        self._workers = workers
         self._started: ProcessPoolExecutor | None = None
 
     @classmethod
@@ -378,12 +437,17 @@ class ScoringPool:
         """
         if self._workers == 1:
             return await self._scorer.batch(conversations)
-        cuts = [conversations[start : start + TOGETHER] for start in range(0, len(conversations), TOGETHER)]
-        found, tries = dict[int, ScoreColumns](), Counter[int]()
+        cuts = [
+            conversations[start : start + TOGETHER]
+            for start in range(0, len(conversations), TOGETHER)
+        ]
+        found = dict[int, ScoreColumns]()
+        tries = Counter[int]()
         while missing := [number for number in range(len(cuts)) if number not in found]:
             tries[missing[0]] += 1
             if tries[missing[0]] > TRIES:
-                first, last = cuts[missing[0]][0].id, cuts[missing[0]][-1].id
+                first = cuts[missing[0]][0].id
+                last = cuts[missing[0]][-1].id
                 raise WorkerDied(
                     f"{TRIES} processes ended, each at the conversations from {first!r:.60} to {last!r:.60}",
                     remedy="score them in one process (`--set workers=1`), or look for too little memory",
@@ -391,15 +455,21 @@ class ScoringPool:
             await self._do({number: cuts[number] for number in missing}, found)
         return ScoreColumns.joined([found[number] for number in range(len(cuts))])
 
-    async def _do(self, cuts: dict[int, Sequence[Conversation]], found: dict[int, ScoreColumns]) -> None:
+    async def _do(
+        self, cuts: dict[int, Sequence[Conversation]], found: dict[int, ScoreColumns]
+    ) -> None:
         """Have the workers score; what one that dies had, and others with it, is not found."""
         if self._started is None:
-            context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
+            # a fork of a process with threads may hang
+            context = multiprocessing.get_context("spawn")
             with safe_children():
                 self._started = ProcessPoolExecutor(self._workers, context, begin, (self._scorer,))
         try:
             with safe_children():  # they are started with the first of these
-                sent = {number: self._started.submit(work, packed_turns(some)) for number, some in cuts.items()}
+                sent = {
+                    number: self._started.submit(work, packed_turns(some))
+                    for number, some in cuts.items()
+                }
             for number, future in sent.items():
                 found[number] = await asyncio.wrap_future(future)
         except BrokenProcessPool:
@@ -415,7 +485,10 @@ class ScoringPool:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -431,7 +504,8 @@ def begin(scorer: BatchScorer) -> None:
     gc.freeze()
     gc.set_threshold(COLLECTED_AFTER)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    # What is frozen is never freed, and libraries in C++ would tell of each object of theirs at the end.
+    # What is frozen is never freed, and libraries in C++ would tell of each object of theirs at the
+    # end.
     Finalize(None, _end_at_once, exitpriority=-1000)
 
 
@@ -455,7 +529,11 @@ def work(given: Sequence[Any]) -> ScoreColumns:
 def packed_turns(conversations: Sequence[Conversation]) -> list[Any]:
     """Return what a judge reads of conversations, in a form that travels quickly."""
     return [
-        (one.id, one.flags, [(turn.role, turn.content, turn.calls, turn.result) for turn in one.turns])
+        (
+            one.id,
+            one.flags,
+            [(turn.role, turn.content, turn.calls, turn.result) for turn in one.turns],
+        )
         for one in conversations
     ]
 
@@ -467,7 +545,10 @@ def unpacked_turns(given: Sequence[Any]) -> list[Conversation]:
             id=id_,
             flags=flags,
             turns=tuple(
-                [Turn.model_construct(role=r, content=c, calls=calls, result=back) for r, c, calls, back in turns]
+                [
+                    Turn.model_construct(role=r, content=c, calls=calls, result=back)
+                    for r, c, calls, back in turns
+                ]
             ),
         )
         for id_, flags, turns in given

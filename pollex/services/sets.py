@@ -43,8 +43,14 @@ from pollex.store.store import Store
 from pollex.text import Line, Told, count
 
 SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
-OUTCOMES: dict[Polarity, str] = {"dsat": "What tells that it went wrong", "sat": "What tells that it went well"}
-SAID: dict[Polarity, str] = {"dsat": "What is said where it goes wrong", "sat": "What is said where it goes well"}
+OUTCOMES: dict[Polarity, str] = {
+    "dsat": "What tells that it went wrong",
+    "sat": "What tells that it went well",
+}
+SAID: dict[Polarity, str] = {
+    "dsat": "What is said where it goes wrong",
+    "sat": "What is said where it goes well",
+}
 SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the score"}
 """The side of a rubric, where the heading doesn't say it."""
 
@@ -62,7 +68,9 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     leading = {side: headlines(rubrics.rubrics, side) for side in SIDES}
     for side, own in leading.items():
         yield from _group(SIDES[side], own, verbose)
-        yield from _group(OUTCOMES[side], map(Headline, outcomes_of(rubrics.rubrics, side)), verbose)
+        yield from _group(
+            OUTCOMES[side], map(Headline, outcomes_of(rubrics.rubrics, side)), verbose
+        )
     said = {side: said_of(rubrics.rubrics, side) for side in SIDES}
     for side, words in said.items():
         yield from _group(SAID[side], map(Headline, words), verbose)
@@ -70,7 +78,9 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         yield nothing_leads(rubrics.rubrics, rubrics.data)
     yield from _group(ALONG, map(Headline, along_with(rubrics.rubrics)), verbose)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
-    hints, against, sounds = hints_of(rubrics.rubrics), turned(rubrics.rubrics), sounds_of(rubrics.rubrics)
+    hints = hints_of(rubrics.rubrics)
+    against = turned(rubrics.rubrics)
+    sounds = sounds_of(rubrics.rubrics)
     if verbose:
         yield from _group(HINTS, map(Headline, hints), verbose)
         yield from _group(TURNED, map(Headline, against), verbose)
@@ -78,7 +88,11 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         yield from _group(people, map(Headline, sounds), verbose)
         return
     told = [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
-    told += [f"{len(against)} that went the other way on conversations that they did not see"] if against else []
+    told += (
+        [f"{len(against)} that went the other way on conversations that they did not see"]
+        if against
+        else []
+    )
     told += [f"{len(sounds)} of how people sound"] if sounds else []
     if told:
         more = len(hints) + len(against) + len(sounds)
@@ -90,7 +104,8 @@ def _remarks(remarks: Iterable[Remark]) -> Told:
         of = f"{count(remark.share.n, 'comment')} with thumbs {'up' if remark.polarity == 'sat' else 'down'}"
         share = f"{percent(remark.share)} of {of} ({ends(remark.share)})"
         yield rubric_line(
-            f"What people wrote: “{remark.text}”", [share, *(f"“{one.text}”" for one in remark.quotes[:1])]
+            f"What people wrote: “{remark.text}”",
+            [share, *(f"“{one.text}”" for one in remark.quotes[:1])],
         )
 
 
@@ -126,7 +141,9 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
     beside = filter(None, map(signal_in_words, rubric.signals))
     worth = rubric.worth
     shares = [share for share in (worth.down_with, worth.down_without) if share.value is not None]
-    told = "thumbs down: " + ", elsewhere ".join(f"{percent(one)} of {one.n} ({ends(one)})" for one in shares)
+    told = "thumbs down: " + ", elsewhere ".join(
+        f"{percent(one)} of {one.n} ({ends(one)})" for one in shares
+    )
     told = f"holds in none of {worth.holds.n}" if worth.down_with.value is None else told
     along = [str(rubric.circumstance)] if rubric.circumstance else []
     return [*stands, told, *along, *beside, *([why] if why else [])]
@@ -165,13 +182,17 @@ class RubricChange:
     @property
     def steps(self) -> tuple[int | None, int | None]:
         """Return as which number it was chosen in each set."""
-        first, second = (one.choice.step if one and one.choice else None for one in (self.before, self.after))
+        first, second = (
+            one.choice.step if one and one.choice else None for one in (self.before, self.after)
+        )
         return first, second
 
     @property
     def words(self) -> list[MarkedText]:
         """Return the words of both, marked where they differ."""
-        return diff_words(self.before.text if self.before else "", self.after.text if self.after else "")
+        return diff_words(
+            self.before.text if self.before else "", self.after.text if self.after else ""
+        )
 
     @property
     def marked(self) -> str:
@@ -185,7 +206,8 @@ class SetDifference(Result):
     """The differences of two rubric sets.
 
     Attributes:
-        changes: One a rubric: those of both sets, then what only the first has, then what only the second has.
+        changes: One a rubric: those of both sets, then what only the first has, then what only the
+            second has.
     """
 
     before: RubricSet
@@ -214,7 +236,11 @@ class SetDifference(Result):
     def as_json(self) -> dict[str, Any]:
         sides = {"before": self.before, "after": self.after}
         figures = {
-            name: {"rubrics": len(one.rubrics), "theta": one.theta, "held_out": figures_json(one.held_out) or None}
+            name: {
+                "rubrics": len(one.rubrics),
+                "theta": one.theta,
+                "held_out": figures_json(one.held_out) or None,
+            }
             for name, one in sides.items()
         }
         rows = [
@@ -230,7 +256,9 @@ class SetDifference(Result):
         return figures | {"counts": self.counts, "changes": rows}
 
 
-def diff_sets(before: Path | RubricSet, after: Path | RubricSet, *, run: RunOptions | None = None) -> SetDifference:
+def diff_sets(
+    before: Path | RubricSet, after: Path | RubricSet, *, run: RunOptions | None = None
+) -> SetDifference:
     """Compare two rubric sets, with what people edited in each.
 
     Raises:
@@ -252,7 +280,11 @@ def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> li
     paired = {rubric.id for rubric in pairs.values()}
     both = [RubricChange(rubric, pairs[rubric.id]) for rubric in before if rubric.id in pairs]
     gone = [RubricChange(rubric, None) for rubric in before if rubric.id not in pairs]
-    return [*both, *gone, *(RubricChange(None, rubric) for rubric in after if rubric.id not in paired)]
+    return [
+        *both,
+        *gone,
+        *(RubricChange(None, rubric) for rubric in after if rubric.id not in paired),
+    ]
 
 
 def meaning(rubric: ChosenRubric) -> Hashable:
@@ -266,7 +298,8 @@ def meaning(rubric: ChosenRubric) -> Hashable:
 
 def diff_words(before: str, after: str) -> list[MarkedText]:
     """Compare two texts word by word; what only the first has is `del`, only the second `ins`."""
-    old, new = before.split(), after.split()
+    old = before.split()
+    new = after.split()
     found = []
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -283,7 +316,8 @@ class EditedSet(Result):
 
     Attributes:
         path: Of the set.
-        changed: The id of the rubric that was added, removed or reworded; empty where the set was only read.
+        changed: The id of the rubric that was added, removed or reworded; empty where the set was
+            only read.
         judged: By what a reworded rubric is judged now, in words.
     """
 
@@ -300,7 +334,9 @@ class EditedSet(Result):
     @property
     def rows(self) -> list[tuple[ChosenRubric, bool]]:
         """Return all rubrics, each with whether it is on."""
-        return [(one, True) for one in self.rubrics.rubrics] + [(one, False) for one in self.rubrics.off]
+        return [(one, True) for one in self.rubrics.rubrics] + [
+            (one, False) for one in self.rubrics.off
+        ]
 
     def told(self) -> Told:
         """Yield where a change was written; without a change the rubrics, and whether changes wait for a refit."""
@@ -309,16 +345,27 @@ class EditedSet(Result):
             if self.judged:
                 yield self.judged
             return
-        groups: dict[str, list[tuple[ChosenRubric, bool]]] = {heading: [] for heading in (*SIDES.values(), TURNED)}
+        groups: dict[str, list[tuple[ChosenRubric, bool]]] = {
+            heading: [] for heading in (*SIDES.values(), TURNED)
+        }
         for rubric, on in self.rows:
-            groups[TURNED if went_the_other_way(rubric) else SIDES[rubric.polarity]].append((rubric, on))
+            groups[TURNED if went_the_other_way(rubric) else SIDES[rubric.polarity]].append(
+                (rubric, on)
+            )
         for heading, own in groups.items():
             if own:
                 yield Line(f"{heading}:", "bold")
             for rubric, on in own:
                 side = SCORES[rubric.polarity] if heading == TURNED else ""
                 by = f"judge {rubric.answered_by}" if rubric.answered_by else ""
-                state = (side, by, "edited" * is_edited(rubric), "" if on else "off", rubric.note, f"id {rubric.id}")
+                state = (
+                    side,
+                    by,
+                    "edited" * is_edited(rubric),
+                    "" if on else "off",
+                    rubric.note,
+                    f"id {rubric.id}",
+                )
                 yield rubric_line(rubric.text, [*figures_of(rubric), *filter(None, state)])
         if self.rubrics.tone is not None:
             yield self.rubrics.tone.told
@@ -330,7 +377,14 @@ class EditedSet(Result):
     def as_json(self) -> dict[str, Any]:
         return self.of("edits", "refit=rubrics.edited", "changed", "judged") | {
             "rubrics": [
-                {"id": r.id, "text": r.text, "polarity": r.polarity, "on": on, "note": r.note, "edited": is_edited(r)}
+                {
+                    "id": r.id,
+                    "text": r.text,
+                    "polarity": r.polarity,
+                    "on": on,
+                    "note": r.note,
+                    "edited": is_edited(r),
+                }
                 for r, on in self.rows
             ],
             "tone": self.rubrics.tone and self.rubrics.tone.told,
@@ -352,7 +406,12 @@ def list_rubrics(rubrics: Path, run: RunOptions | None = None) -> EditedSet:
 
 
 def add_rubric(
-    rubrics: Path, text: str, polarity: Polarity, *, note: str = "", progress: Progress | None = None
+    rubrics: Path,
+    text: str,
+    polarity: Polarity,
+    *,
+    note: str = "",
+    progress: Progress | None = None,
 ) -> EditedSet:
     """Add a rubric in a person's words.
 
@@ -362,8 +421,14 @@ def add_rubric(
     new = Entry(text=_worded(text), polarity=polarity, note=note)
     entries = _entries(rubrics)
     if any(entry.name == new.name for entry in entries):
-        raise WrongUse(f"the set has this rubric already: {new.name}", where=str(rubrics), remedy="reword that one")
-    return _written(rubrics, [*entries, new.model_copy(update={"id": new.name})], new.name, progress)
+        raise WrongUse(
+            f"the set has this rubric already: {new.name}",
+            where=str(rubrics),
+            remedy="reword that one",
+        )
+    return _written(
+        rubrics, [*entries, new.model_copy(update={"id": new.name})], new.name, progress
+    )
 
 
 def remove_rubric(rubrics: Path, rubric: str, *, progress: Progress | None = None) -> EditedSet:
@@ -375,7 +440,9 @@ def remove_rubric(rubrics: Path, rubric: str, *, progress: Progress | None = Non
     id_ = _found(rubrics, rubric)
     rest = [entry for entry in _entries(rubrics) if entry.name != id_]
     if not any(entry.on for entry in rest):
-        raise WrongUse("it is the only active rubric", where=str(rubrics), remedy="add another one first")
+        raise WrongUse(
+            "it is the only active rubric", where=str(rubrics), remedy="add another one first"
+        )
     return _written(rubrics, rest, id_, progress)
 
 
@@ -392,16 +459,21 @@ def reword_rubric(
     """Give a rubric other words; its id stays.
 
     Args:
-        judge_anew: True gives up by what it was judged; then it is judged by its new words, where that can be.
+        judge_anew: True gives up by what it was judged; then it is judged by its new words, where
+            that can be.
         store: Where the conversations are on which figures of both are shown.
 
     Raises:
         WrongUse: The set has no such rubric, or there are no words.
     """
-    id_, words = _found(rubrics, rubric), _worded(text)
+    id_ = _found(rubrics, rubric)
+    words = _worded(text)
     changes: dict[str, Any] = {"text": words} | ({} if note is None else {"note": note})
     changes |= {"judge_anew": True} if judge_anew else {}
-    worded = [entry.model_copy(update=changes) if entry.name == id_ else entry for entry in _entries(rubrics)]
+    worded = [
+        entry.model_copy(update=changes) if entry.name == id_ else entry
+        for entry in _entries(rubrics)
+    ]
     found = _written(rubrics, worded, id_, progress)
     return replace(found, judged=_judged(found, store))
 
@@ -409,10 +481,15 @@ def reword_rubric(
 def _judged(found: EditedSet, store: Path | None) -> str:
     rubric = next(one for one, _ in found.rows if one.id == found.changed)
     if rubric.anew:
-        return _foretold(found, store) or "It is judged anew; `pollex refit` shows AUC and shares before and after"
+        return (
+            _foretold(found, store)
+            or "It is judged anew; `pollex refit` shows AUC and shares before and after"
+        )
     if rubric.alone is None or rubric.alone.by in ("model", "likeness"):  # these read its words
         return ""
-    return f"It is still judged by {BY[rubric.alone.by]}; --judge-anew gives that up for its new words"
+    return (
+        f"It is still judged by {BY[rubric.alone.by]}; --judge-anew gives that up for its new words"
+    )
 
 
 def _foretold(found: EditedSet, store: Path | None) -> str:
@@ -432,7 +509,9 @@ def _entries(path: Path) -> tuple[Entry, ...]:
     return entries_of(found.rubrics, found.off)
 
 
-def _written(path: Path, entries: Sequence[Entry], id_: str, progress: Progress | None) -> EditedSet:
+def _written(
+    path: Path, entries: Sequence[Entry], id_: str, progress: Progress | None
+) -> EditedSet:
     write_whole(edits_beside(path), toml_of(entries, path.name).encode(), named=False)
     found = EditedSet(path, RubricSet.load(path, arrays=False), id_)
     if progress is not None and found.rubrics.edited:
@@ -442,7 +521,9 @@ def _written(path: Path, entries: Sequence[Entry], id_: str, progress: Progress 
 
 def _found(path: Path, rubric: str) -> str:
     known = [entry.name for entry in _entries(path)]
-    near = [id_ for id_ in known if id_ == rubric] or [id_ for id_ in known if rubric and id_.startswith(rubric)]
+    near = [id_ for id_ in known if id_ == rubric] or [
+        id_ for id_ in known if rubric and id_.startswith(rubric)
+    ]
     if len(near) != 1:
         what = f"{'several rubrics begin' if near else 'no rubric begins'} with {rubric!r:.60}"
         raise WrongUse(what, where=str(path), remedy=f"`pollex rubrics list {path}` has the ids")
@@ -451,7 +532,10 @@ def _found(path: Path, rubric: str) -> str:
 
 def _worded(text: str) -> str:
     if not (words := " ".join(text.split())):
-        raise WrongUse("the rubric has no text", remedy="write a statement that is true or false of a conversation")
+        raise WrongUse(
+            "the rubric has no text",
+            remedy="write a statement that is true or false of a conversation",
+        )
     return words
 
 
@@ -493,7 +577,9 @@ class LintResult(Result):
 
     def as_json(self) -> dict[str, Any]:
         marks = [asdict(mark) | {"text": self.texts[mark.id]} for mark in self.marks]
-        return {"rubrics": self.n, "marks": marks} | (self.of("worded_by", "unanswered") if self.worded_by else {})
+        return {"rubrics": self.n, "marks": marks} | (
+            self.of("worded_by", "unanswered") if self.worded_by else {}
+        )
 
 
 def lint_rubrics(
@@ -514,7 +600,11 @@ def lint_rubrics(
     """
     found = read_set(rubrics, store_of(run), arrays=False)
     reasons = {reason.id: reason for reason in found.reasons}
-    marks = [mark for one in found.rubrics for mark in (*marks_on_words(one), *marks_on_answers(one, reasons))]
+    marks = [
+        mark
+        for one in found.rubrics
+        for mark in (*marks_on_words(one), *marks_on_answers(one, reasons))
+    ]
     embedder = embedder_for(run.store if run is not None and run.store.is_dir() else None)
     marks += marks_on_pairs(found.rubrics, near_pairs(found.rubrics, embedder))
     order = {rubric.id: place for place, rubric in enumerate(found.rubrics)}
@@ -526,7 +616,9 @@ def lint_rubrics(
         return opened.run(_worded_by_model(opened, found, result, model))
 
 
-async def _worded_by_model(opened: Workspace, found: RubricSet, result: LintResult, model: ModelOptions) -> LintResult:
+async def _worded_by_model(
+    opened: Workspace, found: RubricSet, result: LintResult, model: ModelOptions
+) -> LintResult:
     from pollex.agents.llm.judge import LlmJudge
     from pollex.agents.llm.rewording import reword
 
@@ -538,9 +630,13 @@ async def _worded_by_model(opened: Workspace, found: RubricSet, result: LintResu
         assert isinstance(judge, LlmJudge), "a model was named"
         better = await reword(judge.asker, marked, why)
     if isinstance(better, Unanswered):
-        return replace(result, worded_by=model.name or "", unanswered=f"{better.outcome}: {better.detail}")
+        return replace(
+            result, worded_by=model.name or "", unanswered=f"{better.outcome}: {better.detail}"
+        )
     marks = tuple(
-        replace(mark, better=better.get(mark.id, mark.better)) if mark.why in why.get(mark.id, ()) else mark
+        replace(mark, better=better.get(mark.id, mark.better))
+        if mark.why in why.get(mark.id, ())
+        else mark
         for mark in result.marks
     )
     return replace(result, marks=marks, worded_by=model.name or "")
@@ -555,5 +651,6 @@ def near_pairs(rubrics: Sequence[Rubric], embedder: Embedder) -> list[tuple[int,
         (i, j)
         for j in range(len(rubrics))
         for i in range(j)
-        if cosines[i, j] >= NEAR and not (by_design[i] and by_design[j] and by_design[i] != by_design[j])
+        if cosines[i, j] >= NEAR
+        and not (by_design[i] and by_design[j] and by_design[i] != by_design[j])
     ]

@@ -1,6 +1,7 @@
 """Estimate how many of all conversations are good, from the few that have labels.
 
-Source of cross-fitting: Zrnic and Candès 2023, arXiv:2309.16598. A model that predicts labels which it was fitted to
+Source of cross-fitting: Zrnic and Candès 2023, arXiv:2309.16598. A model that predicts labels which
+it was fitted to
 makes intervals too narrow: coverage falls to 80 to 90 %.
 """
 
@@ -58,7 +59,11 @@ RIDGE = 0.01
 
 
 def crossfit_answers(
-    features: Floats, known: Bools, answer: Bools, rng: np.random.Generator, together: Ints | None = None
+    features: Floats,
+    known: Bools,
+    answer: Bools,
+    rng: np.random.Generator,
+    together: Ints | None = None,
 ) -> Floats:
     """Predict an answer for every conversation by logistic regression `[conversation]`.
 
@@ -69,13 +74,15 @@ def crossfit_answers(
         together: Number of what must stay in one fold, such as a user `[conversation]`.
 
     Returns:
-        By the model of the other folds, whether its answer is known or not: a model that has seen a conversation's like
+        By the model of the other folds, whether its answer is known or not: a model that has seen a
+        conversation's like
         is surer of it, and known and unknown ones would not be alike.
     """
     scale = features.std(axis=0)
     x = (features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
     _, unit = np.unique(np.arange(len(x)) if together is None else together, return_inverse=True)
-    fold = (rng.permutation(unit.max() + 1 if len(unit) else 0) % FOLDS)[unit]  # those of one unit share a fold
+    # those of one unit share a fold
+    fold = (rng.permutation(unit.max() + 1 if len(unit) else 0) % FOLDS)[unit]
     out = np.zeros(len(x))
     for number in range(FOLDS):
         mine = fold == number
@@ -115,9 +122,11 @@ class Sample:
         voted: Whether each has a label given voluntarily `[conversation]`.
         liked: That label; False where there is none `[conversation]`.
         user: Number of its user; None where no conversation names one `[conversation]`.
-        of_random: Probability of a good label at random, by a model that hasn't seen the label `[conversation]`.
+        of_random: Probability of a good label at random, by a model that hasn't seen the label
+            `[conversation]`.
         of_votes: The same of a good vote `[conversation]`.
-        voting: Probability of a vote, by a model that hasn't seen whether there is one `[conversation]`.
+        voting: Probability of a vote, by a model that hasn't seen whether there is one
+            `[conversation]`.
     """
 
     random: Bools
@@ -131,18 +140,24 @@ class Sample:
 
     def of(self, mask: Bools) -> Sample:
         """Return some of the conversations."""
-        some: dict[str, Any] = {name: None if each is None else each[mask] for name, each in vars(self).items()}
+        some: dict[str, Any] = {
+            name: None if each is None else each[mask] for name, each in vars(self).items()
+        }
         return Sample(**some)
 
 
 def labels_of(
-    conversations: Sequence[Conversation], labels: Path | None, drawn: str | None, reading: ReadOptions
+    conversations: Sequence[Conversation],
+    labels: Path | None,
+    drawn: str | None,
+    reading: ReadOptions,
 ) -> tuple[list[GivenLabel], tuple[BadRow, ...]]:
     """Return the labels of the logs and of the file, and unreadable rows.
 
     Raises:
         BadInput: A label is of no conversation of the logs.
-        BadLabels: There are none, none in the file, or some of the file don't say how they were drawn.
+        BadLabels: There are none, none in the file, or some of the file don't say how they were
+            drawn.
     """
     own = labels_in(conversations, VOLUNTARY if labels else drawn or VOLUNTARY)
     given, bad = ([], ()) if labels is None else read_labels(labels, reading)
@@ -173,7 +188,9 @@ def labels_of(
     return [*own, *given], bad
 
 
-def notes_on(given: Sequence[GivenLabel], conversations: Sequence[Conversation], drawn: str | None) -> list[str]:
+def notes_on(
+    given: Sequence[GivenLabel], conversations: Sequence[Conversation], drawn: str | None
+) -> list[str]:
     """Return warnings about labels by queues, by unknown annotators, or by one user."""
     notes = []
     ways = Counter(one.drawn for one in given)
@@ -181,14 +198,20 @@ def notes_on(given: Sequence[GivenLabel], conversations: Sequence[Conversation],
         left = count(others, "label of a queue is left out", "labels of queues are left out")
         notes.append(f"{left}: conversations that were picked for a reason are no sample")
     if drawn is None and not ways[RANDOM]:
-        notes.append("labels are taken as given voluntarily; if all were asked at random, say --drawn random")
+        notes.append(
+            "labels are taken as given voluntarily; if all were asked at random, say --drawn random"
+        )
     if unnamed := sum(not one.source for one in given):
-        notes.append(f"{count(unnamed, 'label does', 'labels do')} not say who gave them (field `source`)")
+        notes.append(
+            f"{count(unnamed, 'label does', 'labels do')} not say who gave them (field `source`)"
+        )
     user = {one.id: one.group for one in conversations if one.group is not None}
     users = Counter(user[one.id] for one in given if one.id in user)
     for who, n in users.most_common(1):
         if 2 * n >= len(given) > 1:
-            notes.append(f"one user ({who:.40}) gave {n} of {len(given)} labels: the share is largely that user's")
+            notes.append(
+                f"one user ({who:.40}) gave {n} of {len(given)} labels: the share is largely that user's"
+            )
     return notes
 
 
@@ -200,11 +223,17 @@ def sampled(
 ) -> tuple[Sample, list[str]]:
     """Return the arrays, and how the probabilities came about.
 
-    A set that was learned from labeled conversations has seen them: probabilities are then cross-fitted anew.
+    A set that was learned from labeled conversations has seen them: probabilities are then
+    cross-fitted anew.
     """
-    (random, good), (voted, liked) = (_columns(conversations, given, way) for way in (RANDOM, VOLUNTARY))
-    features, rng, user = word_features(conversations), np.random.default_rng(0), users_of(conversations)
-    notes, of_random = [], None
+    (random, good), (voted, liked) = (
+        _columns(conversations, given, way) for way in (RANDOM, VOLUNTARY)
+    )
+    features = word_features(conversations)
+    rng = np.random.default_rng(0)
+    user = users_of(conversations)
+    notes = []
+    of_random = None
     if rubric_set is not None and probability is not None:
         labeled = [c for c, known in zip(conversations, random | voted, strict=True) if known]
         seen = sum(seen_before(rubric_set, labeled).values())
@@ -215,9 +244,12 @@ def sampled(
             )
         else:
             but = f" (but for {seen} of {len(labeled)})" if seen else ""
-            notes.append(f"the rubric set was learned from other conversations{but}: its scores narrow the intervals")
+            notes.append(
+                f"the rubric set was learned from other conversations{but}: its scores narrow the intervals"
+            )
             odds = np.log(np.clip(probability, 1e-6, 1) / np.clip(1 - probability, 1e-6, 1))
-            of_random, features = probability, np.column_stack([features, odds])
+            of_random = probability
+            features = np.column_stack([features, odds])
     if of_random is None:
         of_random = crossfit_answers(features, random, good, rng, user)
     of_votes = crossfit_answers(features, voted, liked, rng, user)
@@ -225,10 +257,14 @@ def sampled(
     return Sample(random, good, voted, liked, user, of_random, of_votes, voting), notes
 
 
-def _columns(conversations: Sequence[Conversation], given: Sequence[GivenLabel], way: str) -> tuple[Bools, Bools]:
+def _columns(
+    conversations: Sequence[Conversation], given: Sequence[GivenLabel], way: str
+) -> tuple[Bools, Bools]:
     label = {one.id: one.label for one in given if one.drawn == way}
     known = np.array([one.id in label for one in conversations], dtype=bool)
-    return known, np.array([label.get(one.id) is Label.POSITIVE for one in conversations], dtype=bool)
+    return known, np.array(
+        [label.get(one.id) is Label.POSITIVE for one in conversations], dtype=bool
+    )
 
 
 def users_of(conversations: Sequence[Conversation]) -> Ints | None:
@@ -238,7 +274,9 @@ def users_of(conversations: Sequence[Conversation]) -> Ints | None:
     """
     if all(one.group is None for one in conversations):
         return None
-    return numbers_of((one.group, "") if one.group is not None else ("", one.id) for one in conversations)
+    return numbers_of(
+        (one.group, "") if one.group is not None else ("", one.id) for one in conversations
+    )
 
 
 def conversations_by_group(conversations: Sequence[Conversation], by: str) -> dict[str, Bools]:
@@ -255,11 +293,15 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
     if all(value == UNSAID for value in values):
         fields = sorted({field for one in conversations[:1000] for field in one.metadata})
         raise WrongUse(
-            f"no conversation has the field {name!r}", remedy=f"fields are {', '.join(fields) or 'none'}", option="by"
+            f"no conversation has the field {name!r}",
+            remedy=f"fields are {', '.join(fields) or 'none'}",
+            option="by",
         )
     names = sorted(set(values))
     if len(names) > MOST_GROUPS:
-        remedy = "name a field with fewer values" + ("" if period else f", or {name}:week for times")
+        remedy = "name a field with fewer values" + (
+            "" if period else f", or {name}:week for times"
+        )
         raise WrongUse(f"{name!r} has {len(names)} values", remedy=remedy, option="by")
     column = np.array(values, dtype=object)
     return {value: np.asarray(column == value, dtype=bool) for value in names}
@@ -272,7 +314,11 @@ def _value(one: Conversation, name: str, period: str) -> str:
     if not period:
         return str(value)
     try:
-        moment = datetime.fromtimestamp(value) if isinstance(value, int | float) else datetime.fromisoformat(str(value))
+        moment = (
+            datetime.fromtimestamp(value)
+            if isinstance(value, int | float)
+            else datetime.fromisoformat(str(value))
+        )
     except (ValueError, OverflowError, OSError):
         return UNSAID
     return moment.strftime(PERIODS[period])
@@ -348,7 +394,11 @@ class Estimates:
         if self.adjusted is not None and self.adjusted.note:
             yield f"Votes: {self.adjusted.note}."
         if (test := self.dependence) is not None:
-            said = "Votes depend on satisfaction" if test.p < 0.05 else "No sign that votes depend on satisfaction"
+            said = (
+                "Votes depend on satisfaction"
+                if test.p < 0.05
+                else "No sign that votes depend on satisfaction"
+            )
             yield (
                 f"{said} (difference {test.difference:+.3f}, p = {test.p:.3f}; a factor of 2 would be found with "
                 f"probability {test.power:.2f})."
@@ -403,7 +453,8 @@ class ShareResult(Shown):
 
     def records(self) -> list[dict[str, Any]]:
         return [
-            {"group": one.name or "all", "of": how, "conversations": one.conversations} | asdict(share)
+            {"group": one.name or "all", "of": how, "conversations": one.conversations}
+            | asdict(share)
             for one in (self.total, *self.groups)
             for how, share in one.known
         ]
@@ -425,7 +476,9 @@ class ShareResult(Shown):
         groups = []
         for one, found in self.group_lines:
             why_not = ("–", one.needs or "no labels of this kind", f"{sum(one.labels.values()):,}")
-            groups.append((one.name, f"{one.conversations:,}", *(cells_of(found) if found else why_not)))
+            groups.append(
+                (one.name, f"{one.conversations:,}", *(cells_of(found) if found else why_not))
+            )
         if groups:
             yield Rows((self.by, "conversations", "share", "95 % interval", "labels"), groups)
         yield from notes_told(self.notes)
@@ -449,9 +502,11 @@ def share(
     """Estimate the share of good conversations over all.
 
     Args:
-        rubrics: A rubric set, which narrows the intervals most where it was learned from other conversations.
+        rubrics: A rubric set, which narrows the intervals most where it was learned from other
+            conversations.
         labels: A file of labels; None: those of the logs.
-        by: A field of the logs; `FIELD:week` (`day`, `month`) for times; `segment` for the topics of the log.
+        by: A field of the logs; `FIELD:week` (`day`, `month`) for times; `segment` for the topics
+            of the log.
         drawn: How labels were drawn whose rows don't say it: `random` or `voluntary`.
         page: Where the page is written.
 
@@ -471,7 +526,9 @@ def share(
         shown = Logs(conversations=tuple(conversations), fingerprint=read_in.fingerprint)
         probability = probabilities(shown, rubric_set, run, model, progress)
     found = share_of(conversations, given, rubric_set, probability, by)
-    found = replace(found, notes=(*notes, *found.notes), page=page, bad_rows=(*read_in.bad_rows, *bad))
+    found = replace(
+        found, notes=(*notes, *found.notes), page=page, bad_rows=(*read_in.bad_rows, *bad)
+    )
     if page is not None:
         write_text(page, share_page(found))
     return found
@@ -487,7 +544,8 @@ def share_of(
     """Estimate the share from labels and scores that are at hand."""
     sample, notes = sampled(conversations, given, rubric_set, probability)
     masks = {} if by is None else conversations_by_group(conversations, by)
-    by_scores, doubts = None, list[str]()
+    by_scores = None
+    doubts = list[str]()
     if rubric_set is not None and probability is not None:
         by_scores = share_of_probabilities(probability, rubric_set.calibration_error)
         doubts = [rubric_set.at_chance] if rubric_set.at_chance else []
@@ -504,8 +562,16 @@ def probabilities(
     logs: Logs, rubric_set: RubricSet, run: RunOptions, model: ModelOptions, progress: Progress
 ) -> Floats:
     """Score all conversations, and return the probability of a thumb up `[conversation]`."""
-    scored = score(logs, rubric_set, reading=ReadOptions(), run=run, model=model, progress=progress).scores or ()
-    return np.array([NO_SCORE if one.probability is None else one.probability for one in scored], dtype=np.float64)
+    scored = (
+        score(
+            logs, rubric_set, reading=ReadOptions(), run=run, model=model, progress=progress
+        ).scores
+        or ()
+    )
+    return np.array(
+        [NO_SCORE if one.probability is None else one.probability for one in scored],
+        dtype=np.float64,
+    )
 
 
 def estimates(name: str, sample: Sample) -> Estimates:
@@ -526,12 +592,15 @@ def estimates(name: str, sample: Sample) -> Estimates:
         voters=wilson_share(sample.liked[sample.voted], "of voters"),
         adjusted=adjusted,
         bounds=tuple(bounds_of_share(*known)),
-        dependence=dependence_of_votes(found.at_random, adjusted, sample.of_votes) if found.at_random else None,
+        dependence=dependence_of_votes(found.at_random, adjusted, sample.of_votes)
+        if found.at_random
+        else None,
     )
 
 
 def labeled_at_random(sample: Sample) -> Labeled:
     """Return the labels at random, and the probabilities of all other conversations."""
-    mine, rest = sample.random, ~sample.random
+    mine = sample.random
+    rest = ~sample.random
     users = (None, None) if sample.user is None else (sample.user[mine], sample.user[rest])
     return Labeled(sample.good[mine], sample.of_random[mine], sample.of_random[rest], *users)

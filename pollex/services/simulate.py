@@ -58,9 +58,16 @@ def scenes_of(topics_in: Path, named: Sequence[str], documents: Path | None) -> 
     topics, personas = read_topics(topics_in)
     without = [topic.id for topic in topics if not topic.documents]
     if without and (given := [system for system in searching if system.retrieval == "named"]):
-        what = f"{given[0].name} is given the documents that topics name, and {without[0]} names none"
+        what = (
+            f"{given[0].name} is given the documents that topics name, and {without[0]} names none"
+        )
         raise WrongUse(what, where=str(topics_in), remedy='add `documents = ["FILE"]` to it')
-    return [Scene(system, topic, persona) for system in systems for topic in topics for persona in personas]
+    return [
+        Scene(system, topic, persona)
+        for system in systems
+        for topic in topics
+        for persona in personas
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -85,7 +92,9 @@ class SimulateResult(Shown):
     def failed(self) -> list[str]:
         """Return the dialogues that failed, each with the reason."""
         about = [(one.id, one.metadata) for one in self.dialogues]
-        return [f"{id_}: {m['outcome']}: {m['detail']}" for id_, m in about if m["outcome"] != SIMULATED]
+        return [
+            f"{id_}: {m['outcome']}: {m['detail']}" for id_, m in about if m["outcome"] != SIMULATED
+        ]
 
     @property
     def quality(self) -> dict[str, int]:
@@ -101,7 +110,12 @@ class SimulateResult(Shown):
     def records(self) -> Iterator[dict[str, Any]]:
         for one in self.dialogues:
             if one.turns:
-                yield {"id": one.id, "messages": messages_of(one), "sources": sources_of(one), **one.metadata}
+                yield {
+                    "id": one.id,
+                    "messages": messages_of(one),
+                    "sources": sources_of(one),
+                    **one.metadata,
+                }
 
     def told(self) -> Told:
         """Yield how dialogues ended, their quality, and which failed."""
@@ -150,7 +164,8 @@ def simulate(
         BadInput: Topics or documents can't be read.
         WrongUse: No model is named, or what is asked for can't be carried out.
     """
-    name, scenes = require_model(model, WHY), scenes_of(topics, systems, documents)
+    name = require_model(model, WHY)
+    scenes = scenes_of(topics, systems, documents)
     if out is not None:
         require_writable(out, topics)
 
@@ -170,13 +185,17 @@ def simulate(
         hold_all = lambda asker, setting: hold(scenes, simulator(asker), setting)  # noqa: E731
         (held, outcomes), usage = by_model(opened, model, seed, arguments, hold_all)
         dialogues = tuple(dialogues_of(opened.store, held, scenes))
-    result = SimulateResult(run=held, model=name, out=out, dialogues=dialogues, outcomes=outcomes, usage=usage)
+    result = SimulateResult(
+        run=held, model=name, out=out, dialogues=dialogues, outcomes=outcomes, usage=usage
+    )
     if out is not None:
         write_lines(out, result.records())
     return result
 
 
-async def _rehearse(scenes: Sequence[Scene], make: Callable[[Asker], Simulator], plan: Plan) -> None:
+async def _rehearse(
+    scenes: Sequence[Scene], make: Callable[[Asker], Simulator], plan: Plan
+) -> None:
     """Hold each dialogue, as long as it may be, with a model that only counts."""
     simulator = make(replace(plan.asker, door=DialogueRehearsal(plan.planner)))
     for scene in scenes:
@@ -185,20 +204,25 @@ async def _rehearse(scenes: Sequence[Scene], make: Callable[[Asker], Simulator],
         await simulator.quality(scene, held)
 
 
-async def hold(scenes: Sequence[Scene], simulator: Simulator, setting: RunSettings) -> tuple[str, dict[str, int]]:
+async def hold(
+    scenes: Sequence[Scene], simulator: Simulator, setting: RunSettings
+) -> tuple[str, dict[str, int]]:
     """Hold the dialogues of all scenes; return the run, and how many came to what. `dialogues_of` reads them.
 
     Raises:
         ResumeRefused: The run to resume was started with other settings.
     """
-    from pollex.graphs.simulate.graph import SimulateContext, SimulateWork, build  # LangGraph takes a while
+    # LangGraph takes a while
+    from pollex.graphs.simulate.graph import SimulateContext, SimulateWork, build
 
     told = digest([[scene.id, asdict(scene.topic), asdict(scene.persona)] for scene in scenes])
     fingerprint = {"scenes": told, "simulator": simulator.fingerprint}
     async with running("simulate", fingerprint, setting, [simulator.name]) as run:
         kept = dialogues_of(setting.store, run.id, scenes)
         done = {one.id: one.metadata["outcome"] for one in kept}
-        done = {id_: outcome for id_, outcome in done.items() if outcome not in setting.retry_outcomes}
+        done = {
+            id_: outcome for id_, outcome in done.items() if outcome not in setting.retry_outcomes
+        }
         live = SimulateWork(
             **setting.of_run(run.id),
             stage="simulate",

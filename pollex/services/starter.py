@@ -35,12 +35,17 @@ def require_same_judge(starter: RubricSet, name: str, model: ModelOptions) -> No
     Raises:
         WrongUse: It is judged by another model, or by one that isn't given.
     """
-    judged, named = starter.judge, model.name
+    judged = starter.judge
+    named = model.name
     if (judged.built_in and named is None) or judged.name == named:
         if judged.built_in or SCALES[judged.scale] == SCALES[model.settings.scale]:
             return
         remedy = f"answer on that scale, or fit it on yours: `pollex refit LOGS --rubrics {name}`"
-        raise WrongUse(f"the starter {name} is answered on the scale {judged.scale}", remedy=remedy, option="scale")
+        raise WrongUse(
+            f"the starter {name} is answered on the scale {judged.scale}",
+            remedy=remedy,
+            option="scale",
+        )
     by = "the built-in judge" if judged.built_in else f"the model {judged.name}"
     remedy = "leave --model out" if judged.built_in else f"give --model {judged.name}"
     raise WrongUse(
@@ -49,14 +54,17 @@ def require_same_judge(starter: RubricSet, name: str, model: ModelOptions) -> No
     )
 
 
-def starter_of(starter: Path | RubricSet, store: Path, model: ModelOptions) -> tuple[StarterRecord, RubricSet]:
+def starter_of(
+    starter: Path | RubricSet, store: Path, model: ModelOptions
+) -> tuple[StarterRecord, RubricSet]:
     """Read a starter; return what a set keeps of it, and itself.
 
     Raises:
         BadRubrics: It can't be read, or was edited after θ was fitted.
         WrongUse: The judge of the new set can't answer its rubrics.
     """
-    found, name = read_unedited(starter, store), starter.name if isinstance(starter, Path) else "(in memory)"
+    found = read_unedited(starter, store)
+    name = starter.name if isinstance(starter, Path) else "(in memory)"
     require_same_judge(found, name, model)
     return record_of(found, name), found
 
@@ -78,8 +86,18 @@ def record_of(starter: RubricSet, name: str) -> StarterRecord:
 
 def as_set(record: StarterRecord, around: RubricSet) -> RubricSet:
     """Return the starter as a set of its own, to be scored with."""
-    changes = {"rubrics": record.rubrics, "judge": record.judge, "theta": record.theta, "never": record.never}
-    alone = {"calibrator": None, "guaranteed": None, "starter": None, "rubrics_digest": digest_of(record.rubrics)}
+    changes = {
+        "rubrics": record.rubrics,
+        "judge": record.judge,
+        "theta": record.theta,
+        "never": record.never,
+    }
+    alone = {
+        "calibrator": None,
+        "guaranteed": None,
+        "starter": None,
+        "rubrics_digest": digest_of(record.rubrics),
+    }
     window = Window(None, None, around.window.precision)
     return around.model_copy(update=changes | alone | {"window": window})
 
@@ -96,11 +114,17 @@ def consult_starter(
     """Return a starter with its answers to the conversations of a log that are learned from; None without one."""
     if record is None:
         return None
-    table = GivenAnswers(record.judge.options.value, len(SCALES[record.judge.scale]), never_counts=record.never)
-    learned_from = Logs(conversations=(*logs.learnable, *graded_between(logs)), fingerprint=logs.fingerprint)
+    table = GivenAnswers(
+        record.judge.options.value, len(SCALES[record.judge.scale]), never_counts=record.never
+    )
+    learned_from = Logs(
+        conversations=(*logs.learnable, *graded_between(logs)), fingerprint=logs.fingerprint
+    )
     options = replace(run, resume=False)
     alone = as_set(record, around)
-    found = score(learned_from, alone, reading=ReadOptions(), run=options, model=model, progress=progress)
+    found = score(
+        learned_from, alone, reading=ReadOptions(), run=options, model=model, progress=progress
+    )
     for one in found.scores or ():
         table.take(one.conversation_id, one.answers)
     return Starter(record, table)
@@ -110,29 +134,47 @@ def with_starter(learned: Learned, starter: Starter | None, logs: Logs, store: S
     """Return a learned set with what its starter brings; as it is without one."""
     if starter is None:
         return learned
-    comparison, honest = step(store, learned.run, "calibrate"), dict[str, float]()
+    comparison = step(store, learned.run, "calibrate")
+    honest = dict[str, float]()
     if (scores := step(store, learned.run, "select")["held_out_scores"]) is not None:
         honest = dict(zip(comparison["conversations"], scores, strict=True))
     by_id = {c.id: c for c in logs}
     scored = [one for one in learned.scores if one.netsat is not None]
-    sample, where = [one for one in scored if one.side == "held_out"], "held out"
+    sample = [one for one in scored if one.side == "held_out"]
+    where = "held out"
     if len({one.positive for one in sample}) < 2:
-        sample, where = [one for one in scored if one.side == "training"], "cross-validated on training conversations"
-    own = np.array([honest.get(one.conversation_id, one.netsat) for one in sample], dtype=np.float64)
+        sample = [one for one in scored if one.side == "training"]
+        where = "cross-validated on training conversations"
+    own = np.array(
+        [honest.get(one.conversation_id, one.netsat) for one in sample], dtype=np.float64
+    )
     conversations = [by_id[one.conversation_id] for one in sample]
-    other, both = starter.netsats(conversations), np.array([one.probability for one in sample], dtype=np.float64)
+    other = starter.netsats(conversations)
+    both = np.array([one.probability for one in sample], dtype=np.float64)
     if np.isnan(both).any():  # too few for folds
         both = standard(own) + standard(other)
-    rng, blocks, up = np.random.default_rng(0), block_ids(conversations), np.array([one.positive for one in sample])
+    rng = np.random.default_rng(0)
+    blocks = block_ids(conversations)
+    up = np.array([one.positive for one in sample])
     columns = {"own": own, "starter": other, "both": both}
-    areas = {name: auc_of_scores(column, up, rng, together=blocks) for name, column in columns.items()}
+    areas = {
+        name: auc_of_scores(column, up, rng, together=blocks) for name, column in columns.items()
+    }
     helps = (areas["both"].value or 0.0) > (areas["own"].value or 0.0)
     found = starter.record.model_copy(
-        update={"weights": (*comparison["weights"],), "auc": areas, "measured_on": where, "helps": helps}
+        update={
+            "weights": (*comparison["weights"],),
+            "auc": areas,
+            "measured_on": where,
+            "helps": helps,
+        }
     )
     changes = {
         "starter": found,
-        "notes": (*learned.rubric_set.notes, sentence_of(found, ALONE if up.sum() >= MINIMUM <= (~up).sum() else MORE)),
+        "notes": (
+            *learned.rubric_set.notes,
+            sentence_of(found, ALONE if up.sum() >= MINIMUM <= (~up).sum() else MORE),
+        ),
     }
     rubric_set = learned.rubric_set.model_copy(update=changes)
     store.keep(list(rubric_set_rows(learned.run, rubric_set)))
@@ -159,5 +201,9 @@ def sentence_of(record: StarterRecord, instead: str = ALONE) -> str:
 def _in_words(figure: Figure) -> str:
     if figure.value is None:
         return "undefined"
-    ends = "" if figure.low is None or figure.high is None else f" [{figure.low:.2f}, {figure.high:.2f}]"
+    ends = (
+        ""
+        if figure.low is None or figure.high is None
+        else f" [{figure.low:.2f}, {figure.high:.2f}]"
+    )
     return f"{figure.value:.2f}{ends}"

@@ -85,10 +85,18 @@ def _parts(name: str, value: Any, texts: Mapping[str, str]) -> Iterator[tuple[st
         yield name, _plain(value)
 
 
-def _parts_of_object(name: str, value: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[tuple[str, str | Rows]]:
+def _parts_of_object(
+    name: str, value: Mapping[str, Any], texts: Mapping[str, str]
+) -> Iterator[tuple[str, str | Rows]]:
     named = {texts.get(key, key): one for key, one in value.items()}
     if all(isinstance(one, str) for one in value.values()) and set(value) <= texts.keys():
-        yield name, "; ".join(f"{times} {texts.get(word, word)}" for word, times in Counter(value.values()).items())
+        yield (
+            name,
+            "; ".join(
+                f"{times} {texts.get(word, word)}"
+                for word, times in Counter(value.values()).items()
+            ),
+        )
         return
     lists = {key: one for key, one in named.items() if _holds_rows(one)}
     rest = {key: one for key, one in named.items() if key not in lists}
@@ -104,7 +112,9 @@ def _holds_rows(value: Any) -> bool:
     """Tell whether a value is a list of objects, or an object with one in it."""
     if isinstance(value, list):
         return any(isinstance(row, Mapping) for row in value)
-    return isinstance(value, Mapping) and any(_holds_rows(one) for one in value.values() if isinstance(one, list))
+    return isinstance(value, Mapping) and any(
+        _holds_rows(one) for one in value.values() if isinstance(one, list)
+    )
 
 
 def _row_in_line(row: Any) -> str:
@@ -114,7 +124,11 @@ def _row_in_line(row: Any) -> str:
     first = next((key for key in FIRST_COLUMNS if row.get(key)), None)
     if first is None:
         return _in_line(row)
-    rest = {key: one for key, one in row.items() if key != first and not (first == "text" and key == "id")}
+    rest = {
+        key: one
+        for key, one in row.items()
+        if key != first and not (first == "text" and key == "id")
+    }
     named = _shortened(str(row[first]))
     return f"{named} {_in_line(rest)}" if rest else named
 
@@ -129,7 +143,9 @@ def _in_line(value: Any) -> str:
         return "; ".join(told[:INLINE]) or "none"
     if isinstance(value, list):
         listed = ", ".join(map(_plain, value[:INLINE]))
-        return f"{listed} and {len(value) - INLINE} more" if len(value) > INLINE else listed or "none"
+        return (
+            f"{listed} and {len(value) - INLINE} more" if len(value) > INLINE else listed or "none"
+        )
     return _plain(value)
 
 
@@ -141,7 +157,11 @@ def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
         if not value:
             return "none"
-        flat = [f"{name} {_plain(one)}" for name, one in value.items() if not isinstance(one, Mapping | list)]
+        flat = [
+            f"{name} {_plain(one)}"
+            for name, one in value.items()
+            if not isinstance(one, Mapping | list)
+        ]
         return f"({', '.join(flat[:INLINE])})" if flat else count(len(value), "value")
     if isinstance(value, list):
         short = len(value) <= INLINE and not any(isinstance(one, Mapping | list) for one in value)

@@ -13,8 +13,12 @@ from pollex.gateway.endpoint import refuse_no_address
 from pollex.rubrics.score import Score
 
 EVENT = "gen_ai.evaluation.result"
-NAME, VALUE, LABEL = "gen_ai.evaluation.name", "gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"
-CONVERSATION, ERROR, RUBRICS = "gen_ai.conversation.id", "error.type", "pollex.rubric_set"
+NAME = "gen_ai.evaluation.name"
+VALUE = "gen_ai.evaluation.score.value"
+LABEL = "gen_ai.evaluation.score.label"
+CONVERSATION = "gen_ai.conversation.id"
+ERROR = "error.type"
+RUBRICS = "pollex.rubric_set"
 
 
 def events_of(score: Score, digest: str) -> list[dict[str, str | float]]:
@@ -50,7 +54,8 @@ def _send(logger: Any, score: Score, digest: str) -> None:
 def exporter_of(url: str | None, digest: str) -> Iterator[Callable[[Score], None] | None]:
     """Give what sends a score's events to an OpenTelemetry collector; None without an address.
 
-    The SDK's own exporter sends them in batches, the last one at the end. Proxies of the environment are not used.
+    The SDK's own exporter sends them in batches, the last one at the end. Proxies of the
+    environment are not used.
 
     Args:
         url: Base address of OTLP over HTTP, such as http://localhost:4318.
@@ -64,13 +69,16 @@ def exporter_of(url: str | None, digest: str) -> Iterator[Callable[[Score], None
         return
     refuse_no_address(url, "the address for events", "events")
     try:
-        from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter  # an extra
+        # an extra
+        from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
         from opentelemetry.sdk._logs import LoggerProvider
         from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
         from opentelemetry.sdk.resources import Resource
         from requests import Session
     except ImportError as error:
-        raise WrongUse(f"events need a package: {error.name}", remedy='pip install "pollex[otel]"') from None
+        raise WrongUse(
+            f"events need a package: {error.name}", remedy='pip install "pollex[otel]"'
+        ) from None
     session = Session()
     session.trust_env = False
     provider = LoggerProvider(Resource({"service.name": "pollex"}), shutdown_on_exit=False)

@@ -65,7 +65,8 @@ def training_of(folder: Path) -> TrainingRecord:
     calibrator = folder / JSON_NAME if folder.is_dir() else folder
     try:
         kept = TrainingRecord.model_validate_json(calibrator.with_name(TRAINING).read_bytes())
-        mine = TrainingRecord.model_validate_json(calibrator.read_bytes())  # its other fields are unset
+        # its other fields are unset
+        mine = TrainingRecord.model_validate_json(calibrator.read_bytes())
     except (OSError, ValidationError):
         return TrainingRecord()
     return kept if kept.arrays_sha256 == mine.arrays_sha256 else TrainingRecord()
@@ -74,6 +75,8 @@ def training_of(folder: Path) -> TrainingRecord:
 def _hashes(table: AnswerTable) -> list[str]:
     rows = np.ascontiguousarray(table.X)
     return [
-        hashlib.sha256(text.encode("utf-8", "surrogatepass") + b"\0" + row.tobytes()).hexdigest()[:16]
+        hashlib.sha256(text.encode("utf-8", "surrogatepass") + b"\0" + row.tobytes()).hexdigest()[
+            :16
+        ]
         for text, row in zip(table.texts, rows, strict=True)
     ]

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.log_parts import moment
-from pollex.formats.peers.interfaces import INTERFACES, PAGE, Ask, Interface, Row, Stream, Where, text_inside
+from pollex.formats.peers.interfaces import (
+    INTERFACES,
+    PAGE,
+    Ask,
+    Interface,
+    Row,
+    Stream,
+    Where,
+    text_inside,
+)
 from pollex.formats.write import require_writable
 from pollex.gateway.endpoint import refuse_no_address
 from pollex.graphs.context import Progress
@@ -82,7 +91,11 @@ class FetchState:
 
 def interface_of(tool: str, *, pushing: bool) -> Interface:
     """Return the API of a tool; raise `WrongUse` if it has none for this."""
-    able = {n: one for n, one in INTERFACES.items() if (one.push is not None if pushing else bool(one.streams))}
+    able = {
+        n: one
+        for n, one in INTERFACES.items()
+        if (one.push is not None if pushing else bool(one.streams))
+    }
     if tool not in able:
         raise WrongUse(f"{tool!r:.40} can't be used for this", remedy=f"one of: {', '.join(able)}")
     return able[tool]
@@ -99,7 +112,8 @@ def pull(
 ) -> Transferred:
     """Fetch a tool's logs and scores into a file of JSON lines.
 
-    A fetch that was stopped goes on where it was; a later one asks for what is new since, and adds it.
+    A fetch that was stopped goes on where it was; a later one asks for what is new since, and adds
+    it.
 
     Raises:
         BadInput: The interface refuses, or its answer can't be read.
@@ -117,7 +131,9 @@ def pull(
             progress.start(f"fetch {stream.name}", 0)
             for rows in _pages(client, stream, state, interface, scope):
                 for row in rows if stream.kept else ():
-                    file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                    file.write(
+                        json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+                    )
                 file.flush()
                 state.size = file.tell()
                 _keep(out, state)
@@ -134,7 +150,9 @@ def _scope(client: httpx2.Client, interface: Interface, project: str) -> str:
     try:
         return id_of(_answer(client, ask))
     except (LookupError, TypeError):
-        raise WrongUse(f"no project is called {project!r:.60}", remedy="check its name", option="project") from None
+        raise WrongUse(
+            f"no project is called {project!r:.60}", remedy="check its name", option="project"
+        ) from None
 
 
 def _pages(
@@ -156,13 +174,18 @@ def _pages(
         for other in interface.streams:
             if other.about == stream.name:
                 known = state.ids.setdefault(other.name, [])
-                known += dict.fromkeys(id_ for row in rows if (id_ := text_inside(row, *other.id)) and id_ not in known)
+                known += dict.fromkeys(
+                    id_ for row in rows if (id_ := text_inside(row, *other.id)) and id_ not in known
+                )
         yield rows
 
 
-def _about(client: httpx2.Client, stream: Stream, state: FetchState, scope: str) -> Iterator[list[Row]]:
+def _about(
+    client: httpx2.Client, stream: Stream, state: FetchState, scope: str
+) -> Iterator[list[Row]]:
     while ids := tuple(state.ids.get(stream.name, [])[:PAGE]):
-        rows, cursor = [], ""
+        rows = []
+        cursor = ""
         while True:
             page = stream.page(_answer(client, stream.ask(Where(scope, cursor, ids=ids))))
             rows += page.rows
@@ -183,11 +206,17 @@ def _client(interface: Interface, environment: Mapping[str, str]) -> httpx2.Clie
     import httpx2  # takes a quarter of a second, and no other verb needs it here
 
     if missing := [name for name in interface.keys if not environment.get(name)]:
-        raise WrongUse(f"{missing[0]} is not set", remedy=f"set it in the environment: export {missing[0]}=…")
+        raise WrongUse(
+            f"{missing[0]} is not set", remedy=f"set it in the environment: export {missing[0]}=…"
+        )
     names, usual = interface.url
-    name, url = next(((name, environment[name]) for name in names if environment.get(name)), ("", usual))
+    name, url = next(
+        ((name, environment[name]) for name in names if environment.get(name)), ("", usual)
+    )
     refuse_no_address(url, name, option="")
-    return httpx2.Client(base_url=url.rstrip("/"), headers=interface.headers(environment), timeout=SECONDS)
+    return httpx2.Client(
+        base_url=url.rstrip("/"), headers=interface.headers(environment), timeout=SECONDS
+    )
 
 
 def _answer(client: httpx2.Client, ask: Ask) -> Any:
@@ -212,7 +241,11 @@ def _answer(client: httpx2.Client, ask: Ask) -> Any:
                 break
         if attempt + 1 < TRIES:
             time.sleep(min(0.2 * 2**attempt, 10))
-    raise BadInput(failure, where=f"{client.base_url}{ask.path}", remedy="check address, key and project; then go on")
+    raise BadInput(
+        failure,
+        where=f"{client.base_url}{ask.path}",
+        remedy="check address, key and project; then go on",
+    )
 
 
 def _json(response: httpx2.Response, path: str) -> Any:
@@ -221,7 +254,9 @@ def _json(response: httpx2.Response, path: str) -> Any:
     try:
         return response.json()
     except ValueError:
-        raise BadInput("the answer isn't JSON", where=path, remedy="check the address of the interface") from None
+        raise BadInput(
+            "the answer isn't JSON", where=path, remedy="check the address of the interface"
+        ) from None
 
 
 def _beside(out: Path) -> Path:
@@ -276,7 +311,9 @@ def _finish(out: Path, state: FetchState) -> None:
     _keep(out, state)
 
 
-def push(file: Path, *, to: str, progress: Progress, environment: Mapping[str, str] | None = None) -> Transferred:
+def push(
+    file: Path, *, to: str, progress: Progress, environment: Mapping[str, str] | None = None
+) -> Transferred:
     """Send the requests that `pollex score --as` wrote; a repeat updates them.
 
     Raises:
@@ -306,7 +343,9 @@ def _requests(file: Path) -> Any:
     try:
         text = read_lines(file)
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"can't be read: {error}", where=str(file), remedy="check the path") from None
+        raise BadInput(
+            f"can't be read: {error}", where=str(file), remedy="check the path"
+        ) from None
     try:
         return json.loads(text)
     except ValueError:
@@ -314,4 +353,6 @@ def _requests(file: Path) -> Any:
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError as error:
-        raise BadInput(f"not JSON: {error}", where=str(file), remedy="write it with `pollex score --as`") from None
+        raise BadInput(
+            f"not JSON: {error}", where=str(file), remedy="write it with `pollex score --as`"
+        ) from None

@@ -58,21 +58,33 @@ async def _scored(
     job: Job, conversations: Sequence[Conversation], ledger: UnitLedger, budget: Budget | None
 ) -> ScoreColumns:
     assert job.capabilities is not None, "a model is asked for"
-    record, limits = job.rubrics.judge, job.model.limits
-    async with Gateway(job.model.endpoint(), ledger, limits, window=job.capabilities.window, budget=budget) as gateway:
+    record = job.rubrics.judge
+    limits = job.model.limits
+    async with Gateway(
+        job.model.endpoint(), ledger, limits, window=job.capabilities.window, budget=budget
+    ) as gateway:
         embedder = embedder_for(None, embeds_with(record, job.model.settings.embedding_model))
         staff = llm_workers(
-            job.model, job.rubrics.domain, job.salt, embedder, gateway, job.capabilities, seed_of(record)
+            job.model,
+            job.rubrics.domain,
+            job.salt,
+            embedder,
+            gateway,
+            job.capabilities,
+            seed_of(record),
         )
         judge = staff.leaving(job.rubrics.all_rubrics, job.rubrics.asked_judge.learned).roles.judge
-        scorer = BatchScorer(job.rubrics, job.judges, job.costs, judge=judge, at_once=2 * limits.concurrency)
+        scorer = BatchScorer(
+            job.rubrics, job.judges, job.costs, judge=judge, at_once=2 * limits.concurrency
+        )
         return await scorer.batch(conversations)
 
 
 class UnitLedger:
     """Fulfils `gateway.calls.Ledger`: a reply is on the disk before anybody reads it.
 
-    On a disk the ledger is one file that is appended to; object stores can't append, and have one object a reply.
+    On a disk the ledger is one file that is appended to; object stores can't append, and have one
+    object a reply.
 
     Attributes:
         calls: Replies that were recorded here.
@@ -83,7 +95,8 @@ class UnitLedger:
     """
 
     def __init__(self, folder: Place, unit: str) -> None:
-        self._folder, self._unit = folder, unit
+        self._folder = folder
+        self._unit = unit
         self._known: dict[str, StoredCall] = {}
         self._file: BinaryIO | None = None
         self.calls = 0
@@ -95,7 +108,13 @@ class UnitLedger:
         """Return the last record of `key`, None when there is none."""
         return self._known.get(key)
 
-    async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:  # noqa: ARG002
+    async def intend(
+        self,
+        key: str,  # noqa: ARG002
+        attempt: int,  # noqa: ARG002
+        about: Mapping[str, Any],  # noqa: ARG002
+        seconds: float = LEASE,  # noqa: ARG002
+    ) -> bool:
         """Keep nothing: a unit has one worker, and a call that it didn't record when it died is sent again."""
         return True
 
@@ -104,7 +123,9 @@ class UnitLedger:
 
     async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
         """Append what came back."""
-        line = json.dumps({"key": key, "outcome": {**outcome, "attempt": attempt}, "raw": raw}, ensure_ascii=False)
+        line = json.dumps(
+            {"key": key, "outcome": {**outcome, "attempt": attempt}, "raw": raw}, ensure_ascii=False
+        )
         self._append(key, f"{line}\n".encode("utf-8", "replace"))
         self._known[key] = StoredCall(key, {**outcome, "attempt": attempt}, raw)
         self.calls += 1

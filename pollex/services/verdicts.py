@@ -1,6 +1,7 @@
 """Verdicts of a run of `judge`, its files, and how right its ratings are by the thumbs, on either side of τ.
 
-Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
+Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations
+    using LLMs", AAAI Spring
 Symposium, figures 1 and 2.
 """
 
@@ -35,7 +36,16 @@ from pollex.graphs.judge.state import Tallied
 from pollex.measures.correlations import alpha
 from pollex.measures.intervals import Figure, exact_share
 from pollex.rubrics.answers import RETRYABLE, Answer
-from pollex.selection.consensus import Filtered, TauPoint, ends_of, first_runs, modes, points, sides, split_at
+from pollex.selection.consensus import (
+    Filtered,
+    TauPoint,
+    ends_of,
+    first_runs,
+    modes,
+    points,
+    sides,
+    split_at,
+)
 from pollex.services.judge_runs import truth_of
 from pollex.services.results import ModelUsage, Shown, line_of_outcomes, unread_told, usage_json
 from pollex.store.folder import store_option
@@ -68,7 +78,11 @@ class VerdictFiles:
     @property
     def written(self) -> list[Path]:
         """Those that are written."""
-        return [path for path in (self.verdicts, self.accepted, self.doubtful, self.votes) if path is not None]
+        return [
+            path
+            for path in (self.verdicts, self.accepted, self.doubtful, self.votes)
+            if path is not None
+        ]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -104,7 +118,11 @@ class JudgeResult(Shown):
     @property
     def outcomes(self) -> dict[str, int]:
         """Conversations by result: `rated`, `by a person`, and the reasons of NONE."""
-        return dict(Counter("by a person" if one.person else reason_of(one) or "rated" for one in self.verdicts))
+        return dict(
+            Counter(
+                "by a person" if one.person else reason_of(one) or "rated" for one in self.verdicts
+            )
+        )
 
     def records(self) -> Iterator[dict[str, Any]]:
         return (verdict_row(one, self.judged.task) for one in self.verdicts)
@@ -122,11 +140,14 @@ class JudgeResult(Shown):
     @property
     def failures(self) -> dict[str, int]:
         """Runs without an answer, by outcome, of conversations that can be judged."""
-        return dict(sum((Counter(one.failures) for one in self.verdicts if one.scorable), Counter()))
+        return dict(
+            sum((Counter(one.failures) for one in self.verdicts if one.scorable), Counter())
+        )
 
     def told(self, store: Path) -> Told:
         """Yield the results of a run, the files written, and how to ask people."""
-        judged, kept = self.judged, store_option(store)
+        judged = self.judged
+        kept = store_option(store)
         yield line_of_outcomes(self.outcomes)
         yield from _summary(self, kept)
         if self.precision:
@@ -146,8 +167,10 @@ class JudgeResult(Shown):
             yield f"{waits} for people: pollex review {judged.run} {option} {file}{kept}"
 
     def as_json(self) -> dict[str, Any]:
-        judged, out = self.judged, self.files.verdicts
-        fitted, unseen = judged.fitted, judged.unseen
+        judged = self.judged
+        out = self.files.verdicts
+        fitted = judged.fitted
+        unseen = judged.unseen
         first, *others = self.usages or (("", None),)
         panel = {"panel": {name: usage_json(usage) for name, usage in others}} if others else {}
         return {
@@ -159,13 +182,21 @@ class JudgeResult(Shown):
             "waiting": len(judged.waiting),
             "rule": judged.rule.in_words(),
             "tau": judged.rule.tau,
-            "runs": {"asked": self.asked, "planned": self.asked + self.spared, "failed": self.failures},
+            "runs": {
+                "asked": self.asked,
+                "planned": self.asked + self.spared,
+                "failed": self.failures,
+            },
             "calls_saved": None if self.calls is None else self.calls * self.spared,
             "fitted": fitted
-            and _side_json(fitted.n, fitted.passed, fitted.right, fitted.precision) | {"best": fitted.best},
+            and _side_json(fitted.n, fitted.passed, fitted.right, fitted.precision)
+            | {"best": fitted.best},
             "unseen": unseen
             and _side_json(
-                unseen.passed.n + unseen.left.n, unseen.passed.n, unseen.passed.right, unseen.passed.precision
+                unseen.passed.n + unseen.left.n,
+                unseen.passed.n,
+                unseen.passed.right,
+                unseen.passed.precision,
             )
             | {"coverage": unseen.coverage.value, "coverage_interval": ends_of(unseen.coverage)},
             "precision": self.precision and self.precision.as_json,
@@ -176,7 +207,13 @@ class JudgeResult(Shown):
 
 
 def _side_json(n: int, passed: int, right: int, share: Figure) -> dict[str, Any]:
-    return {"n": n, "passed": passed, "right": right, "precision": share.value, "interval": ends_of(share)}
+    return {
+        "n": n,
+        "passed": passed,
+        "right": right,
+        "precision": share.value,
+        "interval": ends_of(share),
+    }
 
 
 def write_verdicts(
@@ -283,7 +320,11 @@ def _fitted(found: JudgeResult) -> Told:
         return
     if fitted.tau is None:
         reached = None if fitted.best is None else floor(1000 * fitted.best) / 1000
-        best = "" if reached is None else f" The highest precision that any τ reaches is {reached:.3f}."
+        best = (
+            ""
+            if reached is None
+            else f" The highest precision that any τ reaches is {reached:.3f}."
+        )
         yield f"No τ reaches a precision of {found.judged.task.precision} on {fitted.n} thumbs: nothing passes.{best}"
         return
     yield (
@@ -298,7 +339,8 @@ def _fitted(found: JudgeResult) -> Told:
 def _unseen(unseen: Filtered | None) -> str:
     if unseen is None:
         return "There are too few thumbs to measure it on others."
-    side, n = unseen.passed, unseen.passed.n + unseen.left.n
+    side = unseen.passed
+    n = unseen.passed.n + unseen.left.n
     if not side.n:
         return f"On thumbs that it is not fitted to none of {n} passes."
     return (
@@ -346,7 +388,12 @@ class People:
     @property
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values."""
-        about = {"texts": self.texts, "agreed": self.agreed, "share": self.share.value, "interval": ends_of(self.share)}
+        about = {
+            "texts": self.texts,
+            "agreed": self.agreed,
+            "share": self.share.value,
+            "interval": ends_of(self.share),
+        }
         return about | {"alpha": asdict(self.alpha)}
 
 
@@ -356,7 +403,8 @@ class Precision:
 
     Attributes:
         chosen: At the rule's own τ.
-        by_runs: At the rule's τ with the first n runs alone; where n − 1 of n runs must agree, so with each n.
+        by_runs: At the rule's τ with the first n runs alone; where n − 1 of n runs must agree, so
+            with each n.
         by_tau: Each n with every τ that its entropies have. Both are empty where runs were spared.
         people: On either side of the rule's τ.
     """
@@ -401,19 +449,28 @@ def precision_of(
     chosen = np.full((len(used), rule.runs), -1, dtype=np.int64)
     for row, one in enumerate(used):
         chosen[row, : len(picks[one.id])] = picks[one.id]
-    right, together = np.array([truth[one.id] for one in used], dtype=np.int64), block_ids(used)
+    right = np.array([truth[one.id] for one in used], dtype=np.int64)
+    together = block_ids(used)
     votes = np.asarray((chosen[:, :, None] == [0, 1]).sum(axis=1), dtype=np.int64)
     spared = [rule.runs - len(picks[one.id]) for one in used]
-    passes = np.array([not rule.refusal(*each) for each in zip(votes.tolist(), spared, strict=True)], dtype=bool)
+    passes = np.array(
+        [not rule.refusal(*each) for each in zip(votes.tolist(), spared, strict=True)], dtype=bool
+    )
     numbers = () if any(spared) else range(1, rule.runs + 1)
     first = {n: first_runs(chosen, n, 2, ceil(rule.minimum * n / rule.runs)) for n in numbers}
-    one_differs = rule.tau == all_but_one(rule.runs)  # where one run may, so with any number of them
-    taus = {n: tau for n in numbers if (tau := all_but_one(n) if one_differs else rule.tau) is not None}
-    said, passing = _said(store, task, conversations), {used[row].text_hash for row in np.flatnonzero(passes)}
+    # where one run may, so with any number of them
+    one_differs = rule.tau == all_but_one(rule.runs)
+    taus = {
+        n: tau for n in numbers if (tau := all_but_one(n) if one_differs else rule.tau) is not None
+    }
+    said = _said(store, task, conversations)
+    passing = {used[row].text_hash for row in np.flatnonzero(passes)}
     failing = {one.text_hash for one in used} - passing
     return Precision(
         sides(passes, modes(votes), right, together),
-        tuple(TauPoint(n, tau, split_at(*first[n], right, tau, together)) for n, tau in taus.items()),
+        tuple(
+            TauPoint(n, tau, split_at(*first[n], right, tau, together)) for n, tau in taus.items()
+        ),
         tuple(point for n in numbers for point in points(*first[n], right, n, together)),
         (People.of(said, passing), People.of(said, failing)),
     )
@@ -421,7 +478,9 @@ def precision_of(
 
 def _said(store: Store, task: Task, conversations: Sequence[Conversation]) -> list[Opinion]:
     thumbs = {Label.POSITIVE: "up", Label.NEGATIVE: "down"}
-    answers = dict(zip((option.text for option in task.question.options), thumbs.values(), strict=True))
+    answers = dict(
+        zip((option.text for option in task.question.options), thumbs.values(), strict=True)
+    )
     log = [
         Opinion(one.judge, one.text_hash, one.id, "", thumbs[one.label], "log", "")
         for one in conversations
@@ -429,7 +488,15 @@ def _said(store: Store, task: Task, conversations: Sequence[Conversation]) -> li
     ]
     asked = [(THUMB, {"up": "up", "down": "down"}), (persons_question(task.question).id, answers)]
     kept = [
-        Opinion(one.annotator, one.text_hash, one.conversation, one.run, words[one.value], one.source, one.drawn)
+        Opinion(
+            one.annotator,
+            one.text_hash,
+            one.conversation,
+            one.run,
+            words[one.value],
+            one.source,
+            one.drawn,
+        )
         for question, words in asked
         for one in opinions(store, question)
         if one.source == "person" and one.counts and one.value in words
@@ -441,7 +508,9 @@ def agreement(of: Sequence[Opinion]) -> Figure:
     """Compute Krippendorff's alpha of annotators' answers, with its interval; numbers are options in an order."""
     if len(shared := _shared(of)) < FEWEST:
         return Figure(
-            None, n=len(shared), undefined=f"too few: {len(shared)} texts have two answers, {FEWEST} are needed"
+            None,
+            n=len(shared),
+            undefined=f"too few: {len(shared)} texts have two answers, {FEWEST} are needed",
         )
     kept = [one for one in of if one.text_hash in shared]
     texts, people, values = (

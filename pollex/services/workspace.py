@@ -68,7 +68,8 @@ class Workspace:
     """An open store with all that a use case needs to run in it.
 
     Attributes:
-        on_stop: Called at the first interrupt, where the work can end by itself; else the work is canceled.
+        on_stop: Called at the first interrupt, where the work can end by itself; else the work is
+            canceled.
     """
 
     store: Store
@@ -80,7 +81,9 @@ class Workspace:
         """Return the setting of a run that works here."""
         if self.options.typed:
             arguments = arguments | {"command": self.options.typed, "folder": str(Path.cwd())}
-        return staff.setting(self.store, progress=self.progress, arguments=arguments, resume=self.options.resume)
+        return staff.setting(
+            self.store, progress=self.progress, arguments=arguments, resume=self.options.resume
+        )
 
     def announce(self, staff: Workers) -> None:
         """Tell who works and what their endpoint lacks; an interrupt reaches them from now on."""
@@ -102,7 +105,9 @@ class Workspace:
             return asyncio.run(self._interruptible(work, self.options.on_interrupt))
 
     async def _interruptible(self, work: Coroutine[Any, Any, T], told: Callable[[], None]) -> T:
-        task, loop, stopping = asyncio.ensure_future(work), asyncio.get_running_loop(), False
+        task = asyncio.ensure_future(work)
+        loop = asyncio.get_running_loop()
+        stopping = False
 
         def stop() -> None:
             for each in self.on_stop:
@@ -114,7 +119,8 @@ class Workspace:
             """Stop the run; a Python signal handler, so that long computations don't delay it."""
             nonlocal stopping
             if stopping:
-                if number != signal.SIGHUP:  # a closed window sends it twice, by the kernel and by the shell
+                # a closed window sends it twice, by the kernel and by the shell
+                if number != signal.SIGHUP:
                     os._exit(Interrupted.exit_code)
                 return
             stopping = True
@@ -131,7 +137,9 @@ class Workspace:
             raise Interrupted("interrupted; what was done is kept") from None
         finally:
             for number, handler in before.items():
-                signal.signal(number, signal.SIG_IGN if stopping and number == signal.SIGHUP else handler)
+                signal.signal(
+                    number, signal.SIG_IGN if stopping and number == signal.SIGHUP else handler
+                )
 
 
 LEAST_ADDRESSES = 1_800_000_000
@@ -151,11 +159,15 @@ def require_addresses() -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESSES:
         remedy = "`ulimit -v unlimited`, or 4000000; a limit on memory itself, as a container has, may be smaller"
-        raise WrongUse(f"memory would run out: the limit on addresses is {limit / 1e9:.1f} GB", remedy=remedy)
+        raise WrongUse(
+            f"memory would run out: the limit on addresses is {limit / 1e9:.1f} GB", remedy=remedy
+        )
 
 
 @contextmanager
-def workspace(options: RunOptions, progress: Progress, logs: Logs | None = None) -> Iterator[Workspace]:
+def workspace(
+    options: RunOptions, progress: Progress, logs: Logs | None = None
+) -> Iterator[Workspace]:
     """Open the store for a run, and keep in it what the placeholders of the logs stand for.
 
     Raises:
@@ -209,7 +221,8 @@ class Background:
     def complete(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop and wait for its result; interrupts cancel it."""
         begun: list[asyncio.Task[Any] | None] = []
-        stopped, ended = threading.Event(), threading.Event()
+        stopped = threading.Event()
+        ended = threading.Event()
 
         async def noted() -> T:
             begun.append(asyncio.current_task())
@@ -250,7 +263,8 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 def few_collections() -> Iterator[None]:
     """Collect cyclic garbage less often, without the objects of imported packages.
 
-    A run makes few cycles and many objects; collecting after every 700 of them takes a quarter of its processor time.
+    A run makes few cycles and many objects; collecting after every 700 of them takes a quarter of
+    its processor time.
     """
     before = gc.get_threshold()
     gc.freeze()

@@ -1,9 +1,13 @@
 """Conversations, texts, answers and scores as Parquet, queried by DuckDB.
 
-A run has a folder, `runs/<run>`, with parts called `<table>-<first>-<last>.parquet`: one a batch while the run goes
-on, put together when there are many and when it ends. A part whose numbers lie within another's was put together into
-that one and counts no more, so a reader sees the same rows before, while and after that happens. Texts lie in `texts`,
-one pile a run, and are kept once: by the first run that brings them. Rows are in the order in which they were written,
+A run has a folder, `runs/<run>`, with parts called `<table>-<first>-<last>.parquet`: one a batch
+while the run goes
+on, put together when there are many and when it ends. A part whose numbers lie within another's was
+put together into
+that one and counts no more, so a reader sees the same rows before, while and after that happens.
+Texts lie in `texts`,
+one pile a run, and are kept once: by the first run that brings them. Rows are in the order in which
+    they were written,
 `seq` counts them.
 """
 
@@ -20,10 +24,18 @@ import duckdb
 import numpy as np
 
 from pollex.errors import PollexError
-from pollex.store.folder import error_of_store, make_private, no_memory, no_room, not_writable, path_in_text
+from pollex.store.folder import (
+    error_of_store,
+    make_private,
+    no_memory,
+    no_room,
+    not_writable,
+    path_in_text,
+)
 from pollex.store.tables import AnswerRow, ColumnRow, ConversationRow, ScoreRow, TextRow, damaged
 
-RUNS, TEXTS = "runs", "texts"
+RUNS = "runs"
+TEXTS = "texts"
 EVERY_RUN = "*"
 """In place of a run's id, which has no star."""
 
@@ -65,7 +77,10 @@ class RowBlock(NamedTuple):
 
 
 _NAME = re.compile(r"(.+)-(\d{6,})-(\d{6,})\.parquet")
-_NO_ROOM = re.compile(r"No space left|File too large|quota exceeded|not enough space|max_temp_directory", re.IGNORECASE)
+_NO_ROOM = re.compile(
+    r"No space left|File too large|quota exceeded|not enough space|max_temp_directory",
+    re.IGNORECASE,
+)
 
 
 class ColumnPart(NamedTuple):
@@ -98,10 +113,14 @@ class Columns:
             only_new = f"WHERE text_hash NOT IN (SELECT text_hash FROM {known})"
         sql = f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM ({rows.sql}) {only_new}"
         self._copy(sql, [], ColumnPart(pile, number, number), rows.tables)
-        parts, width = parts_of(pile), 1
-        while len(alike := [part for part in parts if part.last - part.first + 1 == width]) >= FAN_IN:
+        parts = parts_of(pile)
+        width = 1
+        while (
+            len(alike := [part for part in parts if part.last - part.first + 1 == width]) >= FAN_IN
+        ):
             self._merge(alike)
-            parts, width = parts_of(pile), alike[-1].last - alike[0].first + 1
+            parts = parts_of(pile)
+            width = alike[-1].last - alike[0].first + 1
 
     def answers_for(self, run: str, of: str, only: Collection[str] | None) -> RowBlock | None:
         """Return the answers of another run as this one's; with `only`, a model's to these questions."""
@@ -123,7 +142,8 @@ class Columns:
 
         Args:
             run: `EVERY_RUN` for the tables of all runs together.
-            sql: Names the tables `conversations`, `texts`, `answers`, `scores`; text goes into `parameters`.
+            sql: Names the tables `conversations`, `texts`, `answers`, `scores`; text goes into
+                `parameters`.
 
         Raises:
             StoreDamaged: A part can't be read.
@@ -140,9 +160,13 @@ class Columns:
                     names = [column[0] for column in cursor.description]
                     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
             except duckdb.IOException as failure:  # a part was put together with others meanwhile
-                if tried == 4 or ("No files found" not in str(failure) and "No such file" not in str(failure)):
+                if tried == 4 or (
+                    "No files found" not in str(failure) and "No such file" not in str(failure)
+                ):
                     raise self._failed(failure) from failure
-            except duckdb.InvalidInputException as failure:  # also a ProgrammingError: a file without its end
+            except (
+                duckdb.InvalidInputException
+            ) as failure:  # also a ProgrammingError: a file without its end
                 raise self._failed(failure) from failure
             except (duckdb.ProgrammingError, duckdb.PermissionException):
                 raise  # the query is wrong, not the store
@@ -152,14 +176,19 @@ class Columns:
 
     def drop(self, part: ColumnPart, column: str, values: Sequence[str]) -> int:
         """Write a part anew without the rows that have one of the values; return how many went."""
-        source, where = _read([part]), f'list_contains(?, "{column}")'
+        source = _read([part])
+        where = f'list_contains(?, "{column}")'
         with self._connection().cursor() as cursor:
-            cursor.execute(f"SELECT count(*) FILTER ({where}), count(*) FROM {source}", [list(values)])
+            cursor.execute(
+                f"SELECT count(*) FILTER ({where}), count(*) FROM {source}", [list(values)]
+            )
             gone, rows = cursor.fetchall()[0]
         if gone == rows:
             part.path.unlink()
         elif gone:
-            self._copy(f"SELECT * FROM {source} WHERE NOT {where} ORDER BY seq", [list(values)], part)
+            self._copy(
+                f"SELECT * FROM {source} WHERE NOT {where} ORDER BY seq", [list(values)], part
+            )
         return int(gone)
 
     def close(self) -> None:
@@ -170,7 +199,8 @@ class Columns:
 
     def _failed(self, failure: duckdb.Error, written: Path | None = None) -> PollexError:
         """Return the error that says what happened: damage only where a part fails its check."""
-        place, words = written or self._folder, str(failure).splitlines()[0][:300]
+        place = written or self._folder
+        words = str(failure).splitlines()[0][:300]
         if _NO_ROOM.search(str(failure)):
             return no_room(place)
         if isinstance(failure, duckdb.OutOfMemoryException):
@@ -214,7 +244,11 @@ class Columns:
             part.path.unlink(missing_ok=True)
 
     def _copy(
-        self, sql: str, parameters: Sequence[Any], part: ColumnPart, given: Mapping[str, Arrays] = MappingProxyType({})
+        self,
+        sql: str,
+        parameters: Sequence[Any],
+        part: ColumnPart,
+        given: Mapping[str, Arrays] = MappingProxyType({}),
     ) -> None:
         """Write the rows of a query as a part, completely or not at all; it may read what is `given`."""
         make_private(part.path.parent)
@@ -240,28 +274,39 @@ def block_of(kind: type[ColumnRow], run: str, rows: Sequence[tuple[Any, ...]]) -
     """Return rows, a tuple of cells each, as arrays."""
     arrays, cells = arrays_of(kind.types(), rows)
     once = "DISTINCT ON (r.text_hash)" if kind is TextRow else ""
-    return RowBlock(kind, run, {"given": arrays}, f"SELECT {once} {', '.join(cells.values())} FROM given AS r")
+    return RowBlock(
+        kind, run, {"given": arrays}, f"SELECT {once} {', '.join(cells.values())} FROM given AS r"
+    )
 
 
 NUMBERS = {"DOUBLE": np.float64, "BOOLEAN": np.bool_, "INTEGER": np.int32, "BIGINT": np.int64}
 
 
-def arrays_of(types: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> tuple[Arrays, dict[str, str]]:
+def arrays_of(
+    types: Mapping[str, str], rows: Sequence[tuple[Any, ...]]
+) -> tuple[Arrays, dict[str, str]]:
     """Return rows as arrays that DuckDB reads as they are, and SQL by name that gives the columns of such a table `r`.
 
-    Lists of numbers are spread over columns, with their length beside: DuckDB takes five times as long for objects.
+    Lists of numbers are spread over columns, with their length beside: DuckDB takes five times as
+    long for objects.
     """
-    arrays, sql = dict[str, np.ndarray[Any, Any]](), dict[str, str]()
+    arrays = dict[str, np.ndarray[Any, Any]]()
+    sql = dict[str, str]()
     columns = list(zip(*rows, strict=True)) or [()] * len(types)
     for (name, type_), cells in zip(types.items(), columns, strict=True):
         if type_ in ("DOUBLE[]", "INTEGER[]"):
             sizes = [-1 if cell is None else len(cell) for cell in cells]
             spread = [f"{name}_{place}" for place in range(max(sizes, default=0))]
             padded = [
-                (*(cell or ()), *(0,) * (len(spread) - max(size, 0))) for cell, size in zip(cells, sizes, strict=True)
+                (*(cell or ()), *(0,) * (len(spread) - max(size, 0)))
+                for cell, size in zip(cells, sizes, strict=True)
             ]
-            arrays |= {f"{name}_n": np.array(sizes)} | dict(zip(spread, np.array(padded).T.copy(), strict=True))
-            listed = f"list_slice([{', '.join(f'r.{one}' for one in spread)}], 1, r.{name}_n)::{type_}"
+            arrays |= {f"{name}_n": np.array(sizes)} | dict(
+                zip(spread, np.array(padded).T.copy(), strict=True)
+            )
+            listed = (
+                f"list_slice([{', '.join(f'r.{one}' for one in spread)}], 1, r.{name}_n)::{type_}"
+            )
             sql[name] = f'CASE WHEN r.{name}_n >= 0 THEN {listed} END AS "{name}"'
         else:
             kind = NUMBERS.get(type_)
@@ -280,11 +325,15 @@ def parts_of(pile: Path) -> list[ColumnPart]:
 
 def all_parts(folder: Path) -> list[ColumnPart]:
     """Return the parts in a folder that count, by pile, in order."""
-    names, before = sorted(_names(folder)), None
-    while names != before:  # a part that takes others' place while they are listed must not be missed
+    names = sorted(_names(folder))
+    before = None
+    # a part that takes others' place while they are listed must not be missed
+    while names != before:
         names, before = sorted(_names(folder)), names
     found: list[ColumnPart] = []
-    for part in sorted((_part(folder, name) for name in names), key=lambda p: (p.pile, p.first, -p.last)):
+    for part in sorted(
+        (_part(folder, name) for name in names), key=lambda p: (p.pile, p.first, -p.last)
+    ):
         if not found or found[-1].pile != part.pile or part.last > found[-1].last:
             found.append(part)
     return found
@@ -292,7 +341,11 @@ def all_parts(folder: Path) -> list[ColumnPart]:
 
 def _names(folder: Path) -> Iterator[str]:
     if folder.is_dir():
-        yield from (path.name for path in folder.iterdir() if path.name[0] != "." and _NAME.fullmatch(path.name))
+        yield from (
+            path.name
+            for path in folder.iterdir()
+            if path.name[0] != "." and _NAME.fullmatch(path.name)
+        )
 
 
 def _part(folder: Path, name: str) -> ColumnPart:
@@ -307,7 +360,9 @@ def _read(parts: Sequence[ColumnPart]) -> str:
 
 
 def _nothing(kind: type[ColumnRow]) -> str:
-    columns = (f'NULL::{type_} AS "{name}"' for name, type_ in [*kind.types().items(), ("seq", "BIGINT")])
+    columns = (
+        f'NULL::{type_} AS "{name}"' for name, type_ in [*kind.types().items(), ("seq", "BIGINT")]
+    )
     return f"(SELECT {', '.join(columns)} WHERE false)"
 
 

@@ -2,7 +2,8 @@
 
 The database's tables. Those of rows have a column for each field of their class.
 
-Times are ISO 8601 in UTC. Columns called payload, arguments, fingerprint, versions, roles, result, inputs, outputs and
+Times are ISO 8601 in UTC. Columns called payload, arguments, fingerprint, versions, roles, result,
+inputs, outputs and
 value hold JSON.
 """
 
@@ -78,8 +79,12 @@ def make_tables(connection: sqlite3.Connection) -> None:
     """Make all tables in a database that has none, in a transaction of its own."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:  # another process may have been quicker
-            for statement in [*(_table(kind, more) for kind, more in ROWS.items()), *OTHERS.split(";")]:
+        # another process may have been quicker
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for statement in [
+                *(_table(kind, more) for kind, more in ROWS.items()),
+                *OTHERS.split(";"),
+            ]:
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
@@ -94,7 +99,8 @@ def _table(kind: type[Row], more: str) -> str:
     return f"CREATE TABLE {kind.table} ({', '.join([*columns, *filter(None, [more])])})"
 
 
-FILE, BACKUP = "store.sqlite", "backup.sqlite"
+FILE = "store.sqlite"
+BACKUP = "backup.sqlite"
 CHECKPOINTS = "checkpoints.sqlite"
 """The state of every run after each node of its graph; a thread is a run."""
 PATIENCE, WHILE_ASKED = 60.0, 15.0
@@ -173,7 +179,8 @@ class Database:
         """Open a write transaction: all of it happens, or nothing. Other processes wait meanwhile.
 
         Args:
-            durable: Whether it is on the disk when it ends; else a machine that stops may lose it, no process does.
+            durable: Whether it is on the disk when it ends; else a machine that stops may lose it,
+                no process does.
 
         Raises:
             PollexError: The file was removed: what would be written into it then is lost.
@@ -200,7 +207,8 @@ class Database:
             StoreBusy: Another process reads the file as it was, so the log can't be folded into it.
         """
         with self._turn, self.trouble():
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 1)  # where it is written anew
+            # where it is written anew
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 1)
             self._connection.execute("VACUUM")
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -239,16 +247,26 @@ class Database:
 
 def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connection:
     if not read_only and not path.exists():
-        # Its log takes over the rights. Never open a file that SQLite has open: closing it drops SQLite's locks.
+        # Its log takes over the rights. Never open a file that SQLite has open: closing it drops
+        # SQLite's locks.
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     fresh = not path.stat().st_size
     connection = sqlite3.connect(
-        _address(path, read_only=read_only), uri=True, timeout=patience, isolation_level=None, check_same_thread=False
+        _address(path, read_only=read_only),
+        uri=True,
+        timeout=patience,
+        isolation_level=None,
+        check_same_thread=False,
     )
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)  # no query reaches another file
-        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "secure_delete = ON", "journal_mode = WAL"):
+        for pragma in (
+            "trusted_schema = OFF",
+            "cell_size_check = ON",
+            "secure_delete = ON",
+            "journal_mode = WAL",
+        ):
             if not (read_only and pragma.startswith("journal")):
                 connection.execute(f"PRAGMA {pragma}")
         if not read_only and not fresh and path.stat().st_size <= FULLY_CHECKED:
@@ -259,7 +277,9 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
             said = f"the store has schema {made}, and pollex {version('pollex')} knows schema {VERSION}"
             older = "`pollex doctor --rebuild` brings it over once, and keeps the files as they are"
             newer = "the store was left as it is: install the newer pollex, or give another folder"
-            raise WrongUse(said, where=str(path), remedy=older if made < VERSION else newer, option="store")
+            raise WrongUse(
+                said, where=str(path), remedy=older if made < VERSION else newer, option="store"
+            )
         require_plain_tables(connection.execute(FOREIGN).fetchall(), path)
         if read_only:
             connection.execute("PRAGMA query_only = ON")
@@ -285,7 +305,11 @@ def require_plain_tables(rows: Iterable[Any], path: Path) -> None:
 
 def _address(path: Path, *, read_only: bool) -> str:
     address = path.absolute().as_uri()
-    if read_only and not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
+    if (
+        read_only
+        and not os.access(path.parent, os.W_OK)
+        and not path.with_name(f"{path.name}-wal").exists()
+    ):
         return f"{address}?immutable=1"
     return address
 
@@ -321,7 +345,9 @@ def error_of(path: Path, failure: Exception) -> PollexError:
 
 def _is_unsound(path: Path) -> bool:
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(
+            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        ) as connection:
             return bool(connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok")
     except (sqlite3.Error, MemoryError) as failure:
         return getattr(failure, "sqlite_errorname", "").startswith(DAMAGED)

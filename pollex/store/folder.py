@@ -42,7 +42,8 @@ def store_option(folder: str | Path) -> str:
 def require_own(path: Path) -> None:
     """Refuse a link, a device or a pipe where a file or a folder of a store belongs.
 
-    Who hands a store on may have put a link there: what is written through it would be written over, or be made to be
+    Who hands a store on may have put a link there: what is written through it would be written
+    over, or be made to be
     somebody's alone, wherever it leads.
 
     Raises:
@@ -68,7 +69,8 @@ def require_own_files(folder: Path) -> None:
 
 @cache
 def _links() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="pollex-")  # which is removed when the process ends
+    # which is removed when the process ends
+    return tempfile.TemporaryDirectory(prefix="pollex-")
 
 
 def path_in_text(path: Path) -> Path:
@@ -79,7 +81,10 @@ def path_in_text(path: Path) -> Path:
 
 @cache
 def _link_to(where: Path) -> Path:
-    link = Path(_links().name) / f"{secrets.token_hex(8)}{where.suffix if is_text(where.suffix) else ''}"
+    link = (
+        Path(_links().name)
+        / f"{secrets.token_hex(8)}{where.suffix if is_text(where.suffix) else ''}"
+    )
     link.symlink_to(where)
     return link
 
@@ -87,7 +92,8 @@ def _link_to(where: Path) -> Path:
 def make_private(folder: Path) -> None:
     """Make a folder that nobody else may look into."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(PermissionError):  # somebody else's: whether it can be written shows when it is
+    # somebody else's: whether it can be written shows when it is
+    with suppress(PermissionError):
         if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
 
@@ -109,10 +115,12 @@ def kept_secret(folder: Path) -> bytes | None:
     path = folder / SECRET
     if not path.exists():
         return None
-    secret, check = (content := path.read_bytes())[:SIZE], content[SIZE:]
+    secret = (content := path.read_bytes())[:SIZE]
+    check = content[SIZE:]
     if len(content) == SIZE or _check(secret) == check:  # earlier stores have no check
         return secret
-    number, bits = int.from_bytes(content), 8 * len(content) if len(content) == SIZE + 8 else 0
+    number = int.from_bytes(content)
+    bits = 8 * len(content) if len(content) == SIZE + 8 else 0
     for mended in ((number ^ 1 << place).to_bytes(len(content)) for place in range(bits)):
         if _check(mended[:SIZE]) == mended[SIZE:]:
             LOG.warning("%s: a bit of the store's secret had flipped; it was mended", path)
@@ -138,24 +146,35 @@ def keep_secret(folder: Path, given: bytes | None, paid: int) -> bytes:
         WrongUse: The store has another secret than the one given, or it is too short.
     """
     if given is not None and len(given) != SIZE:
-        raise WrongUse(f"a secret has {SIZE} bytes, not {len(given)}", remedy="give that of a store")
+        raise WrongUse(
+            f"a secret has {SIZE} bytes, not {len(given)}", remedy="give that of a store"
+        )
     if (kept := kept_secret(folder)) is not None:
         if given not in (None, kept):
-            raise WrongUse("the store has another secret than the one given", where=str(folder), remedy="name another")
+            raise WrongUse(
+                "the store has another secret than the one given",
+                where=str(folder),
+                remedy="name another",
+            )
         if (folder / SECRET).stat().st_size == SIZE:
             _write_secret(folder / SECRET, kept)
         return kept
     path = folder / SECRET
     if paid and given is None:
-        raise _secret_error(path, f"the store's secret is gone, by which it finds its {paid} paid answers")
+        raise _secret_error(
+            path, f"the store's secret is gone, by which it finds its {paid} paid answers"
+        )
     _write_secret(path, given or secrets.token_bytes(SIZE))
     return path.read_bytes()[:SIZE]
 
 
 def _write_secret(path: Path, secret: bytes) -> None:
     """Write a secret with its check; where another process was quicker with a new one, that is the store's."""
-    draft, anew = path.with_name(f".{SECRET}.{os.getpid()}"), path.exists()
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
+    draft = path.with_name(f".{SECRET}.{os.getpid()}")
+    anew = path.exists()
+    with os.fdopen(
+        os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb"
+    ) as file:
         file.write(secret + _check(secret))
         file.flush()
         os.fsync(file.fileno())  # answers that are found by it will be on the disk, too
@@ -168,7 +187,9 @@ def _write_secret(path: Path, secret: bytes) -> None:
 
 
 def _secret_error(path: Path, what: str) -> StoreDamaged:
-    remedy = "put back the file that belongs there; without it take another store, and all is asked anew"
+    remedy = (
+        "put back the file that belongs there; without it take another store, and all is asked anew"
+    )
     return StoreDamaged(what, where=str(path), remedy=remedy)
 
 
@@ -176,25 +197,36 @@ def write_failed(path: Path, failure: OSError) -> PollexError:
     """Return the error that says why the store can't be written."""
     if failure.errno in NO_ROOM:
         return no_room(path)
-    if isinstance(failure, PermissionError | FileExistsError | NotADirectoryError) or failure.errno == errno.EROFS:
+    if (
+        isinstance(failure, PermissionError | FileExistsError | NotADirectoryError)
+        or failure.errno == errno.EROFS
+    ):
         return not_writable(path, failure.strerror)
     if failure.errno == errno.ENOMEM:
         return no_memory(path)
     if isinstance(failure, FileNotFoundError):
         return PollexError(
-            "the store was removed while it was in use", where=str(path), remedy="put it back, then resume the run"
+            "the store was removed while it was in use",
+            where=str(path),
+            remedy="put it back, then resume the run",
         )
     return error_of_store(path, failure.strerror or str(failure))
 
 
 def error_of_store(path: Path, why: str) -> PollexError:
     """Return the error for what is neither damage nor any other trouble that has words of its own."""
-    return PollexError(f"the store can't be used: {why}", where=str(path), remedy="check the disk, then resume the run")
+    return PollexError(
+        f"the store can't be used: {why}",
+        where=str(path),
+        remedy="check the disk, then resume the run",
+    )
 
 
 def no_memory(path: Path) -> PollexError:
     """Return the error for memory that ran out."""
-    return PollexError("memory ran out", where=str(path), remedy="give the command more, then resume the run")
+    return PollexError(
+        "memory ran out", where=str(path), remedy="give the command more, then resume the run"
+    )
 
 
 def not_writable(path: Path, why: str | None = "Permission denied") -> WrongUse:

@@ -21,16 +21,36 @@ from pollex.store.runs import is_worked_on
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, pack, unpack
 
-ABOUT = ("conversation_id", "conversation", "item", "id", "traceId", "trace_id", "sessionId", "session_id")
+ABOUT = (
+    "conversation_id",
+    "conversation",
+    "item",
+    "id",
+    "traceId",
+    "trace_id",
+    "sessionId",
+    "session_id",
+)
 """Names under which an entry of a list says of which conversation it is."""
 LONGEST = 200
 """Characters of a text of which nothing is left once a run of its words tells; of a longer one the line goes."""
 CACHES = ("embeddings", COPIES)
-USER_FIELDS = ("user", "user_id", "userId", "user_name", "username", "customer", "customer_id", "email")
+USER_FIELDS = (
+    "user",
+    "user_id",
+    "userId",
+    "user_name",
+    "username",
+    "customer",
+    "customer_id",
+    "email",
+)
 """Fields of a conversation's metadata that say whose it is."""
 
 _OF_CONVERSATIONS = ("labels", "leases", "replays", "originals", "chosen")
-_NO_TEXTS = frozenset({"id", "run", "key", "digest", "text_hash", "crc", "time", "started", "finished", "status"})
+_NO_TEXTS = frozenset(
+    {"id", "run", "key", "digest", "text_hash", "crc", "time", "started", "finished", "status"}
+)
 """Columns that hold nothing of what was said."""
 
 
@@ -55,7 +75,9 @@ class ToForget:
     def cleaned(self, value: Any) -> Any:
         """Return a JSON value without them: entries about them go, and texts that quote them are replaced."""
         if isinstance(value, dict):
-            return {name: self.cleaned(inner) for name, inner in value.items() if name not in self.ids}
+            return {
+                name: self.cleaned(inner) for name, inner in value.items() if name not in self.ids
+            }
         if isinstance(value, list):
             return [self.cleaned(inner) for inner in value if not self.is_about(inner)]
         return self.masked(value) if isinstance(value, str) else value
@@ -66,12 +88,16 @@ class ToForget:
             return text
         if len(text) <= LONGEST:
             return self.traces.masked(text)
-        return self.traces.masked("".join(self.traces.masked(line) for line in text.splitlines(keepends=True)))
+        return self.traces.masked(
+            "".join(self.traces.masked(line) for line in text.splitlines(keepends=True))
+        )
 
     def is_about(self, value: Any) -> bool:
         """Tell whether an entry of a list is of one of them."""
         if isinstance(value, dict):
-            return any(isinstance(value.get(name), str) and value[name] in self.ids for name in ABOUT)
+            return any(
+                isinstance(value.get(name), str) and value[name] in self.ids for name in ABOUT
+            )
         return isinstance(value, str) and value in self.ids
 
 
@@ -81,11 +107,25 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
     Args:
         users: Values of the group field, or of a field of the metadata that names the user.
     """
-    wanted, known, others = set(ids), set(users) | {pseudonym(user) for user in users}, set[str]()
+    wanted = set(ids)
+    known = set(users) | {pseudonym(user) for user in users}
+    others = set[str]()
     hashes: set[str] = set()
-    runs = [path.name for path in (store.folder / RUNS).iterdir()] if (store.folder / RUNS).exists() else []
-    rows = [{**row, "of": run} for run in runs for row in store.ask(run, "SELECT * EXCLUDE (seq) FROM conversations")]
-    wanted |= {row["id"] for row in rows if row["group"] in known or (known and known & _users(row["metadata"]))}
+    runs = (
+        [path.name for path in (store.folder / RUNS).iterdir()]
+        if (store.folder / RUNS).exists()
+        else []
+    )
+    rows = [
+        {**row, "of": run}
+        for run in runs
+        for row in store.ask(run, "SELECT * EXCLUDE (seq) FROM conversations")
+    ]
+    wanted |= {
+        row["id"]
+        for row in rows
+        if row["group"] in known or (known and known & _users(row["metadata"]))
+    }
     mine = [row for row in rows if row["id"] in wanted]
     for row in rows:
         (hashes if row["id"] in wanted else others).add(row["text_hash"])
@@ -94,18 +134,27 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
     texts = store.ask("any", "SELECT text_hash, turns FROM texts") if hashes else []
     own = [said for row in mine for said in _written(row.get("feedback"))]
     own += [words for row in texts if row["text_hash"] in hashes for words in _words(row["turns"])]
-    rest = (words for row in texts if row["text_hash"] not in hashes for words in _words(row["turns"]))
+    rest = (
+        words for row in texts if row["text_hash"] not in hashes for words in _words(row["turns"])
+    )
     other_ids = [row["id"] for row in rows if row["id"] not in wanted]
     names = {*(id_ for id_ in wanted if not any(id_ in other for other in other_ids)), *users}
     traces = Traces(own, rest, names)
     of_runs = frozenset(row["of"] for row in mine)
-    return ToForget(frozenset(wanted), frozenset(hashes - others), tuple(own), traces, len(mine), of_runs)
+    return ToForget(
+        frozenset(wanted), frozenset(hashes - others), tuple(own), traces, len(mine), of_runs
+    )
 
 
 def _words(turns: str) -> Iterator[str]:
     for _, content, *tools in unpack(turns):
         yield content
-        yield from (call["arguments"] for one in tools for call in one.get("calls", ()) if "arguments" in call)
+        yield from (
+            call["arguments"]
+            for one in tools
+            for call in one.get("calls", ())
+            if "arguments" in call
+        )
 
 
 def _written(feedback: str | None) -> Iterator[str]:
@@ -115,7 +164,11 @@ def _written(feedback: str | None) -> Iterator[str]:
 
 def _users(metadata: str) -> set[str]:
     values = unpack(metadata) if metadata else {}
-    return {str(values[name]) for name in USER_FIELDS if isinstance(values, dict) and values.get(name) is not None}
+    return {
+        str(values[name])
+        for name in USER_FIELDS
+        if isinstance(values, dict) and values.get(name) is not None
+    }
 
 
 def require_idle(folder: Path) -> None:
@@ -126,13 +179,16 @@ def require_idle(folder: Path) -> None:
     """
     for run in (folder / RUNS).glob("*"):
         if is_worked_on(folder / RUNS, run.name):
-            raise StoreBusy(f"{run.name} is running", where=str(folder), remedy="wait until it ends")
+            raise StoreBusy(
+                f"{run.name} is running", where=str(folder), remedy="wait until it ends"
+            )
 
 
 def forget(store: Store, target: ToForget) -> dict[str, int]:
     """Take conversations out of a store; return how many rows of what went.
 
-    Columns go first: as long as the database names a conversation, doing it again finishes what was broken off.
+    Columns go first: as long as the database names a conversation, doing it again finishes what was
+        broken off.
     """
     store.flush()
     gone = dict(_from_columns(store, target))
@@ -141,7 +197,8 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
     store.columns.close()
     (store.folder / BACKUP).unlink(missing_ok=True)
     store.backup()
-    for ending in ("", "-wal", "-shm"):  # states quote conversations; a run goes on by its results without
+    # states quote conversations; a run goes on by its results without
+    for ending in ("", "-wal", "-shm"):
         (store.folder / f"{CHECKPOINTS}{ending}").unlink(missing_ok=True)
     for name in CACHES:
         shutil.rmtree(store.folder / name, ignore_errors=True)
@@ -171,11 +228,15 @@ def _from_database(connection: sqlite3.Connection, target: ToForget) -> dict[str
             where += " OR text_hash IN (SELECT value FROM forgotten_hashes)"
         gone[table] = connection.execute(f"DELETE FROM {table} WHERE {where}").rowcount
     connection.execute("DELETE FROM sheets WHERE label NOT IN (SELECT id FROM labels)")
-    gone["spans"] = connection.execute("DELETE FROM spans WHERE item IN (SELECT value FROM forgotten_ids)").rowcount
+    gone["spans"] = connection.execute(
+        "DELETE FROM spans WHERE item IN (SELECT value FROM forgotten_ids)"
+    ).rowcount
     where = "kind = 'extraction' AND id IN (SELECT value FROM forgotten_ids)"
     gone["facts"] = connection.execute(f"DELETE FROM facts WHERE {where}").rowcount
     gone["calls"] = _calls(connection, target)
-    gone["rewritten"] = sum(_rewritten(connection, table, columns, target) for table, columns in _texts(connection))
+    gone["rewritten"] = sum(
+        _rewritten(connection, table, columns, target) for table, columns in _texts(connection)
+    )
     connection.execute("DROP TABLE forgotten_ids")
     connection.execute("DROP TABLE forgotten_hashes")
     return gone
@@ -188,10 +249,15 @@ def _stage(connection: sqlite3.Connection, name: str, values: Collection[str]) -
 
 def _calls(connection: sqlite3.Connection, target: ToForget) -> int:
     about = {
-        key for (key,) in connection.execute("SELECT key FROM calls WHERE item IN (SELECT value FROM forgotten_ids)")
+        key
+        for (key,) in connection.execute(
+            "SELECT key FROM calls WHERE item IN (SELECT value FROM forgotten_ids)"
+        )
     }
     for table, text in (("calls", "reply"), ("requests", "body")):
-        for key, content in connection.execute(f"SELECT key, {text} FROM {table} WHERE {text} IS NOT NULL"):
+        for key, content in connection.execute(
+            f"SELECT key, {text} FROM {table} WHERE {text} IS NOT NULL"
+        ):
             if key not in about and any(map(target.traces.within, _strings(content))):
                 about.add(key)
     for table in ("calls", "requests", "batched"):
@@ -219,12 +285,16 @@ def _texts(connection: sqlite3.Connection) -> Iterator[tuple[str, list[str]]]:
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     for (table,) in tables:
         columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
-        names = [name for _, name, type_, *_ in columns if type_ == "TEXT" and name not in _NO_TEXTS]
+        names = [
+            name for _, name, type_, *_ in columns if type_ == "TEXT" and name not in _NO_TEXTS
+        ]
         if names and not table.startswith("sqlite_"):
             yield table, names
 
 
-def _rewritten(connection: sqlite3.Connection, table: str, columns: Sequence[str], target: ToForget) -> int:
+def _rewritten(
+    connection: sqlite3.Connection, table: str, columns: Sequence[str], target: ToForget
+) -> int:
     changed = 0
     outputs = f"WHERE kind != '{OUTPUT}'" if table == "facts" else ""
     rows = connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table} {outputs}")
@@ -235,7 +305,9 @@ def _rewritten(connection: sqlite3.Connection, table: str, columns: Sequence[str
             payload = dict(zip(columns, cleaned, strict=True)).get("payload") or ""
             crc = f", crc = {FactRow('', '', '', payload).values[-1]}" if table == "facts" else ""
             places = ", ".join(f"{column} = ?" for column in columns)
-            connection.execute(f"UPDATE {table} SET {places}{crc} WHERE rowid = ?", [*cleaned, rowid])
+            connection.execute(
+                f"UPDATE {table} SET {places}{crc} WHERE rowid = ?", [*cleaned, rowid]
+            )
     return changed
 
 
@@ -253,11 +325,21 @@ def _cleaned(text: str | None, target: ToForget) -> str | None:
 
 def left_in(folder: Path, target: ToForget) -> list[Path]:
     """Return files of a store that nobody could take them out of: those that a rebuild kept."""
-    odd = [path for path in folder.rglob("*") if path.is_file() and re.search(r"\.(damaged|earlier)\.\d", path.name)]
-    return [path for path in odd if path.suffix == ".parquet" or target.traces.within(_decoded(path))]
+    odd = [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and re.search(r"\.(damaged|earlier)\.\d", path.name)
+    ]
+    return [
+        path for path in odd if path.suffix == ".parquet" or target.traces.within(_decoded(path))
+    ]
 
 
 def _decoded(path: Path) -> str:
     """Return what stands in a database, with escapes of JSON as the characters that they stand for."""
     text = path.read_bytes().decode("utf-8", "replace")
-    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|.)", lambda found: chr(int(found[1], 16)) if found[1] else " ", text)
+    return re.sub(
+        r"\\(?:u([0-9a-fA-F]{4})|.)",
+        lambda found: chr(int(found[1], 16)) if found[1] else " ",
+        text,
+    )

@@ -51,10 +51,17 @@ class Traces:
         names: Ids and names that tell as a whole.
     """
 
-    def __init__(self, texts: Iterable[str], others: Iterable[str] = (), names: Iterable[str] = ()) -> None:
+    def __init__(
+        self, texts: Iterable[str], others: Iterable[str] = (), names: Iterable[str] = ()
+    ) -> None:
         texts = list(texts)
         self._sure = {fragment for text in texts for fragment in fragments_of(text)}
-        possible = {run for text in texts for length in range(1, RUN) for run in _runs(words_of(text), length)}
+        possible = {
+            run
+            for text in texts
+            for length in range(1, RUN)
+            for run in _runs(words_of(text), length)
+        }
         hints = {run for run in possible if _is_telling(run)}
 
         # What others say, and what pollex itself says in every output, tells of nobody.
@@ -65,7 +72,9 @@ class Traces:
                 hints -= spoken
         if hints:
             hints -= _spoken_by_pollex(frozenset(run[0] for run in hints))
-        self._hints = hints | {tuple(words) for name in names if _is_distinctive(words := words_of(name))}
+        self._hints = hints | {
+            tuple(words) for name in names if _is_distinctive(words := words_of(name))
+        }
         self._first = {run[0] for run in self._sure | self._hints}
 
     def within(self, text: str) -> bool:
@@ -129,7 +138,8 @@ def _is_telling(run: Fragment) -> bool:
 
 @cache
 def _rarity(word: str) -> float:
-    from wordfreq import zipf_frequency  # a fifth of a second, with its list; only forgetting needs it here
+    # a fifth of a second, with its list; only forgetting needs it here
+    from wordfreq import zipf_frequency
 
     if len(word) < 3 and not word.isalpha():  # a count, or the number of a list
         return 0.0
@@ -138,7 +148,9 @@ def _rarity(word: str) -> float:
 
 def _is_distinctive(words: Sequence[str]) -> bool:
     """Tell whether a name may be looked for by itself: `bike-103` may, `12` would be found everywhere."""
-    return len("".join(words)) >= 5 and not (len(words) == 1 and words[0].isdecimal() and len(words[0]) < 6)
+    return len("".join(words)) >= 5 and not (
+        len(words) == 1 and words[0].isdecimal() and len(words[0]) < 6
+    )
 
 
 def _spoken_by_pollex(first: frozenset[str]) -> set[Fragment]:

@@ -45,7 +45,9 @@ class Opinion:
 
 def opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
     """Return what everybody said last, or what they said of texts that they were shown once more."""
-    rows = [row | {"value": unpack(row["value"])} for row in store.rows(LAST, [question, int(again)])]
+    rows = [
+        row | {"value": unpack(row["value"])} for row in store.rows(LAST, [question, int(again)])
+    ]
     return [Opinion(**row) for row in rows if row["value"] is not None]
 
 

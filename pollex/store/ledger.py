@@ -29,17 +29,25 @@ class StoreBook:
     def lines(self, digest: str) -> list[BatchLine]:
         sql = "SELECT key, attempt, stage, item FROM batched JOIN calls USING (key, attempt) WHERE digest = ?"
         rows = self._store.rows(sql, [digest])
-        return [BatchLine(row["key"], row["attempt"], row["stage"] or "", row["item"] or "", b"") for row in rows]
+        return [
+            BatchLine(row["key"], row["attempt"], row["stage"] or "", row["item"] or "", b"")
+            for row in rows
+        ]
 
     async def intend(self, submission: Submission, lines: Sequence[BatchLine]) -> None:
         about = vars(submission)
         sql = f"INSERT INTO batches ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
         kept = [Statement(sql, [about[name] for name in _COLUMNS.split(", ")])]
-        kept += [Statement("INSERT INTO batched VALUES (?, ?, ?)", [about["digest"], x.key, x.attempt]) for x in lines]
+        kept += [
+            Statement("INSERT INTO batched VALUES (?, ?, ?)", [about["digest"], x.key, x.attempt])
+            for x in lines
+        ]
         await self._store.change(*kept)
 
     async def created(self, digest: str, id_: str) -> None:
-        await self._store.change(Statement("UPDATE batches SET id = ? WHERE digest = ?", [id_, digest]))
+        await self._store.change(
+            Statement("UPDATE batches SET id = ? WHERE digest = ?", [id_, digest])
+        )
 
     async def close(self, digest: str) -> None:
         await self._store.change(
@@ -49,7 +57,8 @@ class StoreBook:
 
 
 _SENT = (
-    "INSERT OR REPLACE INTO calls (key, attempt, run, stage, item, sent, holder, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT OR REPLACE INTO calls (key, attempt, run, stage, item, sent, holder, until) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _REPLY = (
     "INSERT INTO calls (key, attempt, run, stage, item, sent, ended, outcome, reply) VALUES (?,?,?,?,?,?,?,?,?) "
@@ -62,8 +71,12 @@ _ASKED = "INSERT OR IGNORE INTO requests VALUES (?, ?)"
 
 def reply(values: Mapping[str, Any]) -> Statement:
     """Return the change that keeps a reply, on the disk, whether its call's intent is there or not."""
-    about = (values.get(name) for name in ("key", "attempt", "run", "stage", "item", "sent", "ended"))
-    return Statement(_REPLY, [*about, str(values["outcome"].get("kind", "")), line_of(values)], durable=True)
+    about = (
+        values.get(name) for name in ("key", "attempt", "run", "stage", "item", "sent", "ended")
+    )
+    return Statement(
+        _REPLY, [*about, str(values["outcome"].get("kind", "")), line_of(values)], durable=True
+    )
 
 
 class StoreLedger:
@@ -76,7 +89,8 @@ class StoreLedger:
     """
 
     def __init__(self, store: Store, tracer: Tracer | None = None) -> None:
-        self._store, self._tracer = store, tracer
+        self._store = store
+        self._tracer = tracer
         self._number = next(_NUMBERS)
         self._begun: dict[tuple[str, int], tuple[str, float, Mapping[str, Any]]] = {}
 
@@ -91,7 +105,8 @@ class StoreLedger:
             StoreDamaged: It isn't what came.
         """
         line = self._store.value(
-            "SELECT reply FROM calls WHERE key = ? AND reply IS NOT NULL ORDER BY attempt DESC LIMIT 1", [key]
+            "SELECT reply FROM calls WHERE key = ? AND reply IS NOT NULL ORDER BY attempt DESC LIMIT 1",
+            [key],
         )
         if line is None:
             return None
@@ -100,11 +115,19 @@ class StoreLedger:
             raise damaged(str(self._store.folder), f"the reply to call {key[:12]}… was changed")
         return StoredCall(key, values["outcome"], values["raw"])
 
-    async def intend(self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE) -> bool:
+    async def intend(
+        self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE
+    ) -> bool:
         """Record that a call is about to be sent, before returning; False where another process has it."""
         begun = now()
         run = self._tracer.run if self._tracer else None
-        about_it = [about.get("stage"), about.get("item"), begun, self._holder, time.time() + seconds]
+        about_it = [
+            about.get("stage"),
+            about.get("item"),
+            begun,
+            self._holder,
+            time.time() + seconds,
+        ]
         changes = [Statement(_SENT, [key, attempt, run, *about_it])]
         if self._store.prompts and (request := about.get("request")) is not None:
             changes.append(Statement(_ASKED, [key, request]))

@@ -36,7 +36,8 @@ class Output:
 
     Attributes:
         path: Absolute, or an address of another file system.
-        beside: Where it lies as seen from the store, with which it may have been moved or copied; empty: nowhere.
+        beside: Where it lies as seen from the store, with which it may have been moved or copied;
+            empty: nowhere.
         digest: SHA-256 of what was written; empty where it couldn't be read.
         run: Of which it tells; empty where the command was no run.
     """
@@ -98,7 +99,9 @@ def renew_outputs(store: Store, before: list[str], paths: dict[str, str]) -> Non
         paths: The run of each file, by where it lies now.
     """
     rows = [_row(_output(path, run, store.folder.resolve())) for path, run in paths.items()]
-    store.transact(lambda connection: _replace(connection, [*before, *(row.id for row in rows)], rows))
+    store.transact(
+        lambda connection: _replace(connection, [*before, *(row.id for row in rows)], rows)
+    )
 
 
 def digest_of_file(path: Path) -> str:
@@ -124,7 +127,11 @@ def _name(path: Path) -> str:
 
 
 def _path(name: str) -> Path:
-    return Path(os.fsdecode(unquote_to_bytes(name.removeprefix(LOCAL)))) if name.startswith(LOCAL) else Path(name)
+    return (
+        Path(os.fsdecode(unquote_to_bytes(name.removeprefix(LOCAL))))
+        if name.startswith(LOCAL)
+        else Path(name)
+    )
 
 
 def _row(output: Output) -> FactRow:
@@ -133,6 +140,8 @@ def _row(output: Output) -> FactRow:
 
 
 def _replace(connection: sqlite3.Connection, paths: list[str], rows: list[FactRow]) -> None:
-    connection.executemany("DELETE FROM facts WHERE kind = ? AND id = ?", [[OUTPUT, path] for path in paths])
+    connection.executemany(
+        "DELETE FROM facts WHERE kind = ? AND id = ?", [[OUTPUT, path] for path in paths]
+    )
     for row in rows:
         change_of(row).apply(connection)

@@ -1,6 +1,7 @@
 """Looking a store through for damage; making its database anew from what can be read of it, and from its backup.
 
-So is a database of an earlier pollex brought over, whose replies, labels and results of runs stood in files, too.
+So is a database of an earlier pollex brought over, whose replies, labels and results of runs stood
+in files, too.
 """
 
 import os
@@ -68,23 +69,32 @@ def rebuild(folder: Path) -> list[str]:
         StoreBusy: A run is running in the store.
         WrongUse: There is no store.
     """
-    path, new, draft = folder / FILE, folder / f"{FILE}.new", folder / f".{FILE}.draft"
+    path = folder / FILE
+    new = folder / f"{FILE}.new"
+    draft = folder / f".{FILE}.draft"
     if not any((folder / name).exists() for name in (FILE, BACKUP, *EARLIER)):
-        raise WrongUse("there is no store here", where=str(folder), remedy="name its folder", option="store")
+        raise WrongUse(
+            "there is no store here", where=str(folder), remedy="name its folder", option="store"
+        )
     require_own_files(folder)
     require_idle(folder)
-    made, lost = _version(path), list[str]()
+    made = _version(path)
+    lost = list[str]()
     try:
         if not new.exists():  # else the last one was stopped when it was done but for the names
             draft.unlink(missing_ok=True)
             lost = _make(draft, folder)
             draft.replace(new)
-        done = [f"{name} is kept as {kept}" for name, kept in _set_aside(folder, earlier=made < VERSION)]
+        done = [
+            f"{name} is kept as {kept}" for name, kept in _set_aside(folder, earlier=made < VERSION)
+        ]
         new.replace(path)
     except OSError as failure:
         raise write_failed(path, failure) from failure
     with Store.open(folder) as store:
-        numbers = {table: store.value(f"SELECT count(*) FROM {table}") for table in ("labels", "runs")}
+        numbers = {
+            table: store.value(f"SELECT count(*) FROM {table}") for table in ("labels", "runs")
+        }
         kept = f"{store.paid} paid answers, {numbers['labels']} labels and {numbers['runs']} runs"
         store.backup()
     return [*done, *_set_parts_aside(folder), f"the new database has {kept}", *lost]
@@ -102,7 +112,10 @@ def _make(draft: Path, folder: Path) -> list[str]:
     """Make a database of what can be read of the old one, its backup, and earlier files; return what is lost."""
     database = Database(draft)
     with closing(database), database.transaction() as connection:
-        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = [
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
         lost = [_fill(table, connection, folder) for table in sorted(tables)]
         _take_lines(folder, connection)
     return [each for each in lost if each]
@@ -116,7 +129,11 @@ def _fill(table: str, connection: sqlite3.Connection, folder: Path) -> str:
     for path in places if table in CHANGING else reversed(places):
         if path.exists():
             missed.update(_copy(table, path, connection))
-    known = {rowid for (rowid,) in connection.execute(f"SELECT rowid FROM {table}")} if missed else set()
+    known = (
+        {rowid for (rowid,) in connection.execute(f"SELECT rowid FROM {table}")}
+        if missed
+        else set()
+    )
     if gone := len([rowid for rowid in missed if rowid is not None and rowid not in known]):
         return f"{name}: {gone} were lost at most, as many as can't be read and have no copy in the backup"
     if None in missed:
@@ -129,13 +146,16 @@ def _copy(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int | No
     try:
         with closing(_reading(path)) as source:
             ours, theirs = (
-                [column[1] for column in each.execute(f"PRAGMA table_info({table})")] for each in (into, source)
+                [column[1] for column in each.execute(f"PRAGMA table_info({table})")]
+                for each in (into, source)
             )
             columns = [column for column in ours if column in theirs]
             named = ", ".join(["rowid", *columns])
             sql = f"INSERT OR IGNORE INTO {table} ({named}) VALUES ({', '.join('?' * (1 + len(columns)))})"
             for row in _rows(source, table, ", ".join(columns)) if columns else ():
-                if isinstance(row, tuple) and _is_sound(table, dict(zip(columns, row[1:], strict=True))):
+                if isinstance(row, tuple) and _is_sound(
+                    table, dict(zip(columns, row[1:], strict=True))
+                ):
                     into.execute(sql, row)
                 else:
                     yield row[0] if isinstance(row, tuple) else row
@@ -143,16 +163,21 @@ def _copy(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int | No
         yield None
 
 
-def _rows(source: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[Any, ...] | int | None]:
+def _rows(
+    source: sqlite3.Connection, table: str, columns: str
+) -> Iterator[tuple[Any, ...] | int | None]:
     """Yield a table's rows with their numbers; the number alone of what can't be read, None if it was the end."""
-    number = "row_number() OVER ()" if table == "batched" else "rowid"  # an earlier pollex kept it without numbers
+    # an earlier pollex kept it without numbers
+    number = "row_number() OVER ()" if table == "batched" else "rowid"
     sql = f"SELECT * FROM (SELECT {number} AS number, {columns} FROM {table}) WHERE number > ? ORDER BY number"
-    last, step = 0, 0
+    last = 0
+    step = 0
     while step < FARTHEST:
         try:
             for row in source.execute(sql, [last + step]):
                 yield from range(last + 1, row[0] if step else 0)
-                last, step = row[0], 0
+                last = row[0]
+                step = 0
                 yield row
             return
         except (sqlite3.Error, UnicodeDecodeError):
@@ -226,5 +251,7 @@ def _set_parts_aside(folder: Path) -> list[str]:
         for part in sorted(bad):
             kept = free_name(part.path)
             part.path.rename(kept)
-            done.append(f"{part.path.name} of {each.name} was set aside as {kept.name}: a resume makes it anew")
+            done.append(
+                f"{part.path.name} of {each.name} was set aside as {kept.name}: a resume makes it anew"
+            )
     return done

@@ -42,15 +42,20 @@ def find_run(store: Store, name: str, command: str = "") -> Run:
     found = found or [run for run in every if run.id.startswith(name)]
     if len(found) == 1:
         return found[0]
-    several, of = ", ".join(run.id for run in found), f" of `pollex {command}`" if command else ""
+    several = ", ".join(run.id for run in found)
+    of = f" of `pollex {command}`" if command else ""
     raise WrongUse(
-        f"several runs begin with {name!r}: {several}" if found else f"there is no run {name!r}{of}",
+        f"several runs begin with {name!r}: {several}"
+        if found
+        else f"there is no run {name!r}{of}",
         where=str(store.folder),
         remedy="`pollex runs` lists them",
     )
 
 
-def last_unfinished(store: Store, command: str, fingerprint: Mapping[str, str] | None = None) -> Run | None:
+def last_unfinished(
+    store: Store, command: str, fingerprint: Mapping[str, str] | None = None
+) -> Run | None:
     """Return the last unfinished run of `command`, with this fingerprint if given."""
     left = [
         run
@@ -63,7 +68,10 @@ def last_unfinished(store: Store, command: str, fingerprint: Mapping[str, str] |
 
 
 def find_resumable(
-    store: Store, command: str, fingerprint: Mapping[str, str], behind: Mapping[str, Any] | None = None
+    store: Store,
+    command: str,
+    fingerprint: Mapping[str, str],
+    behind: Mapping[str, Any] | None = None,
 ) -> Run:
     """Return the run that a `--resume` of `command` goes on with.
 
@@ -71,15 +79,22 @@ def find_resumable(
         behind: What stands behind the digests of its roles; see `settings_behind`.
 
     Raises:
-        ResumeRefused: What is unfinished was started with something else; the message says with what.
+        ResumeRefused: What is unfinished was started with something else; the message says with
+            what.
         WrongUse: Nothing is unfinished.
     """
     if run := last_unfinished(store, command, fingerprint):
         return run
     other = last_unfinished(store, command)
     if other is None:
-        raise WrongUse(f"no {command} run is unfinished", where=str(store.folder), remedy="start one without resuming")
-    changed = "; ".join(differences(other.fingerprint, fingerprint, settings_behind(store, other), behind))
+        raise WrongUse(
+            f"no {command} run is unfinished",
+            where=str(store.folder),
+            remedy="start one without resuming",
+        )
+    changed = "; ".join(
+        differences(other.fingerprint, fingerprint, settings_behind(store, other), behind)
+    )
     raise ResumeRefused(
         f"{other.id} was started with other settings ({changed})",
         where=str(store.folder),
@@ -120,7 +135,9 @@ def rubrics_of(store: Store, run: str, rubric: str | None = None) -> dict[str, R
     return {id_: Rubric.model_validate(values) for id_, values in found.items()}
 
 
-def conversations_of(store: Store, run: str, *, ids: Sequence[str] | None = None) -> Iterator[Conversation]:
+def conversations_of(
+    store: Store, run: str, *, ids: Sequence[str] | None = None
+) -> Iterator[Conversation]:
     """Yield the conversations of a run, or those in `ids`, read in batches."""
     if ids is None:
         places = store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")
@@ -138,11 +155,14 @@ _CONVERSATIONS = """
 """
 
 
-def extractions_of(store: Store, run: str, *, conversation: str | None = None) -> dict[str, Extraction | Unanswered]:
+def extractions_of(
+    store: Store, run: str, *, conversation: str | None = None
+) -> dict[str, Extraction | Unanswered]:
     """Return the extractions so far, by conversation, or of one conversation."""
     found = facts_of(store, run, "extraction", conversation)
     return {
-        id_: (Unanswered if "outcome" in values else Extraction).model_validate(values) for id_, values in found.items()
+        id_: (Unanswered if "outcome" in values else Extraction).model_validate(values)
+        for id_, values in found.items()
     }
 
 
@@ -175,7 +195,9 @@ class StoredAnswers:
         self._store = store
         self._asked_again = sorted(asked_again)
 
-    def find(self, fingerprint: str, text_hashes: Collection[str]) -> dict[str, dict[str, Answer | Unanswered]]:
+    def find(
+        self, fingerprint: str, text_hashes: Collection[str]
+    ) -> dict[str, dict[str, Answer | Unanswered]]:
         """Return what a judge answered about texts, by text and by the question's digest.
 
         A refusal that was paid for is an outcome like any other.
@@ -232,9 +254,15 @@ def scored_ids(store: Store, run: str, retry_outcomes: Collection[Outcome] = RET
 
 def unread(store: Store, run: str) -> tuple[int, str]:
     """Return how many questions have an answer that could not be read, and why one of the answers could not."""
-    last = "SELECT last(outcome ORDER BY seq) AS outcome FROM answers GROUP BY conversation, question"
-    number = store.ask(run, f"SELECT count(*) AS n FROM ({last}) WHERE outcome = 'unparsable'")[0]["n"]
-    rows = store.ask(run, "SELECT detail FROM answers WHERE outcome = 'unparsable' ORDER BY seq LIMIT 1")
+    last = (
+        "SELECT last(outcome ORDER BY seq) AS outcome FROM answers GROUP BY conversation, question"
+    )
+    number = store.ask(run, f"SELECT count(*) AS n FROM ({last}) WHERE outcome = 'unparsable'")[0][
+        "n"
+    ]
+    rows = store.ask(
+        run, "SELECT detail FROM answers WHERE outcome = 'unparsable' ORDER BY seq LIMIT 1"
+    )
     return number, rows[0]["detail"] if rows else ""
 
 
@@ -257,7 +285,8 @@ def keep_originals(store: Store, originals: Mapping[tuple[str, str], Mapping[str
 
     if not originals:
         return
-    seal, known = Fernet(_key(store)), set(store.each("SELECT conversation, text_hash FROM originals"))
+    seal = Fernet(_key(store))
+    known = set(store.each("SELECT conversation, text_hash FROM originals"))
     store.put(
         OriginalRow(id_, text_hash, seal.encrypt(json.dumps(dict(found)).encode()).decode())
         for (id_, text_hash), found in originals.items()
@@ -274,11 +303,15 @@ def originals_of(store: Store, conversation: str) -> dict[str, str]:
     from cryptography.fernet import Fernet, InvalidToken  # as above
 
     found: dict[str, str] = {}
-    for row in store.rows("SELECT sealed FROM originals WHERE conversation = ? ORDER BY rowid", [conversation]):
+    for row in store.rows(
+        "SELECT sealed FROM originals WHERE conversation = ? ORDER BY rowid", [conversation]
+    ):
         try:
             found |= json.loads(Fernet(_key(store)).decrypt(row["sealed"].encode()))
         except InvalidToken:
-            raise damaged(str(store.folder), "what placeholders stand for was sealed with another secret") from None
+            raise damaged(
+                str(store.folder), "what placeholders stand for was sealed with another secret"
+            ) from None
     return found
 
 

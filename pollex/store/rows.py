@@ -12,7 +12,17 @@ from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.score import AnswerColumns, ScoreColumns
 from pollex.store.columns import RowBlock, arrays_of, block_of
-from pollex.store.tables import AnswerRow, ConversationRow, FactRow, LabelRow, Row, ScoreRow, TextRow, pack, unpack
+from pollex.store.tables import (
+    AnswerRow,
+    ConversationRow,
+    FactRow,
+    LabelRow,
+    Row,
+    ScoreRow,
+    TextRow,
+    pack,
+    unpack,
+)
 from pollex.store.writer import SMALL, Cells
 from pollex.text import writable
 
@@ -22,12 +32,23 @@ OPENING = 200
 """Characters that a list shows of a conversation."""
 
 
-def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: str = "") -> Iterator[Row]:
+def conversation_rows(
+    run: str, conversations: Sequence[Conversation], *, side: str = ""
+) -> Iterator[Row]:
     """Yield rows of a run's conversations; `side` is `train`, `test` or empty."""
     for one in conversations:
-        tools = [turn.model_dump(include={"calls", "result"}, exclude_defaults=True) for turn in one.turns]
-        said = [[turn.role, turn.content, *filter(None, [used])] for turn, used in zip(one.turns, tools, strict=True)]
-        said += [[SOURCE, it.text, it.model_dump(exclude={"text"}, exclude_defaults=True)] for it in one.sources]
+        tools = [
+            turn.model_dump(include={"calls", "result"}, exclude_defaults=True)
+            for turn in one.turns
+        ]
+        said = [
+            [turn.role, turn.content, *filter(None, [used])]
+            for turn, used in zip(one.turns, tools, strict=True)
+        ]
+        said += [
+            [SOURCE, it.text, it.model_dump(exclude={"text"}, exclude_defaults=True)]
+            for it in one.sources
+        ]
         yield TextRow(run, one.text_hash, pack(said))
         yield ConversationRow(
             run=run,
@@ -41,7 +62,9 @@ def conversation_rows(run: str, conversations: Sequence[Conversation], *, side: 
             opening=one.opening[:OPENING],
             turn_count=len(one.turns),
             flags=" ".join(one.flags),
-            feedback=pack([it.model_dump(exclude_defaults=True) for it in one.feedback]) if one.feedback else "",
+            feedback=pack([it.model_dump(exclude_defaults=True) for it in one.feedback])
+            if one.feedback
+            else "",
         )
 
 
@@ -91,7 +114,9 @@ class AnswerCells:
         by_id = {question.id: question for question in questions}
         types = AnswerRow.types()
         asked = {name: types.pop(name) for name in ("run", "conversation", "text_hash")}
-        about, of_whom = arrays_of(asked, [(self._run, writable(one.id), one.text_hash) for one in conversations])
+        about, of_whom = arrays_of(
+            asked, [(self._run, writable(one.id), one.text_hash) for one in conversations]
+        )
         given = [self._cells(by_id[one.question_id], one, fingerprint) for one in answers.different]
         different, what = arrays_of(types, given)
         row, column = np.nonzero(answers.index >= 0)
@@ -104,15 +129,22 @@ class AnswerCells:
         sql = f"""SELECT {", ".join(cells)} FROM given AS g JOIN about AS a ON a.n = g.row
             JOIN different AS r ON r.n = g.which ORDER BY g.n"""
         return RowBlock(
-            AnswerRow, self._run, tables, sql, 24 * len(row) + 4 * SMALL * (len(given) + len(conversations))
+            AnswerRow,
+            self._run,
+            tables,
+            sql,
+            24 * len(row) + 4 * SMALL * (len(given) + len(conversations)),
         )
 
-    def _cells(self, question: Question, answer: Answer | Unanswered, fingerprint: str) -> tuple[Any, ...]:
+    def _cells(
+        self, question: Question, answer: Answer | Unanswered, fingerprint: str
+    ) -> tuple[Any, ...]:
         asked = writable(question.id), question.digest, fingerprint, writable(answer.judge)
         if isinstance(answer, Unanswered):
             return *asked, None, None, "", answer.outcome, writable(answer.detail), "", (), ""
         justification = writable(answer.justification)
-        outcome, detail = "", ""
+        outcome = ""
+        detail = ""
         return (
             *asked,
             answer.probabilities,
@@ -130,14 +162,17 @@ WHY, SAID = -4, -3
 """Places of an answer's cells that hold texts."""
 
 
-def label_row(run: str, about: Conversation, question: str, value: Any, *, drawn: str, annotator: str = "") -> LabelRow:
+def label_row(
+    run: str, about: Conversation, question: str, value: Any, *, drawn: str, annotator: str = ""
+) -> LabelRow:
     """Make the row of a person's label; `drawn` says how the conversation was selected."""
     return LabelRow(annotator, about.text_hash, about.id, run, question, pack(value), drawn=drawn)
 
 
 def read_conversation(row: Mapping[str, Any]) -> Conversation:
     """Convert a row of conversations, with its text's turns, to a conversation; without turns if no text was kept."""
-    turns, sources = [], []
+    turns = []
+    sources = []
     for role, content, *more in unpack(row["turns"] or "[]"):
         about = more[0] if more else {}
         if role == SOURCE:
@@ -145,7 +180,11 @@ def read_conversation(row: Mapping[str, Any]) -> Conversation:
         else:
             turns.append({"role": role, "content": content, **about})
     return Conversation.model_validate(
-        {**{name: row[name] for name in ("id", "label", "judge", "group")}, "turns": turns, "sources": sources}
+        {
+            **{name: row[name] for name in ("id", "label", "judge", "group")},
+            "turns": turns,
+            "sources": sources,
+        }
         | {"flags": (row["flags"] or "").split()}
         | {"metadata": unpack(row["metadata"]), "feedback": unpack(row.get("feedback") or "[]")}
     )
@@ -155,9 +194,13 @@ def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
     """Convert a row of answers to an answer, or to the reason for none."""
     if row["outcome"]:
         return Unanswered.model_construct(
-            question_id=row["question"], outcome=row["outcome"], detail=row["detail"], judge=row["judge"]
+            question_id=row["question"],
+            outcome=row["outcome"],
+            detail=row["detail"],
+            judge=row["judge"],
         )
-    # A run reads back as many answers as it has conversations times rubrics: validation would double the time.
+    # A run reads back as many answers as it has conversations times rubrics: validation would
+    # double the time.
     return Answer.model_construct(
         question_id=row["question"],
         probabilities=tuple(row["probabilities"]),
@@ -172,5 +215,7 @@ def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
 
 def score_block(run: str, scores: ScoreColumns) -> RowBlock:
     """Return scores as rows of the store."""
-    figures = (scores.column(name) for name in ("netsat", "label", "confident", "probability", "outcome"))
+    figures = (
+        scores.column(name) for name in ("netsat", "label", "confident", "probability", "outcome")
+    )
     return block_of(ScoreRow, run, list(zip(repeat(run), map(writable, scores.ids), *figures)))

@@ -54,7 +54,9 @@ def with_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
         arrays = base64.b64decode(kept, validate=True)
         require_arrays(arrays, rubric_set.calibrator.facts, str(store.folder))
     except (BadCalibrator, binascii.Error, TypeError, ValueError) as error:
-        raise damaged(str(store.folder), f"the arrays {digest!r:.20} of a rubric set were changed") from error
+        raise damaged(
+            str(store.folder), f"the arrays {digest!r:.20} of a rubric set were changed"
+        ) from error
     return rubric_set.with_arrays(arrays)
 
 
@@ -77,7 +79,9 @@ class KeptSet:
 
 def kept_sets(store: Store) -> list[KeptSet]:
     """List the rubric sets of a store, the last one first."""
-    rows = store.rows("SELECT run, id, max(rowid) AS place FROM facts WHERE kind = 'rubric_set' GROUP BY run, id")
+    rows = store.rows(
+        "SELECT run, id, max(rowid) AS place FROM facts WHERE kind = 'rubric_set' GROUP BY run, id"
+    )
     in_order = sorted(rows, key=lambda row: -row["place"])
     return [KeptSet(row["run"], row["id"]) for row in in_order]
 
@@ -93,7 +97,9 @@ def find_set(store: Store, name: str) -> RubricSet | None:
     numbers = {run.id for run in runs(store) if name in (run.id, run.id.rpartition("-")[0])}
     named = [kept for kept in every if name == "last" or kept.run in numbers]
     if not named and len(name) >= SHORTEST:
-        named = [kept for kept in every if kept.run.startswith(name) or kept.digest.startswith(name)]
+        named = [
+            kept for kept in every if kept.run.startswith(name) or kept.digest.startswith(name)
+        ]
     if not named and re.fullmatch(r"[0-9a-f]{6,12}", name):  # as `serve` names it
         named = [kept for kept in every if set_digest(kept.read(store)).startswith(name)]
     if not named:
@@ -104,5 +110,7 @@ def find_set(store: Store, name: str) -> RubricSet | None:
         same = len({kept.digest for kept in named}) == 1
         if not same:
             what = f"several rubric sets are called {name!r}: those of {', '.join(sorted(owners))}"
-            raise WrongUse(what, where=str(store.folder), remedy="give more of its digest, or the run")
+            raise WrongUse(
+                what, where=str(store.folder), remedy="give more of its digest, or the run"
+            )
     return named[0].read(store)

@@ -1,8 +1,10 @@
 """Runs: what was started, with what, and what became of it.
 
-Leases of calls: whoever sends a call has it for itself until its reply is kept, among all processes on a store.
+Leases of calls: whoever sends a call has it for itself until its reply is kept, among all processes
+    on a store.
 
-A lease is the row of the call's intent: who has it, and until when. It ends early with its holder: each holds a lock on
+A lease is the row of the call's intent: who has it, and until when. It ends early with its holder:
+each holds a lock on
 a file of its own, which the system lets go when a process ends, however it ends.
 """
 
@@ -87,7 +89,8 @@ class Lease:
 
     Attributes:
         changes: What is kept of it if it is granted.
-        granted: Whether it is: nobody else has the call out, or has the reply to this attempt already.
+        granted: Whether it is: nobody else has the call out, or has the reply to this attempt
+            already.
     """
 
     folder: Path
@@ -100,7 +103,9 @@ class Lease:
 
     def apply(self, connection: sqlite3.Connection) -> None:
         """Take the call, unless another was quicker."""
-        taken = connection.execute(_TAKEN, [self.key, self.attempt, time.time(), self.holder]).fetchall()
+        taken = connection.execute(
+            _TAKEN, [self.key, self.attempt, time.time(), self.holder]
+        ).fetchall()
         self.granted = not any(kept or is_held(self.folder, holder) for kept, holder in taken)
         for change in self.changes if self.granted else ():
             change.apply(connection)
@@ -119,7 +124,8 @@ class Run(BaseModel):
     Attributes:
         id: Command, number, and four random hex digits: unique in all stores; a beginning will do.
         number: Runs of a store count from 1, whatever the clock says.
-        fingerprint: Digests by name (data, settings, models, prompts): all that the result depends on.
+        fingerprint: Digests by name (data, settings, models, prompts): all that the result depends
+            on.
         started: ISO 8601, UTC; `finished` likewise, None while the run is unfinished.
         roles: Who worked, `embedded` for example.
         result: What the run came to, as JSON values.
@@ -156,14 +162,18 @@ class Run(BaseModel):
 
 JSON_COLUMNS = ("arguments", "fingerprint", "versions", "roles", "result")
 ALL_RUNS = (
-    "SELECT id, number, command, arguments, fingerprint, versions, started, finished, status, roles, result FROM runs"
+    "SELECT id, number, command, arguments, fingerprint, versions, started, finished, "
+    "status, roles, result FROM runs"
 )
 
 
 def statement_of_run(run: Run) -> tuple[str, list[Any]]:
     """Return the statement that keeps a run as it is now, and its values."""
-    values = {name: pack(value) if name in JSON_COLUMNS else value for name, value in dict(run).items()}
-    columns, places = ", ".join(values), ", ".join("?" * len(values))
+    values = {
+        name: pack(value) if name in JSON_COLUMNS else value for name, value in dict(run).items()
+    }
+    columns = ", ".join(values)
+    places = ", ".join("?" * len(values))
     return f"INSERT OR REPLACE INTO runs ({columns}) VALUES ({places})", list(values.values())
 
 
@@ -175,7 +185,8 @@ def read_runs(rows: Sequence[Mapping[str, Any]]) -> list[Run]:
 class Claim:
     """An exclusive claim on a run by this process, held until `release` or exit.
 
-    The lock is on the open file, not on the number written into it, so a killed process leaves no lock.
+    The lock is on the open file, not on the number written into it, so a killed process leaves no
+    lock.
 
     Raises:
         StoreBusy: Another process, or another part of this one, works on it.

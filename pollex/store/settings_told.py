@@ -67,7 +67,8 @@ def differences(
     """Return the parts in which two fingerprints differ, each in words.
 
     Args:
-        behind_before: What stands behind the digests of roles, as `resume.settings_behind` returns it.
+        behind_before: What stands behind the digests of roles, as `resume.settings_behind` returns
+            it.
     """
     parts = [part for part in sorted({*before, *now}) if before.get(part) != now.get(part)]
     roles = [part for part in parts if part in ROLES]
@@ -75,9 +76,16 @@ def differences(
     if not roles:
         return told
 
-    changes = list(changes_behind(behind_before or {}, behind_now or {})) if behind_before and behind_now else []
+    changes = (
+        list(changes_behind(behind_before or {}, behind_now or {}))
+        if behind_before and behind_now
+        else []
+    )
     who = ", ".join(roles)
-    return [*told, f"{who}: {'; '.join(changes)}" if changes else f"{who}: another model, prompt or setting"]
+    return [
+        *told,
+        f"{who}: {'; '.join(changes)}" if changes else f"{who}: another model, prompt or setting",
+    ]
 
 
 def _part_in_words(part: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:
@@ -89,7 +97,8 @@ def _part_in_words(part: str, before: Mapping[str, str], now: Mapping[str, str])
 def changes_behind(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield what changed of model, endpoint, settings and prompts, in words."""
     for name in sorted({*before, *now}):
-        old, new = before.get(name), now.get(name)
+        old = before.get(name)
+        new = now.get(name)
         if old == new:
             continue
         kind, _, what = name.partition(" ")

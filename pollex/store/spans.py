@@ -4,7 +4,8 @@
         answers = await judge.judge(conversation, questions)
         span.outputs(answer.question_id for answer in answers)
 
-A span lies inside the one that was open where it was opened; tasks inherit that from whoever made them.
+A span lies inside the one that was open where it was opened; tasks inherit that from whoever made
+them.
 """
 
 from __future__ import annotations
@@ -79,9 +80,24 @@ class Tracer:
             key: The call's key in the ledger.
             about: What the intent said: `stage` names the span, and `item` its conversation.
         """
-        name, item = str(about.get("stage") or "call"), str(about.get("item") or "")
+        name = str(about.get("stage") or "call")
+        item = str(about.get("item") or "")
         self._store.put(
-            [SpanRow(self.run, self._next_id(), _open.get(), name, "call", item, (key,), (), started, ms, "")]
+            [
+                SpanRow(
+                    self.run,
+                    self._next_id(),
+                    _open.get(),
+                    name,
+                    "call",
+                    item,
+                    (key,),
+                    (),
+                    started,
+                    ms,
+                    "",
+                )
+            ]
         )
 
     def _next_id(self) -> str:
@@ -119,11 +135,18 @@ class Tracer:
 class Span:
     """One span; enter it with `async with`, or `with` where nothing is awaited."""
 
-    def __init__(self, tracer: Tracer, name: str, kind: Kind, item: str, inputs: tuple[str, ...]) -> None:
-        self.id, self.name, self.kind, self.item, self.inputs = tracer._next_id(), name, kind, item, inputs
+    def __init__(
+        self, tracer: Tracer, name: str, kind: Kind, item: str, inputs: tuple[str, ...]
+    ) -> None:
+        self.id = tracer._next_id()
+        self.name = name
+        self.kind = kind
+        self.item = item
+        self.inputs = inputs
         self.found: tuple[str, ...] = ()
         self.started = ""
-        self._tracer, self._error = tracer, ""
+        self._tracer = tracer
+        self._error = ""
         self._clock = 0.0
         self._outer: Token[str | None] | None = None
 
@@ -142,7 +165,10 @@ class Span:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         ms = 1000 * (time.perf_counter() - self._clock)
         assert self._outer is not None
@@ -157,6 +183,9 @@ class Span:
         return self.__enter__()
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.__exit__(kind, error, trace)

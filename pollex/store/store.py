@@ -1,9 +1,12 @@
 """The store: one folder that people can look into, all that pollex keeps.
 
-    store.sqlite                runs and how far they are, paid calls, prompts, spans, results, labels
+    store.sqlite                runs and how far they are, paid calls, prompts, spans, results,
+    labels
     backup.sqlite               a copy of it from the end of the last run
-    runs/<run>/*.parquet        conversations, answers and scores as columns; texts/*.parquet their turns
-    checkpoints.sqlite          states of graphs, to see them and to go on from there: all can be made again
+    runs/<run>/*.parquet        conversations, answers and scores as columns; texts/*.parquet their
+    turns
+    checkpoints.sqlite          states of graphs, to see them and to go on from there: all can be
+    made again
     secret                      see `folder`
 
     with Store.open(Path(".pollex")) as store:
@@ -12,8 +15,10 @@
         await store.write(conversation_rows(run.id, more))  # returns when it is kept
         store.finish(run.id, "done", roles=["built-in (no LLM)"], result={…})
 
-Any number of processes may have it open; each run is worked on by one. Rows are built by the functions in `rows` and
-read back by those in `resume` and `traces`. Reading sees what is kept: after a `put`, `flush` or `settle` first.
+Any number of processes may have it open; each run is worked on by one. Rows are built by the
+functions in `rows` and
+read back by those in `resume` and `traces`. Reading sees what is kept: after a `put`, `flush` or
+`settle` first.
 """
 
 import atexit
@@ -49,13 +54,16 @@ class Store:
     """An open store; make one with `open`. Any thread may use it.
 
     Attributes:
-        folder: Where it is; what can be made again, embeddings for example, has folders of its own in there.
+        folder: Where it is; what can be made again, embeddings for example, has folders of its own
+            in there.
         database: The rows, `columns` the Parquet files: for what takes things out of them.
         prompts: Whether prompts are kept.
         texts: Whether what was said is kept; a run is then shown without its turns.
     """
 
-    def __init__(self, folder: Path, *, read_only: bool, secret: bytes | None = None, goes_on: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, read_only: bool, secret: bytes | None = None, goes_on: bool = False
+    ) -> None:
         self.folder = folder
         self.prompts = self.texts = True
         self._given, self._claims, self._closed = secret, dict[str, Claim](), False
@@ -63,31 +71,48 @@ class Store:
         if not read_only:
             _make_private(folder)
         elif not (folder / FILE).exists():
-            raise WrongUse("there is no store here", where=str(folder), remedy="name its folder", option="store")
+            raise WrongUse(
+                "there is no store here",
+                where=str(folder),
+                remedy="name its folder",
+                option="store",
+            )
         if (folder / BACKUP).exists() and not (folder / FILE).exists():
             raise damaged(str(folder / FILE), "it is gone")
         self.database, self.columns = Database(folder / FILE, read_only=read_only), Columns(folder)
         self._writes = None if read_only else Writer(folder, self.columns, goes_on=goes_on)
-        atexit.register(self.close)  # a program that ends without closing would lose what is queued
+        # a program that ends without closing would lose what is queued
+        atexit.register(self.close)
 
     @classmethod
     def open(
-        cls, folder: Path = DEFAULT, *, read_only: bool = False, secret: bytes | None = None, goes_on: bool = False
+        cls,
+        folder: Path = DEFAULT,
+        *,
+        read_only: bool = False,
+        secret: bytes | None = None,
+        goes_on: bool = False,
     ) -> Self:
         """Open the store, for writing unless `read_only`; make it where there is none.
 
         Args:
-            secret: That of another store whose replies are to be found here; see `folder.keep_secret`.
-            goes_on: A write that failed is told to who wrote it, and later ones are tried; a run ends instead.
+            secret: That of another store whose replies are to be found here; see
+                `folder.keep_secret`.
+            goes_on: A write that failed is told to who wrote it, and later ones are tried; a run
+                ends instead.
 
         Raises:
             StoreDamaged: It can't be read.
             StoreFull: There is no room on the disk.
-            WrongUse: It can't be written, isn't there (`read_only`), or was made by a newer or an older pollex.
+            WrongUse: It can't be written, isn't there (`read_only`), or was made by a newer or an
+                older pollex.
         """
         if not is_text(folder):
             raise WrongUse(
-                "its name is not valid UTF-8", where=str(folder), remedy="name another folder", option="store"
+                "its name is not valid UTF-8",
+                where=str(folder),
+                remedy="name another folder",
+                option="store",
             )
         with _before_a_run(folder):
             return cls(folder, read_only=read_only, secret=secret, goes_on=goes_on)
@@ -128,7 +153,9 @@ class Store:
             StoreFull: There is no room on the disk.
             StoreDamaged: The store can't be written as it lies there.
         """
-        await self._writer.write(map(queued, rows if self.texts else without_texts(rows)), settle=True)
+        await self._writer.write(
+            map(queued, rows if self.texts else without_texts(rows)), settle=True
+        )
 
     def keep(self, rows: Iterable[Row]) -> None:
         """Do `write` in synchronous code."""
@@ -147,7 +174,12 @@ class Store:
         await self._writer.write(changes)
 
     def begin(
-        self, command: str, *, arguments: Mapping[str, Any], fingerprint: Mapping[str, str], versions: Mapping[str, str]
+        self,
+        command: str,
+        *,
+        arguments: Mapping[str, Any],
+        fingerprint: Mapping[str, str],
+        versions: Mapping[str, str],
     ) -> Run:
         """Start a run; it is kept when it returns.
 
@@ -180,7 +212,9 @@ class Store:
         note_run(run)
         self._note(run, status="unfinished", roles=tuple(roles), finished=None)
 
-    def finish(self, run: str, status: Status, *, roles: Sequence[str] = (), result: Any = None) -> None:
+    def finish(
+        self, run: str, status: Status, *, roles: Sequence[str] = (), result: Any = None
+    ) -> None:
         """Record the end of a run after all its rows, merge its parts, and back the database up.
 
         A resumed run is `finish`ed again, and the last status stands.
@@ -262,7 +296,10 @@ class Store:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             self.close()
@@ -305,7 +342,8 @@ def _before_a_run(folder: Path) -> Iterator[None]:
 def _make_private(folder: Path) -> None:
     """Make folder and files unreadable to others, also where they were there before.
 
-    A folder with other things in it stays as it is: `/tmp` for example isn't to be one person's alone.
+    A folder with other things in it stays as it is: `/tmp` for example isn't to be one person's
+    alone.
     """
     if folder.is_dir() and not (folder / FILE).exists() and any(folder.iterdir()):
         for each in (folder / RUNS, folder / TEXTS):

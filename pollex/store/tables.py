@@ -30,7 +30,9 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 def type_of(field: Field[Any]) -> str:
     """Name a field's type without None, whether its annotation is deferred or not."""
-    return (field.type.__name__ if type(field.type) is type else str(field.type)).removesuffix(" | None")
+    return (field.type.__name__ if type(field.type) is type else str(field.type)).removesuffix(
+        " | None"
+    )
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ class ColumnRow(Row):
         cells = tuple(map(_encodable, vars(self).values()))
         for cell in cells:
             if any(
-                isinstance(one, float) and not isfinite(one) for one in (cell if isinstance(cell, tuple) else [cell])
+                isinstance(one, float) and not isfinite(one)
+                for one in (cell if isinstance(cell, tuple) else [cell])
             ):
                 raise ValueError(f"{self.table} can't keep {cell}")
         return cells
@@ -115,7 +118,8 @@ class ConversationRow(ColumnRow):
 class AnswerRow(ColumnRow):
     """An answer, or a non-empty `outcome` without probabilities.
 
-    `question_hash` covers the question's words and options, `fingerprint` everything else that who answered depends on;
+    `question_hash` covers the question's words and options, `fingerprint` everything else that who
+    answered depends on;
     `asked_in` is the earlier run that asked, where the answer was known already.
     """
 
@@ -226,9 +230,11 @@ class QueueRow(Row):
     """Conversations of a run that people are to label.
 
     Attributes:
-        kind: What comes first: `telling`, `unsure`, `window`, `differs`, or `random`; or what is in it: `filter`,
+        kind: What comes first: `telling`, `unsure`, `window`, `differs`, or `random`; or what is in
+            it: `filter`,
             `chosen`.
-        random_share: Share that is drawn at random whatever the kind; only these say how well a rubric set does.
+        random_share: Share that is drawn at random whatever the kind; only these say how well a
+            rubric set does.
         overlap: How many people label each conversation.
         filter: Query of the list whose conversations are in it; empty for those of the kind.
         sheet: What is asked: empty for a thumb, else questions as JSON.
@@ -319,7 +325,9 @@ def without_texts(rows: Iterable[Fact]) -> Iterator[Fact]:
 def pack(value: Any) -> str:
     """Convert a value to JSON text, escaped if UTF-8 can't encode it; a number that JSON doesn't have becomes null."""
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str, allow_nan=False)
+        text = json.dumps(
+            value, ensure_ascii=False, separators=(",", ":"), default=str, allow_nan=False
+        )
     except ValueError:
         value = without_nan(value)
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -490,7 +498,8 @@ class TalkTurnRow(Row):
         edits: How often the participant took something back.
         outcome: Why there is no reply; empty where there is one.
         marked: Whether the reply names a model.
-        sources: Documents that were first shown for the reply (number, name, text), and what it quotes (turn, document
+        sources: Documents that were first shown for the reply (number, name, text), and what it
+            quotes (turn, document
             and quote).
     """
 

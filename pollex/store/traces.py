@@ -79,12 +79,14 @@ class Provenance:
 def run_tree(store: Store, run: str) -> list[Branch]:
     """Sum a run's spans by name at each place of the tree."""
     spans = store.rows(
-        "SELECT id, parent, name, kind, ms, error, outputs FROM spans WHERE run = ? ORDER BY started, rowid", [run]
+        "SELECT id, parent, name, kind, ms, error, outputs FROM spans WHERE run = ? ORDER BY started, rowid",
+        [run],
     )
     known = {span["id"] for span in spans}
     inside: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
     for span in spans:
-        # A span is written when it ends, so a killed run has spans whose parent never was: they stand on their own.
+        # A span is written when it ends, so a killed run has spans whose parent never was: they
+        # stand on their own.
         inside[span["parent"] if span["parent"] in known else None].append(span)
     return _branches(inside[None], inside)
 
@@ -97,21 +99,32 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
     """
     found = list(conversations_of(store, run, ids=[conversation_id]))
     if not found:
-        raise WrongUse(f"run {run} used no conversation {conversation_id!r}", remedy="check the id against the log")
-    answers = store.ask(run, "SELECT * FROM answers WHERE conversation = ? ORDER BY seq", [conversation_id])
+        raise WrongUse(
+            f"run {run} used no conversation {conversation_id!r}",
+            remedy="check the id against the log",
+        )
+    answers = store.ask(
+        run, "SELECT * FROM answers WHERE conversation = ? ORDER BY seq", [conversation_id]
+    )
     scores = store.ask(
         run,
         "SELECT * EXCLUDE (seq) FROM scores WHERE conversation = ? ORDER BY seq",
         [conversation_id],
     )
-    spans = store.rows("SELECT * FROM spans WHERE run = ? AND item = ? ORDER BY started, rowid", [run, conversation_id])
-    sides = store.ask(run, "SELECT side FROM conversations WHERE id = ? ORDER BY seq", [conversation_id])
+    spans = store.rows(
+        "SELECT * FROM spans WHERE run = ? AND item = ? ORDER BY started, rowid",
+        [run, conversation_id],
+    )
+    sides = store.ask(
+        run, "SELECT side FROM conversations WHERE id = ? ORDER BY seq", [conversation_id]
+    )
     asked = {row["question"] for row in answers}
     return ConversationTrace(
         conversation=found[0],
         side=sides[-1]["side"],
         steps=tuple(
-            SpanRow(**row | {name: tuple(unpack(row[name])) for name in ("inputs", "outputs")}) for row in spans
+            SpanRow(**row | {name: tuple(unpack(row[name])) for name in ("inputs", "outputs")})
+            for row in spans
         ),
         extraction=extractions_of(store, run, conversation=conversation_id).get(conversation_id),
         answers={row["question"]: read_answer(row) for row in answers},
@@ -128,11 +141,17 @@ def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
     """
     rubric = rubrics_of(store, run, rubric_id).get(rubric_id)
     if rubric is None:
-        raise WrongUse(f"run {run} has no rubric {rubric_id!r}", remedy="`pollex trace` lists what a run made")
+        raise WrongUse(
+            f"run {run} has no rubric {rubric_id!r}", remedy="`pollex trace` lists what a run made"
+        )
     reasons = reasons_of(store, run, rubric.reason_ids)
-    ids = {quote.conversation_id for quote in rubric.quotes} | {reason.conversation_id for reason in reasons}
+    ids = {quote.conversation_id for quote in rubric.quotes} | {
+        reason.conversation_id for reason in reasons
+    }
     conversations = conversations_of(store, run, ids=sorted(ids))
-    return Provenance(rubric, reasons, {conversation.id: conversation for conversation in conversations})
+    return Provenance(
+        rubric, reasons, {conversation.id: conversation for conversation in conversations}
+    )
 
 
 def reasons_of(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]:
@@ -143,22 +162,31 @@ def reasons_of(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]
         ORDER BY facts.rowid""",
         [run, pack(list(ids))],
     )
-    found = {reason.id: reason for reason in (Reason.model_validate_json(row["reason"]) for row in rows)}
+    found = {
+        reason.id: reason for reason in (Reason.model_validate_json(row["reason"]) for row in rows)
+    }
     return tuple(found[one] for one in ids if one in found)
 
 
-def _branches(spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, list[dict[str, Any]]]) -> list[Branch]:
+def _branches(
+    spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, list[dict[str, Any]]]
+) -> list[Branch]:
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for span in spans:
         groups[span["name"], span["kind"]].append(span)
     branches = []
     for (name, kind), alike in groups.items():
         branch = Branch(name, kind, count=len(alike))
-        branch.ms, branch.longest_ms = sum(span["ms"] for span in alike), max(span["ms"] for span in alike)
+        branch.ms, branch.longest_ms = (
+            sum(span["ms"] for span in alike),
+            max(span["ms"] for span in alike),
+        )
         branch.told = ": ".join(unpack(alike[-1]["outputs"])) if name in DECIDING else ""
         for span in alike:
             if span["error"] not in ("", CANCELLED):
                 branch.errors[span["error"]] = branch.errors.get(span["error"], 0) + 1
-        branch.branches = _branches((child for span in alike for child in inside.get(span["id"], ())), inside)
+        branch.branches = _branches(
+            (child for span in alike for child in inside.get(span["id"], ())), inside
+        )
         branches.append(branch)
     return branches

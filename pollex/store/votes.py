@@ -2,7 +2,16 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from pollex.agents.votes import Rule, Tally, Task, Verdict, Vote, persons_question, run_question, verdict
+from pollex.agents.votes import (
+    Rule,
+    Tally,
+    Task,
+    Verdict,
+    Vote,
+    persons_question,
+    run_question,
+    verdict,
+)
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
 from pollex.store.resume import BATCH, answers_of, step
@@ -36,7 +45,9 @@ def so_far(
     for id_, votes in votes_of(store, run, task):
         tallies[id_] = Tally.of(votes, len(task.question.options))
         if any(can_retry(vote, again) for vote in votes):
-            partial[id_] = {number: vote for number, vote in enumerate(votes) if not can_retry(vote, again)}
+            partial[id_] = {
+                number: vote for number, vote in enumerate(votes) if not can_retry(vote, again)
+            }
     return tallies, partial
 
 

@@ -50,7 +50,8 @@ class Writer:
     """A thread with a connection of its own. The database is written before columns are.
 
     Attributes:
-        failure: The first failure, which is final unless `goes_on`: those who wait get it, and so does everybody later.
+        failure: The first failure, which is final unless `goes_on`: those who wait get it, and so
+            does everybody later.
         durable: Whether something durable was written since it was last set to False.
 
     Args:
@@ -59,11 +60,14 @@ class Writer:
 
     def __init__(self, folder: Path, columns: Columns, *, goes_on: bool = False) -> None:
         self._database = Database(folder / FILE, patience=WHILE_ASKED if goes_on else PATIENCE)
-        self._columns, self._goes_on = columns, goes_on
+        self._columns = columns
+        self._goes_on = goes_on
         self._changed = threading.Condition()
         self._items: list[Item] = []
         self._waiting: list[Waiting] = []
-        self._queued, self._settling, self._closing = 0, False, False
+        self._queued = 0
+        self._settling = False
+        self._closing = False
         self._rows: dict[tuple[type[ColumnRow], str], list[tuple[Any, ...]]] = defaultdict(list)
         self._blocks: list[RowBlock] = []
         self._size, self._since = 0, time.monotonic()
@@ -72,7 +76,9 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="pollex-store", daemon=True)
         self._thread.start()
 
-    def put(self, items: Iterable[Item], *, wait: Waiting | None = None, settle: bool = False) -> None:
+    def put(
+        self, items: Iterable[Item], *, wait: Waiting | None = None, settle: bool = False
+    ) -> None:
         """Queue items.
 
         Args:
@@ -119,9 +125,17 @@ class Writer:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._items or self._waiting or self._closing)
-                self._changed.wait_for(lambda: self._waiting or self._closing or self._queued >= ROOM // 2, LINGER)
-                items, waiting, settle, ended = self._items, self._waiting, self._settling, self._closing
-                self._items, self._waiting, self._queued, self._settling = [], [], 0, False
+                self._changed.wait_for(
+                    lambda: self._waiting or self._closing or self._queued >= ROOM // 2, LINGER
+                )
+                items = self._items
+                waiting = self._waiting
+                settle = self._settling
+                ended = self._closing
+                self._items = []
+                self._waiting = []
+                self._queued = 0
+                self._settling = False
                 self._changed.notify_all()
             failure = self._failure_of(items, settle=settle)
             if failure is not None and not self._goes_on:
@@ -159,14 +173,18 @@ class Writer:
                     change.apply(connection)
         except StoreFull as full:
             if self._goes_on:
-                raise StoreFull(full.what, remedy="make room, then give the last answer again") from full
+                raise StoreFull(
+                    full.what, remedy="make room, then give the last answer again"
+                ) from full
             safe = self._database.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL")
             raise StoreFull(f"{full.what}, {safe} answers safe", remedy=full.remedy) from full
         self.durable |= durable
 
     def _write_columns(self) -> None:
         for kind in KINDS:
-            for (_, run), rows in [(key, rows) for key, rows in self._rows.items() if key[0] is kind]:
+            for (_, run), rows in [
+                (key, rows) for key, rows in self._rows.items() if key[0] is kind
+            ]:
                 self._columns.write(block_of(kind, run, rows))
             for block in [block for block in self._blocks if block.kind is kind]:
                 self._columns.write(block)
@@ -181,7 +199,12 @@ def queued(row: Row | Cells | RowBlock) -> Statement | Cells | RowBlock:
         return row
     if isinstance(row, ColumnRow):
         cells = row.cells
-        return Cells(type(row), row.run, cells, SMALL + sum(len(cell) for cell in cells if isinstance(cell, str)))
+        return Cells(
+            type(row),
+            row.run,
+            cells,
+            SMALL + sum(len(cell) for cell in cells if isinstance(cell, str)),
+        )
     return change_of(row)
 
 

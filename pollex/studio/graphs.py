@@ -1,6 +1,7 @@
 """The graphs as LangGraph Studio and its HTTP API run them: those under `graphs/`, with what their context names.
 
-A server gives a graph a context, JSON values, and keeps its checkpoints. The use case of the same name reads the logs,
+A server gives a graph a context, JSON values, and keeps its checkpoints. The use case of the same
+name reads the logs,
 hires the roles and begins the run in the store; then it waits until the server's graph has ended.
 """
 
@@ -41,13 +42,22 @@ def shown_to_callers(error: PollexError) -> PollexError:
     if isinstance(error, ValueError):
         return error
     kind = type(error)
-    both = type(kind.__name__, (kind, ValueError), {"__module__": kind.__module__, "__doc__": kind.__doc__})
+    both = type(
+        kind.__name__, (kind, ValueError), {"__module__": kind.__module__, "__doc__": kind.__doc__}
+    )
     found: PollexError = both.__new__(both, *error.args)
     found.__dict__.update(vars(error))
     return found
 
 
-SIDE_BY_SIDE = ("judge_sat", "judge_dsat", "grade_by_rules", "grade_plainly", "update_sat", "update_dsat")
+SIDE_BY_SIDE = (
+    "judge_sat",
+    "judge_dsat",
+    "grade_by_rules",
+    "grade_plainly",
+    "update_sat",
+    "update_dsat",
+)
 """Nodes that run beside others: only one of a step may say which run it is."""
 
 
@@ -55,9 +65,18 @@ class StudioRun:
     """A use case that has begun a run, in a thread and an event loop of its own, for the nodes of a server's graph."""
 
     def __init__(
-        self, thread: str, use_case: Callable[[Any], object], context: Any, run: str, *, forked: bool = False
+        self,
+        thread: str,
+        use_case: Callable[[Any], object],
+        context: Any,
+        run: str,
+        *,
+        forked: bool = False,
     ) -> None:
-        self._thread, self._context, self._gone_on, self._forked = thread, context, run, forked
+        self._thread = thread
+        self._context = context
+        self._gone_on = run
+        self._forked = forked
         self._done = set[str]()
         self._last: dict[str, Any] | None = None
         self._ready: Future[asyncio.AbstractEventLoop] = Future()
@@ -65,15 +84,19 @@ class StudioRun:
         self._failure: BaseException | None = None
         self.run = ""
         work = contextvars.copy_context().run
-        self._work = threading.Thread(target=work, args=(self._run, use_case), name=thread, daemon=True)
+        self._work = threading.Thread(
+            target=work, args=(self._run, use_case), name=thread, daemon=True
+        )
         self._work.start()
 
     def _run(self, use_case: Callable[[Any], object]) -> None:
         OUTSIDE.set(self._wait)
         GONE_ON.set(self._gone_on)
         FORKED.set(self._forked)
-        if check := sys.modules.get("blockbuster.blockbuster"):  # a development server's, which looks at every loop:
-            check._skip.value = True  # this one serves one run, and nobody waits in it for another
+        # a development server's, which looks at every loop:
+        if check := sys.modules.get("blockbuster.blockbuster"):
+            # this one serves one run, and nobody waits in it for another
+            check._skip.value = True
         try:
             use_case(self._context)
         except BaseException as error:
@@ -84,7 +107,8 @@ class StudioRun:
 
     async def _wait(self, live: Resources) -> dict[str, Any]:
         """Hold the run's resources until its graph has ended; return its last state."""
-        self._ended, self.run = asyncio.get_running_loop().create_future(), live.run
+        self._ended = asyncio.get_running_loop().create_future()
+        self.run = live.run
         with hold_resources(self._thread, live):
             self._ready.set_result(asyncio.get_running_loop())
             return await self._ended
@@ -95,7 +119,9 @@ class StudioRun:
         await asyncio.wait([ready])
         return ready.exception() is None
 
-    async def carry_out(self, node: Callable[..., Any], state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
+    async def carry_out(
+        self, node: Callable[..., Any], state: Any, runtime: Runtime[Any]
+    ) -> dict[str, Any]:
         """Carry a node out where the use case works; raise what kept that from beginning the run."""
         loop = self._ready.result()
         found: dict[str, Any] = await asyncio.wrap_future(
@@ -103,25 +129,37 @@ class StudioRun:
         )
         return found
 
-    def keep(self, step: str, state: Mapping[str, Any], update: Mapping[str, Any], joined: Collection[str]) -> None:
+    def keep(
+        self,
+        step: str,
+        state: Mapping[str, Any],
+        update: Mapping[str, Any],
+        joined: Collection[str],
+    ) -> None:
         """Keep the state that the run has after a node.
 
         Args:
             joined: Keys whose values are joined to those before.
         """
         before = dict(state) if self._last is None or step not in SIDE_BY_SIDE else self._last
-        added = {key: before.get(key, {}) | value if key in joined else value for key, value in update.items()}
+        added = {
+            key: before.get(key, {}) | value if key in joined else value
+            for key, value in update.items()
+        }
         self._done.add(step)
         self._last = before | added
 
     def is_left(self, step: str, state: Mapping[str, Any]) -> bool:
         """Tell whether a node begins with an earlier state than the run has: somebody forked it.
 
-        What somebody changes in the last state, before a node that hasn't run yet, is an edit of this run.
+        What somebody changes in the last state, before a node that hasn't run yet, is an edit of
+        this run.
         """
         if self._last is None or step in SIDE_BY_SIDE:
             return False
-        changed = json.dumps(state, sort_keys=True, default=str) != json.dumps(self._last, sort_keys=True, default=str)
+        changed = json.dumps(state, sort_keys=True, default=str) != json.dumps(
+            self._last, sort_keys=True, default=str
+        )
         return (step in self._done and changed) or not self._last.keys() <= state.keys()
 
     async def leave(self) -> None:
@@ -142,9 +180,15 @@ class StudioRun:
 _sessions: dict[str, StudioRun] = {}
 
 
-def served(name: str, graph: StateGraph[Any, Any, Any, Any], use_case: Callable[[Any], object]) -> Any:
+def served(
+    name: str, graph: StateGraph[Any, Any, Any, Any], use_case: Callable[[Any], object]
+) -> Any:
     """Compile a graph whose nodes are carried out in a session of their thread."""
-    joined = {key for key, channel in graph.channels.items() if isinstance(channel, BinaryOperatorAggregate)}
+    joined = {
+        key
+        for key, channel in graph.channels.items()
+        if isinstance(channel, BinaryOperatorAggregate)
+    }
     for step, spec in graph.nodes.items():
         work: Any = spec.runnable
         work.afunc = _in_session(step, work.afunc, graph.context_schema, use_case, joined)
@@ -152,16 +196,24 @@ def served(name: str, graph: StateGraph[Any, Any, Any, Any], use_case: Callable[
 
 
 def _in_session(
-    step: str, node: Callable[..., Any], schema: Any, use_case: Callable[[Any], object], joined: Collection[str]
+    step: str,
+    node: Callable[..., Any],
+    schema: Any,
+    use_case: Callable[[Any], object],
+    joined: Collection[str],
 ) -> Any:
     async def carried_out(state: Any, *, runtime: Runtime[Any]) -> dict[str, Any]:
         thread = (runtime.execution_info and runtime.execution_info.thread_id) or ""
         if thread in _sessions and _sessions[thread].is_left(step, state):
             await _sessions.pop(thread).leave()
             context = runtime.context or schema()
-            _sessions[thread] = StudioRun(thread, use_case, context, state.get("run", ""), forked=True)
+            _sessions[thread] = StudioRun(
+                thread, use_case, context, state.get("run", ""), forked=True
+            )
         elif thread not in _sessions:
-            _sessions[thread] = StudioRun(thread, use_case, runtime.context or schema(), state.get("run", ""))
+            _sessions[thread] = StudioRun(
+                thread, use_case, runtime.context or schema(), state.get("run", "")
+            )
         session = _sessions[thread]
         if not await session.begun():
             del _sessions[thread]  # the next try begins anew
@@ -176,7 +228,8 @@ def _in_session(
             raise shown_to_callers(error) from error
         return update
 
-    carried_out.__name__, carried_out.__doc__ = step, node.__doc__
+    carried_out.__name__ = step
+    carried_out.__doc__ = node.__doc__
     return carried_out
 
 

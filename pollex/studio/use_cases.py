@@ -40,8 +40,14 @@ def usual(one: "Field[Any]") -> Any:
 
 def filled_in(form: Context) -> dict[str, Any]:
     """Return the fields of a form that somebody filled in."""
-    values = {one.name: getattr(form, one.name) for one in fields(form) if getattr(form, one.name) != usual(one)}
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    values = {
+        one.name: getattr(form, one.name)
+        for one in fields(form)
+        if getattr(form, one.name) != usual(one)
+    }
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
 
 
 def carry_out(kind: type[UseCase[Any]], given: dict[str, Any]) -> None:
@@ -68,14 +74,18 @@ def learn(form: LearnChoice) -> None:
     given = filled_in(form)
     given = {**presets(given.get("system", "")), **given}
     if given.get("method") == "spur":
-        raise WrongUse("SPUR's steps are another graph", remedy="run the graph `spur`", option="method")
+        raise WrongUse(
+            "SPUR's steps are another graph", remedy="run the graph `spur`", option="method"
+        )
     carry_out(LearnRubrics, at_the_pool(given))
 
 
 def spur(form: LearnChoice) -> None:
     """Learn a rubric set by SPUR; it is in the store."""
     given = filled_in(form)
-    carry_out(LearnRubrics, at_the_pool({**presets(given.get("system", "")), **given, "method": "spur"}))
+    carry_out(
+        LearnRubrics, at_the_pool({**presets(given.get("system", "")), **given, "method": "spur"})
+    )
 
 
 def presets(system: str) -> dict[str, Any]:
@@ -86,11 +96,15 @@ def presets(system: str) -> dict[str, Any]:
     """
     if not system:
         return {}
-    learned = {name: dict(settings) for name, settings in SYSTEMS.items() if "rubrics_from" not in settings}
+    learned = {
+        name: dict(settings) for name, settings in SYSTEMS.items() if "rubrics_from" not in settings
+    }
     if system not in learned:
         named = ", ".join(learned)
         what = f"no system that learns is called {system!r}"
-        raise WrongUse(what, remedy=f"name one of {named}; others: `pollex learn --as`", option="system")
+        raise WrongUse(
+            what, remedy=f"name one of {named}; others: `pollex learn --as`", option="system"
+        )
     return learned[system]
 
 

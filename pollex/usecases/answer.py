@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
     """Ask the system under test questions, and write its answers.
 
-    QUESTIONS have `question`, and may have `question_id`, `category` and `subcategory`; AlignBench's file is read as it
-    is. Each question is asked at the temperature of its category in the profile: low where answers are fixed, higher
-    where something is to be created. A question without an answer keeps its row, with the outcome, and the exit code
+    QUESTIONS have `question`, and may have `question_id`, `category` and `subcategory`;
+    AlignBench's file is read as it
+    is. Each question is asked at the temperature of its category in the profile: low where answers
+    are fixed, higher
+    where something is to be created. A question without an answer keeps its row, with the outcome,
+    and the exit code
     is 3. What was paid for is never asked again, in whatever run.
 
     \b
@@ -31,17 +34,29 @@ class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
       pollex grade questions.jsonl --answers answers.jsonl --model judge-model
     """
 
-    does, plans = "answer.answer", True
-    questions: tuple[str, ...] | Sources = opt(kw_only=False, place="argument", metavar="QUESTIONS…")
-    out: Path | str | None = out_option("Output file: .jsonl, .csv or .parquet.", typed="answers.jsonl")
+    does = "answer.answer"
+    plans = True
+    questions: tuple[str, ...] | Sources = opt(
+        kw_only=False, place="argument", metavar="QUESTIONS…"
+    )
+    out: Path | str | None = out_option(
+        "Output file: .jsonl, .csv or .parquet.", typed="answers.jsonl"
+    )
     profile: str | None = opt(
         "Profile with the temperatures: chinese, english, or a TOML file; default: as the questions' language is.",
         default=None,
         metavar="NAME|FILE",
         group="Question",
     )
-    system: str = opt("System message before each question.", default="", metavar="TEXT", group="Question")
-    max_tokens: int = opt(
-        "Maximum tokens of an answer; doubled once if it is truncated.", default=4096, group="Question", place="rare"
+    system: str = opt(
+        "System message before each question.", default="", metavar="TEXT", group="Question"
     )
-    seed: int = opt("Random seed sent with every question.", default=0, group="Question", place="rare")
+    max_tokens: int = opt(
+        "Maximum tokens of an answer; doubled once if it is truncated.",
+        default=4096,
+        group="Question",
+        place="rare",
+    )
+    seed: int = opt(
+        "Random seed sent with every question.", default=0, group="Question", place="rare"
+    )

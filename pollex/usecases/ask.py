@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
     """Ask an LLM each question of a questionnaire about each conversation, one question in a call.
 
-    An answer is one letter, so one token: its log-probabilities are the distribution over the question's options. Where
-    the endpoint gives none, --samples calls are counted, or one answer has all the probability; column `source` says
-    which. Questions about sources are asked where a conversation has some; elsewhere they don't apply, at no cost.
-    `pollex calibrate fit` reads --out as it is. llm-rubric is the paper's nine questions in words of our own.
+    An answer is one letter, so one token: its log-probabilities are the distribution over the
+        question's options. Where
+    the endpoint gives none, --samples calls are counted, or one answer has all the probability;
+    column `source` says
+    which. Questions about sources are asked where a conversation has some; elsewhere they don't
+    apply, at no cost.
+    `pollex calibrate fit` reads --out as it is. llm-rubric is the paper's nine questions in words
+    of our own.
 
     \b
     Examples
@@ -30,7 +34,8 @@ class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
       pollex calibrate fit answers.parquet judgments.csv --out calibrator
     """
 
-    does, plans = "ask.ask", True
+    does = "ask.ask"
+    plans = True
     labels_needed = False
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     questionnaire: str | Path = opt(
@@ -40,11 +45,16 @@ class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
         metavar="NAME|FILE",
     )
     domain: Path | str | DomainProfile | None = opt(
-        "Domain profile (TOML): the model is told the task and what is expected.", default=None, group="Data"
+        "Domain profile (TOML): the model is told the task and what is expected.",
+        default=None,
+        group="Data",
     )
     out: Path | str | None = out_option(
         "Output file, one row for each option: .parquet, .jsonl or .csv.", typed="answers.parquet"
     )
     category_field: str | None = opt(
-        "Field of the task's category; `category` if not set.", default=None, group="Data", place="setting"
+        "Field of the task's category; `category` if not set.",
+        default=None,
+        group="Data",
+        place="setting",
     )

@@ -103,12 +103,18 @@ class Network:
     )
     h1: int | None = network("Units of its first layer; 10 if not set, 25 in the authors' recipe.")
     h2: int | None = network("Units of its second layer; likewise.")
-    batch: int | None = network("Sheets a step in the authors' recipe; 64 if not set. Otherwise a step is on all.")
-    pretraining: int | None = network("Its steps on all questions: 40 if not set; epochs in the authors' recipe: 20.")
+    batch: int | None = network(
+        "Sheets a step in the authors' recipe; 64 if not set. Otherwise a step is on all."
+    )
+    pretraining: int | None = network(
+        "Its steps on all questions: 40 if not set; epochs in the authors' recipe: 20."
+    )
     finetuning: int | None = network(
         "Its steps on the question it predicts: 40 if not set; epochs in the authors' recipe: 30."
     )
-    seeds: int | None = network("Networks whose probabilities are averaged: 10 if not set, 1 in the authors' recipe.")
+    seeds: int | None = network(
+        "Networks whose probabilities are averaged: 10 if not set, 1 in the authors' recipe."
+    )
 
     def as_settings(self, crew: Crew) -> dict[str, Any]:
         """Return those that were given."""
@@ -120,9 +126,12 @@ class Network:
 class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
     """Fit a calibrator, and keep it as JSON with its arrays beside it.
 
-    The calibration network predicts. It begins as ordinal mixed effects, and learns what these miss; with --set it
-    begins from nothing, with settings as given, and --set search=random tries settings for a minute at most on some
-    hundred texts. --model names another model, and best, --shift or --network choose by cross-validation.
+    The calibration network predicts. It begins as ordinal mixed effects, and learns what these
+    miss; with --set it
+    begins from nothing, with settings as given, and --set search=random tries settings for a minute
+    at most on some
+    hundred texts. --model names another model, and best, --shift or --network choose by
+    cross-validation.
     Every question that annotators answered gets a calibrator of its own, for `predict --question`.
 
     \b
@@ -140,18 +149,32 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
     answers: str = table("ANSWERS")
     judgments: str = table("JUDGMENTS")
     out: Path = opt("Output folder of the calibrator.", group="Output")
-    main: str | None = opt("Id of the question to predict; default: Q0 or overall.", default=None, metavar="QUESTION")
-    nominal: tuple[str, ...] = opt("Question whose options have no order. Repeatable.", default=(), metavar="QUESTION")
+    main: str | None = opt(
+        "Id of the question to predict; default: Q0 or overall.", default=None, metavar="QUESTION"
+    )
+    nominal: tuple[str, ...] = opt(
+        "Question whose options have no order. Repeatable.", default=(), metavar="QUESTION"
+    )
     options: tuple[tuple[str, tuple[float, ...]], ...] = opt(
-        "All options of a question. Repeatable.", default=(), many=True, parse=options_in, metavar="QUESTION=1,2,3"
+        "All options of a question. Repeatable.",
+        default=(),
+        many=True,
+        parse=options_in,
+        metavar="QUESTION=1,2,3",
     )
     shift: str | None = opt(
-        "Choose the model for new groups of this column, by leaving groups out.", default=None, metavar="COLUMN"
+        "Choose the model for new groups of this column, by leaving groups out.",
+        default=None,
+        metavar="COLUMN",
     )
     model: str | None = opt(
-        "Name of a model, or best to choose by cross-validation; default: network.", default=None, metavar="NAME"
+        "Name of a model, or best to choose by cross-validation; default: network.",
+        default=None,
+        metavar="NAME",
     )
-    network: bool = opt("Choose by cross-validation, the network among the others (slower).", default=False)
+    network: bool = opt(
+        "Choose by cross-validation, the network among the others (slower).", default=False
+    )
     main_only: bool = opt("Fit nothing for annotators' other questions (faster).", default=False)
     seed: int = seed_option()
 
@@ -162,17 +185,23 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
     @property
     def next_command(self) -> str:
         """What measures the calibrator."""
-        return shlex.join(["pollex", "calibrate", "report", str(self.out), self.answers, self.judgments])
+        return shlex.join(
+            ["pollex", "calibrate", "report", str(self.out), self.answers, self.judgments]
+        )
 
 
 @use_case("calibrate predict")
 class PredictJudgments(FewThreads, UseCase["Predicted"]):
     """Predict what people would say of texts, a row for each text and question.
 
-    A row has text_id, question, the expected answer and its variance (empty where answers have no order), the entropy
-    in nats, and a probability for each answer (p_1, p_2 …): the mean over the annotators that the calibrator was fitted
-    to, or over those named with --judge, who also get a list `judges` with the same for each. With --aggregate max or a
-    quantile, the expected answer is that of theirs. Every question has a calibrator of its own, tuned to it.
+    A row has text_id, question, the expected answer and its variance (empty where answers have no
+    order), the entropy
+    in nats, and a probability for each answer (p_1, p_2 …): the mean over the annotators that the
+    calibrator was fitted
+    to, or over those named with --judge, who also get a list `judges` with the same for each. With
+    --aggregate max or a
+    quantile, the expected answer is that of theirs. Every question has a calibrator of its own,
+    tuned to it.
 
     \b
     Examples
@@ -185,7 +214,11 @@ class PredictJudgments(FewThreads, UseCase["Predicted"]):
     does = "calibrate.predict_judgments"
     folder: Path = table("DIR")
     answers: str = table("ANSWERS")
-    out: Path = opt("Output file: .parquet, .jsonl or .csv.", default=Path("predictions.parquet"), group="Output")
+    out: Path = opt(
+        "Output file: .parquet, .jsonl or .csv.",
+        default=Path("predictions.parquet"),
+        group="Output",
+    )
     questions: tuple[str, ...] = opt(
         "Predict this question, or all; default: the main one. Repeatable.",
         default=(),
@@ -210,9 +243,12 @@ class PredictJudgments(FewThreads, UseCase["Predicted"]):
 class ReportCalibrator(FewThreads, UseCase["CalibrationReport"]):
     """Measure a calibrator beside simpler models, and write a page about it.
 
-    All models are cross-fitted on these tables: no text is predicted by a model that saw it. The page holds the
-    comparison with 95 % intervals, how predicted answers to each question are spread over the texts of each subset,
-    reliability diagrams, a curve for each judge, what each question gains, a learning curve, and the leverage of each
+    All models are cross-fitted on these tables: no text is predicted by a model that saw it. The
+    page holds the
+    comparison with 95 % intervals, how predicted answers to each question are spread over the texts
+    of each subset,
+    reliability diagrams, a curve for each judge, what each question gains, a learning curve, and
+    the leverage of each
     question. It needs nothing but itself.
 
     \b
@@ -228,7 +264,9 @@ class ReportCalibrator(FewThreads, UseCase["CalibrationReport"]):
     judgments: str = table("JUDGMENTS")
     out: Path = opt("The page to write.", default=Path("calibration.html"), group="Output")
     texts: tuple[str, ...] = opt(
-        "Log of the texts: the page shows those predicted lowest. Repeatable.", default=(), metavar="LOG"
+        "Log of the texts: the page shows those predicted lowest. Repeatable.",
+        default=(),
+        metavar="LOG",
     )
     quick: bool = opt("Use fewer resamples: faster, with less exact intervals.", default=False)
     seed: int = seed_option()

@@ -22,10 +22,14 @@ FAILED = 4
 class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
     """Check new conversations against a baseline; exit with 4 if a condition fails.
 
-    A condition fails where its limit is reached by more than chance. Conditions: 'mean(p) drops by 0.03' (p, netsat,
-    or a rubric's id; drops or rises), 'share drops by 0.05' (labels at random), 'drift(p) above 0.25' (population
-    stability), 'unlike above 0.2' (share without a counterpart in the baseline). Rubrics that are mended by their state
-    in the store fail it, too, where they hold more often again, and are open from then on: no condition is needed.
+    A condition fails where its limit is reached by more than chance. Conditions: 'mean(p) drops by
+    0.03' (p, netsat,
+    or a rubric's id; drops or rises), 'share drops by 0.05' (labels at random), 'drift(p) above
+    0.25' (population
+    stability), 'unlike above 0.2' (share without a counterpart in the baseline). Rubrics that are
+    mended by their state
+    in the store fail it, too, where they hold more often again, and are open from then on: no
+    condition is needed.
 
     \b
     Examples
@@ -37,16 +41,24 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
     does = "check.check"
     shown_with = ("github",)
     new: str | Path = opt(kw_only=False, place="argument", metavar="NEW")
-    against: str | Path = opt("Files or a run that NEW is compared with.", kw_only=False, metavar="BASELINE")
+    against: str | Path = opt(
+        "Files or a run that NEW is compared with.", kw_only=False, metavar="BASELINE"
+    )
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
-    fail_if: tuple[str, ...] | Sequence[str] = opt("See above. Repeatable.", default=(), metavar="CONDITION")
-    again: bool = opt("NEW grows and is checked again and again: no look raises false alarms.", default=False)
+    fail_if: tuple[str, ...] | Sequence[str] = opt(
+        "See above. Repeatable.", default=(), metavar="CONDITION"
+    )
+    again: bool = opt(
+        "NEW grows and is checked again and again: no look raises false alarms.", default=False
+    )
     strict: bool = opt("Also fail where the data can't decide yet.", default=False)
     labels: Path | str | None = opt("Labels by id, with `drawn`.", default=None, metavar="FILE")
     page: Path | str | None = page_option()
     junit: Path | str | None = opt("Also write JUnit's XML.", default=None, metavar="FILE")
     github: bool = opt(
-        "Print GitHub's annotations, and append to the summary of the step.", default=False, door="terminal"
+        "Print GitHub's annotations, and append to the summary of the step.",
+        default=False,
+        door="terminal",
     )
 
     def carry_out(self, crew: Crew) -> CheckResult:

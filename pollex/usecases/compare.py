@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
     """Compare samples of conversations: which is better, in which rubrics, and how sure that is.
 
-    Samples are files, runs of the store (score-3), or with --by the values of a field of the logs. The same ids on
-    both sides are compared as pairs. Labels at random on both sides give the difference of the share of good ones.
+    Samples are files, runs of the store (score-3), or with --by the values of a field of the logs.
+    The same ids on
+    both sides are compared as pairs. Labels at random on both sides give the difference of the
+    share of good ones.
 
     \b
     Examples
@@ -32,14 +34,22 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
     """
 
     does = "compare.compare"
-    logs: tuple[str | Path | Logs, ...] = opt(kw_only=False, place="argument", metavar="A B… | LOGS…")
+    logs: tuple[str | Path | Logs, ...] = opt(
+        kw_only=False, place="argument", metavar="A B… | LOGS…"
+    )
     rubrics: Path | Rubrics = opt(RUBRICS, group="Rubrics")
-    by: str | None = opt("Cut the logs by a field: release, started:week, country.", default=None, metavar="FIELD")
+    by: str | None = opt(
+        "Cut the logs by a field: release, started:week, country.", default=None, metavar="FIELD"
+    )
     baseline: str | None = opt(
-        "The value of --by that others are compared with; the first if not set.", default=None, metavar="VALUE"
+        "The value of --by that others are compared with; the first if not set.",
+        default=None,
+        metavar="VALUE",
     )
     labels: Path | str | None = opt("Labels by id, with `drawn`.", default=None, metavar="FILE")
-    drawn: Literal["random", "voluntary"] | None = opt("How labels without `drawn` were drawn.", default=None)
+    drawn: Literal["random", "voluntary"] | None = opt(
+        "How labels without `drawn` were drawn.", default=None
+    )
     see: float = opt("The difference to plan for.", default=0.05, metavar="SHARE")
     page: Path | str | None = page_option()
 
@@ -52,5 +62,8 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
         paths = [one for one in self.logs if isinstance(one, str | Path)]
         read = [one for one in self.logs if not isinstance(one, str | Path)]
         if read and len(self.logs) > 1:
-            raise WrongUse("several logs that are read already", remedy="give their files, or one `Logs` and `by`")
+            raise WrongUse(
+                "several logs that are read already",
+                remedy="give their files, or one `Logs` and `by`",
+            )
         return read[0] if read else paths

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 class DistillSet(Judged, Grouped, ByJudge, UseCase["DistillResult"]):
     """Teach a built-in judge to answer a set's rubrics from the model's answers that the store has.
 
-    LOGS have the conversations that were judged, with their thumbs. Each rubric is learned from words, signals and
-    events, and told how well its answers are foretold for conversations that it was not learned from. The new set
-    scores without a call; `pollex score --set cascade=RUBRICS` asks the model where a label is in doubt.
+    LOGS have the conversations that were judged, with their thumbs. Each rubric is learned from
+    words, signals and
+    events, and told how well its answers are foretold for conversations that it was not learned
+    from. The new set
+    scores without a call; `pollex score --set cascade=RUBRICS` asks the model where a label is in
+    doubt.
 
     \b
     Examples
@@ -36,10 +39,15 @@ class DistillSet(Judged, Grouped, ByJudge, UseCase["DistillResult"]):
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     out: Path | str | None = out_option(typed="distilled.json")
     hard: Literal["drop", "model"] = opt(
-        "Rubrics that can't be answered without the model: they go, or the model goes on.", default="drop"
+        "Rubrics that can't be answered without the model: they go, or the model goes on.",
+        default="drop",
     )
     least: float = opt("Correlation with the model's answers that a rubric needs.", default=0.3)
 
     def plan(self, crew: Crew) -> CallPlan:
         """Refuse: nothing is asked."""
-        raise WrongUse("answers that were paid for are all that is used", remedy="leave it out", option="dry_run")
+        raise WrongUse(
+            "answers that were paid for are all that is used",
+            remedy="leave it out",
+            option="dry_run",
+        )

@@ -31,7 +31,9 @@ class CheckInstallation(Stored, UseCase["Health"]):
     apart = True
     model: str | None = model_option("LLM for all roles; default: built-in (no LLM).")
     base_url: str | None = url_option()
-    rebuild: bool = opt("Rebuild a damaged store's database, or bring an earlier pollex's over.", default=False)
+    rebuild: bool = opt(
+        "Rebuild a damaged store's database, or bring an earlier pollex's over.", default=False
+    )
 
     def as_model(self, crew: Crew) -> ModelOptions:
         """Return the model that is asked."""

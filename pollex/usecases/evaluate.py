@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class EvaluateSet(Grouped, AllLabels, ByJudge, UseCase["Evaluation"]):
     """Measure a rubric set on labeled conversations, with 95 % intervals.
 
-    Both windows are measured: the uncertainty window, and the one with a guarantee where the set has one.
+    Both windows are measured: the uncertainty window, and the one with a guarantee where the set
+        has one.
 
     \b
     Examples
@@ -26,6 +27,7 @@ class EvaluateSet(Grouped, AllLabels, ByJudge, UseCase["Evaluation"]):
       pollex evaluate labeled.jsonl --rubrics rubrics.json --json | tail -n 1 | jq .auc
     """
 
-    does, plans = "evaluate.evaluate", True
+    does = "evaluate.evaluate"
+    plans = True
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")

@@ -31,7 +31,9 @@ def two_numbers(text: str | tuple[float, float]) -> tuple[float, float]:
     return first, second
 
 
-def pairs_given(given: str | Mapping[str, Any] | tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def pairs_given(
+    given: str | Mapping[str, Any] | tuple[tuple[str, str], ...],
+) -> tuple[tuple[str, str], ...]:
     """Return pairs of what was given as NAME=VALUE,NAME=VALUE or as a table."""
     from pollex.formats.mapping import pairs  # what reads is not needed for --help
 
@@ -54,8 +56,12 @@ def words(text: str) -> list[str]:
 class Stored:
     """Where runs are kept."""
 
-    store: Path | str = opt("Folder of the store.", default=Path(STORE), env=(VARIABLE,), group="Output")
-    progress: Progress | None = opt("What is told how far the work is.", default=None, door="python")
+    store: Path | str = opt(
+        "Folder of the store.", default=Path(STORE), env=(VARIABLE,), group="Output"
+    )
+    progress: Progress | None = opt(
+        "What is told how far the work is.", default=None, door="python"
+    )
 
     def as_run(self, crew: Crew) -> RunOptions:
         """Return where the store is."""
@@ -66,7 +72,9 @@ class Stored:
 class Running(Stored):
     """Where a run is kept, and whether it goes on."""
 
-    resume: bool = opt("Resume the last unfinished run of this command.", default=False, group="Output")
+    resume: bool = opt(
+        "Resume the last unfinished run of this command.", default=False, group="Output"
+    )
 
     def as_run(self, crew: Crew) -> RunOptions:
         """Return the options of the run."""
@@ -89,7 +97,9 @@ class Reading:
         "Field of the label: thumbs or ratings. Others after it are shown beside rubrics: retried:down, stars.",
         metavar="FIELD",
     )
-    messages_field: str | None = reading_option("Field of the list of turns.", place="rare", metavar="FIELD")
+    messages_field: str | None = reading_option(
+        "Field of the list of turns.", place="rare", metavar="FIELD"
+    )
     columns: str | dict[str, str] | None = reading_option(
         "Which column is what: conversation=chat_nr,role=absender,text=nachricht,label=note,time=zeit.",
         metavar="PART=COLUMN,…",
@@ -101,22 +111,31 @@ class Reading:
         parse=pairs_given,
     )
     positive: tuple[str, ...] | str | None = reading_option(
-        "Values that are positive: '>=4', or 'solved,great'; repeatable, * for any other word.", metavar="RULE"
+        "Values that are positive: '>=4', or 'solved,great'; repeatable, * for any other word.",
+        metavar="RULE",
     )
     negative: tuple[str, ...] | str | None = reading_option(
         "Values that are negative: '<=2', or 'failed,bad'; repeatable.", metavar="RULE"
     )
-    unrated: str | None = reading_option("Values that are no rating: 'later,not now'.", place="rare", metavar="WORDS")
+    unrated: str | None = reading_option(
+        "Values that are no rating: 'later,not now'.", place="rare", metavar="WORDS"
+    )
     max_bad: int = opt("Maximum number of malformed rows.", default=0, group="Data", metavar="N")
-    judge_field: str | None = reading_option("Field of the annotator who gave the label.", place="setting")
+    judge_field: str | None = reading_option(
+        "Field of the annotator who gave the label.", place="setting"
+    )
     group_field: str | None = reading_option(
         "Field of what must stay on one side of a split, such as user_id.", place="setting"
     )
-    comment_field: str | None = reading_option("Field of what people wrote with the thumb.", place="setting")
+    comment_field: str | None = reading_option(
+        "Field of what people wrote with the thumb.", place="setting"
+    )
     comments: bool | None = reading_option(
         "Whether to read what people wrote with the thumb; yes if not set.", place="setting"
     )
-    encoding: str | None = reading_option("Text encoding of the files; utf-8 if not set.", place="setting")
+    encoding: str | None = reading_option(
+        "Text encoding of the files; utf-8 if not set.", place="setting"
+    )
     redact: Literal["yes", "names"] | None = reading_option(
         "Put placeholders in place of mail addresses, links, numbers and keys; names: of names and places, too.",
         place="setting",
@@ -130,7 +149,9 @@ class Reading:
     query_seconds: int | None = reading_option(
         "Seconds that a query of a database has; 60 if not set.", place="setting"
     )
-    pairs: bool | None = reading_option("Read preference data: chosen is positive, rejected negative.", place="setting")
+    pairs: bool | None = reading_option(
+        "Read preference data: chosen is positive, rejected negative.", place="setting"
+    )
 
     labels_needed: ClassVar[bool] = True
     """Whether a label that can't be read is an error to callers in Python."""
@@ -163,15 +184,23 @@ def read_options(asked: Any) -> ReadOptions:
     if isinstance(found["label_field"], tuple):
         label, *signals = found["label_field"] or (None,)
         found |= {"label_field": label, "signals": tuple(signals)}
-    kept = bool(table) and getattr(asked, "domain", None) is None and not getattr(asked, "columns", None)
-    return ReadOptions(**{name: value for name, value in found.items() if value is not None} | {"kept_mapping": kept})
+    kept = (
+        bool(table)
+        and getattr(asked, "domain", None) is None
+        and not getattr(asked, "columns", None)
+    )
+    return ReadOptions(
+        **{name: value for name, value in found.items() if value is not None}
+        | {"kept_mapping": kept}
+    )
 
 
 def log_table(asked: Any) -> Mapping[Any, Any]:
     """Return the table `[log]` of the domain profile: the one that was given, else that of the rubric set."""
     from pollex.prompts.domain import DomainProfile, log_of  # pydantic is not needed for --help
 
-    domain, rubrics = getattr(asked, "domain", None), getattr(asked, "rubrics", None)
+    domain = getattr(asked, "domain", None)
+    rubrics = getattr(asked, "rubrics", None)
     if domain is not None:
         profile = domain if isinstance(domain, DomainProfile) else DomainProfile.load(domain)
         return profile.log or {}
@@ -182,7 +211,9 @@ def log_table(asked: Any) -> Mapping[Any, Any]:
 class Grouped:
     """Logs whose groups count."""
 
-    group_field: str | None = reading_option("Field of a group that is never split, such as user_id.", metavar="FIELD")
+    group_field: str | None = reading_option(
+        "Field of a group that is never split, such as user_id.", metavar="FIELD"
+    )
 
 
 @options
@@ -198,7 +229,9 @@ class Judged:
 class Commented:
     """Logs in which what people wrote counts."""
 
-    comment_field: str | None = reading_option("Field of what people wrote with the thumb.", metavar="FIELD")
+    comment_field: str | None = reading_option(
+        "Field of what people wrote with the thumb.", metavar="FIELD"
+    )
 
 
 @options
@@ -206,7 +239,8 @@ class AllLabels:
     """Logs whose labels may come from the store, too."""
 
     label_sources: str | None = reading_option(
-        "Whose labels count, of log,person,adjudicated: the last two are in the store; log if not set.", place="setting"
+        "Whose labels count, of log,person,adjudicated: the last two are in the store; log if not set.",
+        place="setting",
     )
 
 
@@ -217,12 +251,19 @@ class Questions:
     id_field: str | None = reading_option(
         "Field of the conversation's id, such as metadata.id.", place="rare", metavar="FIELD"
     )
-    max_bad: int = opt("Maximum number of malformed rows.", default=0, group="Data", place="rare", metavar="N")
-    category_field: str | None = reading_option("Field of the task's category; `category` if not set.", place="setting")
-    sources_field: str | None = reading_option(
-        "Field of the documents that the answer was written with; `sources` if not set.", place="setting"
+    max_bad: int = opt(
+        "Maximum number of malformed rows.", default=0, group="Data", place="rare", metavar="N"
     )
-    encoding: str | None = reading_option("Text encoding of the files; utf-8 if not set.", place="setting")
+    category_field: str | None = reading_option(
+        "Field of the task's category; `category` if not set.", place="setting"
+    )
+    sources_field: str | None = reading_option(
+        "Field of the documents that the answer was written with; `sources` if not set.",
+        place="setting",
+    )
+    encoding: str | None = reading_option(
+        "Text encoding of the files; utf-8 if not set.", place="setting"
+    )
     redact: Literal["yes", "names"] | None = reading_option(
         "Put placeholders in place of mail addresses, links, numbers and keys; names: of names and places, too.",
         place="setting",
@@ -277,26 +318,37 @@ class Calls(Running):
     base_url: str | None = url_option()
     max_calls: int | None = limit("Stop after N calls; continue with --resume.", metavar="N")
     concurrency: int = opt(
-        "Maximum number of calls in flight; 64 if not set.", default=64, group="Limits", place="setting"
+        "Maximum number of calls in flight; 64 if not set.",
+        default=64,
+        group="Limits",
+        place="setting",
     )
     calls_per_minute: int | None = limit(
-        "Maximum number of calls sent in a minute; as many as the endpoint takes if not set.", place="setting"
+        "Maximum number of calls sent in a minute; as many as the endpoint takes if not set.",
+        place="setting",
     )
-    deadline: float | None = limit("Time limit of a single call in seconds; 120 if not set.", place="setting")
+    deadline: float | None = limit(
+        "Time limit of a single call in seconds; 120 if not set.", place="setting"
+    )
     max_wait: float | None = limit(
         "Maximum wait for an endpoint that is down, in seconds; 120 if not set.", place="setting"
     )
-    max_cost: float | None = limit("Stop at this cost; needs price.", place="setting", metavar="AMOUNT")
+    max_cost: float | None = limit(
+        "Stop at this cost; needs price.", place="setting", metavar="AMOUNT"
+    )
     price: tuple[float, float] | None = limit(
         "Prices of a million prompt and completion tokens, as 0.15:0.60.",
         place="setting",
         metavar="IN:OUT",
         parse=two_numbers,
     )
-    retry_refused: bool | None = limit("Repeat calls that the model refused in an earlier run.", place="setting")
+    retry_refused: bool | None = limit(
+        "Repeat calls that the model refused in an earlier run.", place="setting"
+    )
     no_prompts: bool | None = limit("Store replies, but no prompts.", place="setting")
     again: bool | None = limit(
-        "Ask again what the same judge answered in an earlier run about the same words.", place="setting"
+        "Ask again what the same judge answered in an earlier run about the same words.",
+        place="setting",
     )
     langsmith: bool | None = opt(
         "Switch LangSmith tracing on; otherwise it is always off, whatever the environment says.",
@@ -309,8 +361,14 @@ class Calls(Running):
         """Return the options of the model, with LangSmith's tracing switched as they say."""
         from pollex.gateway.langsmith import switch_tracing  # not needed for --help
 
-        families = [one for one in type(self).__mro__ if issubclass(one, Calls) and one.__module__ == __name__]
-        own = {field.name for one in families for field in fields(one)} - {one.name for one in fields(Running)}
+        families = [
+            one
+            for one in type(self).__mro__
+            if issubclass(one, Calls) and one.__module__ == __name__
+        ]
+        own = {field.name for one in families for field in fields(one)} - {
+            one.name for one in fields(Running)
+        }
         own -= {one.name for one in (*fields(Reading), *fields(AllLabels))}
         found = {name: getattr(self, name) for name in own}
         given = {name: value for name, value in found.items() if value is not None}
@@ -357,7 +415,9 @@ class SetJudge(CallsByBatch):
     model: BaseChatModel | None = opt(
         "A LangChain chat model that stands for the set's endpoint.", default=None, door="python"
     )
-    concurrency: int = opt("Maximum number of concurrent calls.", default=64, group="Limits", place="rare")
+    concurrency: int = opt(
+        "Maximum number of concurrent calls.", default=64, group="Limits", place="rare"
+    )
     embedding_model: str | None = asked()
     require: Literal["logprobs"] | None = asked()
 
@@ -366,12 +426,18 @@ class SetJudge(CallsByBatch):
 class AllRoles(CallsByBatch):
     """Calls of the roles that learn."""
 
-    model: str | BaseChatModel | None = model_option("LLM for all roles; default: built-in (no LLM).")
+    model: str | BaseChatModel | None = model_option(
+        "LLM for all roles; default: built-in (no LLM)."
+    )
     samples: int = samples_option()
-    concurrency: int = opt("Maximum number of concurrent calls.", default=64, group="Limits", place="rare")
+    concurrency: int = opt(
+        "Maximum number of concurrent calls.", default=64, group="Limits", place="rare"
+    )
     max_cost: float | None = limit("Stop at this cost; needs --price.", metavar="AMOUNT")
     price: tuple[float, float] | None = limit(
-        "Prices of a million prompt and completion tokens, such as 0.15:0.60.", metavar="IN:OUT", parse=two_numbers
+        "Prices of a million prompt and completion tokens, such as 0.15:0.60.",
+        metavar="IN:OUT",
+        parse=two_numbers,
     )
     elicitation: Literal["batched", "independent"] | None = asked()
     require: Literal["logprobs"] | None = asked()
@@ -420,7 +486,9 @@ class Grader(CallsByBatch):
 class ColumnReader(Calls):
     """Calls of a model that reads the columns of a log."""
 
-    model: str | BaseChatModel | None = model_option("LLM to ask where no way to read the log is found.")
+    model: str | BaseChatModel | None = model_option(
+        "LLM to ask where no way to read the log is found."
+    )
 
 
 @options
@@ -428,7 +496,9 @@ class Player(Calls):
     """Calls of a model that plays a user or an assistant."""
 
     model: str | BaseChatModel | None = model_option("Model to ask; required.")
-    concurrency: int = opt("Maximum number of concurrent calls.", default=64, group="Limits", place="rare")
+    concurrency: int = opt(
+        "Maximum number of concurrent calls.", default=64, group="Limits", place="rare"
+    )
 
 
 @options

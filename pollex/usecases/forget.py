@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 class ForgetConversations(Stored, UseCase["Forgotten"]):
     """Take conversations out of the store for good, and name the files that quote them.
 
-    Out of the store go texts, answers, scores, labels, calls and replies, prompts and originals of placeholders, with
-    the cache of vectors; the files are written anew, so that no free page keeps them. A user is known by the group
+    Out of the store go texts, answers, scores, labels, calls and replies, prompts and originals of
+    placeholders, with
+    the cache of vectors; the files are written anew, so that no free page keeps them. A user is
+    known by the group
     field of the log, or by a field such as `user_id` of the metadata.
 
-    The store knows all files that pollex wrote; these, the FILES that you name (files and folders) and those beside the
-    store are looked through. The exit code is 3 if one still quotes a conversation, or can't be looked into. Give
-    --rewrite at once, or look with --dry-run first: afterwards the store no longer knows what to look for. The log
+    The store knows all files that pollex wrote; these, the FILES that you name (files and folders)
+    and those beside the
+    store are looked through. The exit code is 3 if one still quotes a conversation, or can't be
+    looked into. Give
+    --rewrite at once, or look with --dry-run first: afterwards the store no longer knows what to
+    look for. The log
     itself is yours to change.
 
     \b
@@ -33,10 +38,16 @@ class ForgetConversations(Stored, UseCase["Forgotten"]):
     """
 
     does = "forget.forget_conversations"
-    places: tuple[Path, ...] = opt(default=(), kw_only=False, place="argument", metavar="[FILES]…", exists=True)
-    ids: tuple[str, ...] = opt("Forget this conversation; repeatable.", default=(), flag="conversation", metavar="ID")
+    places: tuple[Path, ...] = opt(
+        default=(), kw_only=False, place="argument", metavar="[FILES]…", exists=True
+    )
+    ids: tuple[str, ...] = opt(
+        "Forget this conversation; repeatable.", default=(), flag="conversation", metavar="ID"
+    )
     users: tuple[str, ...] = opt(
         "Forget all conversations of this user; repeatable.", default=(), flag="user", metavar="U"
     )
-    rewrite: bool = opt("Take quotes out of rubric sets, pages and rows that have them.", default=False)
+    rewrite: bool = opt(
+        "Take quotes out of rubric sets, pages and rows that have them.", default=False
+    )
     dry_run: bool = opt("Name the files that quote them, and change nothing.", default=False)

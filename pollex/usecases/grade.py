@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
     """Grade answers against references, on the dimensions of each task's type and as a whole.
 
-    QUESTIONS have references, as AlignBench has them; a question's category tells its type. Where the profile doesn't
-    know the category the model is asked, and may be unsure. A reference that is missing or contradicts its evidence
+    QUESTIONS have references, as AlignBench has them; a question's category tells its type. Where
+    the profile doesn't
+    know the category the model is asked, and may be unsure. A reference that is missing or
+    contradicts its evidence
     gives no grade. There is a row a question in --out, and means and distributions on a page.
 
     \b
@@ -31,10 +33,15 @@ class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
       pollex grade graded.csv --profile english --plain --human-field rating --model M2 --out grades.csv
     """
 
-    does, plans = "grade.grade", True
-    questions: tuple[str, ...] | Sources = opt(kw_only=False, place="argument", metavar="QUESTIONS…")
+    does = "grade.grade"
+    plans = True
+    questions: tuple[str, ...] | Sources = opt(
+        kw_only=False, place="argument", metavar="QUESTIONS…"
+    )
     answers: Path | str | None = opt(
-        "File of answers to grade; default: field `answer` of QUESTIONS.", default=None, group="Data"
+        "File of answers to grade; default: field `answer` of QUESTIONS.",
+        default=None,
+        group="Data",
     )
     profile: str | None = opt(
         "Scale, rules and dimensions: chinese, english, or a TOML file; default: as the questions' language is.",
@@ -42,11 +49,15 @@ class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
         metavar="NAME|FILE",
         group="Question",
     )
-    plain: bool = opt("Also grade without references, for comparison.", default=False, group="Question")
+    plain: bool = opt(
+        "Also grade without references, for comparison.", default=False, group="Question"
+    )
     human: tuple[str, ...] | Sequence[str] = opt(
         "People's grades, by id. Repeatable.", default=(), metavar="FILE", group="Data"
     )
-    human_field: str | None = opt("Field of people's grades.", default=None, metavar="FIELD", group="Data")
+    human_field: str | None = opt(
+        "Field of people's grades.", default=None, metavar="FIELD", group="Data"
+    )
     out: Path | str | None = out_option(
         "Output file, one row for each question: .jsonl, .csv or .parquet.", typed="grades.jsonl"
     )
@@ -54,4 +65,8 @@ class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
 
     def typed(self) -> Self:
         """Write the page next to the grades."""
-        return self if self.page or not self.out else replace(self, page=Path(self.out).with_suffix(".html"))
+        return (
+            self
+            if self.page or not self.out
+            else replace(self, page=Path(self.out).with_suffix(".html"))
+        )

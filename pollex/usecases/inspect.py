@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["Inspection"]):
     """Tell what files hold before anything is learned from them.
 
-    A sentence each for shapes, roles, the thumb with all its values, what is left out, comments, tools, languages,
-    times, groups and other fields; two conversations as they were read; and the command to learn from them.
-    Where nobody knows the columns, a way to read them is tried and proposed. Where none is found, a model that you
+    A sentence each for shapes, roles, the thumb with all its values, what is left out, comments,
+    tools, languages,
+    times, groups and other fields; two conversations as they were read; and the command to learn
+    from them.
+    Where nobody knows the columns, a way to read them is tried and proposed. Where none is found, a
+    model that you
     name is asked once for one, by names of columns and disguised values.
 
     \b
@@ -35,12 +38,15 @@ class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["In
       pollex inspect odd.jsonl --model MODEL --dry-run
     """
 
-    does, plans = "inspect.inspect_logs", True
+    does = "inspect.inspect_logs"
+    plans = True
     shown_with = ("sources", "given_options")
     sources: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
 
     domain: Path | str | DomainProfile | None = opt(
-        "Domain profile (TOML), whose table [log] says which column is what.", default=None, group="Data"
+        "Domain profile (TOML), whose table [log] says which column is what.",
+        default=None,
+        group="Data",
     )
 
     @property
@@ -55,8 +61,14 @@ class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["In
 
         of_model = {one.name for one in fields(ColumnReader)} | {"sources"}
         names = (one for one in fields(self) if one.name not in of_model)
-        given = {one.name: value for one in names if (value := getattr(self, one.name)) not in (one.default, None, ())}
-        return given | {name: pairs_as_typed(given[name]) for name in ("columns", "roles") if name in given}
+        given = {
+            one.name: value
+            for one in names
+            if (value := getattr(self, one.name)) not in (one.default, None, ())
+        }
+        return given | {
+            name: pairs_as_typed(given[name]) for name in ("columns", "roles") if name in given
+        }
 
     def as_sources(self, crew: Crew) -> Sources | Logs:
         """Return files, or logs."""

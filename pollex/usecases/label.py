@@ -14,12 +14,16 @@ from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 class LabelNext(ByJudge, UseCase[Any]):
     """List what to label next: that whose label would make the predictions of all surest.
 
-    These are texts that can't be predicted yet, unlike each other and like many others. Those with a label are not
-    listed, but count as known where they can be judged for free: give them, too. A .jsonl file has the conversations
+    These are texts that can't be predicted yet, unlike each other and like many others. Those with
+    a label are not
+    listed, but count as known where they can be judged for free: give them, too. A .jsonl file has
+    the conversations
     as the log has them, with an empty thumb: fill it in, and learn from both.
 
-    With --questionnaire the file is a sheet: a row for each text and question, whose empty `answer` people fill in;
-    `calibrate fit` reads it as judgments. In serve, a queue and a study take the same questionnaires.
+    With --questionnaire the file is a sheet: a row for each text and question, whose empty `answer`
+    people fill in;
+    `calibrate fit` reads it as judgments. In serve, a queue and a study take the same
+    questionnaires.
 
     With judges, whom to ask about each; then a text that one has judged may be listed for another.
 
@@ -35,7 +39,9 @@ class LabelNext(ByJudge, UseCase[Any]):
     """
 
     plans = True
-    logs: tuple[str, ...] = opt(kw_only=False, place="argument", metavar="LOGS… | ANSWERS [JUDGMENTS]")
+    logs: tuple[str, ...] = opt(
+        kw_only=False, place="argument", metavar="LOGS… | ANSWERS [JUDGMENTS]"
+    )
     rubrics: Path | None = opt(RUBRICS, default=None, group="Rubrics")
     calibrator: Path | None = opt(
         "A calibrator of `pollex calibrate fit`, instead of --rubrics.", default=None, metavar="DIR"
@@ -46,14 +52,21 @@ class LabelNext(ByJudge, UseCase[Any]):
         flag="for",
     )
     by: str | None = opt(
-        "With --for share: draw --count conversations for each value of this field.", default=None, metavar="FIELD"
+        "With --for share: draw --count conversations for each value of this field.",
+        default=None,
+        metavar="FIELD",
     )
     count: int = opt("Number of conversations to list.", default=20, least=1)
     judges: tuple[str, ...] = opt(
-        "Annotator who can be asked; repeatable, or `all`.", default=(), flag="judge", metavar="NAME"
+        "Annotator who can be asked; repeatable, or `all`.",
+        default=(),
+        flag="judge",
+        metavar="NAME",
     )
     questionnaire: str | None = opt(
-        "With --out: write a sheet of these questions: llm-rubric, or TOML.", default=None, metavar="NAME|FILE"
+        "With --out: write a sheet of these questions: llm-rubric, or TOML.",
+        default=None,
+        metavar="NAME|FILE",
     )
     out: Path | None = out_option("Output file: .jsonl or .csv.", metavar="FILE")
 
@@ -84,7 +97,9 @@ class LabelNext(ByJudge, UseCase[Any]):
 
     def plan(self, crew: Crew) -> Any:
         """See `UseCase.plan`; what asks no judge is done at once, as it costs nothing."""
-        return super().plan(crew) if self.rubrics and self.purpose == "model" else self.carry_out(crew)
+        return (
+            super().plan(crew) if self.rubrics and self.purpose == "model" else self.carry_out(crew)
+        )
 
     def require_one(self) -> None:
         """Refuse what can't be carried out.
@@ -93,6 +108,13 @@ class LabelNext(ByJudge, UseCase[Any]):
             WrongUse: Says what.
         """
         if (self.rubrics is None) == (self.calibrator is None):
-            raise WrongUse("what predicts is a rubric set or a calibrator", remedy="give one of them", option="rubrics")
+            raise WrongUse(
+                "what predicts is a rubric set or a calibrator",
+                remedy="give one of them",
+                option="rubrics",
+            )
         if len(self.logs) > 2 and self.calibrator is not None:
-            raise WrongUse("a calibrator takes ANSWERS and, if there are any, JUDGMENTS", remedy="leave out the rest")
+            raise WrongUse(
+                "a calibrator takes ANSWERS and, if there are any, JUDGMENTS",
+                remedy="leave out the rest",
+            )

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["LearnResult"]):
     """Learn rubrics from conversations with thumbs up and down.
 
-    Writes the rubric set and, beside it, report.html: what was learned, how well it does on held-out conversations, and
+    Writes the rubric set and, beside it, report.html: what was learned, how well it does on
+    held-out conversations, and
     why each rubric was kept or dropped. Where report.html is another set's, it is NAME-report.html.
 
-    With --model the model's rubrics and the built-in ones compete in one pool; each is answered by whom it belongs to,
-    and no call is made more. `--set without=built-in` leaves the built-in ones out, `--set prompts=paper` asks with
+    With --model the model's rubrics and the built-in ones compete in one pool; each is answered by
+    whom it belongs to,
+    and no call is made more. `--set without=built-in` leaves the built-in ones out, `--set
+    prompts=paper` asks with
     the prompts and on the scale of RUBICON's paper, and `--as rubicon` does all as the paper does.
 
     \b
@@ -45,7 +48,8 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
       pollex learn logs.jsonl --resume                     after a kill or Ctrl-C
     """
 
-    does, plans = "learn.learn", True
+    does = "learn.learn"
+    plans = True
     shown_with = ("verbose",)
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     out: Path | str | None = out_option(typed="rubrics.json")
@@ -53,7 +57,9 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         "Domain profile (TOML); `pollex domain new` writes one.", default=None, group="Data"
     )
     rubrics: str | Path | None = opt(
-        "Rubrics written by hand, or a bundled set's name: all are fitted, none learned.", default=None, door="python"
+        "Rubrics written by hand, or a bundled set's name: all are fitted, none learned.",
+        default=None,
+        door="python",
     )
     rubrics_from: str | None = opt(
         "Fit existing rubrics instead: a TOML, autorubric or promptfoo file, or a bundled set's name.",
@@ -76,7 +82,9 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         door="terminal",
     )
     starter: Path | Rubrics | None = opt(
-        "A rubric set learned elsewhere: with few labels, both together predict better.", default=None, metavar="SET"
+        "A rubric set learned elsewhere: with few labels, both together predict better.",
+        default=None,
+        metavar="SET",
     )
     test_fraction: float | None = opt(
         "Share held out for testing; else all labels teach, and five folds test.  "
@@ -118,7 +126,9 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         place="setting",
     )
     alpha: float | None = opt(
-        "Weight of sharpness in the selection loss; cross-validated if not set.", default=None, place="setting"
+        "Weight of sharpness in the selection loss; cross-validated if not set.",
+        default=None,
+        place="setting",
     )
     mini_batch: int | None = opt(
         "Reasons that the summarizer sees at once; 20 if not set.", default=None, place="setting"
@@ -128,7 +138,9 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         default="no",
         place="setting",
     )
-    verbose: bool = opt("Show all figures, notes and calls.", default=False, group="Output", door="terminal")
+    verbose: bool = opt(
+        "Show all figures, notes and calls.", default=False, group="Output", door="terminal"
+    )
 
     def as_rubrics_from(self, crew: Crew) -> str | Path | None:
         """Return rubrics that are fitted and not learned."""
@@ -148,20 +160,25 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
 
     def as_settings(self, crew: Crew) -> LearnSettings:
         """Return the settings of the run."""
-        from pollex.rubrics.learning.settings import HALF, LearnSettings, budget_of  # not for --help
+        # not for --help
+        from pollex.rubrics.learning.settings import HALF, LearnSettings, budget_of
 
         names = ("method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
         of_pool = self.review is not None or ":" in (self.start or "")
-        model, written = self.as_model(crew), of_pool or not self.as_rubrics_from(crew)
+        model = self.as_model(crew)
+        written = of_pool or not self.as_rubrics_from(crew)
         share = self.test_fraction
-        if share is None and not written:  # what is given is fitted: half of the labels measure it
+        # what is given is fitted: half of the labels measure it
+        if share is None and not written:
             share = HALF
         elif share is None and model.name is None:
             share = 0.0
         elif share is None and (self.method == "spur" or model.settings.prompts == "paper"):
             share = HALF
         fills = model.settings.prompts == "paper"
-        return LearnSettings(test_fraction=share, budget=budget_of(self.budget), fills=fills, **self.given(*names))
+        return LearnSettings(
+            test_fraction=share, budget=budget_of(self.budget), fills=fills, **self.given(*names)
+        )
 
     def as_model(self, crew: Crew) -> ModelOptions:
         """Return the options of the model, which some systems need."""

@@ -19,6 +19,10 @@ class OfferStore(AtTerminal):
     """
 
     at = "cli.agent_server.offer"
-    store: Path = opt("Folder of the store.", default=Path(STORE), env=(VARIABLE,), exists=True, group="Data")
-    rubrics: tuple[Path, ...] = opt("Rubric set. Repeatable.", default=(), exists=True, group="Data")
+    store: Path = opt(
+        "Folder of the store.", default=Path(STORE), env=(VARIABLE,), exists=True, group="Data"
+    )
+    rubrics: tuple[Path, ...] = opt(
+        "Rubric set. Repeatable.", default=(), exists=True, group="Data"
+    )
     no_texts: bool = opt("Give figures and ids alone, and nothing that was said.", default=False)

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 class PullLogs(UseCase["Transferred"]):
     """Fetch logs and scores from langfuse, langsmith, phoenix, mlflow or open-webui into a file.
 
-    Addresses and keys are taken from the variables that the tools' own clients use: LANGFUSE_PUBLIC_KEY,
-    LANGFUSE_SECRET_KEY and LANGFUSE_BASE_URL; LANGSMITH_API_KEY; PHOENIX_BASE_URL and PHOENIX_API_KEY;
+    Addresses and keys are taken from the variables that the tools' own clients use:
+    LANGFUSE_PUBLIC_KEY,
+    LANGFUSE_SECRET_KEY and LANGFUSE_BASE_URL; LANGSMITH_API_KEY; PHOENIX_BASE_URL and
+    PHOENIX_API_KEY;
     MLFLOW_TRACKING_URI, where the project is the experiment; OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY.
     A fetch that was stopped goes on; a later one fetches what is new.
 
@@ -30,4 +32,6 @@ class PullLogs(UseCase["Transferred"]):
     tool: str = opt(kw_only=False, place="argument", metavar="TOOL")
     out: Path = opt("Output file of JSON lines; new rows are appended.")
     project: str = opt("Project to fetch logs from.", default="")
-    since: str = opt("Fetch only logs since this time, such as 2026-11-01T00:00:00Z.", default="", metavar="TIME")
+    since: str = opt(
+        "Fetch only logs since this time, such as 2026-11-01T00:00:00Z.", default="", metavar="TIME"
+    )

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from pollex.errors import WrongUse
-from pollex.usecases.families import RUBRICS, AllLabels, AllRoles, Grouped, Judged, Reading, out_option
+from pollex.usecases.families import (
+    RUBRICS,
+    AllLabels,
+    AllRoles,
+    Grouped,
+    Judged,
+    Reading,
+    out_option,
+)
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -20,7 +28,8 @@ if TYPE_CHECKING:
 class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResult"]):
     """Judge edited rubrics again, and fit θ, window and probability again.
 
-    NAME.rubrics.toml beside NAME.json is the file to edit, by hand or with `pollex rubrics`: a new rubric needs text
+    NAME.rubrics.toml beside NAME.json is the file to edit, by hand or with `pollex rubrics`: a new
+    rubric needs text
     and polarity (sat or dsat), and `on = false` leaves one out.
 
     \b
@@ -29,23 +38,31 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
       pollex refit logs.jsonl --rubrics edited.json --out refitted.json
     """
 
-    does, plans = "learn.refit", True
+    does = "learn.refit"
+    plans = True
     shown_with = ("verbose",)
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     out: Path | str | None = out_option("Output file; default: the rubric set itself.")
     test_fraction: float | None = opt(
-        "Share held out for testing; default: as the set was learned.", default=None, group="Rubrics"
+        "Share held out for testing; default: as the set was learned.",
+        default=None,
+        group="Rubrics",
     )
     seed: int | None = opt(
-        "Random seed of the split; default: as the set was learned.", default=None, group="Question", place="rare"
+        "Random seed of the split; default: as the set was learned.",
+        default=None,
+        group="Question",
+        place="rare",
     )
     probability: str | None = opt(
         "Model of the probability: network (the default); best of those compared; or a name.",
         default=None,
         place="setting",
     )
-    verbose: bool = opt("Show all figures, notes and calls.", default=False, group="Output", door="terminal")
+    verbose: bool = opt(
+        "Show all figures, notes and calls.", default=False, group="Output", door="terminal"
+    )
 
     def typed(self) -> Self:
         """Write over the set's file where no other file is named.

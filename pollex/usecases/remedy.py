@@ -1,6 +1,7 @@
 """Find what to change in the assistant's prompt, and prove whether it helps.
 
-A rubric tells what costs thumbs. A remedy is a change of the assistant's prompt that mends it, asked on conversations
+A rubric tells what costs thumbs. A remedy is a change of the assistant's prompt that mends it,
+asked on conversations
 that took no part in finding it.
 """
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from pollex.services.remedy.result import RemedyResult
     from pollex.usecases.families import Rubrics
 
-GATE_FAILED, GATE = 4, ("worse", "no gain, likely harm", "not cleared", "people prefer the old one")
+GATE_FAILED = 4
+GATE = ("worse", "no gain, likely harm", "not cleared", "people prefer the old one")
 
 
 @options
@@ -31,8 +33,12 @@ class OnReplies(Grouped, Reading, Stored):
 
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
-    prompt: Path | str | None = opt("The assistant's system prompt, or its template.", default=None, metavar="FILE")
-    target: str | None = opt("The one rubric to aim at; all headlines if not set.", default=None, metavar="ID")
+    prompt: Path | str | None = opt(
+        "The assistant's system prompt, or its template.", default=None, metavar="FILE"
+    )
+    target: str | None = opt(
+        "The one rubric to aim at; all headlines if not set.", default=None, metavar="ID"
+    )
 
 
 @use_case("remedy brief")
@@ -45,7 +51,9 @@ class Brief(OnReplies, UseCase["BriefResult"]):
     """
 
     does = "remedy.brief.brief"
-    out: Path | str | None = opt("Where it is written.", default=None, typed=Path("brief.md"), group="Output")
+    out: Path | str | None = opt(
+        "Where it is written.", default=None, typed=Path("brief.md"), group="Output"
+    )
 
 
 @use_case("remedy cases")
@@ -67,10 +75,13 @@ class WriteCases(OnReplies, UseCase["CasesResult"]):
 class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     """Prove a change of the prompt, yours or a model's: both prompts are asked now, on users who took no part in it.
 
-    Without --edit the [proposer] of the profiles proposes changes, once replies still fail and a prompt can mend that;
+    Without --edit the [proposer] of the profiles proposes changes, once replies still fail and a
+    prompt can mend that;
     the run waits until a person accepts some (--accept). Each logged conversation is taken
-    up to a reply that failed, and the assistant is asked for that reply again, under the old and under the new prompt.
-    What a judge finds is "judged better"; better is what people or thumbs tell. Missing replies are never
+    up to a reply that failed, and the assistant is asked for that reply again, under the old and
+    under the new prompt.
+    What a judge finds is "judged better"; better is what people or thumbs tell. Missing replies are
+    never
     a score. Exit code 4: worse, likely harm, or not cleared.
 
     \b
@@ -82,11 +93,15 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
       pollex remedy run … --dry-run                      calls, cost, and the smallest effect that it can find
     """
 
-    does, plans, bundle = "remedy.run.remedy", True, "services.remedy.sample.RemedyOptions"
+    does = "remedy.run.remedy"
+    plans = True
+    bundle = "services.remedy.sample.RemedyOptions"
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     prompt: tuple[str, ...] | Path | str = opt(
-        "The assistant's system prompt, or its template; of several each as NAME=FILE.", many=True, metavar="FILE"
+        "The assistant's system prompt, or its template; of several each as NAME=FILE.",
+        many=True,
+        metavar="FILE",
     )
     target: str = opt("Id of the rubric to aim at, or its beginning.", metavar="ID")
     edit: tuple[str, ...] | Path | str = opt(
@@ -95,19 +110,37 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         many=True,
         metavar="FILE",
     )
-    accept: str | None = opt("Proposals to try: all, or their names between commas.", default=None, metavar="NAMES")
-    people: int = opt("Pairs that people compare; none if not set.", default=0, place="setting", least=0)
+    accept: str | None = opt(
+        "Proposals to try: all, or their names between commas.", default=None, metavar="NAMES"
+    )
+    people: int = opt(
+        "Pairs that people compare; none if not set.", default=0, place="setting", least=0
+    )
     profiles: Path | str | None = opt(
-        "File with tables [assistant], [proposer], [second]: model and more.", default=None, metavar="FILE"
+        "File with tables [assistant], [proposer], [second]: model and more.",
+        default=None,
+        metavar="FILE",
     )
     assistant: str | Any | None = opt(
         "MODULE:FUNCTION or graph of yours, or a folder of files.", default=None, metavar="NAME"
     )
-    render: Any = opt("Fills the prompt's template for a conversation; None: left out.", default=None, door="python")
-    tools: Any = opt("Functions by the names of tools whose calls the log lacks.", default=None, door="python")
-    out: Path | str | None = opt("Where the result is written (.json).", default=None, typed=Path("remedy.json"))
-    keep: tuple[str, ...] = opt("Pattern of lines that no edit may change; repeatable.", default=(), metavar="REGEX")
-    any_prompt: bool = opt("Take conversations under another system prompt, too.", default=False, place="rare")
+    render: Any = opt(
+        "Fills the prompt's template for a conversation; None: left out.",
+        default=None,
+        door="python",
+    )
+    tools: Any = opt(
+        "Functions by the names of tools whose calls the log lacks.", default=None, door="python"
+    )
+    out: Path | str | None = opt(
+        "Where the result is written (.json).", default=None, typed=Path("remedy.json")
+    )
+    keep: tuple[str, ...] = opt(
+        "Pattern of lines that no edit may change; repeatable.", default=(), metavar="REGEX"
+    )
+    any_prompt: bool = opt(
+        "Take conversations under another system prompt, too.", default=False, place="rare"
+    )
     live_tools: Literal["no", "yes", "personal"] = opt(
         "Whether tools that a graph carries out itself may act: no, yes, or personal, on personal data, too.",
         default="no",
@@ -133,9 +166,15 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         least=1,
         most=16,
     )
-    finalists: int = opt("Proposals that are proven; 1 if not set.", default=1, place="setting", least=1, most=4)
+    finalists: int = opt(
+        "Proposals that are proven; 1 if not set.", default=1, place="setting", least=1, most=4
+    )
     back: int = opt(
-        "Replies before the failure that are asked again; 0 if not set.", default=0, place="setting", least=0, most=100
+        "Replies before the failure that are asked again; 0 if not set.",
+        default=0,
+        place="setting",
+        least=0,
+        most=100,
     )
     replies: int | None = opt(
         "Replies of each prompt to a context; 2 if not set, 3 to see whether it still fails, 1 to choose.",
@@ -143,17 +182,26 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         place="setting",
         least=1,
     )
-    tried: int = opt("Contexts of a kind before a proof; 60 if not set.", default=60, place="setting", least=20)
-    others: int = opt(
-        "Contexts of a proof where the target didn't fail; 100 if not set.", default=100, place="setting", least=2
+    tried: int = opt(
+        "Contexts of a kind before a proof; 60 if not set.", default=60, place="setting", least=20
     )
-    seed: int = opt("Random seed of the contexts and replies; 0 if not set.", default=0, place="setting")
+    others: int = opt(
+        "Contexts of a proof where the target didn't fail; 100 if not set.",
+        default=100,
+        place="setting",
+        least=2,
+    )
+    seed: int = opt(
+        "Random seed of the contexts and replies; 0 if not set.", default=0, place="setting"
+    )
 
     def as_assistant(self, crew: Crew) -> AssistantOptions:
         """Return who is asked."""
         from pollex.services.remedy.assistants import named_assistant
 
-        asked = named_assistant(self.assistant, self.profiles, self.as_model(crew), self.reply_seconds)
+        asked = named_assistant(
+            self.assistant, self.profiles, self.as_model(crew), self.reply_seconds
+        )
         return replace(asked, tools=self.tools or {})
 
     def exit_code(self, result: Any) -> int | None:

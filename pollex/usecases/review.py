@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 class ReviewRun(Stored, UseCase["JudgeResult"]):
     """Let people decide conversations on which the runs of `pollex judge` disagree.
 
-    RUN is a run's id, as `pollex runs` lists it; the last run of `judge` when left out. --out writes a line for each
-    conversation without a rating, the most contested first: write an option into the field `answer` of its lines, and
+    RUN is a run's id, as `pollex runs` lists it; the last run of `judge` when left out. --out
+    writes a line for each
+    conversation without a rating, the most contested first: write an option into the field `answer`
+    of its lines, and
     hand the file back with --answers. No model is asked again.
 
     \b
@@ -38,11 +40,19 @@ class ReviewRun(Stored, UseCase["JudgeResult"]):
         kw_only=False,
         door="python",
     )
-    out: Path | str | None = out_option("Write the conversations to decide, as JSON lines.", metavar="FILE")
-    answers: Path | str | None = out_option("Read that file, with answers in its field `answer`.", metavar="FILE")
+    out: Path | str | None = out_option(
+        "Write the conversations to decide, as JSON lines.", metavar="FILE"
+    )
+    answers: Path | str | None = out_option(
+        "Read that file, with answers in its field `answer`.", metavar="FILE"
+    )
     ask: bool = opt("Ask on this terminal.", default=False, group="Output", door="terminal")
-    verdicts: Path | str | None = out_option("Write all verdicts: .jsonl, .csv or .parquet.", metavar="FILE")
-    accepted: Path | str | None = out_option("Write conversations with a rating, for fine-tuning.", metavar="FILE")
+    verdicts: Path | str | None = out_option(
+        "Write all verdicts: .jsonl, .csv or .parquet.", metavar="FILE"
+    )
+    accepted: Path | str | None = out_option(
+        "Write conversations with a rating, for fine-tuning.", metavar="FILE"
+    )
 
     def as_named(self, crew: Crew) -> str:
         """Return the run."""

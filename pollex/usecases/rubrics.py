@@ -1,7 +1,9 @@
 """List, edit and compare the rubrics of a set.
 
-NAME.rubrics.toml beside NAME.json is what people edit, by hand or with these commands: text, polarity, on or off,
-and a note. Changes count once they are fitted with `pollex refit`; `pollex learn` never overwrites them.
+NAME.rubrics.toml beside NAME.json is what people edit, by hand or with these commands: text,
+polarity, on or off,
+and a note. Changes count once they are fitted with `pollex refit`; `pollex learn` never overwrites
+them.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ class AddRubric(Edited, UseCase["EditedSet"]):
 
     does = "sets.add_rubric"
     text: str = place()
-    polarity: Literal["sat", "dsat"] = opt("Polarity: `sat` describes good conversations, `dsat` bad ones.")
+    polarity: Literal["sat", "dsat"] = opt(
+        "Polarity: `sat` describes good conversations, `dsat` bad ones."
+    )
     note: str | None = note_option()
 
 
@@ -91,14 +95,17 @@ class RewordRubric(Edited, Stored, UseCase["EditedSet"]):
     rubric: str = place(metavar="ID")
     text: str = place()
     note: str | None = note_option()
-    judge_anew: bool = opt("Give up by what it was judged: its new words say what to look for.", default=False)
+    judge_anew: bool = opt(
+        "Give up by what it was judged: its new words say what to look for.", default=False
+    )
 
 
 @use_case("rubrics state")
 class StateOfRubric(Stored, UseCase["RubricLife"]):
     """Say what a rubric is: open, mending, mended, or accepted; without a word, show its life.
 
-    Its life is how often it held by week and by release, thumbs down there and elsewhere, and what became of it. States
+    Its life is how often it held by week and by release, thumbs down there and elsewhere, and what
+    became of it. States
     are the store's; `pollex check` fails where a mended rubric is back again.
 
     \b
@@ -135,8 +142,10 @@ class DiffSets(Stored, UseCase["SetDifference"]):
 class LintRubrics(Stored, UseCase["LintResult"]):
     """Mark the rubrics that are hard to judge, with better words where there are some.
 
-    Marked are a rubric in two parts, with "each", "all" or "only", with a presupposition, a near twin or a mirror of
-    another, one that is all but constant on training conversations, and one that rests on one conversation.
+    Marked are a rubric in two parts, with "each", "all" or "only", with a presupposition, a near
+    twin or a mirror of
+    another, one that is all but constant on training conversations, and one that rests on one
+    conversation.
 
     \b
     Examples

@@ -32,12 +32,16 @@ def setting(said: str, **more: Any) -> Any:
 class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
     """Score conversations with a rubric set, one row a conversation.
 
-    Filter by `decision`: positive where the probability of a thumb up is at least .5, or as `--set costs=5:1` has it
+    Filter by `decision`: positive where the probability of a thumb up is at least .5, or as `--set
+        costs=5:1` has it
     where a bad conversation taken for good costs five times as much as a good one taken for bad.
 
-    A row has id, netsat, label (by NetSAT alone, as in the paper; `differs` says why it is not the decision), confident
-    (outside the uncertainty window), probability of a thumb up with its entropy, the answers, and guaranteed: whether
-    it is outside the window with a guarantee as well; empty where the set has no such window. A conversation that could
+    A row has id, netsat, label (by NetSAT alone, as in the paper; `differs` says why it is not the
+    decision), confident
+    (outside the uncertainty window), probability of a thumb up with its entropy, the answers, and
+    guaranteed: whether
+    it is outside the window with a guarantee as well; empty where the set has no such window. A
+    conversation that could
     not be scored has its outcome in place of figures, and the exit code is 3.
 
     \b
@@ -50,7 +54,8 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
       pollex score 's3://bucket/logs/*.parquet' --rubrics rubrics.json --out s3://bucket/scores/ --engine ray
     """
 
-    does, plans = "score.score", True
+    does = "score.score"
+    plans = True
     labels_needed = False
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
@@ -74,13 +79,19 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
         group="Output",
     )
     engine: str | None = opt(
-        "Score into a folder of parts, by `ray` or `one`: logs of any size.", default=None, metavar="NAME"
+        "Score into a folder of parts, by `ray` or `one`: logs of any size.",
+        default=None,
+        metavar="NAME",
     )
     workers: int | None = opt(
-        "Processes, where no model is asked; one a core for a large log if not set.", default=None, least=1
+        "Processes, where no model is asked; one a core for a large log if not set.",
+        default=None,
+        least=1,
     )
     address: str | None = opt(
-        "With --engine ray: of a running cluster; default: one is started here.", default=None, metavar="A"
+        "With --engine ray: of a running cluster; default: one is started here.",
+        default=None,
+        metavar="A",
     )
     costs: tuple[float, float] | None = setting(
         "Costs of a bad conversation taken for good, and of a good one taken for bad; 1:1 if not set.",
@@ -90,8 +101,12 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
     cascade: Path | str | None = setting(
         "Rubric set of a model, which is asked where a distilled set leaves a label in doubt."
     )
-    events: str | None = setting("OpenTelemetry collector that each score is sent to: http://localhost:4318.")
-    no_texts: bool | None = setting("Store answers and scores, but nothing of what was said, and no prompts.")
+    events: str | None = setting(
+        "OpenTelemetry collector that each score is sent to: http://localhost:4318."
+    )
+    no_texts: bool | None = setting(
+        "Store answers and scores, but nothing of what was said, and no prompts."
+    )
     wide: bool | None = setting("Give each rubric's value a column of its own, as .csv always has.")
     trace: Literal["batch", "each"] | None = setting(
         "Spans of a run that asks no model: one a batch, or two for each conversation."

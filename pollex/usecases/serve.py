@@ -12,7 +12,8 @@ from pollex.usecases.use_case import AtTerminal, found_at, opt, use_case
 class ServeStore(AtTerminal):
     """Show runs, conversations, rubric sets and labels in the browser.
 
-    It listens on this machine only, and lets in whoever has the token in the address that it prints. It sends nothing
+    It listens on this machine only, and lets in whoever has the token in the address that it
+    prints. It sends nothing
     anywhere, unless --profiles or the set of --score name a model, or --events an address.
 
     \b
@@ -29,7 +30,9 @@ class ServeStore(AtTerminal):
         env=(VARIABLE,),
         group="Data",
     )
-    rubrics: tuple[Path, ...] = opt("Rubric set; default: those next to the store.", default=(), group="Data")
+    rubrics: tuple[Path, ...] = opt(
+        "Rubric set; default: those next to the store.", default=(), group="Data"
+    )
     calibrators: tuple[Path, ...] = opt(
         "Calibrator's folder; default: those next to the store. Repeatable.",
         default=(),
@@ -39,30 +42,45 @@ class ServeStore(AtTerminal):
     )
     profiles: Path | None = opt("Models that pages may ask, as TOML.", default=None, group="Data")
     studies: tuple[Path, ...] = opt(
-        "Study in which people talk to systems, as TOML. Repeatable.", default=(), flag="study", group="Data"
+        "Study in which people talk to systems, as TOML. Repeatable.",
+        default=(),
+        flag="study",
+        group="Data",
     )
     example: bool = opt(
-        "Show the recorded run of a large language model on the sample log.", default=False, group="Data"
+        "Show the recorded run of a large language model on the sample log.",
+        default=False,
+        group="Data",
     )
-    score: Path | None = opt("Serve scores by this rubric set, and no pages.", default=None, metavar="SET")
+    score: Path | None = opt(
+        "Serve scores by this rubric set, and no pages.", default=None, metavar="SET"
+    )
     queue: int = opt("With --score: conversations that may wait.", default=256)
     events: str | None = opt(
-        "With --score: OpenTelemetry collector that each score is sent to.", default=None, metavar="URL"
+        "With --score: OpenTelemetry collector that each score is sent to.",
+        default=None,
+        metavar="URL",
     )
     host: str = opt("Address to listen at.", default="127.0.0.1")
     port: int = opt("Port to listen at; 0 takes a free one.", default=8765)
     allow_host: tuple[str, ...] = opt(
-        "Host name of the server, if it is not only used locally. Repeatable.", default=(), metavar="NAME"
+        "Host name of the server, if it is not only used locally. Repeatable.",
+        default=(),
+        metavar="NAME",
     )
     behind: str | None = opt("Address of the proxy in front of it.", default=None, metavar="URL")
     read_only: bool = opt("Allow no changes.", default=False)
     no_token: bool = opt("Require no token; on this machine only.", default=False)
     no_open: bool = opt("Do not open the browser.", default=False, group="Output")
-    as_json: bool = opt("Print the address as one JSON object.", default=False, flag="json", group="Output")
+    as_json: bool = opt(
+        "Print the address as one JSON object.", default=False, flag="json", group="Output"
+    )
 
     def work(self) -> int:
         """Serve pages, or scores."""
         code: int = found_at(
-            "pollex.web.server.serve" if self.score is None else "pollex.web.live.server.serve_scores"
+            "pollex.web.server.serve"
+            if self.score is None
+            else "pollex.web.live.server.serve_scores"
         )(self)
         return code

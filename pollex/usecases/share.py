@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
     """Estimate the share of good conversations over all, from few labels, with 95 % intervals.
 
-    Give all conversations, those without a label too. Labels drawn at random give the share of all. Labels that users
-    gave because they liked to (voluntary) give the share of voters, the share of all if votes depend on the
+    Give all conversations, those without a label too. Labels drawn at random give the share of all.
+    Labels that users
+    gave because they liked to (voluntary) give the share of voters, the share of all if votes
+    depend on the
     conversation alone, and bounds for how far that may be off. The two are never mixed.
 
     \b
@@ -30,16 +32,24 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
       pollex share logs.jsonl --drawn voluntary --by started:week
     """
 
-    does, plans = "share.share", True
+    does = "share.share"
+    plans = True
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics | None = opt(
-        "A rubric set; its scores narrow the interval.", default=None, kw_only=False, group="Rubrics"
+        "A rubric set; its scores narrow the interval.",
+        default=None,
+        kw_only=False,
+        group="Rubrics",
     )
     labels: Path | str | None = opt(
-        "Labels by conversation id, with `drawn`; the logs' own if not set.", default=None, metavar="FILE"
+        "Labels by conversation id, with `drawn`; the logs' own if not set.",
+        default=None,
+        metavar="FILE",
     )
     by: str | None = opt(
-        "A line for each value: release, started:week, segment (topics).", default=None, metavar="FIELD"
+        "A line for each value: release, started:week, segment (topics).",
+        default=None,
+        metavar="FIELD",
     )
     drawn: Literal["random", "voluntary"] | None = opt(
         "How labels without a field `drawn` were selected.", default=None

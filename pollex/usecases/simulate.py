@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 class SimulateDialogues(Player, UseCase["SimulateResult"]):
     """Simulate dialogues on topics, one for each system, topic and persona.
 
-    DS1 writes a dialogue in one call, without documents. DS2 is given those that the topic names, DS3 the best five by
-    BM25. In DS4 a user and an assistant take turns, with documents found for the dialogue so far; in DS5 the model
-    writes the search query. Sources are kept if their quotes stand in the documents. Dialogues have no thumbs.
+    DS1 writes a dialogue in one call, without documents. DS2 is given those that the topic names,
+    DS3 the best five by
+    BM25. In DS4 a user and an assistant take turns, with documents found for the dialogue so far;
+    in DS5 the model
+    writes the search query. Sources are kept if their quotes stand in the documents. Dialogues have
+    no thumbs.
 
     \b
     Examples
@@ -29,12 +32,19 @@ class SimulateDialogues(Player, UseCase["SimulateResult"]):
       pollex judge dialogues.jsonl --question "Was the task completed?" --model M
     """
 
-    does, plans = "simulate.simulate", True
+    does = "simulate.simulate"
+    plans = True
     topics: Path | str = opt("TOML file of topics and personas.", kw_only=False)
     systems: tuple[str, ...] | Sequence[str] = opt(
-        "Systems: DS1, DS2, DS3, DS4, DS5.", kw_only=False, typed="DS1", metavar="A,B,…", parse=words
+        "Systems: DS1, DS2, DS3, DS4, DS5.",
+        kw_only=False,
+        typed="DS1",
+        metavar="A,B,…",
+        parse=words,
     )
     documents: Path | str | None = opt("Folder of documents; DS2 to DS5 need it.", default=None)
     turns: int = opt("Maximum number of user turns in DS4 and DS5.", default=8, least=1)
     seed: int = opt("Random seed, sent with every call.", default=0, group="Question", place="rare")
-    out: Path | str | None = out_option("Output file, one row for each dialogue: .jsonl.", typed="dialogues.jsonl")
+    out: Path | str | None = out_option(
+        "Output file, one row for each dialogue: .jsonl.", typed="dialogues.jsonl"
+    )

@@ -27,7 +27,9 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
 
     apart = True
     name: str = opt(kw_only=False, place="argument", metavar="RUN")
-    conversation: str | None = opt("Show everything that happened to this conversation.", default=None, metavar="ID")
+    conversation: str | None = opt(
+        "Show everything that happened to this conversation.", default=None, metavar="ID"
+    )
     reveal: bool = opt("Show what the placeholders of this conversation stand for.", default=False)
     state: str | None = opt(
         "Show what this node of the graph found, on a screen; with --json the whole state after it.",
@@ -39,4 +41,6 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
         """See `services.history`."""
         if self.state is not None:
             return self.call("history.trace_state", crew)
-        return self.call("history.trace_run" if self.conversation is None else "history.trace_conversation", crew)
+        return self.call(
+            "history.trace_run" if self.conversation is None else "history.trace_conversation", crew
+        )

@@ -10,7 +10,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    cast,
+    dataclass_transform,
+)
 
 from pollex.errors import WrongUse
 from pollex.rooms import room_of
@@ -96,7 +106,9 @@ class VerbOption:
 
 def opt(said: str = "", *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:
     """Declare a field; see `VerbOption`."""
-    return field(default=default, kw_only=kw_only, metadata={"option": VerbOption(help=said, **more)})
+    return field(
+        default=default, kw_only=kw_only, metadata={"option": VerbOption(help=said, **more)}
+    )
 
 
 def options_of(kind: type) -> Iterator[VerbOption]:
@@ -142,10 +154,12 @@ class UseCase(Generic[R_co]):
     """What a user asks for.
 
     Attributes:
-        does: Module and function of `pollex.services` that does it; its arguments are options by name.
+        does: Module and function of `pollex.services` that does it; its arguments are options by
+            name.
         plans: Whether a dry run of it counts the calls that it would make.
         bundle: Class of the service's argument `options`, which is made of several options.
-        apart: Whether notes go to standard error: the output is data, or a view that is to stay the same.
+        apart: Whether notes go to standard error: the output is data, or a view that is to stay the
+            same.
         shown_with: Options that the printer needs.
         help_title: Of a room's verb: the title that it stands under in `pollex --help`.
     """
@@ -166,7 +180,11 @@ class UseCase(Generic[R_co]):
         """
         for option in options_of(type(self)):
             value = getattr(self, option.name)
-            if isinstance(value, int | float) and not isinstance(value, bool) and value != option.default:
+            if (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and value != option.default
+            ):
                 require_number(option, value)
 
     def carry_out(self, crew: Crew) -> R_co:
@@ -175,7 +193,8 @@ class UseCase(Generic[R_co]):
 
     def perform(self, crew: Crew) -> R_co:
         """Do it, and note in the store which files it wrote."""
-        from pollex.store.outputs import noted_outputs  # what only describes itself needs no store
+        # what only describes itself needs no store
+        from pollex.store.outputs import noted_outputs
 
         folder = getattr(self, "store", None) or os.environ.get(VARIABLE) or STORE
         with noted_outputs(Path(folder)):
@@ -205,7 +224,11 @@ class UseCase(Generic[R_co]):
         wanted = inspect.signature(service).parameters
         given = {each: self.argument(each, crew) for each in wanted}
         usual = {each for each, one in wanted.items() if one.default is not one.empty}
-        left = {each for each, value in given.items() if value is NEEDED or (value is None and each in usual)}
+        left = {
+            each
+            for each, value in given.items()
+            if value is NEEDED or (value is None and each in usual)
+        }
         return service(**{each: value for each, value in given.items() if each not in left})
 
     def argument(self, name: str, crew: Crew) -> Any:
@@ -230,7 +253,11 @@ class UseCase(Generic[R_co]):
     def given(self, *names: str) -> dict[str, Any]:
         """Return the options of some names that were given."""
         found = {name: self.taken(name) for name in names}
-        return {name: value for name, value in found.items() if value is not None and value is not NEEDED}
+        return {
+            name: value
+            for name, value in found.items()
+            if value is not None and value is not NEEDED
+        }
 
     def typed(self) -> Self:
         """Return it as somebody means it who typed it on a terminal."""
@@ -253,8 +280,13 @@ class UseCase(Generic[R_co]):
 
 def require_number(option: VerbOption, value: float) -> None:
     """Raise WrongUse where a number is infinite, none at all, or beyond what the option takes."""
-    least, most = option.least, option.most
-    if math.isfinite(value) and (least is None or value >= least) and (most is None or value <= most):
+    least = option.least
+    most = option.most
+    if (
+        math.isfinite(value)
+        and (least is None or value >= least)
+        and (most is None or value <= most)
+    ):
         return
     bounds = {"at least": least, "at most": most}
     known = [f"{side} {bound:g}" for side, bound in bounds.items() if bound is not None]

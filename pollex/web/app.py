@@ -51,7 +51,10 @@ def health(request: Request) -> Response:
     """Report that the server runs; visitors with the token also get its store."""
     site: Site = request.app.state.site
     told: dict[str, object] = {"ok": True}
-    if site.token is None or site.token in (request.cookies.get(f"pollex-{site.id}"), _bearer(request)):
+    if site.token is None or site.token in (
+        request.cookies.get(f"pollex-{site.id}"),
+        _bearer(request),
+    ):
         told |= {
             "site": site.id,
             "pollex": version("pollex"),
@@ -66,9 +69,12 @@ def static(request: Request) -> Response:
     name = request.path_params["name"]
     if (body := frame.static_files().get(name)) is None:
         return Response("there is no such file", 404, media_type="text/plain")
-    same = request.path_params["edition"] == frame.edition()  # one of this edition never changes
+    # one of this edition never changes
+    same = request.path_params["edition"] == frame.edition()
     kept = "public, max-age=31536000, immutable" if same else "no-store"
-    return Response(body, media_type=frame.TYPES[name.rpartition(".")[2]], headers={"Cache-Control": kept})
+    return Response(
+        body, media_type=frame.TYPES[name.rpartition(".")[2]], headers={"Cache-Control": kept}
+    )
 
 
 def _bearer(request: Request) -> str:
@@ -83,13 +89,24 @@ def _ours(request: Request, error: Exception) -> Response:
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     words = {404: "there is no such page", 405: "this page takes no such request"}
-    what, allowed = words.get(error.status_code, error.detail), (error.headers or {}).get("Allow", "")
-    remedy = _alike(request.url.path) if error.status_code == 404 else f"it takes {allowed}" if allowed else ""
+    what = words.get(error.status_code, error.detail)
+    allowed = (error.headers or {}).get("Allow", "")
+    remedy = (
+        _alike(request.url.path)
+        if error.status_code == 404
+        else f"it takes {allowed}"
+        if allowed
+        else ""
+    )
     return frame.refusal(request.scope, error.status_code, what, remedy)
 
 
 def _alike(path: str) -> str:
-    every = [route.path for route in routes() if isinstance(route, Route) and "GET" in (route.methods or ())]
+    every = [
+        route.path
+        for route in routes()
+        if isinstance(route, Route) and "GET" in (route.methods or ())
+    ]
     alike = [one for one in every if one.startswith("/api/") == path.startswith("/api/")]
     found = get_close_matches(path, alike, cutoff=0.5)
     return f"what there is: {', '.join(found)}" if found else "the home page leads to all others"

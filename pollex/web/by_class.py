@@ -32,7 +32,8 @@ class Shares:
     """How often each option was chosen about conversations of one class.
 
     Attributes:
-        counts: Conversations by option, in the scale's order; the last where the occasion never came up.
+        counts: Conversations by option, in the scale's order; the last where the occasion never
+            came up.
         above: Share with an option above the middle.
     """
 
@@ -66,25 +67,37 @@ def answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, Any]:
     """Count answers to a set's rubrics, as they are worded now, in a run.
 
     Returns:
-        The run, whether only conversations count that nothing was learned from, and a `ByClass` for each rubric.
+        The run, whether only conversations count that nothing was learned from, and a `ByClass` for
+        each rubric.
     """
 
     def count() -> dict[str, Any]:
         (kept,) = site.store.ask(run.id, HELD_OUT)
         hashes = [question.digest for question in named.rubric_set.questions]
         rows = site.store.ask(run.id, COUNTS, [hashes, kept["n"] > 0])
-        return {"run": run.id, "held_out": kept["n"] > 0, "rubrics": dict(_by_class(named.rubric_set, rows))}
+        return {
+            "run": run.id,
+            "held_out": kept["n"] > 0,
+            "rubrics": dict(_by_class(named.rubric_set, rows)),
+        }
 
     return site.once(f"answers by class {named.id}", run, count)
 
 
-def _by_class(found: RubricSet, rows: Sequence[Mapping[str, object]]) -> Iterable[tuple[str, ByClass]]:
+def _by_class(
+    found: RubricSet, rows: Sequence[Mapping[str, object]]
+) -> Iterable[tuple[str, ByClass]]:
     for question in found.questions:
         mine = [row for row in rows if row["question"] == question.id]
         counts = {
-            label: {int(str(row["chosen"])): int(str(row["n"])) for row in mine if row["label"] == label}
+            label: {
+                int(str(row["chosen"])): int(str(row["n"])) for row in mine if row["label"] == label
+            }
             for label in CLASSES
         }
         if mine:
             words = (*(option.text for option in question.options), NEVER_CAME_UP)
-            yield question.id, ByClass(words, *(Shares.of(counts[label], question) for label in CLASSES))
+            yield (
+                question.id,
+                ByClass(words, *(Shares.of(counts[label], question) for label in CLASSES)),
+            )

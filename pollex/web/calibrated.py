@@ -39,7 +39,8 @@ class Band:
     @property
     def off(self) -> bool:
         """Whether the interval of what was seen leaves out what was predicted."""
-        low, high = self.seen.low, self.seen.high
+        low = self.seen.low
+        high = self.seen.high
         return low is not None and high is not None and not low <= self.predicted <= high
 
 
@@ -77,12 +78,15 @@ def with_labels(lens: Lens, store: Store, source: Source, *, by_chance: bool = T
     """Return the columns with the labels of one source: of several people the majority's, of a tie none.
 
     Args:
-        by_chance: Of people only the labels of conversations that were drawn at random, as figures take them.
+        by_chance: Of people only the labels of conversations that were drawn at random, as figures
+            take them.
     """
     if source == "log":
         return lens
     said = [one for one in opinions(store, "thumb") if one.source == source]
-    given = settle_answers([one for one in said if source == "adjudicated" or not by_chance or one.drawn == "random"])
+    given = settle_answers(
+        [one for one in said if source == "adjudicated" or not by_chance or one.drawn == "random"]
+    )
     codes = {text: {"up": 1, "down": 0}.get(one.value, -1) for text, one in given.items()}
     label = np.array([codes.get(text, -1) for text in lens.hashes], dtype=np.int64)
     return replace(lens, label=label, version=f"{lens.version}.{source}", _orders={})
@@ -99,7 +103,8 @@ def reliability_of(lens: Lens) -> Reliability | None:
     rows = np.flatnonzero(find_usable(lens))
     if len(rows) > MOST:
         rows = np.random.default_rng(0).choice(rows, MOST, replace=False)
-    p, up = lens.probability[rows], lens.label[rows]
+    p = lens.probability[rows]
+    up = lens.label[rows]
     diagrams = reliability(np.column_stack([1 - p, p]), up, np.arange(len(rows)), (0.0, 1.0))
     return diagrams[1] if diagrams else None
 
@@ -107,19 +112,28 @@ def reliability_of(lens: Lens) -> Reliability | None:
 def bands(lens: Lens) -> list[Band]:
     """Return the bands of equal width that have a labeled conversation."""
     rows = find_usable(lens)
-    p, up = lens.probability[rows], lens.label[rows] == 1
+    p = lens.probability[rows]
+    up = lens.label[rows] == 1
     place = np.minimum((p * BANDS).astype(int), BANDS - 1)
-    return [_band(n / BANDS, (n + 1) / BANDS, p[place == n], up[place == n]) for n in np.unique(place).tolist()]
+    return [
+        _band(n / BANDS, (n + 1) / BANDS, p[place == n], up[place == n])
+        for n in np.unique(place).tolist()
+    ]
 
 
 def score_bands(lens: Lens) -> list[Band]:
     """Return at most ten bands of NetSAT with about as many labeled conversations each, the lowest first."""
     known = find_usable(lens)
-    netsat, p, up = lens.netsat[known], lens.probability[known], lens.label[known] == 1
+    netsat = lens.netsat[known]
+    p = lens.probability[known]
+    up = lens.label[known] == 1
     edges = np.unique(np.quantile(netsat, np.linspace(0, 1, BANDS + 1)))
     place = np.searchsorted(edges[1:-1], netsat, side="right")
     inside = [place == n for n in np.unique(place).tolist()]
-    return [_band(float(netsat[rows].min()), float(netsat[rows].max()), p[rows], up[rows]) for rows in inside]
+    return [
+        _band(float(netsat[rows].min()), float(netsat[rows].max()), p[rows], up[rows])
+        for rows in inside
+    ]
 
 
 def _band(low: float, high: float, p: Floats, up: Bools) -> Band:
@@ -142,7 +156,9 @@ def tails(lens: Lens) -> list[Tail]:
     return found
 
 
-def subgroups(lens: Lens, values: Mapping[str, str] | None = None, most: int = 20) -> list[Subgroup]:
+def subgroups(
+    lens: Lens, values: Mapping[str, str] | None = None, most: int = 20
+) -> list[Subgroup]:
     """Return the largest groups, each with what was predicted and seen.
 
     Args:
@@ -155,7 +171,11 @@ def subgroups(lens: Lens, values: Mapping[str, str] | None = None, most: int = 2
             by_group.setdefault(name, []).append(row)
     largest = sorted(by_group.items(), key=lambda pair: -len(pair[1]))[:most]
     return [
-        Subgroup(name, float(lens.probability[own].mean()), share_of(int((lens.label[own] == 1).sum()), len(own)))
+        Subgroup(
+            name,
+            float(lens.probability[own].mean()),
+            share_of(int((lens.label[own] == 1).sum()), len(own)),
+        )
         for name, own in largest
         if len(own) >= 5
     ]
@@ -165,10 +185,13 @@ def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]
     """Compare the probabilities of other runs with those of a run.
 
     Returns:
-        Of each run the stability index of the probability, whether there is more than chance in it, and the share
-        whose NetSAT lies outside the range of the run that is shown: probabilities there are guesses.
+        Of each run the stability index of the probability, whether there is more than chance in it,
+        and the share
+        whose NetSAT lies outside the range of the run that is shown: probabilities there are
+        guesses.
     """
-    from pollex.measures.drift import stability  # SciPy comes with it, and takes a third of a second
+    # SciPy comes with it, and takes a third of a second
+    from pollex.measures.drift import stability
 
     before = _values(lens)
     found: list[dict[str, Any]] = []
@@ -178,8 +201,15 @@ def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]
             continue
         change = stability(before, after, np.random.default_rng(0), 200)
         told = (other.label >= 0) & ~np.isnan(other.probability)
-        row: dict[str, Any] = {"run": name, "n": int((~np.isnan(other.probability)).sum()), "mean": float(after.mean())}
-        row |= {"seen": share_of(int((other.label[told] == 1).sum()), int(told.sum())), "marked": change.marked}
+        row: dict[str, Any] = {
+            "run": name,
+            "n": int((~np.isnan(other.probability)).sum()),
+            "mean": float(after.mean()),
+        }
+        row |= {
+            "seen": share_of(int((other.label[told] == 1).sum()), int(told.sum())),
+            "marked": change.marked,
+        }
         row |= {"index": Figure(change.value, change.low, change.high, change.after)}
         found.append(row | {"outside": share_outside(lens.netsat, other.netsat)})
     return found
@@ -193,4 +223,6 @@ def share_outside(before: Floats, after: Floats) -> Figure:
 
 def _values(lens: Lens) -> Floats:
     known = lens.probability[~np.isnan(lens.probability)]
-    return known if len(known) <= MOST else np.random.default_rng(0).choice(known, MOST, replace=False)
+    return (
+        known if len(known) <= MOST else np.random.default_rng(0).choice(known, MOST, replace=False)
+    )

@@ -98,9 +98,18 @@ class Children:
             Fault: Eight wait already.
         """
         if sum(child.state == "waiting" for child in self.by_id.values()) >= MOST_WAITING:
-            raise Fault("eight commands are waiting already", remedy="wait until one of them has ended")
+            raise Fault(
+                "eight commands are waiting already", remedy="wait until one of them has ended"
+            )
         child = Child(
-            secrets.token_hex(4), words, tuple(arguments), back, tuple(remove), folder, environment or {}, after
+            secrets.token_hex(4),
+            words,
+            tuple(arguments),
+            back,
+            tuple(remove),
+            folder,
+            environment or {},
+            after,
         )
         self.by_id[child.id] = child
         self._begun.append(self._worker.submit(_run, child))
@@ -109,7 +118,9 @@ class Children:
     def find(self, child_id: str) -> Child:
         """Return a command by its id. Raises NotThere where there is none."""
         if (found := self.by_id.get(child_id)) is None:
-            raise NotThere("this server started no such command", remedy="what it did is in the list of runs")
+            raise NotThere(
+                "this server started no such command", remedy="what it did is in the list of runs"
+            )
         return found
 
     def last_of(self, back: str) -> Child | None:

@@ -8,12 +8,15 @@ from pollex.reports.svg import Axis, element, svg, tick_label, ticks
 from pollex.web.by_class import ByClass
 from pollex.web.filters import Histogram
 
-WIDTH, HIGH, LOW = 360, 64, 18
+WIDTH = 360
+HIGH = 64
+LOW = 18
 
 
 def histogram(name: str, counted: Histogram, marks: Sequence[tuple[str, float]] = ()) -> Markup:
     """Draw the distribution of a figure: all conversations pale, those found filled."""
-    low, high = float(counted.edges[0]), float(counted.edges[-1])
+    low = float(counted.edges[0])
+    high = float(counted.edges[-1])
     across = Axis(low, high, 4, WIDTH - 4)
     up = Axis(0, float(counted.all.max() or 1), HIGH, 6)
     bars = [
@@ -26,11 +29,26 @@ def histogram(name: str, counted: Histogram, marks: Sequence[tuple[str, float]] 
         if n
     ]  # fmt: skip
     labels = [
-        element("text", tick_label(value), x=across(value), y=HIGH + 14, text_anchor="middle", class_="tick")
+        element(
+            "text",
+            tick_label(value),
+            x=across(value),
+            y=HIGH + 14,
+            text_anchor="middle",
+            class_="tick",
+        )
         for value in ticks(low, high, 6)
     ]
     lines = [
-        element("line", element("title", words), x1=across(at), x2=across(at), y1=2, y2=HIGH, class_="theta")
+        element(
+            "line",
+            element("title", words),
+            x1=across(at),
+            x2=across(at),
+            y1=2,
+            y2=HIGH,
+            class_="theta",
+        )
         for words, at in marks
         if low <= at <= high
     ]
@@ -39,31 +57,50 @@ def histogram(name: str, counted: Histogram, marks: Sequence[tuple[str, float]] 
     return svg(title, bars, axis, labels, lines, width=WIDTH, height=HIGH + LOW)
 
 
-def scale(netsat: float, theta: float, lower: float | None, upper: float | None, reach: float) -> Markup:
+def scale(
+    netsat: float, theta: float, lower: float | None, upper: float | None, reach: float
+) -> Markup:
     """Draw a NetSAT on its scale, with θ and the uncertainty window.
 
     Args:
         reach: The scale goes from −`reach` to `reach`.
     """
     across = Axis(-reach, reach, 10, WIDTH - 10)
-    left, right = (across(-reach if lower is None else lower), across(reach if upper is None else upper))
+    left = across(-reach if lower is None else lower)
+    right = across(reach if upper is None else upper)
     parts = [
         element("rect", x=left, y=8, width=max(right - left, 1), height=24, class_="window"),
         element("line", x1=10, x2=WIDTH - 10, y1=20, y2=20, class_="axis"),
         element("line", x1=across(theta), x2=across(theta), y1=6, y2=34, class_="theta"),
         [
-            element("text", tick_label(value), x=across(value), y=46, text_anchor="middle", class_="tick")
+            element(
+                "text",
+                tick_label(value),
+                x=across(value),
+                y=46,
+                text_anchor="middle",
+                class_="tick",
+            )
             for value in ticks(-reach, reach, 6)
         ],
-        element("circle", cx=across(netsat), cy=20, r=6, class_="positive" if netsat > theta else "negative"),
+        element(
+            "circle",
+            cx=across(netsat),
+            cy=20,
+            r=6,
+            class_="positive" if netsat > theta else "negative",
+        ),
     ]
     where = "above" if netsat > theta else "not above"
     return svg(f"NetSAT {netsat:.1f}, {where} θ {theta:.1f}", parts, width=WIDTH, height=50)
 
 
-def distribution(probabilities: Sequence[float], options: Sequence[str], chosen: int, kind: str) -> Markup:
+def distribution(
+    probabilities: Sequence[float], options: Sequence[str], chosen: int, kind: str
+) -> Markup:
     """Draw an answer as bars, one an option; the option that was picked is outlined."""
-    wide, mass = 120 / max(len(probabilities), 1), sum(probabilities) or 1.0
+    wide = 120 / max(len(probabilities), 1)
+    mass = sum(probabilities) or 1.0
     bars = [
         element(
             "rect",
@@ -76,31 +113,62 @@ def distribution(probabilities: Sequence[float], options: Sequence[str], chosen:
         )
         for i, (p, option) in enumerate(zip(probabilities, options, strict=True))
     ]
-    told = ", ".join(f"{option} {100 * p / mass:.0f} %" for p, option in zip(probabilities, options, strict=True))
+    told = ", ".join(
+        f"{option} {100 * p / mass:.0f} %" for p, option in zip(probabilities, options, strict=True)
+    )
     return svg(
-        told, bars, element("line", x1=0, x2=120, y1=24, y2=24, class_="axis"), width=120, height=26, class_="share"
+        told,
+        bars,
+        element("line", x1=0, x2=120, y1=24, y2=24, class_="axis"),
+        width=120,
+        height=26,
+        class_="share",
     )
 
 
 def by_class(answers: ByClass) -> Markup:
     """Draw how often each option was chosen: a filled bar for thumbs up, an open one below it for thumbs down."""
     classes = (("thumb up", answers.up, "bar-up"), ("thumb down", answers.down, "bar-down"))
-    places = [place for place in range(len(answers.options)) if any(each.counts[place] for _, each, _ in classes)]
-    shares = {words: [each.counts[place] / (each.n or 1) for place in places] for words, each, _ in classes}
-    across = Axis(0, max((share for each in shares.values() for share in each), default=1.0), WORDS, BARS - 2)
+    places = [
+        place
+        for place in range(len(answers.options))
+        if any(each.counts[place] for _, each, _ in classes)
+    ]
+    shares = {
+        words: [each.counts[place] / (each.n or 1) for place in places]
+        for words, each, _ in classes
+    }
+    across = Axis(
+        0, max((share for each in shares.values() for share in each), default=1.0), WORDS, BARS - 2
+    )
     rows = [
-        element("text", answers.options[place], x=WORDS - 6, y=OPTION * row + 12, text_anchor="end", class_="tick")
+        element(
+            "text",
+            answers.options[place],
+            x=WORDS - 6,
+            y=OPTION * row + 12,
+            text_anchor="end",
+            class_="tick",
+        )
         for row, place in enumerate(places)
     ]
     bars = [
-        element("rect", x=WORDS, y=OPTION * row + 2 + 7 * below, width=across(share) - WORDS, height=6, class_=kind)
+        element(
+            "rect",
+            x=WORDS,
+            y=OPTION * row + 2 + 7 * below,
+            width=across(share) - WORDS,
+            height=6,
+            class_=kind,
+        )
         for below, (words, _, kind) in enumerate(classes)
         for row, share in enumerate(shares[words])
     ]
     told = "; ".join(
         f"{words}, n = {each.n}: "
         + ", ".join(
-            f"{answers.options[place]} {100 * share:.0f} %" for place, share in zip(places, shares[words], strict=True)
+            f"{answers.options[place]} {100 * share:.0f} %"
+            for place, share in zip(places, shares[words], strict=True)
         )
         for words, each, _ in classes
     )

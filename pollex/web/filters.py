@@ -25,10 +25,26 @@ class FacetValue:
 
 FACETS: dict[str, tuple[str, str, dict[int, tuple[str, str]]]] = {
     "thumb": ("Thumb", "label", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "none")}),
-    "predicted": ("Label by NetSAT", "predicted", {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "no score")}),
-    "decision": ("Verdict", "decided", {1: ("up", "good"), 0: ("down", "bad"), -1: ("none", "none")}),
-    "certain": ("Certainty", "certain", {1: ("yes", "outside the window"), 0: ("no", "inside the window")}),
-    "guaranteed": ("With a guarantee", "guaranteed", {1: ("yes", "outside that window"), 0: ("no", "inside it")}),
+    "predicted": (
+        "Label by NetSAT",
+        "predicted",
+        {1: ("up", "up"), 0: ("down", "down"), -1: ("none", "no score")},
+    ),
+    "decision": (
+        "Verdict",
+        "decided",
+        {1: ("up", "good"), 0: ("down", "bad"), -1: ("none", "none")},
+    ),
+    "certain": (
+        "Certainty",
+        "certain",
+        {1: ("yes", "outside the window"), 0: ("no", "inside the window")},
+    ),
+    "guaranteed": (
+        "With a guarantee",
+        "guaranteed",
+        {1: ("yes", "outside that window"), 0: ("no", "inside it")},
+    ),
     "differs": ("Thumb and label", "differs", {1: ("yes", "differ"), 0: ("no", "agree")}),
     "answered": ("Answers", "answered", {1: ("yes", "to all rubrics"), 0: ("no", "some missing")}),
 }
@@ -82,15 +98,29 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
     found = {}
     for name, (_, column, codes) in FACETS.items():
         values = getattr(lens, column)[all_of(masks, len(lens), but=name)]
-        found[name] = [FacetValue(value, words, int((values == code).sum())) for code, (value, words) in codes.items()]
+        found[name] = [
+            FacetValue(value, words, int((values == code).sum()))
+            for code, (value, words) in codes.items()
+        ]
     sides = _counts(*lens.side_codes, all_of(masks, len(lens), but="side"))
-    found["side"] = [FacetValue(side or "none", words, sides[side]) for side, words in SIDES.items() if sides[side]]
+    found["side"] = [
+        FacetValue(side or "none", words, sides[side])
+        for side, words in SIDES.items()
+        if sides[side]
+    ]
     groups = _counts(*lens.group_codes, all_of(masks, len(lens), but="group"))
     most = [(name, count) for name, count in groups.most_common(GROUPS + 1) if name][:GROUPS]
     found["group"] = [FacetValue(name, name, count) for name, count in most if count]
-    found = {name: options for name, options in found.items() if sum(one.count > 0 for one in options) > 1}
+    found = {
+        name: options
+        for name, options in found.items()
+        if sum(one.count > 0 for one in options) > 1
+    }
     left = all_of(masks, len(lens), but="flag")
-    flags = [FacetValue(flag, FLAGS.get(flag, flag), int((mask & left).sum())) for flag, mask in lens.flagged.items()]
+    flags = [
+        FacetValue(flag, FLAGS.get(flag, flag), int((mask & left).sum()))
+        for flag, mask in lens.flagged.items()
+    ]
     return found | ({"flag": flags} if flags else {})
 
 
@@ -111,7 +141,11 @@ class Histogram:
 def histogram(values: Floats, found: Bools) -> Histogram | None:
     """Count a column's values in bins of equal width; None if there are none."""
     known = ~np.isnan(values)
-    if not known.any() or (low := float(values[known].min())) == (high := float(values[known].max())):
+    if not known.any() or (low := float(values[known].min())) == (
+        high := float(values[known].max())
+    ):
         return None
     edges = np.linspace(low, high, BINS + 1)
-    return Histogram(edges, np.histogram(values[known], edges)[0], np.histogram(values[known & found], edges)[0])
+    return Histogram(
+        edges, np.histogram(values[known], edges)[0], np.histogram(values[known & found], edges)[0]
+    )

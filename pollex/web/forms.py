@@ -80,13 +80,18 @@ async def body(request: Request, form: type[F]) -> F:
         given = _fields(parse_qsl((await request.body()).decode("utf-8", "replace")), form)
         page = given.pop("site", "")
     if page and page != site_of(request).id:
-        raise Clash("this page was made by another server", remedy="load it again; what you typed stays in the form")
+        raise Clash(
+            "this page was made by another server",
+            remedy="load it again; what you typed stays in the form",
+        )
     return _read(given, form)
 
 
 def _fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any]:
     """Return the fields of a form; those that may be ticked more than once as lists."""
-    several = {name for name, field in form.model_fields.items() if field.annotation == tuple[str, ...]}
+    several = {
+        name for name, field in form.model_fields.items() if field.annotation == tuple[str, ...]
+    }
     return dict(pairs) | {name: [value for key, value in pairs if key == name] for name in several}
 
 
@@ -101,7 +106,9 @@ def _read(given: Any, form: type[F]) -> F:
         what = f"{name} is missing" if first["type"] == "missing" else f"{name}: {what}"
         raise Fault(what, remedy=f"parameters here: {_known(form)}") from error
     if stray := [name for name in found.model_extra or () if not name.startswith(form.BEGINNINGS)]:
-        raise Fault(f"{stray[0]}: there is no such field", remedy=f"parameters here: {_known(form)}")
+        raise Fault(
+            f"{stray[0]}: there is no such field", remedy=f"parameters here: {_known(form)}"
+        )
     _require_storable(found.model_dump())
     return found
 

@@ -28,7 +28,11 @@ from pollex.web import links
 from pollex.web.faults import status_of
 
 SHARED_STYLES = ("tokens.css", "parts.css")
-TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
 
 PAGES = (
     ("Home", links.HOME, "h"),
@@ -59,7 +63,11 @@ def environment() -> Environment:
 def static_files() -> dict[str, bytes]:
     """Read all static files, by name."""
     ours = files("pollex.web") / "static"
-    found = {file.name: file.read_bytes() for file in ours.iterdir() if file.name.rpartition(".")[2] in TYPES}
+    found = {
+        file.name: file.read_bytes()
+        for file in ours.iterdir()
+        if file.name.rpartition(".")[2] in TYPES
+    }
     return found | {name: style_of(name).encode() for name in SHARED_STYLES}
 
 
@@ -67,7 +75,9 @@ def static_files() -> dict[str, bytes]:
 def edition() -> str:
     """Compute a digest of all static files, which import each other by name."""
     kept = static_files()
-    return hashlib.sha256(b"\0".join(name.encode() + kept[name] for name in sorted(kept))).hexdigest()[:12]
+    return hashlib.sha256(
+        b"\0".join(name.encode() + kept[name] for name in sorted(kept))
+    ).hexdigest()[:12]
 
 
 def static(name: str) -> str:
@@ -80,7 +90,9 @@ def fill(template: str, **data: Any) -> str:
     return environment().get_template(f"web/{template}").render(data)
 
 
-def page(template: str, http: int = 200, headers: dict[str, str] | None = None, **data: Any) -> Response:
+def page(
+    template: str, http: int = 200, headers: dict[str, str] | None = None, **data: Any
+) -> Response:
     """Answer with a page."""
     return HTMLResponse(fill(template, **data), http, headers)
 
@@ -88,7 +100,9 @@ def page(template: str, http: int = 200, headers: dict[str, str] | None = None, 
 def wants_json(scope: Scope) -> bool:
     """Return whether the client wants JSON rather than pages, as forms do that are sent without a script."""
     accepted = Headers(scope=scope).get("accept", "")
-    return accepted == "application/json" or (scope["path"].startswith("/api/") and "text/html" not in accepted)
+    return accepted == "application/json" or (
+        scope["path"].startswith("/api/") and "text/html" not in accepted
+    )
 
 
 def refusal(scope: Scope, status: int, what: str, remedy: str, where: str = "") -> Response:
@@ -97,12 +111,26 @@ def refusal(scope: Scope, status: int, what: str, remedy: str, where: str = "") 
         told = {"ok": False, "error": what, "where": where, "remedy": remedy, "status": status}
         return JSONResponse(told, status)
     lost = scope["method"] == "POST" and status >= 500
-    return page("fault.html", status, code=status, what=what, remedy=remedy, where=where, lost=lost, here="", site="")
+    return page(
+        "fault.html",
+        status,
+        code=status,
+        what=what,
+        remedy=remedy,
+        where=where,
+        lost=lost,
+        here="",
+        site="",
+    )
 
 
 def failure(scope: Scope, error: PollexError) -> Response:
     """Answer with an error of ours; a remedy names no option that whoever looks at a page can't give."""
-    remedy = "wait until it has ended, then send it again" if isinstance(error, StoreBusy) else error.advice
+    remedy = (
+        "wait until it has ended, then send it again"
+        if isinstance(error, StoreBusy)
+        else error.advice
+    )
     return refusal(scope, status_of(error), error.what, remedy, error.where)
 
 
@@ -154,7 +182,9 @@ def elapsed(began: str, ended: str | None) -> str:
     """Write how long something took; empty while it goes on."""
     if not ended:
         return ""
-    return duration(1000 * (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds())
+    return duration(
+        1000 * (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+    )
 
 
 @dataclass(frozen=True)
@@ -167,7 +197,8 @@ class Stretch:
 
 def fences(parts: Sequence[MarkedText]) -> list[Stretch]:
     """Split a turn at code fences; the fences stay in the code."""
-    found, code = [list[MarkedText]()], [False]
+    found = [list[MarkedText]()]
+    code = [False]
     for part in parts:
         for text in _FENCE.split(part.text):
             fence = _FENCE.fullmatch(text) is not None
@@ -179,7 +210,9 @@ def fences(parts: Sequence[MarkedText]) -> list[Stretch]:
             if fence and code[-1] and len(found[-1]) > 1:
                 found.append([])
                 code.append(False)
-    return [Stretch(tuple(part), is_code) for part, is_code in zip(found, code, strict=True) if part]
+    return [
+        Stretch(tuple(part), is_code) for part, is_code in zip(found, code, strict=True) if part
+    ]
 
 
 _FENCE = re.compile(r"(^```[^\n]*$)", re.MULTILINE)
@@ -187,7 +220,8 @@ _FENCE = re.compile(r"(^```[^\n]*$)", re.MULTILINE)
 
 def resuming(run: Run, folder: Path) -> str:
     """Write the command that resumes a run of a store; empty for runs that no command began."""
-    command, began = shlex.join(resumed(run, folder)), run.arguments.get("folder")
+    command = shlex.join(resumed(run, folder))
+    began = run.arguments.get("folder")
     return f"cd {shlex.quote(began)} && {command}" if began and command else command
 
 
@@ -213,6 +247,7 @@ def resumed(run: Run, folder: Path) -> list[str]:
     return [*kept, "--resume", *named, STORE, str(folder.absolute())] if typed else []
 
 
-STORE, FROM = "--store", "--from"
+STORE = "--store"
+FROM = "--from"
 
 FILTERS = (duration, moment, whole, dollars, one_line, given, elapsed, fences, resuming)

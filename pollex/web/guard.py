@@ -1,6 +1,7 @@
 """The checks of every request: host, origin, token, limits; and the headers of answers.
 
-A page of another site, a name that resolves to loopback, and another user of the machine all reach a local server:
+A page of another site, a name that resolves to loopback, and another user of the machine all reach
+a local server:
 none of them may read conversations or write labels.
 """
 
@@ -51,8 +52,12 @@ SAFE = ("GET", "HEAD")
 OPEN = (links.ENTER, links.HEALTH)
 """Paths that need no token."""
 
-LONGEST_BODY, LARGEST_HEAD, AT_ONCE, SECONDS = 1 << 20, 16 << 10, 64, 30.0
-WRONG_TOKENS, MINUTE = 10, 60.0
+LONGEST_BODY = 1 << 20
+LARGEST_HEAD = 16 << 10
+AT_ONCE = 64
+SECONDS = 30.0
+WRONG_TOKENS = 10
+MINUTE = 60.0
 DAYS_30 = 30 * 24 * 3600
 
 
@@ -70,11 +75,16 @@ def is_same_site(headers: Headers, method: str, origins: Collection[str]) -> boo
     Args:
         origins: Origins whose pages may write.
     """
-    origin, fetched = headers.get("origin"), headers.get("sec-fetch-site")
+    origin = headers.get("origin")
+    fetched = headers.get("sec-fetch-site")
     if method in SAFE:
-        opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        opened = (
+            headers.get("sec-fetch-mode") == "navigate"
+            and headers.get("sec-fetch-dest") == "document"
+        )
         return fetched in (None, "same-origin", "none") or opened
-    if origin == "null":  # of our own forms, too, as pages tell no referrer; only a browser can say the rest
+    # of our own forms, too, as pages tell no referrer; only a browser can say the rest
+    if origin == "null":
         return fetched == "same-origin"
     if origin is not None:
         return origin in origins and fetched in (None, "same-origin")
@@ -114,7 +124,8 @@ class Door:
         origins = {f"http://{host}" for host in hosts}
         if behind:
             scheme, _, host = behind.rstrip("/").partition("://")
-            hosts, origins = hosts | {host}, origins | {f"{scheme}://{host}"}
+            hosts = hosts | {host}
+            origins = origins | {f"{scheme}://{host}"}
         return cls(frozenset(hosts), frozenset(origins), token, site, guest_of)
 
     @property
@@ -146,11 +157,26 @@ class Guard:
             await self._pass(scope, receive, answer)
 
     def _stopped(self, scope: Scope) -> Response | None:
-        headers, method = Headers(scope=scope), scope["method"]
-        if headers.getlist("host") == [] or len(headers.getlist("host")) > 1 or not self._known(headers["host"]):
-            return refusal(scope, 400, "this name is not one of this server's", "open the address that it printed")
+        headers = Headers(scope=scope)
+        method = scope["method"]
+        if (
+            headers.getlist("host") == []
+            or len(headers.getlist("host")) > 1
+            or not self._known(headers["host"])
+        ):
+            return refusal(
+                scope,
+                400,
+                "this name is not one of this server's",
+                "open the address that it printed",
+            )
         if not is_same_site(headers, method, self.door.origins):
-            return refusal(scope, 403, "the request comes from another site", "open the page in a tab of its own")
+            return refusal(
+                scope,
+                403,
+                "the request comes from another site",
+                "open the page in a tab of its own",
+            )
         if response := self._unknown(scope, headers):
             return response
         if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
@@ -158,7 +184,9 @@ class Guard:
         if int(headers.get("content-length") or 0) > LONGEST_BODY:
             return refusal(scope, 413, "the request is over 1 MB", "send less at once")
         if self._running >= AT_ONCE:
-            return refusal(scope, 503, "64 requests are being answered already", "try again in a moment")
+            return refusal(
+                scope, 503, "64 requests are being answered already", "try again in a moment"
+            )
         return None
 
     def _known(self, host: str) -> bool:
@@ -166,21 +194,34 @@ class Guard:
 
     def _unknown(self, scope: Scope, headers: Headers) -> Response | None:
         """Ask for the token; take it from the address, and keep it in a cookie."""
-        path, token = scope["path"], self.door.token
+        path = scope["path"]
+        token = self.door.token
         if path == links.ENTER:
             return self._enter(scope, token, _cookie(headers, self.door.cookie))
-        given = headers.get("authorization", "").removeprefix("Bearer ") or _cookie(headers, self.door.cookie)
+        given = headers.get("authorization", "").removeprefix("Bearer ") or _cookie(
+            headers, self.door.cookie
+        )
         if path in OPEN or path.startswith(f"{links.STATIC}/") or self._is(given, token):
             return None
         if (guest := self.door.guest_of(given)) is not None:
             return self._as_guest(scope, guest)
         if token is None:
             return None
-        return refusal(scope, 401, "this server wants its token", "open the address that `pollex serve` printed")
+        return refusal(
+            scope,
+            401,
+            "this server wants its token",
+            "open the address that `pollex serve` printed",
+        )
 
     def _as_guest(self, scope: Scope, guest: Guest) -> Response | None:
         if not guest.may(scope["path"]):
-            return refusal(scope, 403, "this link opens one page only", "open the link again that you were given")
+            return refusal(
+                scope,
+                403,
+                "this link opens one page only",
+                "open the link again that you were given",
+            )
         scope.setdefault("state", {})[GUEST] = guest
         return None
 
@@ -195,10 +236,17 @@ class Guard:
         if token is not None and guest is None and not self._is(given, token):
             return self._wrong_token(scope, given)
         if guest is not None and self._is(kept, token):
-            return refusal(scope, 409, "a guest's link would end your own session", "open it in a private window")
+            return refusal(
+                scope,
+                409,
+                "a guest's link would end your own session",
+                "open it in a private window",
+            )
         response = RedirectResponse(guest.page if guest else links.HOME, 303)
         if given and (guest is not None or token is not None):
-            response.set_cookie(self.door.cookie, given, max_age=DAYS_30, path="/", httponly=True, samesite="lax")
+            response.set_cookie(
+                self.door.cookie, given, max_age=DAYS_30, path="/", httponly=True, samesite="lax"
+            )
         return response
 
     def _wrong_token(self, scope: Scope, given: str) -> Response:
@@ -209,7 +257,9 @@ class Guard:
             return refusal(scope, 429, "ten wrong tokens in a minute", "wait a minute")
         if given:
             self._wrong.append(moment)
-        return refusal(scope, 401, "this is not the token", "open the address that `pollex serve` printed")
+        return refusal(
+            scope, 401, "this is not the token", "open the address that `pollex serve` printed"
+        )
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._running += 1
@@ -218,7 +268,9 @@ class Guard:
         limit = asyncio.timeout(SECONDS)
 
         async def watched(message: Message) -> None:
-            if message["type"] == "http.response.start" and "content-length" not in MutableHeaders(scope=_raw(message)):
+            if message["type"] == "http.response.start" and "content-length" not in MutableHeaders(
+                scope=_raw(message)
+            ):
                 limit.reschedule(None)  # a stream has begun: it may take its time
             started.append(True)
             await send(message)
@@ -228,7 +280,9 @@ class Guard:
                 await self.app(scope, _limited(receive), watched)
         except TimeoutError:
             if not started:
-                late = refusal(scope, 503, "the answer took longer than 30 s", "ask for less at once")
+                late = refusal(
+                    scope, 503, "the answer took longer than 30 s", "ask for less at once"
+                )
                 await late(scope, receive, send)
         finally:
             self._running -= 1

@@ -38,7 +38,10 @@ class Guest:
         room = self.page.rpartition("/")[0]
         if path == self.page or path.startswith(f"{self.page}/"):
             return True
-        return any(path == to or (to.endswith("/") and path.startswith(f"{to}{self.place}")) for to in WRITES[room])
+        return any(
+            path == to or (to.endswith("/") and path.startswith(f"{to}{self.place}"))
+            for to in WRITES[room]
+        )
 
 
 def guest_of(request: Request) -> Guest | None:
@@ -53,7 +56,9 @@ def require_name(request: Request, name: str, place: str) -> None:
     if guest is not None and guest.name != name:
         raise Forbidden("this link is somebody else's", remedy=f"answer as {guest.name}")
     if guest is not None and guest.place != place:
-        raise Forbidden("this is of another page than the link's", remedy="open the link that you were given")
+        raise Forbidden(
+            "this is of another page than the link's", remedy="open the link that you were given"
+        )
 
 
 def guests_of(store: Store) -> Callable[[str], Guest | None]:

@@ -1,6 +1,7 @@
 """Commands that a store keeps, to go on with its runs: whoever serves the store may not have written them.
 
-A store is data. What such a command would read, write and ask is shown, and it is carried out once somebody has said
+A store is data. What such a command would read, write and ask is shown, and it is carried out once
+somebody has said
 yes to exactly that. The key of this server goes only to addresses that its owner named.
 """
 
@@ -17,7 +18,9 @@ from pollex.web.faults import Clash
 from pollex.web.frame import resumed
 from pollex.web.site import Site
 
-URL_OPTION, KEY, URLS = "--base-url", "OPENAI_API_KEY", ("POLLEX_BASE_URL", "OPENAI_BASE_URL")
+URL_OPTION = "--base-url"
+KEY = "OPENAI_API_KEY"
+URLS = ("POLLEX_BASE_URL", "OPENAI_BASE_URL")
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,8 @@ def kept_command(site: Site, run: Run) -> KeptCommand | None:
     if words[1:2] != ["learn"]:
         return None
     named = list(values_of(words, URL_OPTION))
-    folder, model = run.arguments.get("folder"), run.arguments.get("model")
+    folder = run.arguments.get("folder")
+    model = run.arguments.get("model")
     return KeptCommand(
         words=words,
         folder=folder if isinstance(folder, str) else None,
@@ -105,12 +109,20 @@ def require_yes(site: Site, run: Run, confirmed: str) -> None:
     command = kept_command(site, run)
     if command is not None and confirmed != command.digest:
         what = f"the run would go on by a command that the store keeps: {command.shown} ({command.asks})"
-        raise Clash(what, remedy=f"if it is to, send confirmed={command.digest}, or tick the box on the run's page")
+        raise Clash(
+            what,
+            remedy=f"if it is to, send confirmed={command.digest}, or tick the box on the run's page",
+        )
 
 
 def go_on(site: Site, run: Run) -> Child | None:
     """Start the command that goes on with a run; None where no command began it. `require_yes` comes first."""
     if (command := kept_command(site, run)) is None:
         return None
-    about = {"folder": command.folder, "environment": command.environment}
-    return site.children.start(f"{run.id} goes on", command.words[1:], back=links.run(run.id), **about)  # type: ignore[arg-type]
+    return site.children.start(
+        f"{run.id} goes on",
+        command.words[1:],
+        back=links.run(run.id),
+        folder=command.folder,
+        environment=command.environment,
+    )

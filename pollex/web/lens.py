@@ -1,6 +1,7 @@
 """A run's conversations as columns in memory: what lists are filtered, sorted and counted by.
 
-Rows are in the order in which the run first used each conversation; that of equal ones is kept when sorted. Counting
+Rows are in the order in which the run first used each conversation; that of equal ones is kept when
+sorted. Counting
 100,000 rows takes milliseconds here, and hundreds from files.
 """
 
@@ -53,9 +54,12 @@ class Lens:
         entropy: Entropy of the probability, in nats.
         surprise: −log of the probability of the actual thumb.
         failed: Number of questions without an answer.
-        flags: What is odd about each text, joined by spaces; none where a run of an older version kept no flags.
-        folded: Hashes of the texts that the run itself learned from: answered without their own fold, unlike others.
-        measured: Hashes of texts that the rubrics were learned from, scored by rubrics that did not see them.
+        flags: What is odd about each text, joined by spaces; none where a run of an older version
+            kept no flags.
+        folded: Hashes of the texts that the run itself learned from: answered without their own
+            fold, unlike others.
+        measured: Hashes of texts that the rubrics were learned from, scored by rubrics that did not
+            see them.
         guarantee: The window whose precision is guaranteed; None where the rubric set has none.
         guaranteed: 1 outside that window, 0 inside, −1 without a score or window.
     """
@@ -85,7 +89,9 @@ class Lens:
     def unseen(self) -> Bools:
         """Whether the figures are of rubrics that were learned without the conversation `[row]`."""
         rows = zip(self.sides, self.hashes, strict=True)
-        return np.fromiter((side != "train" or text in self.measured for side, text in rows), bool, len(self))
+        return np.fromiter(
+            (side != "train" or text in self.measured for side, text in rows), bool, len(self)
+        )
 
     def scored_by(self, other: "Lens", texts: frozenset[str]) -> "Lens":
         """Return the columns with another run's scores of these texts, of those that both have."""
@@ -130,7 +136,9 @@ class Lens:
         """1 outside the window with a guarantee, 0 inside, −1 without a score or window."""
         if self.guarantee is None:
             return np.full(len(self), -1)
-        return np.where(np.isnan(self.netsat), -1, self.guarantee.confident(self.netsat).astype(int))
+        return np.where(
+            np.isnan(self.netsat), -1, self.guarantee.confident(self.netsat).astype(int)
+        )
 
     @cached_property
     def differs(self) -> Ints:
@@ -169,7 +177,10 @@ class Lens:
 
     @cached_property
     def _lowered(self) -> list[str]:
-        return [f"{id_}\n{opening}".lower() for id_, opening in zip(self.ids, self.openings, strict=True)]
+        return [
+            f"{id_}\n{opening}".lower()
+            for id_, opening in zip(self.ids, self.openings, strict=True)
+        ]
 
     def found(self, words: str) -> Bools:
         """Mask the conversations with words in first turn or id `[row]`, ignoring case."""
@@ -182,7 +193,9 @@ class Lens:
         if key not in self._orders:
             values = self.column(name)
             values = -values if down else values
-            self._orders[key] = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")
+            self._orders[key] = np.argsort(
+                np.where(np.isnan(values), np.inf, values), kind="stable"
+            )
         return self._orders[key]
 
     def kept(self, name: str, version: str, make: Callable[[], T]) -> T:
@@ -232,8 +245,10 @@ def lens_of(
     """Read a run's columns.
 
     Args:
-        by_folds: Whether the run learned from all labels, and scored each conversation by a set that did not see it.
-        learned: Text hashes of the conversations that its rubrics were learned from, by another run.
+        by_folds: Whether the run learned from all labels, and scored each conversation by a set
+            that did not see it.
+        learned: Text hashes of the conversations that its rubrics were learned from, by another
+            run.
         guarantee: The window of its rubric set whose precision is guaranteed.
     """
     rows = store.ask(run.id, SCORED)

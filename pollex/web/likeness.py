@@ -26,7 +26,8 @@ def unlike_of(site: Site, run: Run) -> Stability | None:
         return None
 
     def compared() -> Stability | None:
-        from pollex.measures.drift import is_unlike  # SciPy comes with it, and takes half a second
+        # SciPy comes with it, and takes half a second
+        from pollex.measures.drift import is_unlike
 
         netsat = [row["netsat"] for row in site.store.ask(run.id, LAST)]
         drift = drift_of(np.array(netsat, dtype=np.float64), named.rubric_set)
@@ -64,4 +65,6 @@ def drift_of(netsat: Floats, found: RubricSet) -> Stability | None:
     if found.spread is None:
         return None
     places = np.searchsorted(found.spread.edges, netsat, side="right")
-    return drift_from(found.spread, np.bincount(places, minlength=len(found.spread.counts)).tolist())
+    return drift_from(
+        found.spread, np.bincount(places, minlength=len(found.spread.counts)).tolist()
+    )

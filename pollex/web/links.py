@@ -2,13 +2,27 @@
 
 from urllib.parse import quote, urlencode
 
-HOME, ENTER, HEALTH = "/", "/enter", "/api/health"
-RUNS, CONVERSATIONS, CONVERSATION = "/runs", "/conversations", "/conversation"
+HOME = "/"
+ENTER = "/enter"
+HEALTH = "/api/health"
+RUNS = "/runs"
+CONVERSATIONS = "/conversations"
+CONVERSATION = "/conversation"
 CALIBRATION = "/calibration"
-CHILDREN, DRAFTS = "/children", "/drafts"
-SETS, SET_DIFF, COMPARE, CHECK, REPLAY = "/sets", "/sets/diff", "/compare", "/check", "/replay"
-LABEL, AGREEMENT, ADJUDICATE, WAITING = "/label", "/label/agreement", "/label/adjudicate", "/waiting"
-SHARE, TALK, REMEDIES = "/share", "/talk", "/remedies"
+CHILDREN = "/children"
+DRAFTS = "/drafts"
+SETS = "/sets"
+SET_DIFF = "/sets/diff"
+COMPARE = "/compare"
+CHECK = "/check"
+REPLAY = "/replay"
+LABEL = "/label"
+AGREEMENT = "/label/agreement"
+ADJUDICATE = "/label/adjudicate"
+WAITING = "/waiting"
+SHARE = "/share"
+TALK = "/talk"
+REMEDIES = "/remedies"
 STATIC = "/static"
 NDJSON = "application/x-ndjson"
 
@@ -16,7 +30,11 @@ NDJSON = "application/x-ndjson"
 def address(path: str, **query: object) -> str:
     """Join a path and a query; parameters that are None or empty are left out."""
     given = {name: value for name, value in query.items() if value not in (None, "", False)}
-    return f"{path}?{urlencode({name: _text(value) for name, value in given.items()})}" if given else path
+    return (
+        f"{path}?{urlencode({name: _text(value) for name, value in given.items()})}"
+        if given
+        else path
+    )
 
 
 def calibrator(name: str) -> str:
@@ -34,9 +52,13 @@ def conversations(run_id: str, **query: object) -> str:
     return address(CONVERSATIONS, run=run_id, **query)
 
 
-def conversation(run_id: str, conversation_id: str, turn: int | None = None, **query: object) -> str:
+def conversation(
+    run_id: str, conversation_id: str, turn: int | None = None, **query: object
+) -> str:
     """Link to a conversation, or to one of its turns."""
-    return address(CONVERSATION, run=run_id, id=conversation_id, **query) + ("" if turn is None else f"#turn-{turn}")
+    return address(CONVERSATION, run=run_id, id=conversation_id, **query) + (
+        "" if turn is None else f"#turn-{turn}"
+    )
 
 
 def rubric_set(set_id: str, **query: object) -> str:

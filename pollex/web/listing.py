@@ -21,14 +21,24 @@ from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.calibrated import Source, with_labels
 from pollex.web.faults import NothingYet
-from pollex.web.filters import FACETS, FacetValue, Histogram, all_of, choices, histogram, mask_of, within
+from pollex.web.filters import (
+    FACETS,
+    FacetValue,
+    Histogram,
+    all_of,
+    choices,
+    histogram,
+    mask_of,
+    within,
+)
 from pollex.web.forms import Form
 from pollex.web.lens import Lens, lens_of
 from pollex.web.site import NamedSet, Site
 
 UpDown = Literal["up", "down", "none"]
 YesNo = Literal["yes", "no"]
-ROWS, MOST_ROWS = 100, 500
+ROWS = 100
+MOST_ROWS = 500
 RANGES = {"netsat": "NetSAT", "probability": "P(up)", "entropy": "Entropy", "turns": "Turns"}
 """Figures that a list is narrowed by, with their heads."""
 CHOICES = (*FACETS, "side", "group", "flag")
@@ -40,7 +50,8 @@ class ListForm(Form):
 
     Attributes:
         source: Whose thumbs are shown, filtered and sorted by.
-        q: Words that a conversation has in its first turn or id; with `words=all` in any of its turns.
+        q: Words that a conversation has in its first turn or id; with `words=all` in any of its
+            turns.
         at: First row that is shown, from 0.
         version: That of the list that `at` counts in.
     """
@@ -67,7 +78,9 @@ class ListForm(Form):
     turns_to: float | None = None
     q: str = Field("", max_length=500)
     words: Literal["first", "all"] = "first"
-    sort: Literal["place", "netsat", "probability", "entropy", "surprise", "information", "turns", "failed"] = "place"
+    sort: Literal[
+        "place", "netsat", "probability", "entropy", "surprise", "information", "turns", "failed"
+    ] = "place"
     down: bool = False
     at: int = Field(0, ge=0)
     n: int = Field(ROWS, ge=1, le=MOST_ROWS)
@@ -198,7 +211,8 @@ class Listing:
 def row_json(row: Listed) -> dict[str, object]:
     """Return a row as JSON values; missing figures are null."""
     return {
-        name: None if isinstance(value, float) and math.isnan(value) else value for name, value in vars(row).items()
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in vars(row).items()
     }
 
 
@@ -221,7 +235,9 @@ def scoring_run(site: Site, name: str) -> Run:
         return site.run(name)
     found = next((run for run in site.runs() if run.command in SCORING), None)
     if found is None:
-        raise NothingYet("no run has scored conversations yet", remedy="`pollex learn` or `pollex score` does")
+        raise NothingYet(
+            "no run has scored conversations yet", remedy="`pollex learn` or `pollex score` does"
+        )
     return found
 
 
@@ -232,7 +248,11 @@ SCORING = ("score", "evaluate", "label", "learn", "refit")
 def run_that_asked(site: Site, named: NamedSet) -> Run | None:
     """Return a run that asked a set's rubrics: the one that made it, else the last one that scored with it."""
     made = [run for run in site.runs() if run.id == named.run]
-    used = [run for run in site.runs() if run.command in SCORING and run.fingerprint.get("rubrics") == named.id]
+    used = [
+        run
+        for run in site.runs()
+        if run.command in SCORING and run.fingerprint.get("rubrics") == named.id
+    ]
     return next(iter([*made, *used]), None)
 
 
@@ -253,28 +273,38 @@ def lens_for(site: Site, run: Run) -> Lens:
 
 def measured_lens(site: Site, run: Run) -> Lens:
     """Return a run's columns; what its set was learned from by the scores of the folds, where these are."""
-    lens, named = lens_for(site, run), site.set_of(run)
+    lens = lens_for(site, run)
+    named = site.set_of(run)
     if named is None or run.command == "learn" or not named.rubric_set.data.folds:
         return lens
-    made_by = next((one for one in site.runs() if one.id == named.rubric_set.run and one.finished), None)
+    made_by = next(
+        (one for one in site.runs() if one.id == named.rubric_set.run and one.finished), None
+    )
     if made_by is None:
         return lens
     learned = lens_for(site, made_by)
-    return site.kept(("measured", lens.version, learned.version), lambda: lens.scored_by(learned, learned.measured))
+    return site.kept(
+        ("measured", lens.version, learned.version),
+        lambda: lens.scored_by(learned, learned.measured),
+    )
 
 
 def labeled(site: Site, lens: Lens, source: Source) -> Lens:
     """Return a run's columns with the thumbs of a source; they change as people label."""
     last = site.store.value("SELECT max(rowid) FROM labels")
     make = lambda: with_labels(lens, site.store, source, by_chance=False)  # noqa: E731
-    return lens if source == "log" else site.kept(("labeled", lens.version, source, str(last)), make)
+    return (
+        lens if source == "log" else site.kept(("labeled", lens.version, source, str(last)), make)
+    )
 
 
 def listing_of(site: Site, form: ListForm) -> Listing:
     """Return what an address asks for."""
     run = scoring_run(site, form.run)
     lens = labeled(site, lens_for(site, run), form.source)
-    every_hash = lambda: (text for texts, *_ in search(site.store, run.id, form.q) for text in texts)  # noqa: E731
+    every_hash = lambda: (  # noqa: E731
+        text for texts, *_ in search(site.store, run.id, form.q) for text in texts
+    )
     hashes = with_words(site, lens, form.q, every_hash) if form.q and form.words == "all" else None
     every = order_of(site.store, run.id, lens, form.sort, down=form.down)
     return Listing(run, lens, form, masks_of(form, lens, hashes), every)
@@ -309,7 +339,9 @@ ANY_TURN = """
 """Roles and the names of fields are no words: of the texts whose JSON has the words those whose contents have them."""
 
 
-def search(store: Store, run: str, words: str, batch: int = BATCH) -> Iterator[tuple[frozenset[str], int, int]]:
+def search(
+    store: Store, run: str, words: str, batch: int = BATCH
+) -> Iterator[tuple[frozenset[str], int, int]]:
     """Look for words, ignoring case: yield after each batch of the texts those found, how many are read, and all."""
     stored = json.dumps(words, ensure_ascii=False)[1:-1]  # turns are kept as JSON
     places = [row["seq"] for row in store.ask(run, PLACES)]
@@ -319,10 +351,16 @@ def search(store: Store, run: str, words: str, batch: int = BATCH) -> Iterator[t
     for place, end in enumerate(ends, 1):
         rows = store.ask(run, ANY_TURN, [before, end, stored, words])
         before = end
-        yield frozenset(row["text_hash"] for row in rows), min(place * batch, len(places)), len(places)
+        yield (
+            frozenset(row["text_hash"] for row in rows),
+            min(place * batch, len(places)),
+            len(places),
+        )
 
 
-def with_words(site: Site, lens: Lens, words: str, found: Callable[[], Iterable[str]]) -> frozenset[str]:
+def with_words(
+    site: Site, lens: Lens, words: str, found: Callable[[], Iterable[str]]
+) -> frozenset[str]:
     """Return hashes of the texts that have words in any turn; what was found is kept."""
     return site.kept(("search", lens.version, words), lambda: frozenset(found()))
 
@@ -344,11 +382,14 @@ EXPECTED = """
 """
 
 
-def order_of(store: Store, run: str, lens: Lens, sort: str, *, down: bool, waits: bool = True) -> Ints:
+def order_of(
+    store: Store, run: str, lens: Lens, sort: str, *, down: bool, waits: bool = True
+) -> Ints:
     """Return a run's rows sorted by a column, or by how telling a label of each is.
 
     Args:
-        waits: Whether the latest labels have to count; if not, a newer order is made beside, and counts from then on.
+        waits: Whether the latest labels have to count; if not, a newer order is made beside, and
+            counts from then on.
     """
     if sort != INFORMATION:
         return lens.order(sort, down=down)
@@ -379,7 +420,9 @@ def answers_of(store: Store, run: str, lens: Lens) -> Floats:
     questions = [row["question"] for row in store.ask(run, QUESTIONS)]
     if not questions:
         return lens.netsat[:, None]
-    columns = ", ".join(f"max(expected) FILTER (question = ?) AS q{place}" for place in range(len(questions)))
+    columns = ", ".join(
+        f"max(expected) FILTER (question = ?) AS q{place}" for place in range(len(questions))
+    )
     found = np.full((len(lens), len(questions)), np.nan)
     for row in store.ask(run, EXPECTED.format(columns=columns), questions):
         conversation, *expected = row.values()

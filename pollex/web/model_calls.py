@@ -23,7 +23,8 @@ CALL_ORDER = {
 }
 TOKENS = ("in", "out", "cached", "cost")
 """What stands in replies alone: to sort by it, all of a run's are read."""
-MOST_READ, MOST_TOKENS = 20_000, 40
+MOST_READ = 20_000
+MOST_TOKENS = 40
 CALLS = """
     SELECT key, attempt, stage, item, sent, ended, outcome, reply,
         (julianday(ended) - julianday(sent)) * 86400000.0 AS ms
@@ -56,7 +57,8 @@ class KeptCall:
     """A model call.
 
     Attributes:
-        usage: Tokens as the endpoint counted them, by `in`, `out` and `cached`; what it didn't count isn't there.
+        usage: Tokens as the endpoint counted them, by `in`, `out` and `cached`; what it didn't
+            count isn't there.
         cost: None where the price or a count isn't known.
         text: What the model wrote, or what came in its place.
         raw: The reply as it came.
@@ -84,7 +86,10 @@ class KeptCall:
         """The answer as it is read: the fields of its JSON object; empty for other answers."""
         found = _json(self.text)
         given = found.items() if isinstance(found, dict) else ()
-        return {k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False, indent=1) for k, v in given}
+        return {
+            k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False, indent=1)
+            for k, v in given
+        }
 
 
 def price_of(store: Store, run: Run) -> Price | None:
@@ -100,10 +105,19 @@ def calls_of(store: Store, run: Run, order: str, *, down: bool, at: int, n: int)
     if order in TOKENS:
         rows = store.rows(CALLS.format(order="sent"), [run.id, MOST_READ + 1, 0])
         if len(rows) > MOST_READ:
-            raise Fault(f"this run has over {MOST_READ:,} calls", remedy="sort by something else than tokens or cost")
-        every = sorted((read_call(row, price) for row in rows), key=lambda call: _amount(call, order), reverse=down)
+            raise Fault(
+                f"this run has over {MOST_READ:,} calls",
+                remedy="sort by something else than tokens or cost",
+            )
+        every = sorted(
+            (read_call(row, price) for row in rows),
+            key=lambda call: _amount(call, order),
+            reverse=down,
+        )
         return every[at : at + n]
-    sql = CALLS.format(order=", ".join(f"{part} DESC" if down else part for part in CALL_ORDER[order].split(", ")))
+    sql = CALLS.format(
+        order=", ".join(f"{part} DESC" if down else part for part in CALL_ORDER[order].split(", "))
+    )
     return [read_call(row, price) for row in store.rows(sql, [run.id, n, at])]
 
 
@@ -115,9 +129,11 @@ def _amount(call: KeptCall, name: str) -> float:
 def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
     """Read a row of calls; one whose reply never came has none."""
     told = (read_line(row["reply"]) or {}) if row["reply"] else {}
-    facts, body = told.get("outcome", {}), told.get("raw", "")
+    facts = told.get("outcome", {})
+    body = told.get("raw", "")
     answer = _json(body)
-    usage, choice = _usage(answer), _choice(answer)
+    usage = _usage(answer)
+    choice = _choice(answer)
     return KeptCall(
         key=row["key"],
         attempt=row["attempt"],
@@ -128,7 +144,9 @@ def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
         status=facts.get("status"),
         problem=facts.get("problem", "") or ("" if told else "no reply came"),
         usage=usage,
-        cost=price.cost(usage["in"], usage["out"]) if price and {"in", "out"} <= usage.keys() else None,
+        cost=price.cost(usage["in"], usage["out"])
+        if price and {"in", "out"} <= usage.keys()
+        else None,
         text=_words(choice.get("message", {}).get("content") or "") or body,
         raw=body,
         finish=str(choice.get("finish_reason") or ""),
@@ -145,14 +163,19 @@ def request_of(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str,
     """Return the messages of a call's prompt, and what it asked for beside them; empty if it was not stored."""
     body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
     given = body if isinstance(body, dict) else {}
-    settings = {name: json.dumps(value, ensure_ascii=False) for name, value in given.items() if name != "messages"}
+    settings = {
+        name: json.dumps(value, ensure_ascii=False)
+        for name, value in given.items()
+        if name != "messages"
+    }
     messages = [one for one in given.get("messages", []) if isinstance(one, dict)]
     return [(str(one.get("role", "")), _words(one.get("content"))) for one in messages], settings
 
 
 def unsealed(words: str) -> list[tuple[str, bool]]:
     """Split a message into our words and the data between boundary lines, each with whether it is data."""
-    found, end = [], 0
+    found = []
+    end = 0
     for match in SEALED.finditer(words):
         found += [(words[end : match.start()], False), (match[0], True)]
         end = match.end()
@@ -199,11 +222,16 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
         every = [_token(one) for one in listed or ()]
     except (KeyError, TypeError, ValueError, OverflowError):
         return ()
-    return tuple(one for one in every if one.options and max(p for _, p in one.options) < 0.99)[:MOST_TOKENS]
+    return tuple(one for one in every if one.options and max(p for _, p in one.options) < 0.99)[
+        :MOST_TOKENS
+    ]
 
 
 def _token(one: Mapping[str, Any]) -> Token:
     options: Sequence[Any] = one.get("top_logprobs") or ()
-    weighed = sorted(((str(each["token"]), math.exp(each["logprob"])) for each in options), key=lambda pair: -pair[1])
+    weighed = sorted(
+        ((str(each["token"]), math.exp(each["logprob"])) for each in options),
+        key=lambda pair: -pair[1],
+    )
     place = next((i for i, (text, _) in enumerate(weighed) if text == one["token"]), -1)
     return Token(str(one["token"]), tuple(weighed), place)

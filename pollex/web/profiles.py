@@ -55,7 +55,11 @@ class Profile(ModelTable):
         finds = system is not None and system.retrieval != "none"
         if finds != (self.documents is not None):
             what = f"{self.system or self.model} {'finds' if finds else 'takes no'} documents, and there are "
-            remedy = 'add `documents = "FOLDER"` to it' if finds else "remove `documents`, or let it be DS2 or DS3"
+            remedy = (
+                'add `documents = "FOLDER"` to it'
+                if finds
+                else "remove `documents`, or let it be DS2 or DS3"
+            )
             raise BadInput(what + ("none" if finds else "some"), where=str(file), remedy=remedy)
         if system is None:
             return given

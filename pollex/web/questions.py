@@ -34,7 +34,11 @@ def of_toml(text: str) -> list[SheetQuestion]:
 
 def packed_sheet(questions: Sequence[SheetQuestion]) -> str:
     """Return questions as a queue keeps them; empty for a thumb."""
-    return json.dumps([one.model_dump(mode="json") for one in questions], ensure_ascii=False) if questions else ""
+    return (
+        json.dumps([one.model_dump(mode="json") for one in questions], ensure_ascii=False)
+        if questions
+        else ""
+    )
 
 
 def questions_of(sheet: str) -> list[SheetQuestion]:

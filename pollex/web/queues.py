@@ -47,14 +47,18 @@ class QueueProgress:
 
 def queues_of(store: Store) -> list[QueueRow]:
     """Return all queues, the last one first."""
-    return [QueueRow(**row) for row in store.rows("SELECT * FROM queues ORDER BY time DESC, rowid DESC")]
+    return [
+        QueueRow(**row) for row in store.rows("SELECT * FROM queues ORDER BY time DESC, rowid DESC")
+    ]
 
 
 def queue_of(store: Store, queue_id: str) -> QueueRow:
     """Return a queue. Raises NotThere where there is none."""
     rows = store.rows("SELECT * FROM queues WHERE id = ?", [queue_id])
     if not rows:
-        raise NotThere("there is no such queue", remedy="the page of all queues has those there are")
+        raise NotThere(
+            "there is no such queue", remedy="the page of all queues has those there are"
+        )
     return QueueRow(**rows[0])
 
 
@@ -87,7 +91,8 @@ def left_of(store: Store, queue: QueueRow, lens: Lens) -> QueueProgress:
     taken = _taken(store, queue)
     rows = (*_rows(store, queue, lens).tolist(), *_chosen(store, queue, lens), *_drawn(taken, lens))
     wanted = {lens.hashes[row] for row in rows}
-    begun = [about for text, about in taken.items() if text in wanted]  # few of many: a queue may have 100,000 texts
+    # few of many: a queue may have 100,000 texts
+    begun = [about for text, about in taken.items() if text in wanted]
     return QueueProgress(
         len(wanted),
         sum(len(about["by"]) >= queue.overlap for about in begun),
@@ -96,15 +101,20 @@ def left_of(store: Store, queue: QueueRow, lens: Lens) -> QueueProgress:
     )
 
 
-def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> tuple[LeaseRow | None, frozenset[str]]:
+def next_lease(
+    store: Store, queue: QueueRow, lens: Lens, annotator: str
+) -> tuple[LeaseRow | None, frozenset[str]]:
     """Choose an annotator's next conversation; None if there is none.
 
-    A text that they have before them comes again. No text goes to more people than the queue wants. What is drawn at
-    random is drawn from the whole run, whatever the queue's kind: only so it speaks for the run. Before another one
+    A text that they have before them comes again. No text goes to more people than the queue wants.
+    What is drawn at
+    random is drawn from the whole run, whatever the queue's kind: only so it speaks for the run.
+    Before another one
     is drawn, those that were drawn for others go to as many people as are wanted.
 
     Returns:
-        The lease, and the texts that chance drew on the way though they had been answered: see `chance.adopted`.
+        The lease, and the texts that chance drew on the way though they had been answered: see
+        `chance.adopted`.
     """
     for row in store.rows(_OPEN, [queue.id, annotator, now()]):
         return LeaseRow(**row), frozenset()
@@ -112,7 +122,9 @@ def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> tup
     people = {text: about["by"] | about["out"] for text, about in taken.items()}
     seen = {text for text, who in people.items() if annotator in who or len(who) >= queue.overlap}
     every = (_chosen(store, queue, lens), _rows(store, queue, lens).tolist(), _drawn(taken, lens))
-    chosen, free, drawn = (next((row for row in rows if lens.hashes[row] not in seen), None) for rows in every)
+    chosen, free, drawn = (
+        next((row for row in rows if lens.hashes[row] not in seen), None) for rows in every
+    )
     preferred = free if chosen is None else chosen
     given = store.value("SELECT count(*) FROM leases WHERE queue = ?", [queue.id])
     rng = np.random.default_rng([queue.seed, given])
@@ -120,8 +132,13 @@ def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> tup
         return again, frozenset()
     if preferred is None and drawn is None:
         return None, frozenset()
-    by_chance = preferred is None or (queue.kind == RANDOM and chosen is None) or rng.random() < queue.random_share
-    lot, passed = drawn if by_chance else None, frozenset[str]()
+    by_chance = (
+        preferred is None
+        or (queue.kind == RANDOM and chosen is None)
+        or rng.random() < queue.random_share
+    )
+    lot = drawn if by_chance else None
+    passed = frozenset[str]()
     if by_chance and lot is None:
         lot, passed = _draw(lens, taken, seen, rng)
     place = preferred if lot is None else lot
@@ -132,7 +149,9 @@ def next_lease(store: Store, queue: QueueRow, lens: Lens, annotator: str) -> tup
 
 def _leased(queue: QueueRow, text: str, conversation: str, annotator: str, how: str) -> LeaseRow:
     until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
-    return LeaseRow(secrets.token_hex(8), queue.id, text, conversation, annotator, how, now(), until)
+    return LeaseRow(
+        secrets.token_hex(8), queue.id, text, conversation, annotator, how, now(), until
+    )
 
 
 def _draw(
@@ -167,7 +186,9 @@ APART = 3
 """A conversation is shown once more only after so many others."""
 
 
-def _repeat(store: Store, queue: QueueRow, annotator: str, rng: np.random.Generator) -> LeaseRow | None:
+def _repeat(
+    store: Store, queue: QueueRow, annotator: str, rng: np.random.Generator
+) -> LeaseRow | None:
     """Choose a conversation to show to the same person once more; None while there is none long enough ago."""
     rows = store.rows(ANSWERED, [queue.id, annotator])[:-APART]
     left = [row for row in rows if not row["again"]]
@@ -195,7 +216,9 @@ def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
 
 def _taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
     """Return by text who answered, who works on it, how often it was skipped, and its id where chance drew it."""
-    found: dict[str, dict[str, Any]] = defaultdict(lambda: {"by": set(), "out": set(), "skips": 0, "drawn": ""})
+    found: dict[str, dict[str, Any]] = defaultdict(
+        lambda: {"by": set(), "out": set(), "skips": 0, "drawn": ""}
+    )
     moment = now()
     for row in store.rows(_SEEN, [queue.id]):
         about = found[row["text_hash"]]
@@ -222,7 +245,8 @@ COPIED = ("annotator", "text_hash", "conversation", "run", "question", "value", 
 def repeat_answers(store: Store, queue: QueueRow, texts: Collection[str]) -> Iterator[Row]:
     """Yield the last answers about texts of a queue once more, as those of conversations drawn at random.
 
-    Chance draws from all of a run. If it left out what was labeled for being doubtful, the rest would look surer than
+    Chance draws from all of a run. If it left out what was labeled for being doubtful, the rest
+    would look surer than
     the run is.
     """
     for row in store.rows(_LAST, [queue.id]) if texts else []:

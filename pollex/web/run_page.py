@@ -69,10 +69,14 @@ def spans_of(store: Store, run: Run) -> list[Spans]:
     names = list(store.each(NAMES, place))
     if not names:
         return []
-    cases = " ".join(f"WHEN name = ?{2 * n + 4} AND kind = ?{2 * n + 5} THEN {n}" for n in range(len(names)))
+    cases = " ".join(
+        f"WHEN name = ?{2 * n + 4} AND kind = ?{2 * n + 5} THEN {n}" for n in range(len(names))
+    )
     ((started, took, of),) = store.each(SPANS.format(cases=cases), [*place, *chain(*names)])
     zero = np.datetime64(datetime.fromisoformat(run.started).replace(tzinfo=None), "us")
-    began, ms, marks = (_moments(started) - zero) / np.timedelta64(1, "ms"), _numbers(took) / 1000, _numbers(of)
+    began = (_moments(started) - zero) / np.timedelta64(1, "ms")
+    ms = _numbers(took) / 1000
+    marks = _numbers(of)
     rows = [marks // 2 == n for n in range(len(names))]
     found = [
         Spans(name, kind, began[mine], ms[mine], int((marks[mine] % 2).sum()))
@@ -84,7 +88,9 @@ def spans_of(store: Store, run: Run) -> list[Spans]:
 def _moments(text: str) -> Any:
     """Return times of 26 characters each, `2026-01-31T23:59:59.000000`, to the microsecond `[span]`."""
     digits = np.frombuffer(text.encode(), np.uint8).reshape(-1, 26)
-    days, which = np.unique(np.ascontiguousarray(digits[:, :10]).view("S10")[:, 0], return_inverse=True)
+    days, which = np.unique(
+        np.ascontiguousarray(digits[:, :10]).view("S10")[:, 0], return_inverse=True
+    )
     places = [11, 12, 14, 15, 17, 18, *range(20, 26)]
     worth = np.array([36000, 3600, 600, 60, 10, 1, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6]) * 1e6
     since = (digits[:, places].astype(np.int64) - ord("0")) @ worth.round().astype(np.int64)
@@ -128,7 +134,9 @@ class Times:
         return {node.name: node for node in self.nodes if node.kind != "call"}
 
 
-def times_of(spans: Sequence[Spans], first: float | None = None, last: float | None = None) -> Times:
+def times_of(
+    spans: Sequence[Spans], first: float | None = None, last: float | None = None
+) -> Times:
     """Sum a run's spans, and count open ones between two seconds since the run began."""
     if not spans:
         return Times((), 0.0, 0.0)
@@ -142,7 +150,16 @@ def _node(spans: Spans, low: float, high: float) -> Node:
     median, most = np.quantile(spans.ms, [0.5, 0.95], method="inverted_cdf")
     active = _active(spans.began, spans.ms, low, high)
     together = float(spans.ms.sum())
-    return Node(spans.name, spans.kind, len(spans.ms), together, float(median), float(most), spans.errors, active)
+    return Node(
+        spans.name,
+        spans.kind,
+        len(spans.ms),
+        together,
+        float(median),
+        float(most),
+        spans.errors,
+        active,
+    )
 
 
 def _active(began: Floats, ms: Floats, low: float, high: float) -> Floats:
@@ -161,7 +178,10 @@ def drawn_graphs() -> dict[str, Any]:
     return found
 
 
-WIDE, HIGH, GAP, ROW = 128, 46, 36, 70
+WIDE = 128
+HIGH = 46
+GAP = 36
+ROW = 70
 SHORT = 26
 """Characters of what a node changed that stand below it."""
 LONG = 960
@@ -201,7 +221,11 @@ def drawing(graph: Mapping[str, Any], ran: Mapping[str, Node], told: Mapping[str
     }
     height = max((y for _, y in place.values()), default=0) + HIGH + 44
     width = max((x for x, _ in place.values()), default=0) + WIDE + 8
-    lines = [_edge(place[a], place[b], chosen, height) for a, b, chosen in edges if a in place and b in place]
+    lines = [
+        _edge(place[a], place[b], chosen, height)
+        for a, b, chosen in edges
+        if a in place and b in place
+    ]
     boxes = [_box(name, *place[name], ran.get(name), told.get(name)) for name in place]
     summary = f"The graph: {sum(name in ran for name in place)} of {len(place)} nodes ran; the table below lists them"
     kind = "graph long" if width > LONG else "graph"
@@ -211,7 +235,13 @@ def drawing(graph: Mapping[str, Any], ran: Mapping[str, Node], told: Mapping[str
 def _box(name: str, x: float, y: float, node: Node | None, told: str | None) -> Markup:
     ran = told is not None or node is not None  # what only waits, or chooses, has no span
     kind = "failed" if node is not None and node.errors else "ran" if ran else "unreached"
-    below = f"{node.n:,} × {duration(node.median)}" if node is not None else "ran" if ran else "not reached"
+    below = (
+        f"{node.n:,} × {duration(node.median)}"
+        if node is not None
+        else "ran"
+        if ran
+        else "not reached"
+    )
     if node is not None and node.errors:
         below += f", {node.errors} failed"
     inside = [
@@ -221,20 +251,29 @@ def _box(name: str, x: float, y: float, node: Node | None, told: str | None) -> 
     ]
     if told is not None:
         short = told if len(told) <= SHORT else f"{told[: SHORT - 1]}…"
-        below = element("text", short, x=x + WIDE / 2, y=y + HIGH + 14, text_anchor="middle", class_="tick")
-        return element("a", [element("title", f"{name}: {told}"), *inside, below], href=f"#state-{name}")
+        below = element(
+            "text", short, x=x + WIDE / 2, y=y + HIGH + 14, text_anchor="middle", class_="tick"
+        )
+        return element(
+            "a", [element("title", f"{name}: {told}"), *inside, below], href=f"#state-{name}"
+        )
     return element("a", inside, href=f"#node-{name}") if node is not None else element("g", inside)
 
 
-def _edge(start: tuple[float, float], end: tuple[float, float], chosen: bool, height: float) -> Markup:
+def _edge(
+    start: tuple[float, float], end: tuple[float, float], chosen: bool, height: float
+) -> Markup:
     kind = "edge chosen" if chosen else "edge"
     (x, y), (to, down) = start, end
     if to > x:
-        a, b, middle = x + WIDE, y + HIGH / 2, (x + WIDE + to) / 2
+        a = x + WIDE
+        b = y + HIGH / 2
+        middle = (x + WIDE + to) / 2
         way = f"M{a:.0f} {b:.0f}C{middle:.0f} {b:.0f} {middle:.0f} {down + HIGH / 2:.0f} {to:.0f} {down + HIGH / 2:.0f}"
     else:
         low = height - 8
-        out, back = x + WIDE / 2, to + WIDE / 2
+        out = x + WIDE / 2
+        back = to + WIDE / 2
         way = f"M{out:.0f} {y + HIGH:.0f}C{out:.0f} {low:.0f} {back:.0f} {low:.0f} {back:.0f} {down + HIGH:.0f}"
     return element("path", d=way, class_=kind)
 
@@ -248,7 +287,15 @@ def strip(node: Node, bins: int) -> Markup:
     points = " ".join(f"{i},{22 - 20 * n / top:.1f}" for i, n in enumerate(active.tolist()))
     area = element("path", d=f"M0,22 L{points} L{bins - 1},22Z", class_="activity")
     title = element("title", f"{node.name}: at most {top:,.0f} at once")
-    return element("svg", title, area, viewBox=f"0 0 {bins} 23", preserveAspectRatio="none", class_="strip", role="img")
+    return element(
+        "svg",
+        title,
+        area,
+        viewBox=f"0 0 {bins} 23",
+        preserveAspectRatio="none",
+        class_="strip",
+        role="img",
+    )
 
 
 MOST = 60
@@ -259,7 +306,8 @@ def ratings_of(site: Site, run: Run) -> dict[str, Any] | None:
     """Return an ended run's votes by kind, those that agree most first, and how right they are.
 
     Returns:
-        None if it is no run of `judge`. A kind has the runs that chose each option, their entropy (None where no run
+        None if it is no run of `judge`. A kind has the runs that chose each option, their entropy
+        (None where no run
         answered), the rating (None for NONE), and the number of conversations.
     """
     if run.finished is None or run.command != "judge":
@@ -279,7 +327,9 @@ def _ratings(site: Site, run: Run) -> dict[str, Any] | None:
         entropy = diversity_entropy(votes) if sum(votes) else None
         rating = None if chosen is None else options[chosen]
         kinds.append({"votes": votes, "entropy": entropy, "rating": rating, "n": n})
-    ordered = sorted(kinds, key=lambda kind: (kind["entropy"] is None, kind["entropy"] or 0.0, -kind["n"]))
+    ordered = sorted(
+        kinds, key=lambda kind: (kind["entropy"] is None, kind["entropy"] or 0.0, -kind["n"])
+    )
     conversations = list(conversations_of(site.store, run.id))
     precision = precision_of(site.store, run.id, work.task, work.rule, conversations)
     return {"task": work.task, "rule": work.rule, "kinds": ordered[:MOST], "precision": precision}

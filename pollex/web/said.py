@@ -17,12 +17,16 @@ def keep_said(store: Store, answers: Sequence[tuple[LabelRow, SheetRow]]) -> lis
 
     Whoever calls it holds the site's turn: two that are sent at once come one after the other.
     """
-    ids, new = list[str](), list[LabelRow | SheetRow]()
+    ids = list[str]()
+    new = list[LabelRow | SheetRow]()
     for label, sheet in answers:
         about = [label.annotator, label.text_hash, label.run, label.question, label.source]
         last = next(iter(store.rows(LAST, about)), None)
         same = (label.value, sheet.lease, sheet.skip, sheet.comment)
-        if last is not None and (last["value"], last["lease"], last["skip"], last["comment"]) == same:
+        if (
+            last is not None
+            and (last["value"], last["lease"], last["skip"], last["comment"]) == same
+        ):
             ids.append(last["id"])
         else:
             ids.append(label.id)

@@ -29,7 +29,14 @@ from pollex.web.app import application
 from pollex.web.guard import Door, is_loopback
 from pollex.web.guests import guests_of
 from pollex.web.profiles import read_profiles
-from pollex.web.site import Site, calibrators_beside, calibrators_in, kept_token, read_sets, sets_beside
+from pollex.web.site import (
+    Site,
+    calibrators_beside,
+    calibrators_in,
+    kept_token,
+    read_sets,
+    sets_beside,
+)
 from pollex.web.studies import read_studies
 
 EXAMPLE = Path("pollex-example")
@@ -51,7 +58,9 @@ def serve(asked: ServeStore) -> int:
         token = kept_token(folder) if not asked.no_token else None
         files = read_sets(asked.rubrics, folder) if asked.rubrics else sets_beside(folder)
         profiles = read_profiles(asked.profiles)
-        calibrators = calibrators_in(asked.calibrators) if asked.calibrators else calibrators_beside(folder)
+        calibrators = (
+            calibrators_in(asked.calibrators) if asked.calibrators else calibrators_beside(folder)
+        )
         asked_for = tuple(files) if asked.rubrics else ()
         site = Site(
             store,
@@ -95,8 +104,14 @@ class Server(uvicorn.Server):
         stopping: What is done first.
     """
 
-    def __init__(self, app: ASGIApp, grace: int, stopping: Callable[[], None] = lambda: None) -> None:
-        quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    def __init__(
+        self, app: ASGIApp, grace: int, stopping: Callable[[], None] = lambda: None
+    ) -> None:
+        quiet: dict[str, Any] = {
+            "log_level": "warning",
+            "access_log": False,
+            "server_header": False,
+        }
         plain: dict[str, Any] = {"proxy_headers": False, "ws": "none", "lifespan": "off"}
         super().__init__(uvicorn.Config(app, timeout_graceful_shutdown=grace, **quiet, **plain))
         self._stopping = stopping
@@ -142,13 +157,16 @@ def require_safe(asked: ServeStore) -> None:
             option={"allow_host": "NAME"},
         )
     if asked.no_token and (not local or asked.allow_host or asked.behind):
-        raise WrongUse("without a token it serves this machine only", remedy="leave it out", option="no_token")
+        raise WrongUse(
+            "without a token it serves this machine only", remedy="leave it out", option="no_token"
+        )
 
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; an error for a used port names a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # By its name asyncio knows a TCP socket, and sends at once: else an answer's second half waits 40 ms.
+    # By its name asyncio knows a TCP socket, and sends at once: else an answer's second half waits
+    # 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -156,7 +174,9 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as failure:
         listening.close()
         if failure.errno != errno.EADDRINUSE:
-            raise WrongUse(f"can't listen at {host}:{port}: {failure.strerror}", remedy="give another") from failure
+            raise WrongUse(
+                f"can't listen at {host}:{port}: {failure.strerror}", remedy="give another"
+            ) from failure
         remedy = f"take the next free one: --port {free_port(host, port)}"
         raise WrongUse(f"port {port} is in use", where=host, remedy=remedy) from failure
     listening.listen(128)
@@ -175,7 +195,11 @@ def free_port(host: str, after: int) -> int:
 def address_of(asked: ServeStore, port: int) -> str:
     """Return the address under which people open it."""
     host = asked.allow_host[0] if asked.allow_host else asked.host
-    return asked.behind.rstrip("/") if asked.behind else f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return (
+        asked.behind.rstrip("/")
+        if asked.behind
+        else f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    )
 
 
 def tell(asked: ServeStore, address: str, folder: Path, port: int) -> None:
@@ -185,6 +209,8 @@ def tell(asked: ServeStore, address: str, folder: Path, port: int) -> None:
     else:
         click.echo(f"Showing {folder} at\n  {address}\nCtrl-C ends it.")
         if os.environ.get("SSH_CONNECTION"):
-            click.echo(f"From your own machine: ssh -L {port}:127.0.0.1:{port} HOST, then open the address there.")
+            click.echo(
+                f"From your own machine: ssh -L {port}:127.0.0.1:{port} HOST, then open the address there."
+            )
     if not asked.no_open and not os.environ.get("SSH_CONNECTION"):
         webbrowser.open(address)

@@ -67,14 +67,16 @@ class Site:
         unreadable: Why a set of a run can't be shown, by run and set.
         seen: How many items of a run's stages were done when somebody looked, lately.
         calibrators: Folders of calibrators that were fitted to tables, by name.
-        profiles: Models that pages may ask, by name, with what was found out about them since the start.
+        profiles: Models that pages may ask, by name, with what was found out about them since the
+            start.
         at_work: Threads that ask models.
         working: What is asked now, by id; each ends with words about what went wrong, or none.
         speaking: What systems that are talked to have said so far, by session and position.
         typed: The words that each of them was asked in.
         budgets: What talking has cost since the start, by profile.
         children: Commands that the browser started.
-        turn: Held by whoever gives out or keeps labels: no conversation is given out once too often.
+        turn: Held by whoever gives out or keeps labels: no conversation is given out once too
+            often.
     """
 
     store: Store
@@ -101,7 +103,9 @@ class Site:
     @property
     def id(self) -> str:
         """Names store and token in cookies and pages; tells nothing of either."""
-        return hashlib.sha256(f"{self.store.folder.resolve()}\0{self.token}".encode()).hexdigest()[:12]
+        return hashlib.sha256(f"{self.store.folder.resolve()}\0{self.token}".encode()).hexdigest()[
+            :12
+        ]
 
     def runs(self) -> list[Run]:
         """Return all runs, the last one first."""
@@ -140,11 +144,14 @@ class Site:
         found = [self._sets[key] for key in kept if key in self._sets]
         named = [self._sets[name] for name in self.files]
         by_id = {one.id: one for one in found}
-        for one in named:  # a file's name says more than its run's, and the store has arrays that its folder may lack
+        # a file's name says more than its run's, and the store has arrays that its folder may lack
+        for one in named:
             same = by_id.get(one.id)
             whole = same.rubric_set if same and not one.rubric_set.has_arrays else one.rubric_set
             by_id[one.id] = replace(one, rubric_set=whole)
-        return dict(sorted(by_id.items(), key=lambda pair: pair[1].rubric_set.created, reverse=True))
+        return dict(
+            sorted(by_id.items(), key=lambda pair: pair[1].rubric_set.created, reverse=True)
+        )
 
     def _read_set(self, key: str, kept: KeptSet) -> None:
         try:
@@ -165,7 +172,10 @@ class Site:
             NotThere: There is none.
         """
         if (found := self.sets().get(set_id)) is None:
-            raise NotThere(f"there is no rubric set {set_id!r}", remedy="the list of rubric sets has those there are")
+            raise NotThere(
+                f"there is no rubric set {set_id!r}",
+                remedy="the list of rubric sets has those there are",
+            )
         return found
 
     def set_of(self, run: Run) -> NamedSet | None:
@@ -212,7 +222,9 @@ def kept_token(folder: Path) -> str:
         found = ""
     if len(found) != 64:
         found = secrets.token_hex(32)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
+        with os.fdopen(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w"
+        ) as file:
             file.write(found + "\n")
     path.chmod(0o600)
     return found
@@ -240,10 +252,16 @@ def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in folders:
         if not (folder / CALIBRATOR).is_file():
-            raise BadCalibrator("there is no calibrator", where=str(folder), remedy="`pollex calibrate fit` writes one")
+            raise BadCalibrator(
+                "there is no calibrator",
+                where=str(folder),
+                remedy="`pollex calibrate fit` writes one",
+            )
         if (name := folder.absolute().name) in found:
             raise WrongUse(
-                f"two calibrators are called {name!r}", remedy="rename one of the folders", option="calibrator"
+                f"two calibrators are called {name!r}",
+                remedy="rename one of the folders",
+                option="calibrator",
             )
         found[name] = folder
     return found
@@ -251,13 +269,18 @@ def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:
 
 def calibrators_beside(folder: Path) -> dict[str, Path]:
     """Find the calibrators next to a store."""
-    return calibrators_in([path.parent for path in sorted(folder.absolute().parent.glob(f"*/{CALIBRATOR}"))])
+    return calibrators_in(
+        [path.parent for path in sorted(folder.absolute().parent.glob(f"*/{CALIBRATOR}"))]
+    )
 
 
 def read_sets(paths: Sequence[Path], store: Path) -> dict[str, RubricSet]:
     """Read rubric sets that were named; two files of one name keep their folders. Raises as `RubricSet.load` does."""
     names = [path.name for path in paths]
-    return {path.name if names.count(path.name) == 1 else str(path): set_at(path, store) for path in paths}
+    return {
+        path.name if names.count(path.name) == 1 else str(path): set_at(path, store)
+        for path in paths
+    }
 
 
 def set_at(path: Path, store: Path) -> RubricSet:

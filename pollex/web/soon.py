@@ -61,5 +61,6 @@ class Soon:
             number = secrets.token_hex(4)
             log.error("%s", number, exc_info=error)
             self.fault = Fault(
-                f"unexpected {type(error).__name__}", remedy=f"the server's output has more under {number}"
+                f"unexpected {type(error).__name__}",
+                remedy=f"the server's output has more under {number}",
             )

@@ -54,7 +54,8 @@ class Study(BaseModel):
         topics: One for each session; none lets people choose their own.
         design: One system a session, all beside each other, or one after another.
         turns: Fewest and most messages of the participant to a system.
-        whole: Whether replies are shown when they are there, and not while they are written: speed is no clue then.
+        whole: Whether replies are shown when they are there, and not while they are written: speed
+            is no clue then.
         seed: Of the order of systems and topics.
     """
 
@@ -84,14 +85,16 @@ class Study(BaseModel):
     @property
     def id(self) -> str:
         """Begins the digest of its content: a study that is changed is another study."""
-        # Without what is as it was before there was a choice: a study that is kept stays the same one.
+        # Without what is as it was before there was a choice: a study that is kept stays the same
+        # one.
         told = self.model_dump_json(exclude=None if self.whole else {"whole"})
         return hashlib.sha256(told.encode()).hexdigest()[:12]
 
     def session(self, number: int) -> tuple[tuple[str, ...], str]:
         """Return the systems of a session in order, and its topic.
 
-        Each block of as many sessions as there are systems has every system at every place once, in an order drawn
+        Each block of as many sessions as there are systems has every system at every place once, in
+        an order drawn
         from the seed; with a topic of its own, so that each system gets each topic equally often.
         """
         block, place = divmod(number, len(self.systems))
@@ -145,14 +148,19 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
     """Read studies as rows of the store.
 
     Raises:
-        BadInput: One can't be read, or names a system that no profile describes, or a document that isn't there.
+        BadInput: One can't be read, or names a system that no profile describes, or a document that
+            isn't there.
     """
     found = []
     for path in paths:
         study = read_study(path)
         if strangers := [name for name in study.systems if name not in profiles]:
-            remedy = f"name them in the file of --profiles, which has {', '.join(profiles) or 'none'}"
-            raise BadInput(f"no profile is called {', '.join(strangers)}", where=str(path), remedy=remedy)
+            remedy = (
+                f"name them in the file of --profiles, which has {', '.join(profiles) or 'none'}"
+            )
+            raise BadInput(
+                f"no profile is called {', '.join(strangers)}", where=str(path), remedy=remedy
+            )
         speakers = [one for name in study.systems if isinstance(one := profiles[name], Speaker)]
         for speaker in speakers:
             _require_documents(study, speaker, path)
@@ -168,12 +176,16 @@ def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
     for topic in study.topics or ("",):
         named = () if isinstance(topic, str) else topic.documents
         if speaker.system.retrieval == "named" and not named:
-            what = f"{speaker.system.name} is given the documents that topics name, and one names none"
+            what = (
+                f"{speaker.system.name} is given the documents that topics name, and one names none"
+            )
             remedy = 'write it as `{text = "…", documents = ["FILE"]}`'
             raise BadInput(what, where=str(path), remedy=remedy)
         if known and (missing := sorted(set(named) - known)):
             what = f"a topic names {missing[0]}, which is not among the documents of {speaker.system.name}"
-            raise BadInput(what, where=str(path), remedy="give the path within the folder of its profile")
+            raise BadInput(
+                what, where=str(path), remedy="give the path within the folder of its profile"
+            )
 
 
 def studies_of(store: Store) -> list[Study]:
@@ -186,7 +198,9 @@ def study_of(store: Store, study_id: str) -> Study:
     """Return a study. Raises NotThere where there is none."""
     found = store.value("SELECT payload FROM studies WHERE id = ?", [study_id])
     if found is None:
-        raise NotThere("there is no such study", remedy="name its file at the start", option="study")
+        raise NotThere(
+            "there is no such study", remedy="name its file at the start", option="study"
+        )
     return Study.model_validate_json(found)
 
 
@@ -198,7 +212,8 @@ NAMES_A_MODEL = re.compile(
 
 Phase = Literal["talk", "wait", "failed", "sheet", "done", "left"]
 
-LEFT, TALKED = "left", "talked"
+LEFT = "left"
+TALKED = "talked"
 MAX_TOKENS = 4096
 MANY = 1_000_000
 """More sessions than a study has."""
@@ -280,7 +295,8 @@ class Talk:
             return []
         due = next((side for side in self.sides if not side.answers), None)
         sides = [*self.sides] if study.design == "side-by-side" else [due] if due else []
-        # After the last message its reply is still to come, and to be read: the participant ends it.
+        # After the last message its reply is still to come, and to be read: the participant ends
+        # it.
         return [] if any(side.talked for side in sides) else sides
 
     def sheet(self, study: Study) -> Side | None:
@@ -322,7 +338,10 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
     """Return the sessions of a study, or of one participant, in the order in which they began."""
     given = [study, annotator]
     rows = store.rows(SESSIONS, given)
-    sides = {row["id"]: tuple(Side(i, name) for i, name in enumerate(unpack(row["systems"]))) for row in rows}
+    sides = {
+        row["id"]: tuple(Side(i, name) for i, name in enumerate(unpack(row["systems"])))
+        for row in rows
+    }
     for row in store.rows(OF_SESSIONS.format(table="talk_turns"), given):
         side = sides[row["talk"]][row["position"]]
         side.fault, side.marked = row["outcome"], side.marked or bool(row["marked"])
@@ -331,13 +350,19 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
             told = {name: row[name] for name in ("role", "text", "ms", "edits")}
             side.turns.append(told | {"sources": unpack(row["sources"])})
     for row in store.rows(OF_SESSIONS.format(table="talk_answers"), given):
-        sides[row["talk"]][row["position"]].answers[row["question"]] = (unpack(row["value"]), row["skip"])
+        sides[row["talk"]][row["position"]].answers[row["question"]] = (
+            unpack(row["value"]),
+            row["skip"],
+        )
     left = set[str]()
     for row in store.rows(OF_SESSIONS.format(table="talk_ends"), given):
         sides[row["talk"]][row["position"]].talked = True
         left |= {row["talk"]} if row["why"] == LEFT else set()
     kept = ("id", "study", "number", "annotator", "topic", "time")
-    return [Talk(**{name: row[name] for name in kept}, sides=sides[row["id"]], left=row["id"] in left) for row in rows]
+    return [
+        Talk(**{name: row[name] for name in kept}, sides=sides[row["id"]], left=row["id"] in left)
+        for row in rows
+    ]
 
 
 async def reply(
@@ -357,14 +382,24 @@ async def reply(
     from pollex.gateway.gateway import Gateway
     from pollex.store.ledger import StoreLedger
 
-    began, text, outcome, sources = time.perf_counter(), "", "", list[dict[str, Any]]()
-    # The session's number in the key: who types what somebody else typed talks to the system, not to its old reply.
+    began = time.perf_counter()
+    text = ""
+    outcome = ""
+    sources = list[dict[str, Any]]()
+    # The session's number in the key: who types what somebody else typed talks to the system, not
+    # to its old reply.
     tell = None if said is None else partial(said.__setitem__, side.position)
-    call = Call(messages=side.messages, stage="talk", item=talk.id, replicate=talk.number, on_text=tell)
+    call = Call(
+        messages=side.messages, stage="talk", item=talk.id, replicate=talk.number, on_text=tell
+    )
     try:
-        async with Gateway(model.endpoint(), StoreLedger(store), model.limits, budget=budget) as gateway:
+        async with Gateway(
+            model.endpoint(), StoreLedger(store), model.limits, budget=budget
+        ) as gateway:
             if isinstance(model, Speaker):
-                text, outcome, sources = await _spoken(gateway, store.secret, study, talk, side, model)
+                text, outcome, sources = await _spoken(
+                    gateway, store.secret, study, talk, side, model
+                )
             else:
                 came = await gateway.ask(call)
                 text = came.text.strip() if isinstance(came, Completed) else ""
@@ -374,7 +409,16 @@ async def reply(
     ms = (time.perf_counter() - began) * 1000
     named = bool(NAMES_A_MODEL.search(text)) or (model.model or "").lower() in text.lower()
     return TalkTurnRow(
-        talk.id, side.position, "assistant", text, now(), ms, 0, outcome, bool(text) and named, tuple(sources)
+        talk.id,
+        side.position,
+        "assistant",
+        text,
+        now(),
+        ms,
+        0,
+        outcome,
+        bool(text) and named,
+        tuple(sources),
     )
 
 
@@ -390,12 +434,17 @@ async def _spoken(
     asker = Asker(gateway, model.found[0], DomainProfile.neutral(), settings, salt)
     topic = Topic(talk.id, talk.topic or side.turns[0]["text"], study.documents(talk.topic))
     before = [Source.model_validate(source) for source in side.sources]
-    dialogue = Dialogue([Turn(role=turn["role"], content=turn["text"]) for turn in side.turns], sources=before)
+    dialogue = Dialogue(
+        [Turn(role=turn["role"], content=turn["text"]) for turn in side.turns], sources=before
+    )
     known = len(before)
-    # A reply that can't be read is asked for twice, and again when the participant wants: never the kept one.
+    # A reply that can't be read is asked for twice, and again when the participant wants: never the
+    # kept one.
     replicate = 2 * (talk.number + MANY * side.failed)
     scene = Scene(model.system, topic, Persona("participant", ""))
-    ended = await Simulator(asker, model.passages, 0).answer(scene, dialogue, stage="talk", replicate=replicate)
+    ended = await Simulator(asker, model.passages, 0).answer(
+        scene, dialogue, stage="talk", replicate=replicate
+    )
     if isinstance(ended, Unanswered):
         return "", f"{ended.outcome}: {ended.detail}", []
     text = dialogue.turns[-1].content.strip()
@@ -415,7 +464,8 @@ def replies(
     """Ask all systems that owe a reply, at the same time, and keep what came at once.
 
     Args:
-        said: Takes what each has said so far, by position; None keeps it back until all have answered, so that a
+        said: Takes what each has said so far, by position; None keeps it back until all have
+            answered, so that a
             quicker system stands out by nothing.
     """
 

@@ -1,7 +1,9 @@
 """Pages and what forms send: a function each, which knows neither routes nor templates' frames.
 
-A page's function gets by name what it asks for: the site, the request, what its address names, and whether JSON is
-wanted: under /api, and where nothing else is accepted. All its other arguments are its parameters, the fields of its
+A page's function gets by name what it asks for: the site, the request, what its address names, and
+whether JSON is
+wanted: under /api, and where nothing else is accepted. All its other arguments are its parameters,
+    the fields of its
 form. What it returns is filled into its template, or is that JSON.
 """
 
@@ -61,7 +63,8 @@ class Asked:
         form: That of its argument `form`, or one of all arguments that nothing else gives.
         parts: Arguments that the address names, with the part that does.
         finders: Arguments that are found by an id, in the address or the form.
-        fields: Arguments that are fields of the form; behind an underscore where the bare name means something else.
+        fields: Arguments that are fields of the form; behind an underscore where the bare name
+            means something else.
         open: The argument that takes all `Fields` that only the page knows.
     """
 
@@ -75,23 +78,39 @@ class Asked:
     @classmethod
     def by(cls, function: Handler, path: str) -> Asked:
         """Read a function's arguments."""
-        kinds, wanted = get_type_hints(function, include_extras=True), inspect.signature(function).parameters
+        kinds = get_type_hints(function, include_extras=True)
+        wanted = inspect.signature(function).parameters
         in_path = re.findall(r"{(\w+)}", path)
-        plain = {name: "set" if name == "named" else name.removesuffix("_id").rstrip("_") for name in wanted}
+        plain = {
+            name: "set" if name == "named" else name.removesuffix("_id").rstrip("_")
+            for name in wanted
+        }
         parts = {name: one for name, one in plain.items() if one in in_path}
         finders = {name: FINDERS[kinds[name]] for name in wanted if kinds[name] in FINDERS}
         beginnings = {one: kinds[one].__metadata__ for one in wanted if get_origin(kinds[one]) is Annotated
                       and kinds[one].__origin__ is Fields}  # fmt: skip
-        fields = {name: one for name, one in plain.items() if name not in {*parts, *OTHERS, *beginnings}}
+        fields = {
+            name: one for name, one in plain.items() if name not in {*parts, *OTHERS, *beginnings}
+        }
         declared: Data = {
-            one: (str if name in finders else kinds[name], ... if default is inspect.Parameter.empty else default)
+            one: (
+                str if name in finders else kinds[name],
+                ... if default is inspect.Parameter.empty else default,
+            )
             for name, one in fields.items()
             for default in [wanted[name].default]
         }
         base: type[Form] = kinds.get("form", OpenForm if beginnings else Form)
         form: type[Form] = create_model(function.__name__, __base__=base, **declared)
         form.BEGINNINGS = sum(beginnings.values(), ())
-        return cls(form, parts, finders, fields, frozenset(OTHERS.intersection(wanted)), "".join(beginnings))
+        return cls(
+            form,
+            parts,
+            finders,
+            fields,
+            frozenset(OTHERS.intersection(wanted)),
+            "".join(beginnings),
+        )
 
     def given(self, request: Request, form: Form, *, as_json: bool = False) -> Data:
         """Return the arguments of a request."""
@@ -130,7 +149,8 @@ def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Cal
         has_json = "as_json" in asked.others or bool(api)
 
         def answer(request: Request) -> Response:
-            as_json, form = has_json and frame.wants_json(request.scope), query(request, asked.form)
+            as_json = has_json and frame.wants_json(request.scope)
+            form = query(request, asked.form)
             given = asked.given(request, form, as_json=as_json)
             found: Found = function(**given)
             if isinstance(found, Response):
@@ -139,10 +159,19 @@ def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Cal
                 headers = found.pop("headers", None)
                 return JSONResponse({"ok": True} | encode(found), headers=headers)
             site = site_of(request)
-            about: Data = {"template": template, "here": here, "site": site.id, "read_only": site.read_only}
-            return frame.page(**about | {name: given[name] for name in asked.finders} | {"form": form} | found)
+            about: Data = {
+                "template": template,
+                "here": here,
+                "site": site.id,
+                "read_only": site.read_only,
+            }
+            return frame.page(
+                **about | {name: given[name] for name in asked.finders} | {"form": form} | found
+            )
 
-        ROUTES.extend(Route(one, answer) for one in (path, *([api or f"/api{path}"] if has_json else [])))
+        ROUTES.extend(
+            Route(one, answer) for one in (path, *([api or f"/api{path}"] if has_json else []))
+        )
         return function
 
     return made

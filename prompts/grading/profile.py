@@ -1,6 +1,7 @@
 """A profile for grading against references: scale, rules, dimensions, task types.
 
-Source: Liu et al. 2024, "AlignBench: Benchmarking Chinese Alignment of Large Language Models"; arXiv:2311.18743. The
+Source: Liu et al. 2024, "AlignBench: Benchmarking Chinese Alignment of Large Language Models";
+    arXiv:2311.18743. The
 bundled profiles say in their own words what the paper's rules and dimensions say.
 """
 
@@ -24,7 +25,8 @@ DEFAULT = "chinese"
 MOST_GRADES = 100
 """Each is an option that judges choose among, and a column of figures."""
 UNSURE = "unsure"
-OVERALL, EVIDENCE = "overall", "evidence"
+OVERALL = "overall"
+EVIDENCE = "evidence"
 COMPARISON, EXPLANATION = "comparison", "explanation"
 """What a judge writes before its grades: with a reference, and without one."""
 RESERVED = {OVERALL, EVIDENCE, UNSURE, COMPARISON, EXPLANATION, "plain", "type"}
@@ -58,7 +60,8 @@ class TaskType(_Part):
     Attributes:
         text: What tasks are of this type, for the model that has to tell.
         dimensions: Keys of what its answers are graded on, in order.
-        categories: Categories of a question file that are of this type: `category` or `category/subcategory`.
+        categories: Categories of a question file that are of this type: `category` or
+            `category/subcategory`.
         temperature: At which the system under test is asked.
     """
 
@@ -111,7 +114,8 @@ class ReferencingProfile(_Part):
         lowest: Worst grade; grades are whole numbers.
         highest: Best grade.
         pivot: What the reference itself is worth.
-        temperatures: By category, or `category/subcategory`, where it differs from that of the category's type.
+        temperatures: By category, or `category/subcategory`, where it differs from that of the
+            category's type.
     """
 
     language: Text
@@ -130,14 +134,17 @@ class ReferencingProfile(_Part):
         """Read a profile: a bundled one by its name (`chinese`, `english`), else a file.
 
         Raises:
-            WrongUse: It can't be read, isn't TOML, or doesn't hang together; what is wrong is named.
+            WrongUse: It can't be read, isn't TOML, or doesn't hang together; what is wrong is
+                named.
         """
         file = HOME / f"{path}.toml" if str(path) in bundled_profiles() else Path(path)
         try:
             return cls.parse(read_lines(file), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
             remedy = f"give a TOML file, or one of {', '.join(bundled_profiles())}"
-            raise WrongUse(f"the profile can't be read: {error}", where=str(path), remedy=remedy) from error
+            raise WrongUse(
+                f"the profile can't be read: {error}", where=str(path), remedy=remedy
+            ) from error
 
     @classmethod
     def parse(cls, text: str, where: str = "profile") -> ReferencingProfile:
@@ -145,23 +152,39 @@ class ReferencingProfile(_Part):
         try:
             return cls.model_validate(parse_toml(text))
         except ValidationError as error:
-            own = [str(f["ctx"]["error"]) for f in error.errors() if f["type"] == "value_error" and "ctx" in f]
-            raise WrongUse("; ".join(own) or complaint(error), where=where, remedy=_remedy()) from error
+            own = [
+                str(f["ctx"]["error"])
+                for f in error.errors()
+                if f["type"] == "value_error" and "ctx" in f
+            ]
+            raise WrongUse(
+                "; ".join(own) or complaint(error), where=where, remedy=_remedy()
+            ) from error
         except ValueError as error:
             raise WrongUse(f"not valid TOML: {error}", where=where, remedy=_remedy()) from error
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
         if not self.lowest < self.pivot <= self.highest:
-            raise ValueError(f"the pivot {self.pivot} is not on the scale from {self.lowest} to {self.highest}")
+            raise ValueError(
+                f"the pivot {self.pivot} is not on the scale from {self.lowest} to {self.highest}"
+            )
         if self.highest - self.lowest >= MOST_GRADES:
-            raise ValueError(f"a scale from {self.lowest} to {self.highest} has more than {MOST_GRADES} grades")
-        if any(not self.lowest <= rule.lowest <= rule.highest <= self.highest for rule in self.rules):
+            raise ValueError(
+                f"a scale from {self.lowest} to {self.highest} has more than {MOST_GRADES} grades"
+            )
+        if any(
+            not self.lowest <= rule.lowest <= rule.highest <= self.highest for rule in self.rules
+        ):
             raise ValueError(f"a rule is not on the scale from {self.lowest} to {self.highest}")
         covered = [grade for rule in self.rules for grade in range(rule.lowest, rule.highest + 1)]
         if sorted(covered) != list(self.grades):
-            raise ValueError(f"the rules don't cover each grade from {self.lowest} to {self.highest} once")
-        used = {key for part in self.types.values() for key in part.dimensions} | {*self.unknown.dimensions}
+            raise ValueError(
+                f"the rules don't cover each grade from {self.lowest} to {self.highest} once"
+            )
+        used = {key for part in self.types.values() for key in part.dimensions} | {
+            *self.unknown.dimensions
+        }
         if strange := used - self.dimensions.keys():
             raise ValueError(f"no such dimension: {', '.join(sorted(strange))}")
         if taken := RESERVED & {*self.dimensions, *self.types}:
@@ -182,12 +205,20 @@ class ReferencingProfile(_Part):
     @property
     def fingerprint(self) -> str:
         """Twelve hex digits of all that it says."""
-        return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[
+            :12
+        ]
 
     def type_of(self, category: str, subcategory: str = "") -> str | None:
         """Return the type of a category's tasks, or of a type's name; may be None."""
-        places = {known_as(place): name for name, part in self.types.items() for place in (*part.categories, name)}
-        return next((places[place] for place in _places(category, subcategory) if place in places), None)
+        places = {
+            known_as(place): name
+            for name, part in self.types.items()
+            for place in (*part.categories, name)
+        }
+        return next(
+            (places[place] for place in _places(category, subcategory) if place in places), None
+        )
 
     def dimensions_of(self, type_: str | None) -> tuple[str, ...]:
         """Return the keys of the dimensions for a task of that type."""
@@ -233,7 +264,11 @@ def known_as(place: str) -> str:
 
 
 def _places(category: str, subcategory: str) -> Iterable[str]:
-    return [known_as(f"{category}/{subcategory}"), known_as(category)] if subcategory else [known_as(category)]
+    return (
+        [known_as(f"{category}/{subcategory}"), known_as(category)]
+        if subcategory
+        else [known_as(category)]
+    )
 
 
 def _interval(rule: GradeRule) -> str:

@@ -1,6 +1,7 @@
 """The selection policies, one module each with `choose(pool, α, generator)`.
 
-A new module in this folder is a new policy, under its own name. One that has a use for α says so by `ALPHAS`, the
+A new module in this folder is a new policy, under its own name. One that has a use for α says so by
+`ALPHAS`, the
 values that cross-validation tries; the others are the same for every α.
 """
 
@@ -31,9 +32,14 @@ class Policy(Protocol):
     def __call__(self, pool: Pool, alpha: float, rng: np.random.Generator) -> Ints: ...
 
 
-_MODULES = {module.name: import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)}
+_MODULES = {
+    module.name: import_module(f"{__name__}.{module.name}")
+    for module in pkgutil.iter_modules(__path__)
+}
 
-POLICIES: dict[str, Policy] = {name: cast(Policy, module.choose) for name, module in _MODULES.items()}
+POLICIES: dict[str, Policy] = {
+    name: cast(Policy, module.choose) for name, module in _MODULES.items()
+}
 
 ALPHAS: dict[str, tuple[float, ...]] = {
     name: getattr(module, "ALPHAS", INDIFFERENT) for name, module in _MODULES.items()
@@ -48,7 +54,10 @@ def policy_named(name: str) -> Policy:
         WrongUse: There is none.
     """
     if name not in POLICIES:
-        raise WrongUse(f"no selection policy is called {name!r}", remedy=f"use one of {', '.join(sorted(POLICIES))}")
+        raise WrongUse(
+            f"no selection policy is called {name!r}",
+            remedy=f"use one of {', '.join(sorted(POLICIES))}",
+        )
     return POLICIES[name]
 
 
@@ -70,11 +79,13 @@ def select(
         sat: Kinds `[rubric]`: true for SAT, or the number of each rubric's budget.
         ids: Of the rubrics.
         budget: One number a kind; more than there are is fine.
-        alpha: Weight of sharpness, for the policies that have one; losses are told with it, whatever the policy.
+        alpha: Weight of sharpness, for the policies that have one; losses are told with it,
+            whatever the policy.
 
     Raises:
         BadLabels: All labels are alike.
         WrongUse: There is no such policy.
     """
-    choose, pool = policy_named(policy), Pool.of(values, positive, sat, ids, budget)
+    choose = policy_named(policy)
+    pool = Pool.of(values, positive, sat, ids, budget)
     return in_order(pool, alpha, choose(pool, alpha, rng))

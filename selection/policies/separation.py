@@ -1,10 +1,14 @@
 """Correctness over spread: a rubric's gain in class distance relative to noise.
 
-Two rubrics that say the same widen the gap between the class means twice and the spread twice, too; two that say
-different things widen the spread by less. LC knows only the gap. With α = 1 the ratio is Fisher's linear discriminant
-with weights of 0 and 1; with α = 0 it is LC; a small log wants something in between, as its covariances are noise.
+Two rubrics that say the same widen the gap between the class means twice and the spread twice, too;
+two that say
+different things widen the spread by less. LC knows only the gap. With α = 1 the ratio is Fisher's
+linear discriminant
+with weights of 0 and 1; with α = 0 it is LC; a small log wants something in between, as its
+covariances are noise.
 
-Source: Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x; the covariance is drawn to its diagonal as in Schäfer and
+Source: Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x; the covariance is drawn to its diagonal
+    as in Schäfer and
 Strimmer 2005, target D, doi:10.2202/1544-6115.1175, by a fixed share.
 """
 
@@ -27,11 +31,13 @@ FLOOR = EVAL_RANGE / 100
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
     """Add the rubric that maximizes `LC / s^α`, s the within-class standard deviation."""
-    gaps, covariance = pool.evals[0].mean(1) - pool.evals[1].mean(1), within_class_covariances(pool)
+    gaps = pool.evals[0].mean(1) - pool.evals[1].mean(1)
+    covariance = within_class_covariances(pool)
     variances = np.diag(covariance)
 
     def costs(chosen: frozenset[int]) -> Floats:
-        candidates, inside = pool.open(chosen), np.array(sorted(chosen), dtype=np.intp)
+        candidates = pool.open(chosen)
+        inside = np.array(sorted(chosen), dtype=np.intp)
         correctness = gaps[inside].sum() + gaps[candidates]
         shared = covariance[np.ix_(inside, candidates)].sum(0)
         variance = covariance[np.ix_(inside, inside)].sum() + 2 * shared + variances[candidates]

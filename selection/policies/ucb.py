@@ -30,11 +30,14 @@ def play(pool: Pool, rng: np.random.Generator) -> Floats:
     Each round pulls, of each kind, as many arms as its budget: those with the highest bound.
     """
     everyone = np.arange(len(pool.kinds))
-    pulls, total = np.ones(len(everyone)), _reward(pool, everyone, rng)
+    pulls = np.ones(len(everyone))
+    total = _reward(pool, everyone, rng)
     for played in range(1, ROUNDS + 1):
         bounds = total / pulls + EXPLORATION * np.sqrt(2 * np.log(1 + played) / pulls)
         order = np.lexsort((pool.rank, -bounds))
-        arms = np.concatenate([order[pool.kinds[order] == kind][:most] for kind, most in enumerate(pool.budget)])
+        arms = np.concatenate(
+            [order[pool.kinds[order] == kind][:most] for kind, most in enumerate(pool.budget)]
+        )
         total[arms] += _reward(pool, arms, rng)
         pulls[arms] += 1
     return total / pulls
@@ -44,6 +47,9 @@ def _reward(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
     positive, negative = pool.evals
     size = positive.shape[1] + negative.shape[1]
     batch = rng.choice(size, min(BATCH, size), replace=False)
-    thumbs_up, thumbs_down = batch[batch < positive.shape[1]], batch[batch >= positive.shape[1]] - positive.shape[1]
-    scores: Floats = positive[np.ix_(arms, thumbs_up)].sum(1) + negative[np.ix_(arms, thumbs_down)].sum(1)
+    thumbs_up = batch[batch < positive.shape[1]]
+    thumbs_down = batch[batch >= positive.shape[1]] - positive.shape[1]
+    scores: Floats = positive[np.ix_(arms, thumbs_up)].sum(1) + negative[
+        np.ix_(arms, thumbs_down)
+    ].sum(1)
     return scores / len(batch)

@@ -17,22 +17,40 @@ from pollex.selection.threshold import Calibration, Window
 
 MODEL = "fake-model"
 
-_TOPICS = ("the parser", "a null reference", "the build", "a slow query", "the login page", "an off-by-one error")
-_FIXES = ("adds a check", "moves the call", "renames the field", "closes the handle", "escapes the path")
+_TOPICS = (
+    "the parser",
+    "a null reference",
+    "the build",
+    "a slow query",
+    "the login page",
+    "an off-by-one error",
+)
+_FIXES = (
+    "adds a check",
+    "moves the call",
+    "renames the field",
+    "closes the handle",
+    "escapes the path",
+)
 _ENDS = {
     Label.POSITIVE: (
         "Thanks, {topic} works now.",
         "Perfect, thank you! {topic} is fine.",
         "That was it, thanks.",
     ),
-    Label.NEGATIVE: ("No, {topic} still fails.", "You said that already and it is wrong.", "Forget it, I give up."),
+    Label.NEGATIVE: (
+        "No, {topic} still fails.",
+        "You said that already and it is wrong.",
+        "Forget it, I give up.",
+    ),
 }
 
 
 def conversation(number: int, words: int = 60) -> Conversation:
     """A conversation of about six times so many characters; every other one ends well."""
     label = Label.POSITIVE if number % 2 else Label.NEGATIVE
-    topic, fix = _TOPICS[number % len(_TOPICS)], _FIXES[number % len(_FIXES)]
+    topic = _TOPICS[number % len(_TOPICS)]
+    fix = _FIXES[number % len(_FIXES)]
     filler = " ".join(f"line{(number * 7 + i) % 97}" for i in range(words))
     turns = [
         ("user", f"Problem {number}: {topic} breaks. {filler}"),
@@ -56,13 +74,27 @@ def rows(count: int, words: int = 60) -> Iterator[dict[str, Any]]:
     for number in range(count):
         one = conversation(number, words)
         turns = [{"role": turn.role, "content": turn.content} for turn in one.turns]
-        yield {"id": one.id, "messages": turns, "feedback": "up" if one.label is Label.POSITIVE else "down"}
+        yield {
+            "id": one.id,
+            "messages": turns,
+            "feedback": "up" if one.label is Label.POSITIVE else "down",
+        }
 
 
 def rubric_set(place: str, *, sat: int = 10, dsat: int = 10, **options: Any) -> RubricSet:
     """Rubrics of both kinds, as if they had been learnt with the model at `place`."""
-    rubrics = tuple(_rubric(kind, number) for kind, count in (("sat", sat), ("dsat", dsat)) for number in range(count))
-    made_with = {"elicitation": "batched", "samples": 1, "canary": True, "straight_lining": True, "without": []}
+    rubrics = tuple(
+        _rubric(kind, number)
+        for kind, count in (("sat", sat), ("dsat", dsat))
+        for number in range(count)
+    )
+    made_with = {
+        "elicitation": "batched",
+        "samples": 1,
+        "canary": True,
+        "straight_lining": True,
+        "without": [],
+    }
     undefined = Figure(value=None, n=0, undefined="never measured")
     names = set(Assessment.__dataclass_fields__) - {"n", "positives", "negatives"}
     return RubricSet(
@@ -80,7 +112,9 @@ def rubric_set(place: str, *, sat: int = 10, dsat: int = 10, **options: Any) -> 
             kind="llm",
             name=MODEL,
             fingerprint="0",
-            options=JudgeSettings(**{"place": place, "scale": "likert-domain", **made_with, **options}),
+            options=JudgeSettings(
+                **{"place": place, "scale": "likert-domain", **made_with, **options}
+            ),
         ),
         data=DataRecord(
             fingerprint="0",

@@ -26,7 +26,9 @@ CHILDREN = "children"
 SEAM = "the list of rooms"
 EVERYBODYS = {ERRORS, TEXT, OUTPUTS, CHILDREN, SEAM}
 """What every folder may import."""
-ROOMS = sorted(folder.name for folder in (HOUSE / "rooms").iterdir() if (folder / "__init__.py").is_file())
+ROOMS = sorted(
+    folder.name for folder in (HOUSE / "rooms").iterdir() if (folder / "__init__.py").is_file()
+)
 """Capabilities beside the core, each a folder of `pollex/rooms`."""
 
 
@@ -42,7 +44,11 @@ def files(package: str) -> list[Path]:
     """All files in a package's folder and below, compiled and hidden ones left out."""
     top = ROOT / FOLDERS[package]
     found = top.glob("*") if package == "pollex" else top.rglob("*")
-    return [path for path in sorted(found) if path.is_file() and path.suffix != ".pyc" and path.name[0] != "."]
+    return [
+        path
+        for path in sorted(found)
+        if path.is_file() and path.suffix != ".pyc" and path.name[0] != "."
+    ]
 
 
 def sources(package: str) -> list[Path]:
@@ -69,7 +75,10 @@ def imports_of(tree: ast.Module, name: str) -> Iterator[Import]:
             yield from (Import(alias.name, f"{name}:{node.lineno}") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name}:{node.lineno}: write the absolute name"
-            yield from (Import(f"{node.module}.{alias.name}", f"{name}:{node.lineno}") for alias in node.names)
+            yield from (
+                Import(f"{node.module}.{alias.name}", f"{name}:{node.lineno}")
+                for alias in node.names
+            )
 
 
 def room_of(module: str) -> str | None:
@@ -81,4 +90,8 @@ def room_of(module: str) -> str | None:
     if first == "rooms":
         name = deeper.partition(".")[0]
         return f"rooms.{name}" if name in ROOMS else SEAM
-    return first if f"pollex.{first}" in FOLDERS or first in (ERRORS, TEXT, OUTPUTS, CHILDREN) else FRONT_DOOR
+    return (
+        first
+        if f"pollex.{first}" in FOLDERS or first in (ERRORS, TEXT, OUTPUTS, CHILDREN)
+        else FRONT_DOOR
+    )

@@ -9,7 +9,10 @@ from rooms import FOLDERS, ROOT, imports, sources
 def modules_of_the_house() -> dict[str, set[str]]:
     """Every module with the modules of ours that it imports."""
     paths = {module_of(package, path): path for package in FOLDERS for path in sources(package)}
-    return {name: {known(found.module, paths) for found in imports(path)} - {"", name} for name, path in paths.items()}
+    return {
+        name: {known(found.module, paths) for found in imports(path)} - {"", name}
+        for name, path in paths.items()
+    }
 
 
 def module_of(package: str, path) -> str:

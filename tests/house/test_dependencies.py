@@ -22,7 +22,9 @@ FOR_AGENTS = [
     for extra in ("excel", "langchain", "mcp", "names", "otel", "postgres", "ray", "simulate")
     for name in PROJECT["project"]["optional-dependencies"][extra]
 ]
-DEVELOPERS_FILES = [path for folder in ("benchmarks", "docs", "tests") for path in ROOT.glob(f"{folder}/**/*.py")]
+DEVELOPERS_FILES = [
+    path for folder in ("benchmarks", "docs", "tests") for path in ROOT.glob(f"{folder}/**/*.py")
+]
 LOCK = (ROOT / "requirements.lock").read_text("utf-8").splitlines()
 LOCK_LINES = [line.removesuffix(" \\") for line in LOCK if line[:1] not in ("", "#", " ")]
 
@@ -35,7 +37,11 @@ def names(requirements: Iterable[str]) -> set[str]:
 def undeclared(paths: Iterable[Path], declared: set[str]) -> list[str]:
     """Imports of the files that none of the declared distributions brings."""
     brought_by = metadata.packages_distributions()
-    packages = {path.parent.name for room in ("tests", "benchmarks") for path in (ROOT / room).rglob("__init__.py")}
+    packages = {
+        path.parent.name
+        for room in ("tests", "benchmarks")
+        for path in (ROOT / room).rglob("__init__.py")
+    }
     ours = {"pollex", *packages, *(path.stem for path in DEVELOPERS_FILES)}
     return [
         f"{found.at} {found.module}"
@@ -48,7 +54,12 @@ def undeclared(paths: Iterable[Path], declared: set[str]) -> list[str]:
 
 
 def test_the_rooms_import_only_what_pyproject_asks_for() -> None:
-    assert undeclared((path for package in FOLDERS for path in sources(package)), names([*ASKED, *FOR_AGENTS])) == []
+    assert (
+        undeclared(
+            (path for package in FOLDERS for path in sources(package)), names([*ASKED, *FOR_AGENTS])
+        )
+        == []
+    )
 
 
 def test_tests_and_benchmarks_import_only_what_developers_have() -> None:
@@ -56,14 +67,20 @@ def test_tests_and_benchmarks_import_only_what_developers_have() -> None:
 
 
 def test_the_lock_has_nothing_but_exact_versions() -> None:
-    assert [line for line in LOCK_LINES if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*", line)] == []
+    assert [
+        line
+        for line in LOCK_LINES
+        if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*", line)
+    ] == []
 
 
 def test_the_lock_has_the_hashes_of_each_distribution_and_nothing_else() -> None:
     below = "".join("=" if "==" in line else "h" for line in LOCK if line[:1] not in ("", "#"))
     assert re.fullmatch(r"(=h+)*", below)
     hashes = [line for line in LOCK if line.startswith(" ")]
-    assert [line for line in hashes if not re.fullmatch(r" {4}--hash=sha256:[0-9a-f]{64}( \\)?", line)] == []
+    assert [
+        line for line in hashes if not re.fullmatch(r" {4}--hash=sha256:[0-9a-f]{64}( \\)?", line)
+    ] == []
 
 
 def test_the_lock_names_each_distribution_once() -> None:
@@ -71,11 +88,16 @@ def test_the_lock_names_each_distribution_once() -> None:
 
 
 def test_the_lock_satisfies_everything_that_is_needed_however_indirectly() -> None:
-    locked = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in LOCK_LINES)}
+    locked = {
+        canonicalize_name(name): version
+        for name, _, version in (line.partition("==") for line in LOCK_LINES)
+    }
     missing = [
         f"{requirement} (for {asker})"
         for asker, requirement in needed([*ASKED, *ASKED_BY_DEVELOPERS, *FOR_BROWSERS])
-        if not requirement.specifier.contains(locked.get(canonicalize_name(requirement.name), "0"), prereleases=True)
+        if not requirement.specifier.contains(
+            locked.get(canonicalize_name(requirement.name), "0"), prereleases=True
+        )
         and not pinned(requirement)
     ]
     assert missing == []
@@ -83,7 +105,10 @@ def test_the_lock_satisfies_everything_that_is_needed_however_indirectly() -> No
 
 def pinned(requirement: Requirement) -> bool:
     """Whether the asker names one version itself, as a torch built for graphics cards does for what it brings."""
-    return any(specifier.operator == "==" and "*" not in specifier.version for specifier in requirement.specifier)
+    return any(
+        specifier.operator == "==" and "*" not in specifier.version
+        for specifier in requirement.specifier
+    )
 
 
 def needed(asked: Iterable[str]) -> list[tuple[str, Requirement]]:
@@ -94,7 +119,8 @@ def needed(asked: Iterable[str]) -> list[tuple[str, Requirement]]:
     while waiting:
         asker, text, extra = waiting.pop()
         requirement = Requirement(text)
-        if requirement.name == "pollex":  # what it asks for was given: what is installed may tell of an older one
+        # what it asks for was given: what is installed may tell of an older one
+        if requirement.name == "pollex":
             continue
         if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
             continue
@@ -102,5 +128,8 @@ def needed(asked: Iterable[str]) -> list[tuple[str, Requirement]]:
         for wanted in ("", *requirement.extras):
             if (requirement.name, wanted) not in seen:
                 seen.add((requirement.name, wanted))
-                waiting += [(requirement.name, text, wanted) for text in metadata.requires(requirement.name) or []]
+                waiting += [
+                    (requirement.name, text, wanted)
+                    for text in metadata.requires(requirement.name) or []
+                ]
     return found

@@ -4,7 +4,19 @@ import ast
 import re
 
 import pytest
-from rooms import ERRORS, EVERYBODYS, FOLDERS, FRONT_DOOR, HOUSE, ROOMS, SEAM, imports, imports_of, room_of, sources
+from rooms import (
+    ERRORS,
+    EVERYBODYS,
+    FOLDERS,
+    FRONT_DOOR,
+    HOUSE,
+    ROOMS,
+    SEAM,
+    imports,
+    imports_of,
+    room_of,
+    sources,
+)
 
 BASE = {"conversations", "gateway", "measures", "prompts"}
 MAY_KNOW: dict[str, set[str]] = {
@@ -29,7 +41,9 @@ Only `pollex.api`, `cli` and `web` know services.
 """
 
 
-@pytest.mark.parametrize("package", [package for package in FOLDERS if package not in ("pollex", "pollex.rooms")])
+@pytest.mark.parametrize(
+    "package", [package for package in FOLDERS if package not in ("pollex", "pollex.rooms")]
+)
 def test_a_folder_imports_only_what_the_design_lets_it_know(package: str) -> None:
     room = package.removeprefix("pollex.")
     known = MAY_KNOW[room] | {room, None} | EVERYBODYS
@@ -42,7 +56,9 @@ def test_a_folder_imports_only_what_the_design_lets_it_know(package: str) -> Non
 def test_a_room_imports_the_core_and_no_other_room(room: str) -> None:
     paths = sorted((HOUSE / "rooms" / room).rglob("*.py"))
     other = {f"rooms.{name}" for name in ROOMS if name != room}
-    assert [found.at for path in paths for found in imports(path) if room_of(found.module) in other] == []
+    assert [
+        found.at for path in paths for found in imports(path) if room_of(found.module) in other
+    ] == []
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -59,7 +75,8 @@ def test_the_errors_know_nobody() -> None:
 
 def test_a_wrong_import_is_found_wherever_it_stands() -> None:
     source = (
-        "import pollex\ndef f():\n    from pollex import graphs\n    if 1:\n        import pollex.reports.svg as p\n"
+        "import pollex\ndef f():\n    from pollex import graphs\n"
+        "    if 1:\n        import pollex.reports.svg as p\n"
     )
     found = {(room_of(found.module), found.at) for found in imports_of(ast.parse(source), "a.py")}
     assert found == {(FRONT_DOOR, "a.py:1"), ("graphs", "a.py:3"), ("reports", "a.py:5")}

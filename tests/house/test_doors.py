@@ -16,7 +16,12 @@ KEPT = Path(__file__).with_name("doors.toml")
 
 def options_of(command: click.Command) -> list[str]:
     """Names of what a verb takes, settings too."""
-    spelled = [name.lstrip("-") for one in command.params if isinstance(one, click.Option) for name in one.opts]
+    spelled = [
+        name.lstrip("-")
+        for one in command.params
+        if isinstance(one, click.Option)
+        for name in one.opts
+    ]
     settings = [name for one in command.params if isinstance(one, SetOption) for name in one.names]
 
     return sorted({*spelled, *settings})
@@ -25,7 +30,11 @@ def options_of(command: click.Command) -> list[str]:
 def arguments_of(name: str) -> list[str]:
     """Names of what a function takes; what is given by name alone has a star."""
     found = inspect.signature(getattr(pollex, name)).parameters.values()
-    return [f"{'*' * (one.kind is one.KEYWORD_ONLY)}{one.name}" for one in found if one.kind is not one.VAR_KEYWORD]
+    return [
+        f"{'*' * (one.kind is one.KEYWORD_ONLY)}{one.name}"
+        for one in found
+        if one.kind is not one.VAR_KEYWORD
+    ]
 
 
 def functions() -> list[str]:
@@ -36,13 +45,17 @@ def functions() -> list[str]:
 def test_no_verb_loses_an_option() -> None:
     now = {verb: set(options_of(command)) for verb, command in verbs(main)}
     before = tomllib.loads(KEPT.read_text("utf-8"))["verbs"]
-    assert {verb: lost for verb, names in before.items() if (lost := {*names} - now.get(verb, set()))} == {}
+    assert {
+        verb: lost for verb, names in before.items() if (lost := {*names} - now.get(verb, set()))
+    } == {}
 
 
 def test_no_function_loses_an_argument() -> None:
     now = {name: {*arguments_of(name)} for name in functions()}
     before = tomllib.loads(KEPT.read_text("utf-8"))["functions"]
-    assert {name: lost for name, names in before.items() if (lost := {*names} - now.get(name, set()))} == {}
+    assert {
+        name: lost for name, names in before.items() if (lost := {*names} - now.get(name, set()))
+    } == {}
 
 
 if __name__ == "__main__":
@@ -52,4 +65,6 @@ if __name__ == "__main__":
     }
     lines = [f"[{title}]\n" + "".join(f'"{name}" = {names}\n' for name, names in each.items())
              for title, each in doors.items()]  # fmt: skip
-    KEPT.write_text("# Written by `python tests/house/test_doors.py`.\n" + "\n".join(lines), "utf-8")
+    KEPT.write_text(
+        "# Written by `python tests/house/test_doors.py`.\n" + "\n".join(lines), "utf-8"
+    )

@@ -21,11 +21,15 @@ PAGES = {page.relative_to(ROOT).as_posix(): page.read_text("utf-8") for page in 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_quotes_the_files_of_figures_word_for_word(page: str) -> None:
-    assert PAGES[page] == filled(PAGES[page]), "run `python docs/figures.py`, and commit what it writes"
+    assert PAGES[page] == filled(PAGES[page]), (
+        "run `python docs/figures.py`, and commit what it writes"
+    )
     assert PAGES[page].count("<!-- figures of") == PAGES[page].count("<!-- end of figures -->")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md", "docs/methods.md", "docs/models.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/benchmarks.md", "docs/methods.md", "docs/models.md"]
+)
 def test_no_figure_with_an_interval_stands_outside_the_marks(page: str) -> None:
     outside = QUOTED.sub("", PAGES[page])
     assert [line for line in outside.splitlines() if MEASURED.search(line)] == []
@@ -49,9 +53,15 @@ def test_a_page_names_no_program_that_is_not_there() -> None:
 
 
 def test_every_benchmark_is_named_by_a_page() -> None:
-    programs = [path for path in (ROOT / "benchmarks").glob("*.py") if '__name__ == "__main__"' in path.read_text()]
+    programs = [
+        path
+        for path in (ROOT / "benchmarks").glob("*.py")
+        if '__name__ == "__main__"' in path.read_text()
+    ]
     assert [
-        path.name for path in programs if not any(f"benchmarks/{path.name}" in page for page in PAGES.values())
+        path.name
+        for path in programs
+        if not any(f"benchmarks/{path.name}" in page for page in PAGES.values())
     ] == []
 
 

@@ -63,12 +63,18 @@ def test_every_node_can_be_reached_and_says_what_it_does(drawings: ModuleType) -
 
 
 def test_every_graph_of_the_house_is_drawn(drawings: ModuleType) -> None:
-    built = {path for path in (ROOT / "graphs").rglob("*.py") if "\ndef build()" in path.read_text("utf-8")}
+    built = {
+        path
+        for path in (ROOT / "graphs").rglob("*.py")
+        if "\ndef build()" in path.read_text("utf-8")
+    }
     assert built == {ROOT / path for path in drawings.GRAPHS.values()}
 
 
 async def test_a_graph_that_is_run_by_itself_says_how_it_is_run(drawings: ModuleType) -> None:
     for path in drawings.GRAPHS.values():
         _, graph = drawings.load(path)
-        with pytest.raises(WrongUse, match=r"no store, roles and conversations .* → run it by a command"):
+        with pytest.raises(
+            WrongUse, match=r"no store, roles and conversations .* → run it by a command"
+        ):
             await graph.ainvoke({})

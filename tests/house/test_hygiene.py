@@ -7,7 +7,9 @@ from pathlib import Path
 from rooms import ROOT
 
 HOMES = re.compile(r"(?<![\w./])/(home|Users)/\w+/")
-KEYS = re.compile(r"\b(sk-[A-Za-z0-9]{32,}|lsv2_[a-z]+_[0-9a-f]{16,}|hf_[A-Za-z]{30,}|AKIA[0-9A-Z]{16})\b")
+KEYS = re.compile(
+    r"\b(sk-[A-Za-z0-9]{32,}|lsv2_[a-z]+_[0-9a-f]{16,}|hf_[A-Za-z]{30,}|AKIA[0-9A-Z]{16})\b"
+)
 
 
 def tracked() -> list[Path]:

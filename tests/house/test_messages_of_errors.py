@@ -13,7 +13,10 @@ def texts(call: ast.expr) -> list[str]:
     """The texts in an expression, with nothing in the gaps; commands in backticks are left out."""
     joined = [node for node in ast.walk(call) if isinstance(node, ast.JoinedStr)]
     parts = {id(part) for node in joined for part in node.values}
-    whole = ["".join(part.value for part in node.values if isinstance(part, ast.Constant)) for node in joined]
+    whole = [
+        "".join(part.value for part in node.values if isinstance(part, ast.Constant))
+        for node in joined
+    ]
     plain = [
         node.value
         for node in ast.walk(call)
@@ -44,7 +47,13 @@ def test_a_message_names_no_option_of_the_terminal(package: str) -> None:
 
 
 def test_an_option_in_a_message_is_found() -> None:
-    assert [text for _, text in raised(ast.parse("raise E('no', remedy='give --samples 5')")) if OPTION.search(text)]
+    assert [
+        text
+        for _, text in raised(ast.parse("raise E('no', remedy='give --samples 5')"))
+        if OPTION.search(text)
+    ]
     assert not [
-        text for _, text in raised(ast.parse("raise E('see `pollex doctor --rebuild`')")) if OPTION.search(text)
+        text
+        for _, text in raised(ast.parse("raise E('see `pollex doctor --rebuild`')"))
+        if OPTION.search(text)
     ]

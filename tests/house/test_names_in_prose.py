@@ -45,14 +45,21 @@ class Known:
                 self.inside[node.name] |= {
                     target.attr
                     for inner in ast.walk(node)
-                    for target in (inner.targets if isinstance(inner, ast.Assign) else [getattr(inner, "target", None)])
+                    for target in (
+                        inner.targets
+                        if isinstance(inner, ast.Assign)
+                        else [getattr(inner, "target", None)]
+                    )
                     if isinstance(target, ast.Attribute)
                 }
 
     def lacks(self, name: str) -> bool:
         """Whether a dotted name begins with what we define and goes on with what isn't there."""
         parts = name.removeprefix("pollex.").split(".")
-        return any(owner in self.inside and part not in self.inside[owner] for owner, part in pairwise(parts))
+        return any(
+            owner in self.inside and part not in self.inside[owner]
+            for owner, part in pairwise(parts)
+        )
 
 
 def names_in(node: ast.Module | ast.ClassDef) -> set[str]:
@@ -78,9 +85,17 @@ def stale(known: Known) -> list[str]:
     found = []
     for path in [path for package in FOLDERS for path in sources(package)]:
         for line, text in prose(tree_of(path)):
-            dotted = [one for one in IN_BACKTICKS.findall(text) if DOTTED.fullmatch(one) and not one.endswith(FILES)]
+            dotted = [
+                one
+                for one in IN_BACKTICKS.findall(text)
+                if DOTTED.fullmatch(one) and not one.endswith(FILES)
+            ]
             missing = [one for one in dotted if known.lacks(one)]
-            missing += [one for one in FILE.findall(text) if not any((top / one).exists() for top in (ROOT, HOUSE))]
+            missing += [
+                one
+                for one in FILE.findall(text)
+                if not any((top / one).exists() for top in (ROOT, HOUSE))
+            ]
             found += [f"{path.relative_to(ROOT)}:{line} {one}" for one in missing]
     return found
 

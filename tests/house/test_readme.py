@@ -23,7 +23,11 @@ def command_of(verb: str) -> click.Command | None:
     """The command of that name: `score`, or `calibrate fit`."""
     command: click.Command | None = pollex
     for word in verb.split():
-        command = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+        command = (
+            command.get_command(click.Context(command), word)
+            if isinstance(command, click.Group)
+            else None
+        )
     return command
 
 
@@ -40,17 +44,29 @@ def helps(command: click.Command = pollex) -> Iterator[str]:
 def commands() -> list[tuple[str, list[str]]]:
     """Every `pollex VERB --option …` of pages and helps: the verb and its options; a line's comment is no part of it.
 
-    A command stands in an indented block or between backticks, where it may go on over a line's end.
+    A command stands in an indented block or between backticks, where it may go on over a line's
+    end.
     """
     texts = [*map(text_of, (*PAGES, *DOCS)), *helps()]
-    blocks = [re.findall(r"^ +(pollex [a-z].*)$|`(pollex [a-z][^`]*)`", text, re.MULTILINE) for text in texts]
-    lines = [re.split(r" #| {3,}|[|&<]", block or inline)[0].split() for found in blocks for block, inline in found]
+    blocks = [
+        re.findall(r"^ +(pollex [a-z].*)$|`(pollex [a-z][^`]*)`", text, re.MULTILINE)
+        for text in texts
+    ]
+    lines = [
+        re.split(r" #| {3,}|[|&<]", block or inline)[0].split()
+        for found in blocks
+        for block, inline in found
+    ]
     return [(verb_of(words), re.findall(r"--[a-z-]+", " ".join(words[2:]))) for words in lines]
 
 
 def verb_of(words: list[str]) -> str:
     """The verb of a command line; behind the name of a group the group's own verb belongs to it."""
-    return " ".join(words[1:3]) if len(words) > 2 and isinstance(command_of(words[1]), click.Group) else words[1]
+    return (
+        " ".join(words[1:3])
+        if len(words) > 2 and isinstance(command_of(words[1]), click.Group)
+        else words[1]
+    )
 
 
 def test_every_command_of_the_pages_exists_with_its_options() -> None:
@@ -80,10 +96,16 @@ def test_every_link_of_a_page_leads_to_a_file(page: str) -> None:
 
 
 def test_security_names_every_verb_that_may_ask_a_model_and_every_key() -> None:
-    asking = {verb for verb, one in verbs(pollex) if "base_url" in {option.name for option in one.params}}
-    keys = set(re.findall(r"[A-Z_]+_(?:KEY|TOKEN)\b", text_of("pollex/formats/peers/interfaces.py")))
+    asking = {
+        verb for verb, one in verbs(pollex) if "base_url" in {option.name for option in one.params}
+    }
+    keys = set(
+        re.findall(r"[A-Z_]+_(?:KEY|TOKEN)\b", text_of("pollex/formats/peers/interfaces.py"))
+    )
     assert {"score", "remedy run", "LANGSMITH_API_KEY"} <= asking | keys
-    assert [name for name in sorted(asking | keys) if f"`{name}" not in text_of("SECURITY.md")] == []
+    assert [
+        name for name in sorted(asking | keys) if f"`{name}" not in text_of("SECURITY.md")
+    ] == []
 
 
 def test_contributing_says_where_each_room_is() -> None:

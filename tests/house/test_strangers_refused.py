@@ -9,7 +9,8 @@ import urllib.request
 import pytest
 
 # Of RFC 5737 and RFC 2606: they would lead nowhere even if the guard were broken.
-STRANGE_ADDRESS, STRANGE_NAME = "192.0.2.1", "stranger.invalid"
+STRANGE_ADDRESS = "192.0.2.1"
+STRANGE_NAME = "stranger.invalid"
 
 
 def test_a_stranger_is_refused_before_anything_is_sent() -> None:
@@ -23,7 +24,10 @@ def test_a_name_is_not_even_looked_up() -> None:
 
 
 def test_datagrams_are_refused() -> None:
-    with socket.socket(type=socket.SOCK_DGRAM) as datagrams, pytest.raises(OSError, match="only talk to this machine"):
+    with (
+        socket.socket(type=socket.SOCK_DGRAM) as datagrams,
+        pytest.raises(OSError, match="only talk to this machine"),
+    ):
         datagrams.sendto(b"?", (STRANGE_ADDRESS, 53))
 
 
@@ -39,10 +43,15 @@ async def test_the_event_loop_is_refused() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_this_machine_may_be_talked_to(host: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection((host, server.getsockname()[1])):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection((host, server.getsockname()[1])),
+    ):
         assert server.accept()[0].close() is None
 
 
 def test_keys_settings_and_proxies_of_the_caller_are_gone() -> None:
     private = ("OPENAI_", "POLLEX_", "LANGSMITH_", "LANGCHAIN_")
-    assert [name for name in os.environ if name.startswith(private) or name.lower().endswith("_proxy")] == []
+    assert [
+        name for name in os.environ if name.startswith(private) or name.lower().endswith("_proxy")
+    ] == []

@@ -43,13 +43,18 @@ class Answer:
         self._messages = messages
         self._attentive = attentive
         self._opinions = opinions(messages) if attentive else {}
-        self._seed = seed or hashlib.sha256((json.dumps(messages, sort_keys=True) + salt).encode()).hexdigest()
+        self._seed = (
+            seed
+            or hashlib.sha256((json.dumps(messages, sort_keys=True) + salt).encode()).hexdigest()
+        )
         self._wants_tokens = tokens
         self._quotes: list[str] | None = None
         self._definitions: JsonObject = (schema or {}).get("$defs", {})
         self.tokens: list[tuple[str, float, list[tuple[str, float]]]] = []
         if schema is None:
-            letters = _LETTER.findall("\n".join(str(message.get("content")) for message in messages))
+            letters = _LETTER.findall(
+                "\n".join(str(message.get("content")) for message in messages)
+            )
             self._choose(letters or ["1", "2", "3", "4", "5"], "answer", quoted=False)
         else:
             self._write(schema, "")
@@ -57,7 +62,10 @@ class Answer:
 
     def logprobs(self, top: int) -> JsonObject:
         """The `logprobs` of the choice, with at most `top` alternatives a token."""
-        return {"content": [_entry(text, logprob, best[:top]) for text, logprob, best in self.tokens], "refusal": None}
+        return {
+            "content": [_entry(text, logprob, best[:top]) for text, logprob, best in self.tokens],
+            "refusal": None,
+        }
 
     def _hash(self, path: str) -> int:
         return int.from_bytes(hashlib.sha256(f"{path}\0{self._seed}".encode()).digest()[:8], "big")
@@ -69,7 +77,11 @@ class Answer:
     def _write(self, schema: JsonObject, path: str) -> None:
         schema = self._resolve(schema)
         if "enum" in schema:
-            self._choose([option for option in schema["enum"] if not str(option).endswith(NEVER)], path, quoted=True)
+            self._choose(
+                [option for option in schema["enum"] if not str(option).endswith(NEVER)],
+                path,
+                quoted=True,
+            )
         elif "const" in schema:
             self._put(json.dumps(schema["const"]))
         elif schema.get("type") == "object" or "properties" in schema:
@@ -101,13 +113,17 @@ class Answer:
         for number in range(size):
             self._put("," if number else "")
             prefix = schema.get("prefixItems", [])
-            self._write(prefix[number] if number < len(prefix) else schema.get("items", {}), f"{path}[{number}]")
+            self._write(
+                prefix[number] if number < len(prefix) else schema.get("items", {}),
+                f"{path}[{number}]",
+            )
         self._put("]")
 
     def _scalar(self, schema: JsonObject, path: str) -> Any:
         kind = schema.get("type", "string")
         if kind in {"integer", "number"}:
-            least, most = schema.get("minimum", 1), schema.get("maximum", schema.get("minimum", 1) + 4)
+            least = schema.get("minimum", 1)
+            most = schema.get("maximum", schema.get("minimum", 1) + 4)
             return least + self._hash(path) % (int(most - least) + 1)
         if kind == "boolean":
             return bool(self._hash(path) % 2)
@@ -121,8 +137,12 @@ class Answer:
 
     def _quote(self, path: str) -> str:
         if self._quotes is None:
-            found = _TEXT_FIELD.findall("\n".join(str(message.get("content")) for message in self._messages))
-            self._quotes = [text for text in (json.loads(f'"{text}"') for text in found) if text.strip()]
+            found = _TEXT_FIELD.findall(
+                "\n".join(str(message.get("content")) for message in self._messages)
+            )
+            self._quotes = [
+                text for text in (json.loads(f'"{text}"') for text in found) if text.strip()
+            ]
         if not self._quotes:
             return "nothing to quote"
         return " ".join(self._quotes[self._hash(path) % len(self._quotes)].split()[:12])
@@ -145,7 +165,9 @@ class Answer:
             for label, chance in reach.items():
                 following = next(pieces(label[len(written) :]), '"' if quoted else "\n")
                 best[following] = best.get(following, 0.0) + chance / total
-            ranked = sorted(((text, math.log(p)) for text, p in best.items()), key=lambda pair: -pair[1])
+            ranked = sorted(
+                ((text, math.log(p)) for text, p in best.items()), key=lambda pair: -pair[1]
+            )
             self.tokens.append((piece, math.log(best[piece]), ranked))
             written += piece
         self._put('"' if quoted else "")
@@ -163,7 +185,9 @@ def _plain(label: str) -> str:
     return re.sub(r"^[A-Z]\. |^0(?=\d$)", "", label)
 
 
-def truth(messages: Sequence[Mapping[str, Any]], options: Sequence[str], path: str) -> dict[str, float]:
+def truth(
+    messages: Sequence[Mapping[str, Any]], options: Sequence[str], path: str
+) -> dict[str, float]:
     """The probability of each option of the enum at `path`, for example `.answers[0].option`, in the honest answer."""
     return Answer(messages, {"enum": list(options)})._chances(options, path)
 
@@ -174,5 +198,13 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def _entry(text: str, logprob: float, best: Sequence[tuple[str, float]]) -> JsonObject:
-    top = [{"token": other, "logprob": p, "bytes": list(other.encode("utf-8", "replace"))} for other, p in best]
-    return {"token": text, "logprob": logprob, "bytes": list(text.encode("utf-8", "replace")), "top_logprobs": top}
+    top = [
+        {"token": other, "logprob": p, "bytes": list(other.encode("utf-8", "replace"))}
+        for other, p in best
+    ]
+    return {
+        "token": text,
+        "logprob": logprob,
+        "bytes": list(text.encode("utf-8", "replace")),
+        "top_logprobs": top,
+    }

@@ -1,6 +1,7 @@
 """Batches as providers have them: OpenAI's files and batches, Anthropic's message batches.
 
-Answers come out of order, one of them twice, and one for a line that nobody asked. A list has two batches a page.
+Answers come out of order, one of them twice, and one for a line that nobody asked. A list has two
+batches a page.
 """
 
 import json
@@ -44,7 +45,8 @@ class Batches:
         ready: Whether batches have ended.
         expire: So many lines of the next batch get no answer.
         fail: Statuses of the next lines' answers; then all are 200.
-        creation: What becomes of the next creation: it is carried out with a reply, without one (`no reply`), or with a
+        creation: What becomes of the next creation: it is carried out with a reply, without one
+            (`no reply`), or with a
             connection that stays open (`no word`); `dropped`; or `refused`.
         invalid: Whether files are found to be faulty after they were taken.
         paid: How often each body was answered, over all batches.
@@ -68,12 +70,20 @@ class Batches:
             return self._upload(body)
         if found := re.search(r"/v1/files/([\w-]+)/content$", path):
             return (
-                whole(200, self.files[found[1]].decode()) if found[1] in self.files else whole(404, {"error": "gone"})
+                whole(200, self.files[found[1]].decode())
+                if found[1] in self.files
+                else whole(404, {"error": "gone"})
             )
         if path.endswith("/v1/batches"):
-            return self._create_of_file(json.loads(body)) if method == "POST" else self._list(after.get("after"))
+            return (
+                self._create_of_file(json.loads(body))
+                if method == "POST"
+                else self._list(after.get("after"))
+            )
         if found := re.search(r"/v1/batches/([\w-]+)$", path):
-            return whole(200, self._openai(self.made[found[1]])) if found[1] in self.made else _gone()
+            return (
+                whole(200, self._openai(self.made[found[1]])) if found[1] in self.made else _gone()
+            )
         if path.endswith("/v1/messages/batches"):
             return (
                 self._create_of_messages(json.loads(body))
@@ -83,7 +93,9 @@ class Batches:
         if found := re.search(r"/v1/messages/batches/([\w-]+)(/results)?$", path):
             if (batch := self.made.get(found[1])) is None:
                 return _gone()
-            return whole(200, "\n".join(self._results(batch)) if found[2] else self._anthropic(batch))
+            return whole(
+                200, "\n".join(self._results(batch)) if found[2] else self._anthropic(batch)
+            )
         return None
 
     def _upload(self, body: bytes) -> Sending:
@@ -98,7 +110,9 @@ class Batches:
         assert asked["endpoint"] == "/v1/chat/completions"
         rows = [json.loads(line) for line in self.files[asked["input_file_id"]].splitlines()]
         assert all(row["method"] == "POST" and row["url"] == asked["endpoint"] for row in rows)
-        return self._create({row["custom_id"]: row["body"] for row in rows}, asked["metadata"], self._openai)
+        return self._create(
+            {row["custom_id"]: row["body"] for row in rows}, asked["metadata"], self._openai
+        )
 
     def _create_of_messages(self, asked: dict[str, Any]) -> Sending:
         requests = {row["custom_id"]: row["params"] for row in asked["requests"]}
@@ -106,12 +120,23 @@ class Batches:
         return self._create(requests, {}, self._anthropic)
 
     def _create(
-        self, requests: dict[str, Any], metadata: dict[str, str], show: Callable[[Batch], dict[str, Any]]
+        self,
+        requests: dict[str, Any],
+        metadata: dict[str, str],
+        show: Callable[[Batch], dict[str, Any]],
     ) -> Sending:
         assert all(len(name) <= 64 for name in requests)
         how = self.creation.pop(0) if self.creation else "carried out"
         if how == "refused":
-            return whole(400, {"error": {"message": "no batches for this model", "type": "invalid_request_error"}})
+            return whole(
+                400,
+                {
+                    "error": {
+                        "message": "no batches for this model",
+                        "type": "invalid_request_error",
+                    }
+                },
+            )
         if how != "dropped":
             batch = Batch(f"batch_{len(self.made)}", requests, time.time(), metadata)
             self.made[batch.id] = batch
@@ -124,7 +149,8 @@ class Batches:
 
     def _work(self, batch: Batch) -> None:
         """Answer all lines but those that expire; a faulty file has none."""
-        expire, self.expire = self.expire, 0
+        expire = self.expire
+        self.expire = 0
         names = [] if self.invalid else list(batch.requests)
         batch.expired = names[:expire]
         for name in names[expire:]:
@@ -134,7 +160,10 @@ class Batches:
                 batch.answered[name] = 200, self.answer(batch.requests[name])
             else:
                 kind = "server_error" if status >= 500 else "invalid_request_error"
-                batch.answered[name] = status, {"error": {"message": f"status {status}", "type": kind}}
+                batch.answered[name] = (
+                    status,
+                    {"error": {"message": f"status {status}", "type": kind}},
+                )
 
     def _list(self, after: list[str] | None, anthropic: bool = False) -> Sending:
         newest = list(reversed(self.made))
@@ -145,11 +174,20 @@ class Batches:
 
     def _openai(self, batch: Batch) -> dict[str, Any]:
         status = (
-            ("failed" if self.invalid else "expired" if batch.expired else "completed") if self.ready else "in_progress"
+            ("failed" if self.invalid else "expired" if batch.expired else "completed")
+            if self.ready
+            else "in_progress"
         )
-        shown: dict[str, Any] = {"id": batch.id, "object": "batch", "status": status, "metadata": batch.metadata}
+        shown: dict[str, Any] = {
+            "id": batch.id,
+            "object": "batch",
+            "status": status,
+            "metadata": batch.metadata,
+        }
         if status == "failed":
-            shown["errors"] = {"data": [{"line": 1, "message": "no such model", "code": "model_not_found"}]}
+            shown["errors"] = {
+                "data": [{"line": 1, "message": "no such model", "code": "model_not_found"}]
+            }
         elif self.ready:
             for kind, good in (("output", True), ("error", False)):
                 lines = "\n".join(_lines(batch, good))
@@ -158,7 +196,9 @@ class Batches:
         return shown
 
     def _anthropic(self, batch: Batch) -> dict[str, Any]:
-        counts = Counter("succeeded" if status == 200 else "errored" for status, _ in batch.answered.values())
+        counts = Counter(
+            "succeeded" if status == 200 else "errored" for status, _ in batch.answered.values()
+        )
         counts["expired"] = len(batch.expired)
         return {
             "id": batch.id,
@@ -176,8 +216,12 @@ class Batches:
                 "type": "errored",
                 "error": {"type": "error", "error": {"type": kind, "message": f"status {status}"}},
             }
-            yield json.dumps({"custom_id": name, "result": failed if status != 200 else _succeeded(body)})
-        yield from (json.dumps({"custom_id": name, "result": {"type": "expired"}}) for name in batch.expired)
+            yield json.dumps(
+                {"custom_id": name, "result": failed if status != 200 else _succeeded(body)}
+            )
+        yield from (
+            json.dumps({"custom_id": name, "result": {"type": "expired"}}) for name in batch.expired
+        )
 
 
 def _gone() -> Sending:
@@ -196,7 +240,9 @@ def _lines(batch: Batch, good: bool) -> Iterator[str]:
             response = {"status_code": status, "request_id": "r", "body": body}
             yield json.dumps({"id": "line", "custom_id": name, "response": response, "error": None})
     for name in [] if good else batch.expired:
-        yield json.dumps({"id": "line", "custom_id": name, "response": None, "error": {"code": "batch_expired"}})
+        yield json.dumps(
+            {"id": "line", "custom_id": name, "response": None, "error": {"code": "batch_expired"}}
+        )
 
 
 def _succeeded(body: dict[str, Any]) -> dict[str, Any]:
@@ -214,7 +260,9 @@ def message(asked: dict[str, Any]) -> dict[str, Any]:
         function = {"function": {"name": tool["name"], "parameters": tool["input_schema"]}}
         said = completion(chat | {"tools": [function], "tool_choice": {"type": "function"}})
         arguments = said["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"]
-        content = [{"type": "tool_use", "id": "t", "name": tool["name"], "input": json.loads(arguments)}]
+        content = [
+            {"type": "tool_use", "id": "t", "name": tool["name"], "input": json.loads(arguments)}
+        ]
     else:
         said = completion(chat)
         content = [{"type": "text", "text": said["choices"][0]["message"]["content"]}]
@@ -225,5 +273,8 @@ def message(asked: dict[str, Any]) -> dict[str, Any]:
         "model": asked["model"],
         "content": content,
         "stop_reason": "end_turn",
-        "usage": {"input_tokens": said["usage"]["prompt_tokens"], "output_tokens": said["usage"]["completion_tokens"]},
+        "usage": {
+            "input_tokens": said["usage"]["prompt_tokens"],
+            "output_tokens": said["usage"]["completion_tokens"],
+        },
     }

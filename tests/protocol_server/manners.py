@@ -1,6 +1,7 @@
 """Endpoints as they are: what each refuses, names otherwise, leaves out and adds, by `manners.toml`.
 
-The model behind all of them is one: its answers depend on what it is told and asked, and not on the way in which they
+The model behind all of them is one: its answers depend on what it is told and asked, and not on the
+    way in which they
 are asked for. So whatever the manner, a run comes to one result.
 """
 
@@ -19,17 +20,31 @@ JsonObject = dict[str, Any]
 Manner = Mapping[str, Any]
 
 FILE = Path(__file__).with_name("manners.toml")
-_INLINE = re.compile(r"\nWrite one JSON object of this JSON schema and nothing else:\n(.*)\Z", re.DOTALL)
+_INLINE = re.compile(
+    r"\nWrite one JSON object of this JSON schema and nothing else:\n(.*)\Z", re.DOTALL
+)
 _SEALED = re.compile(r'^\{"i":-?\d+,.*\}', re.MULTILINE)
 _CODED = re.compile(r"\b[A-Z]\. |\b0(?=\d\b)")
 """What is put before options where log-probabilities are read: it makes no other question of it."""
 
 SHAPES: dict[str, Any] = {
-    "openai": {"error": {"message": "{}", "type": "invalid_request_error", "param": None, "code": None}},
+    "openai": {
+        "error": {"message": "{}", "type": "invalid_request_error", "param": None, "code": None}
+    },
     "openrouter": {"error": {"message": "{}", "code": 404}, "user_id": "u"},
-    "flat": {"object": "error", "message": "{}", "type": "BadRequestError", "param": None, "code": 400},
+    "flat": {
+        "object": "error",
+        "message": "{}",
+        "type": "BadRequestError",
+        "param": None,
+        "code": 400,
+    },
     "validation": {"detail": [{"type": "extra_forbidden", "loc": ["body"], "msg": "{}"}]},
-    "nested": {"object": "error", "message": {"detail": [{"msg": "{}"}]}, "type": "invalid_request_error"},
+    "nested": {
+        "object": "error",
+        "message": {"detail": [{"msg": "{}"}]},
+        "type": "invalid_request_error",
+    },
     "google": [{"error": {"code": 400, "message": "{}", "status": "INVALID_ARGUMENT"}}],
     "aws": {"message": "{}", "__type": "ValidationException"},
     "words": "{}",
@@ -48,7 +63,9 @@ def mannered(manner: Manner, request: JsonObject, latency: float) -> Sending:
         if _asks(request, refusal):
             return whole(refusal["status"], _shaped(refusal))
     if manner.get("streams_only") and not request.get("stream"):
-        return whole(400, SHAPES["openai"] | {"error": {"message": "Only streams are served: set `stream`."}})
+        return whole(
+            400, SHAPES["openai"] | {"error": {"message": "Only streams are served: set `stream`."}}
+        )
     dropped = {field for what in manner.get("ignores", ()) for field in FIELDS[what]}
     heard = {name: value for name, value in request.items() if name not in dropped}
     body = _completion(manner, heard)
@@ -72,7 +89,9 @@ def _asks(request: JsonObject, refusal: Mapping[str, Any]) -> bool:
                 return True
         elif any(field in request for field in FIELDS[what]):
             most = refusal.get("above")
-            if most is None or any(request.get(field, 0) > most for field in ("top_logprobs", "temperature")):
+            if most is None or any(
+                request.get(field, 0) > most for field in ("top_logprobs", "temperature")
+            ):
                 return True
     return False
 
@@ -91,7 +110,9 @@ def _completion(manner: Manner, request: JsonObject) -> JsonObject:
     thinks = manner.get("thinks", 0)
     written = len(text) // 3 + 1 + thinks
     if thinks >= limit > 1:
-        text, finish, written = "", "length", limit
+        text = ""
+        finish = "length"
+        written = limit
     else:
         finish = "tool_calls" if tool else "stop"
     message = _message(manner, text, tool)
@@ -149,4 +170,6 @@ def _message(manner: Manner, text: str, tool: str) -> JsonObject:
 
 def _certain(piece: str) -> JsonObject:
     entry = {"token": piece, "logprob": 0.0, "bytes": list(piece.encode())}
-    return entry | {"top_logprobs": [dict(entry), {"token": "\u0000", "logprob": -9999.0, "bytes": [0]}]}
+    return entry | {
+        "top_logprobs": [dict(entry), {"token": "\u0000", "logprob": -9999.0, "bytes": [0]}]
+    }

@@ -13,7 +13,8 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from protocol_server.replies import Rule
 
-_PLACES = (_TESTS := Path(__file__).parents[1], _TESTS / "endurance")  # the second has the planted world
+# the second has the planted world
+_PLACES = (_TESTS := Path(__file__).parents[1], _TESTS / "endurance")
 
 
 class SubprocessServer:
@@ -26,8 +27,17 @@ class SubprocessServer:
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory()
         port_file = Path(self._folder.name) / "port"
-        command = [sys.executable, "-m", "protocol_server", "--port-file", str(port_file), *self._arguments]
-        self._process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, _PLACES))})
+        command = [
+            sys.executable,
+            "-m",
+            "protocol_server",
+            "--port-file",
+            str(port_file),
+            *self._arguments,
+        ]
+        self._process = subprocess.Popen(
+            command, env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, _PLACES))}
+        )
         until = time.monotonic() + 20
         while not port_file.exists():
             if time.monotonic() > until or self._process.poll() is not None:

@@ -1,7 +1,9 @@
 """A model that reads: what somebody who understood pollex's prompts would answer.
 
-It knows the truth of canaries, likes conversations in which the user says thanks, and tells rubrics of satisfaction by
-the word `glad`, which it puts into those that it writes. A twentieth of its answers are slips, always the same ones.
+It knows the truth of canaries, likes conversations in which the user says thanks, and tells rubrics
+of satisfaction by
+the word `glad`, which it puts into those that it writes. A twentieth of its answers are slips,
+always the same ones.
 """
 
 import hashlib
@@ -10,7 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-AGREE, DISAGREE = 4, 0
+AGREE = 4
+DISAGREE = 0
 
 _ITEM = re.compile(r'^(\d+)\. (".*")$', re.MULTILINE)
 _USER = re.compile(r'^\{"i":\d+,"role":"user","text":(".*")\},?$', re.MULTILINE)
@@ -30,7 +33,9 @@ def opinions(messages: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 def rubric(messages: Sequence[Mapping[str, Any]], number: int) -> str:
     """A rubric in the spirit of the prompt that asks for one."""
     rules = str(messages[0]["content"]).lower()
-    mood = "upset" if "left user dissatisf" in rules or "why user was dissatisf" in rules else "glad"
+    mood = (
+        "upset" if "left user dissatisf" in rules or "why user was dissatisf" in rules else "glad"
+    )
     return f"The user is {mood} about matter {number:03d} of the work."
 
 

@@ -13,7 +13,13 @@ from protocol_server.answers import Answer
 JsonObject = dict[str, Any]
 Rule = Mapping[str, Any]
 
-_REASONS = {200: "OK", 307: "Temporary Redirect", 400: "Bad Request", 401: "Unauthorized", 429: "Too Many Requests"}
+_REASONS = {
+    200: "OK",
+    307: "Temporary Redirect",
+    400: "Bad Request",
+    401: "Unauthorized",
+    429: "Too Many Requests",
+}
 FIELDS = {
     "response_format": ("response_format",),
     "tools": ("tools", "tool_choice"),
@@ -46,7 +52,13 @@ _TOO_LONG = {
             "type": "exceed_context_size_error",
         }
     },
-    "ollama": {"error": {"message": "input length exceeds the context length", "type": "api_error", "code": None}},
+    "ollama": {
+        "error": {
+            "message": "input length exceeds the context length",
+            "type": "api_error",
+            "code": None,
+        }
+    },
 }
 
 
@@ -67,7 +79,12 @@ class Sending:
     whole: bool = True
 
 
-def http(status: int, body: bytes, headers: Mapping[str, str] | None = None, kind: str = "application/json") -> bytes:
+def http(
+    status: int,
+    body: bytes,
+    headers: Mapping[str, str] | None = None,
+    kind: str = "application/json",
+) -> bytes:
     """An HTTP reply."""
     lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}", f"Content-Length: {len(body)}"]
     lines += [f"Content-Type: {kind}"] if kind else []
@@ -75,7 +92,9 @@ def http(status: int, body: bytes, headers: Mapping[str, str] | None = None, kin
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body
 
 
-def whole(status: int, body: Any, headers: Mapping[str, str] | None = None, delay: float = 0.0) -> Sending:
+def whole(
+    status: int, body: Any, headers: Mapping[str, str] | None = None, delay: float = 0.0
+) -> Sending:
     """A JSON reply."""
     data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
     return Sending(status, [(delay, http(status, data, headers))])
@@ -86,11 +105,16 @@ def completion(request: JsonObject, *, attentive: bool = False) -> JsonObject:
     schema, tool = _wanted(request)
     choices = []
     for number in range(request.get("n", 1)):
-        salt, tokens = str(number) if number else "", bool(request.get("logprobs"))
+        salt = str(number) if number else ""
+        tokens = bool(request.get("logprobs"))
         answer = Answer(request["messages"], schema, salt, tokens=tokens, attentive=attentive)
         message: JsonObject = {"role": "assistant", "content": answer.text, "refusal": None}
         if tool:
-            call = {"id": "call_1", "type": "function", "function": {"name": tool, "arguments": answer.text}}
+            call = {
+                "id": "call_1",
+                "type": "function",
+                "function": {"name": tool, "arguments": answer.text},
+            }
             message |= {"content": None, "tool_calls": [call]}
         choice = {"index": number, "message": message, "finish_reason": "stop", "logprobs": None}
         if request.get("logprobs"):
@@ -143,23 +167,39 @@ def honest(request: JsonObject, latency: float) -> Sending:
 
 def streamed(body: JsonObject, latency: float, *, counted: bool = True) -> Sending:
     """The reply word by word, `latency` before each; a tool's arguments likewise."""
-    choice, about = body["choices"][0], {"id": body["id"], "model": body["model"]}
+    choice = body["choices"][0]
+    about = {"id": body["id"], "model": body["model"]}
     message = choice["message"]
     words = re.findall(r"\S+\s*", message["content"] or "")
     deltas: list[JsonObject] = [{"content": word} for word in words]
     for index, call in enumerate(message.get("tool_calls") or ()):
         function = call["function"]
-        deltas.append({"tool_calls": [{"index": index, "function": {"name": function["name"], "arguments": ""}}]})
+        deltas.append(
+            {
+                "tool_calls": [
+                    {"index": index, "function": {"name": function["name"], "arguments": ""}}
+                ]
+            }
+        )
         parts = re.findall(r"\S+\s*", function["arguments"])
-        deltas += [{"tool_calls": [{"index": index, "function": {"arguments": part}}]} for part in parts]
-    pieces: list[JsonObject] = [about | {"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+        deltas += [
+            {"tool_calls": [{"index": index, "function": {"arguments": part}}]} for part in parts
+        ]
+    pieces: list[JsonObject] = [
+        about | {"choices": [{"index": 0, "delta": delta}]} for delta in deltas
+    ]
     if choice.get("logprobs") and pieces:
         pieces[0]["choices"][0]["logprobs"] = choice["logprobs"]
-    pieces.append(about | {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    pieces.append(
+        about | {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
+    )
     if counted:
         pieces.append(about | {"choices": [], "usage": body["usage"]})
     events = [f"data: {json.dumps(piece)}\n\n".encode() for piece in pieces] + [b"data: [DONE]\n\n"]
-    head = http(200, b"".join(events), kind="text/event-stream").partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+    head = (
+        http(200, b"".join(events), kind="text/event-stream").partition(b"\r\n\r\n")[0]
+        + b"\r\n\r\n"
+    )
     return Sending(200, [(0, head), *((latency, event) for event in events)])
 
 
@@ -183,7 +223,10 @@ def _planted(rule: Rule, request: JsonObject, headers: str, latency: float) -> S
 
 
 def _status(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
-    body = rule.get("body", {"error": {"message": f"status {rule['code']}", "type": "server_error", "code": None}})
+    body = rule.get(
+        "body",
+        {"error": {"message": f"status {rule['code']}", "type": "server_error", "code": None}},
+    )
     return whole(rule["code"], body, rule.get("headers"), latency)
 
 
@@ -197,7 +240,12 @@ def _hang(rule: Rule, request: JsonObject, headers: str, latency: float) -> Send
 def _trickle(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
     drops = repeat((rule.get("seconds", 0.5), b" "))
-    return Sending(200, (part for parts in ([(latency, head)], drops) for part in parts), end="hang", whole=False)
+    return Sending(
+        200,
+        (part for parts in ([(latency, head)], drops) for part in parts),
+        end="hang",
+        whole=False,
+    )
 
 
 def _cut(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
@@ -237,7 +285,9 @@ def _message(rule: Rule, request: JsonObject, headers: str, latency: float) -> S
     for name in ("content", "refusal", "tool_calls"):
         if name in rule:
             value = rule[name]
-            choice["message"][name] = value.replace("{answer}", answer) if isinstance(value, str) else value
+            choice["message"][name] = (
+                value.replace("{answer}", answer) if isinstance(value, str) else value
+            )
     if "keep" in rule:
         choice["message"]["content"] = answer[: int(len(answer) * rule["keep"])]
     if "seconds" in rule and request.get("stream"):
@@ -263,7 +313,10 @@ def _usage(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sen
 
 
 def _model(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
-    body = completion(request) | {"model": rule["model"], "system_fingerprint": rule.get("fingerprint")}
+    body = completion(request) | {
+        "model": rule["model"],
+        "system_fingerprint": rule.get("fingerprint"),
+    }
     return whole(200, body, delay=latency)
 
 
@@ -276,8 +329,19 @@ def _ignore(rule: Rule, request: JsonObject, headers: str, latency: float) -> Se
 def _refuse(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending | None:
     for what in rule["what"]:
         if any(name in request for name in FIELDS[what]):
-            message = f"Unsupported parameter: '{FIELDS[what][0]}' is not supported with this model."
-            return whole(400, {"error": {"message": message, "type": "invalid_request_error", "code": "unsupported"}})
+            message = (
+                f"Unsupported parameter: '{FIELDS[what][0]}' is not supported with this model."
+            )
+            return whole(
+                400,
+                {
+                    "error": {
+                        "message": message,
+                        "type": "invalid_request_error",
+                        "code": "unsupported",
+                    }
+                },
+            )
     return None
 
 
@@ -308,7 +372,9 @@ def _window(rule: Rule, request: JsonObject, headers: str, latency: float) -> Se
 
 
 def _echo_key(rule: Rule, request: JsonObject, headers: str, latency: float) -> Sending:
-    line = next((line for line in headers.split("\r\n") if line.lower().startswith("authorization:")), "")
+    line = next(
+        (line for line in headers.split("\r\n") if line.lower().startswith("authorization:")), ""
+    )
     key = line.partition(":")[2].strip().removeprefix("Bearer ")
     code = rule.get("code", 401)
     if code == 200:

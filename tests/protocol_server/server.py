@@ -67,7 +67,9 @@ class State:
         for number, rule in enumerate(self.script):
             if self._applies(number, rule, body, digest):
                 limited = rule["do"] == "rate"
-                sending = self._rate(rule) if limited else spoiled(rule, request, headers, self.latency)
+                sending = (
+                    self._rate(rule) if limited else spoiled(rule, request, headers, self.latency)
+                )
                 if sending is not None:
                     if rule.get("kept"):
                         self.kept[digest] = sending
@@ -90,7 +92,13 @@ class State:
         if len(self._moments) < rule["per_second"]:
             self._moments.append(now)
             return None
-        error = {"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}}
+        error = {
+            "error": {
+                "message": "Rate limit reached",
+                "type": "requests",
+                "code": "rate_limit_exceeded",
+            }
+        }
         return whole(429, error, rule.get("headers", {"Retry-After": "1"}))
 
 
@@ -173,7 +181,9 @@ class _Connection(asyncio.Protocol):
                 self._transport.write(data)
         self._finish(sending)
 
-    def _send_later(self, sending: Sending, parts: Iterator[tuple[float, bytes]], data: bytes) -> None:
+    def _send_later(
+        self, sending: Sending, parts: Iterator[tuple[float, bytes]], data: bytes
+    ) -> None:
         if self._gone:
             return
         self._transport.write(data)
@@ -197,7 +207,9 @@ class _Connection(asyncio.Protocol):
 
 async def serve(state: State, port: int = 0) -> asyncio.Server:
     """A server on loopback."""
-    return await asyncio.get_running_loop().create_server(lambda: _Connection(state), "127.0.0.1", port)
+    return await asyncio.get_running_loop().create_server(
+        lambda: _Connection(state), "127.0.0.1", port
+    )
 
 
 class ProtocolServer:

@@ -1,8 +1,10 @@
 """The distilled judge, and the judge without a model that leaves each rubric to whom it belongs.
 
-One rubric, learned from a model's answers: a ridge regression of the value, and from that a distribution.
+One rubric, learned from a model's answers: a ridge regression of the value, and from that a
+distribution.
 
-The share of each answer at a predicted value z is a multinomial logistic model of z and z²; "Never came up" is one of
+The share of each answer at a predicted value z is a multinomial logistic model of z and z²; "Never
+came up" is one of
 the answers. It is fitted to predictions for conversations that the regression did not see.
 """
 
@@ -48,7 +50,8 @@ class Student:
 
     Attributes:
         weights: By feature.
-        classes: Places of the answers that were ever given; one past the options for "Never came up".
+        classes: Places of the answers that were ever given; one past the options for "Never came
+            up".
         curve: Of each class, its weights of 1, z and z².
     """
 
@@ -59,7 +62,9 @@ class Student:
 
     def value(self, features: Features) -> float:
         """Predict the value, 0 to 10."""
-        found = self.intercept + sum(w * features[name] for name, w in self.weights.items() if name in features)
+        found = self.intercept + sum(
+            w * features[name] for name, w in self.weights.items() if name in features
+        )
         return min(10.0, max(0.0, found))
 
     def probabilities(self, features: Features, options: int) -> Floats:
@@ -98,22 +103,32 @@ def learn_student(features: Sequence[Features], values: Floats, picked: Ints) ->
     """Learn one rubric.
 
     Args:
-        values: Of the model's answers, 0 to 10; NaN where the occasion never came up `[conversation]`.
+        values: Of the model's answers, 0 to 10; NaN where the occasion never came up
+            `[conversation]`.
         picked: Place of the answer; one past the options for "Never came up" `[conversation]`.
     """
     came_up = ~np.isnan(values)
     if came_up.sum() < 2 * INNER or np.ptp(values[came_up]) == 0:
         return _constant(values, picked)
-    names, x = matrix([one for one, came in zip(features, came_up, strict=True) if came], values[came_up])
-    middle, spread = x.mean(axis=0), np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
-    scaled, y = (x - middle) / spread, values[came_up]
+    names, x = matrix(
+        [one for one, came in zip(features, came_up, strict=True) if came], values[came_up]
+    )
+    middle = x.mean(axis=0)
+    spread = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
+    scaled = (x - middle) / spread
+    y = values[came_up]
     inner = np.arange(len(y)) % INNER
     unseen = {penalty: _unseen(scaled, y, inner, penalty) for penalty in PENALTIES}
     best = min(PENALTIES, key=lambda penalty: float(np.square(unseen[penalty] - y).sum()))
     weight, intercept = ridge(scaled, y, best)
     weight = np.array([float(f"{w:.4g}") for w in weight / spread])
     intercept = float(intercept - weight @ middle)
-    student = Student(intercept, {n: w for n, w in zip(names, weight.tolist(), strict=True) if w}, [0], [[0.0] * 3])
+    student = Student(
+        intercept,
+        {n: w for n, w in zip(names, weight.tolist(), strict=True) if w},
+        [0],
+        [[0.0] * 3],
+    )
     z = np.array([student.value(one) for one in features])
     z[came_up] = np.clip(unseen[best], 0, 10)
     classes, curve = _curve(z / 10, picked)
@@ -149,7 +164,8 @@ def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
 
 def ridge(x: Floats, y: Floats, penalty: float) -> tuple[Floats, float]:
     """Return weights `[feature]` and intercept of a ridge regression on centered columns, in the dual form."""
-    mean, column = y.mean(), x.mean(axis=0)
+    mean = y.mean()
+    column = x.mean(axis=0)
     centered = x - column
     dual = np.linalg.solve(centered @ centered.T + penalty * np.eye(len(y)), y - mean)
     weight = centered.T @ dual
@@ -172,7 +188,9 @@ def _curve(z: Floats, picked: Ints) -> tuple[list[int], list[list[float]]]:
     if len(classes) == 1:
         return classes.tolist(), [[0.0, 0.0, 0.0]]
     fitted = LogisticRegression(C=10, max_iter=1000).fit(np.stack([z, z * z], axis=1), picked)
-    rows = [[float(b), *map(float, w)] for b, w in zip(fitted.intercept_, fitted.coef_, strict=True)]
+    rows = [
+        [float(b), *map(float, w)] for b, w in zip(fitted.intercept_, fitted.coef_, strict=True)
+    ]
     return classes.tolist(), rows if len(rows) > 1 else [[0.0, 0.0, 0.0], *rows]
 
 
@@ -185,7 +203,8 @@ _WORD = re.compile(r"[^\W_]{2,}")
 
 def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, float]:
     """Compute the features that are not 0, by name: `w:PARTY:WORD`, `s:SIGNAL:MEASURE`, `e:EVENT` and `n:PARTY`."""
-    view, found = View(conversation, embedder), dict[str, float]()
+    view = View(conversation, embedder)
+    found = dict[str, float]()
     for turn in conversation.turns:
         party = turn.role[:1]
         words = _WORD.findall(turn.content.casefold())
@@ -195,9 +214,17 @@ def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, flo
     found |= {name: log1p(count) for name, count in found.items() if name.startswith("n:")}
     for name, signal in SEEN.items():
         values = measure_marks(signal.marks(view), view.of(signal.party))
-        found |= {f"s:{name}:{measure}": float(v) for measure, v in zip(MEASURES, values, strict=True) if v}
+        found |= {
+            f"s:{name}:{measure}": float(v)
+            for measure, v in zip(MEASURES, values, strict=True)
+            if v
+        }
     reading = view.reading("{}", NO_TOPICS)
-    found |= {f"e:{event.pattern}": reading.sure(event) for event in reading.seen if event.topic == ANYWHERE}
+    found |= {
+        f"e:{event.pattern}": reading.sure(event)
+        for event in reading.seen
+        if event.topic == ANYWHERE
+    }
     return found
 
 
@@ -236,10 +263,15 @@ class DistilledJudge(Judge):
     """
 
     def __init__(
-        self, embedder: Embedder, learned: Mapping[str, Any] | None = None, lessons: Lessons | None = None
+        self,
+        embedder: Embedder,
+        learned: Mapping[str, Any] | None = None,
+        lessons: Lessons | None = None,
     ) -> None:
         self.embedder = embedder
-        self.students = {id_: Student.from_json(id_, stored) for id_, stored in (learned or {}).items()}
+        self.students = {
+            id_: Student.from_json(id_, stored) for id_, stored in (learned or {}).items()
+        }
         self.lessons = lessons or {}
         self._fold_students: list[dict[str, Student]] = []
         self._folds: dict[str, int] = {}
@@ -250,7 +282,9 @@ class DistilledJudge(Judge):
 
     @property
     def fingerprint(self) -> str:
-        return content_id(NAME, VERSION, json.dumps(self.learned, sort_keys=True), str(sorted(self.lessons)))
+        return content_id(
+            NAME, VERSION, json.dumps(self.learned, sort_keys=True), str(sorted(self.lessons))
+        )
 
     @property
     def learned(self) -> Mapping[str, Any]:
@@ -260,7 +294,9 @@ class DistilledJudge(Judge):
         """Learn each rubric from what the model answered about training conversations, and again without each fold."""
         if not self.lessons:
             return
-        ordered = sorted((c for c in training if not c.not_scorable), key=lambda c: (c.text_hash, c.id))
+        ordered = sorted(
+            (c for c in training if not c.not_scorable), key=lambda c: (c.text_hash, c.id)
+        )
         features = [features_of(conversation, self.embedder) for conversation in ordered]
         hashes = [conversation.text_hash for conversation in ordered]
         folds = deal(hashes, np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool))
@@ -281,29 +317,42 @@ class DistilledJudge(Judge):
         found = {}
         for rubric in rubrics:
             known = self.lessons.get(rubric.id, {})
-            rows = [(one, known[text]) for one, text in zip(features, hashes, strict=True) if text in known]
+            rows = [
+                (one, known[text])
+                for one, text in zip(features, hashes, strict=True)
+                if text in known
+            ]
             if rows:
-                values = np.array([np.nan if taught.value is None else taught.value for _, taught in rows])
+                values = np.array(
+                    [np.nan if taught.value is None else taught.value for _, taught in rows]
+                )
                 picked = np.array([taught.picked for _, taught in rows], dtype=np.intp)
                 found[rubric.id] = learn_student([one for one, _ in rows], values, picked)
         return found
 
     def foretold(self, conversation: Conversation) -> dict[str, float]:
         """Predict the value of each rubric, by what was learned without the conversation."""
-        features, fold = features_of(conversation, self.embedder), self._folds.get(conversation.text_hash)
+        features = features_of(conversation, self.embedder)
+        fold = self._folds.get(conversation.text_hash)
         students = self.students if fold is None else self._fold_students[fold]
         return {id_: student.value(features) for id_, student in students.items()}
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
         """Answer each question by what was learned about its rubric."""
         if why := conversation.not_scorable:
             return no_answers(questions, "not_scorable", why, NAME)
         fold = self._folds.get(conversation.text_hash)
         students = self.students if fold is None else self._fold_students[fold]
         features = features_of(conversation, self.embedder)
-        return [self._answer(question, students.get(question.id), features) for question in questions]
+        return [
+            self._answer(question, students.get(question.id), features) for question in questions
+        ]
 
-    def _answer(self, question: Question, student: Student | None, features: Features) -> Answer | Unanswered:
+    def _answer(
+        self, question: Question, student: Student | None, features: Features
+    ) -> Answer | Unanswered:
         if student is None:
             detail = "Untaught: the model's answers to this rubric were never learned from"
             return Unanswered(question_id=question.id, outcome="error", detail=detail, judge=NAME)
@@ -311,7 +360,9 @@ class DistilledJudge(Judge):
         shares = student.probabilities(features, options)
         never = int(np.argmax(shares)) == options and question.may_never
         p = np.zeros(options) if never else shares[:options] / max(shares[:options].sum(), 1e-12)
-        heaviest = sorted(student.weights, key=lambda name: -abs(student.weights[name] * features.get(name, 0.0)))[:3]
+        heaviest = sorted(
+            student.weights, key=lambda name: -abs(student.weights[name] * features.get(name, 0.0))
+        )[:3]
         return Answer(
             question_id=question.id,
             probabilities=tuple(p.tolist()),
@@ -325,7 +376,9 @@ class DistilledJudge(Judge):
 class LocalJudge(Divided):
     """Has each rubric answered without a model: distilled ones by what was learned, others by the built-in judge."""
 
-    def __init__(self, embedder: Embedder, learned: Mapping[str, Any], lessons: Lessons | None = None) -> None:
+    def __init__(
+        self, embedder: Embedder, learned: Mapping[str, Any], lessons: Lessons | None = None
+    ) -> None:
         scales = {id_: stored for id_, stored in learned.items() if "weights" not in stored}
         taught = {id_: stored for id_, stored in learned.items() if "weights" in stored}
         super().__init__(DistilledJudge(embedder, taught, lessons), EmbeddedJudge(embedder, scales))

@@ -1,6 +1,7 @@
 """Clues of a labeled log: signals, phrases and events that tell good conversations from bad.
 
-A log is looked at once, and without its labels. What labels say of it can then be asked of any part of it, as often as
+A log is looked at once, and without its labels. What labels say of it can then be asked of any part
+of it, as often as
 need be: for the set, for each fold of it, and for labels that mean nothing.
 """
 
@@ -70,11 +71,16 @@ class Clue:
         """The rubric that asserts it."""
         text = self.signal.statement
         return Rubric(
-            id=content_id(self.polarity, text, self.source), text=text, polarity=self.polarity, source=self.source
+            id=content_id(self.polarity, text, self.source),
+            text=text,
+            polarity=self.polarity,
+            source=self.source,
         )
 
     def odds(self, view: View) -> float:
-        return float(self.scale.odds(measure_marks(self.signal.marks(view), view.of(self.signal.party))))
+        return float(
+            self.scale.odds(measure_marks(self.signal.marks(view), view.of(self.signal.party)))
+        )
 
 
 class StudiedLog:
@@ -84,7 +90,9 @@ class StudiedLog:
         topics: Of the log.
     """
 
-    def __init__(self, conversations: Sequence[Conversation], embedder: Embedder, seed: int = 0) -> None:
+    def __init__(
+        self, conversations: Sequence[Conversation], embedder: Embedder, seed: int = 0
+    ) -> None:
         self.conversations = conversations
         self.views = views_of(conversations, embedder, vectors=False)
         self.seed = seed
@@ -96,14 +104,20 @@ class StudiedLog:
     @cached_property
     def _phrases(self) -> list[tuple[Party, list[str], Any]]:
         """Phrases of each party, and which conversations have them `[conversation, phrase]`."""
-        return [(party, *phrases_of(party, self.views, stopwords_of(self.language))) for party in PARTIES]
+        return [
+            (party, *phrases_of(party, self.views, stopwords_of(self.language)))
+            for party in PARTIES
+        ]
 
     @cached_property
     def words(self) -> Words:
         """The phrases of both parties together."""
-        from scipy.sparse import csr_matrix, hstack  # a quarter of a second; only `learn` needs it
+        # a quarter of a second; only `learn` needs it
+        from scipy.sparse import csr_matrix, hstack
 
-        sources = [source for party, phrases, _ in self._phrases for source in sources_of(party, phrases)]
+        sources = [
+            source for party, phrases, _ in self._phrases for source in sources_of(party, phrases)
+        ]
         present = hstack([csr_matrix(present) for *_, present in self._phrases], format="csr")
         return Words(sources, present)
 
@@ -121,12 +135,17 @@ class StudiedLog:
         up = positive[rows]
         signals = {f"signal:{name}": signal for name, signal in SIGNALS.items()}
         signals |= {signal.name: signal for signal in self.mined(positive, rows)}
-        found = [clue_of(name, signal, self.measures(name, signal)[rows], up) for name, signal in signals.items()]
+        found = [
+            clue_of(name, signal, self.measures(name, signal)[rows], up)
+            for name, signal in signals.items()
+        ]
         for rubric in self.events(positive, rows):
             source = source_of(rubric, self.topics)
             signal = event_signal(source, rubric.text)
             if signal and not refusal(rubric.text):
-                clue = clue_of(source, signal, self.measures(source, signal)[rows], up, rubric.polarity)
+                clue = clue_of(
+                    source, signal, self.measures(source, signal)[rows], up, rubric.polarity
+                )
                 found.append(replace(clue, event=rubric))
         return found
 
@@ -134,15 +153,19 @@ class StudiedLog:
         """Make the pool of some conversations, with its answers about all of them; see `clues`."""
         clues = self.clues(positive, rows)
         rubrics = [clue.rubric for clue in clues]
-        leads = np.array([rubric.leads and not is_unexpected(rubric) for rubric in rubrics], dtype=bool)
+        leads = np.array(
+            [rubric.leads and not is_unexpected(rubric) for rubric in rubrics], dtype=bool
+        )
         return Made(rubrics, leads, self.answers(clues, positive, rows))
 
     def mined(self, positive: Flags, rows: Flags) -> list[Signal]:
         """Return signals for phrases that are more frequent in one class of some conversations.
 
-        They quote what users wrote, so they pass the checks of any rubric that was made from conversations.
+        They quote what users wrote, so they pass the checks of any rubric that was made from
+        conversations.
         """
-        # Words alone, of a language without stop words, are no hint; what halvings prove is told in any language.
+        # Words alone, of a language without stop words, are no hint; what halvings prove is told in
+        # any language.
         chosen = [
             f"phrase:{party}:{phrases[column]}"
             for party, phrases, present in (self._phrases if self.language else ())
@@ -163,7 +186,11 @@ class StudiedLog:
         """Learn the events of some conversations; none where detectors don't know the language."""
         if not self.language:
             return []
-        readings = [view.reading("", self.topics) for view, here in zip(self.views, rows, strict=True) if here]
+        readings = [
+            view.reading("", self.topics)
+            for view, here in zip(self.views, rows, strict=True)
+            if here
+        ]
         return fit(readings, positive[rows], self.topics, np.random.default_rng(self.seed))
 
     def measures(self, source: str, signal: Signal) -> Floats:
@@ -177,7 +204,8 @@ class StudiedLog:
         """Answer clues as the judge does that has learned from some conversations.
 
         Returns:
-            Probabilities `[conversation, clue, option]`; those of `rows` on scales learned without their own fold.
+            Probabilities `[conversation, clue, option]`; those of `rows` on scales learned without
+            their own fold.
         """
         measures = np.stack([self.measures(clue.source, clue.signal) for clue in clues], axis=1)
         lean = np.array([clue.signal.lean for clue in clues])[:, None]
@@ -189,7 +217,8 @@ class StudiedLog:
 
         fold = np.full(len(rows), -1)
         fold[rows] = deal(
-            [c.text_hash for c, here in zip(self.conversations, rows, strict=True) if here], positive[rows]
+            [c.text_hash for c, here in zip(self.conversations, rows, strict=True) if here],
+            positive[rows],
         )
         found = odds(rows)
         for number in range(FOLDS):
@@ -198,10 +227,13 @@ class StudiedLog:
         return binomials(1 / (1 + np.exp(-found)), OPTIONS)
 
 
-def clue_of(source: str, signal: Signal, measures: Floats, positive: Flags, known: Polarity | None = None) -> Clue:
+def clue_of(
+    source: str, signal: Signal, measures: Floats, positive: Flags, known: Polarity | None = None
+) -> Clue:
     """Direction (unless `known`), scale and what is typical, from measures [conversation, measure]."""
     differences, middle, spread = separation(measures, positive, signal.lean)
-    good, bad = np.maximum(0, differences), np.maximum(0, -differences)
+    good = np.maximum(0, differences)
+    bad = np.maximum(0, -differences)
     polarity: Polarity = known or ("sat" if (good**2).sum() >= (bad**2).sum() else "dsat")
     scale = LearnedScale(middle, spread, good if polarity == "sat" else bad)
     own = scale.odds(measures[positive if polarity == "sat" else ~positive])
@@ -211,20 +243,28 @@ def clue_of(source: str, signal: Signal, measures: Floats, positive: Flags, know
 def standing_out(present: Any, positive: Flags) -> Floats:
     """Compute z for each column; 0 if the contrast of every second conversation of a class fails on the others."""
     rank = np.where(positive, positive.cumsum(), (~positive).cumsum())  # within its class
-    first, second = (contrast(present[half], positive[half]) for half in (rank % 2 == 1, rank % 2 == 0))
+    first, second = (
+        contrast(present[half], positive[half]) for half in (rank % 2 == 1, rank % 2 == 0)
+    )
     held = (np.minimum(first, second) >= HELD_Z) | (np.maximum(first, second) <= -HELD_Z)
     picked = np.maximum(abs(first), abs(second)) >= PICKED_Z
     return np.where(held & picked, contrast(present, positive), 0.0)
 
 
-def phrases_of(party: Party, views: Sequence[View], stop: frozenset[str] = STOPWORDS) -> tuple[list[str], Any]:
+def phrases_of(
+    party: Party, views: Sequence[View], stop: frozenset[str] = STOPWORDS
+) -> tuple[list[str], Any]:
     """List the phrases of one party that often occur, and which conversations have them `[conversation, phrase]`."""
-    from sklearn.feature_extraction.text import CountVectorizer  # a second; only `learn` needs it
+    # a second; only `learn` needs it
+    from sklearn.feature_extraction.text import CountVectorizer
 
     said = [[_CALL.sub("\n", view.texts[turn]) for turn in view.of(party)] for view in views]
     least = max(4, round(0.04 * len(views)))
     counter = CountVectorizer(
-        analyzer=partial(phrases_in, stop=stop), binary=True, min_df=least, max_features=MOST_CANDIDATES
+        analyzer=partial(phrases_in, stop=stop),
+        binary=True,
+        min_df=least,
+        max_features=MOST_CANDIDATES,
     )
     try:
         present = counter.fit_transform(said).tocsr()

@@ -1,6 +1,7 @@
 """What people wrote with their thumb: what many comments name, and comments as proof of an event.
 
-Comments are there only where a thumb is, so they never count as evidence: no answer, weight or p value rests on them.
+Comments are there only where a thumb is, so they never count as evidence: no answer, weight or p
+value rests on them.
 """
 
 import re
@@ -20,8 +21,14 @@ FEWEST, LEAST_SHARE = 3, 0.05
 """Comments of a side that have to name something, in number and as a share."""
 WITHIN, ALIKE = 0.6, 0.8
 """A shorter phrase is left out where a longer one has so much of it; one that names nearly the same comments, too."""
-MOST, EXAMPLES = 8, 3
-PLAIN = frozenset(map(root_of, word_set("assistant user reply answer something offer ask say tell tool call chat bot")))
+MOST = 8
+EXAMPLES = 3
+PLAIN = frozenset(
+    map(
+        root_of,
+        word_set("assistant user reply answer something offer ask say tell tool call chat bot"),
+    )
+)
 """Words of all statements, which tie no comment to one."""
 
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
@@ -46,7 +53,10 @@ def _of_side(
     for place, one in enumerate(own):
         for stems, words in _phrases(one, stop):
             named[stems].setdefault(place, words)
-    other = [{stems for stems, _ in _phrases(one, stop)} for one in sides["sat" if side == "dsat" else "dsat"]]
+    other = [
+        {stems for stems, _ in _phrases(one, stop)}
+        for one in sides["sat" if side == "dsat" else "dsat"]
+    ]
     for stems in _telling({stems: set(places) for stems, places in named.items()}, len(own)):
         places = named[stems]
         yield Remark(
@@ -54,11 +64,17 @@ def _of_side(
             polarity=side,
             share=share_of(len(places), len(own)),
             other=share_of(sum(stems in phrases for phrases in other), len(other)),
-            quotes=tuple(quote for place in list(places)[:EXAMPLES] if (quote := quote_with(own[place], set(stems)))),
+            quotes=tuple(
+                quote
+                for place in list(places)[:EXAMPLES]
+                if (quote := quote_with(own[place], set(stems)))
+            ),
         )
 
 
-def _phrases(conversation: Conversation, stop: frozenset[str]) -> Iterator[tuple[tuple[str, ...], str]]:
+def _phrases(
+    conversation: Conversation, stop: frozenset[str]
+) -> Iterator[tuple[tuple[str, ...], str]]:
     for one in conversation.feedback:
         for tag in one.tags:
             yield tuple(_stem(word) for word in _WORD.findall(tag.casefold())), tag.casefold()
@@ -76,11 +92,17 @@ def _stem(word: str) -> str:
 
 def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tuple[str, ...]]:
     """Choose phrases that many comments have, longer ones before their parts, each for comments of its own."""
-    often = {stems: places for stems, places in named.items() if len(places) >= max(FEWEST, LEAST_SHARE * comments)}
+    often = {
+        stems: places
+        for stems, places in named.items()
+        if len(places) >= max(FEWEST, LEAST_SHARE * comments)
+    }
     whole = [
         stems
         for stems, places in often.items()
-        if not any(_holds(longer, stems) and len(often[longer]) >= WITHIN * len(places) for longer in often)
+        if not any(
+            _holds(longer, stems) and len(often[longer]) >= WITHIN * len(places) for longer in often
+        )
     ]
     whole.sort(key=lambda stems: (-len(often[stems]), -len(stems), stems))
     chosen: list[tuple[str, ...]] = []
@@ -92,13 +114,19 @@ def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tupl
 
 def _holds(longer: tuple[str, ...], stems: tuple[str, ...]) -> bool:
     size = len(stems)
-    return len(longer) > size and any(longer[i : i + size] == stems for i in range(len(longer) - size + 1))
+    return len(longer) > size and any(
+        longer[i : i + size] == stems for i in range(len(longer) - size + 1)
+    )
 
 
 def quote_with(conversation: Conversation, stems: set[str]) -> Quote | None:
     """Quote the comment's sentence that has most of some stems; None where it has none."""
     found = [
-        (len(stems & {_stem(word) for word in _WORD.findall(sentence.casefold())}), -place, sentence.strip())
+        (
+            len(stems & {_stem(word) for word in _WORD.findall(sentence.casefold())}),
+            -place,
+            sentence.strip(),
+        )
         for place, one in enumerate(conversation.feedback)
         for sentence in _SENTENCE.findall(one.text)
     ]

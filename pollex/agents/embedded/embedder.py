@@ -1,6 +1,7 @@
 """Texts to vectors: the bundled all-MiniLM-L6-v2 or any model of sentence-transformers, and a cache by content hash.
 
-The package takes three seconds to import, so it is imported at the first text that has no vector yet.
+The package takes three seconds to import, so it is imported at the first text that has no vector
+yet.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ Array = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.intp]
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-WIDTH, MAX_TOKENS = 384, 256
+WIDTH = 384
+MAX_TOKENS = 256
 BUCKETS = np.array([8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
 BATCH_TOKENS = 256
 THREADS = 2
@@ -78,18 +80,28 @@ class Embedder:
         self.encoded = 0
         self.remembered: int | None = None
         self._progress: Watcher | None = None
-        self._cache = CacheFile(cache / f"{key_of(self.identity).hex()[:16]}.vectors") if cache else None
+        self._cache = (
+            CacheFile(cache / f"{key_of(self.identity).hex()[:16]}.vectors") if cache else None
+        )
 
     @cached_property
     def identity(self) -> str:
         """Name of the model; for a folder with a hash of its files."""
         folder = Path(self.model)
-        return self.model if self.model == DEFAULT_MODEL or not folder.is_dir() else f"{self.model} {files_of(folder)}"
+        return (
+            self.model
+            if self.model == DEFAULT_MODEL or not folder.is_dir()
+            else f"{self.model} {files_of(folder)}"
+        )
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Return float32 vectors [text, width] of length 1; encode only texts not in the cache."""
         keys = [key_of(text) for text in texts]
-        new = list({key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}.items())
+        new = list(
+            {
+                key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors
+            }.items()
+        )
         watched = self._progress if len(new) > BATCH else None
         if watched:
             watched.start("embed", len(new))
@@ -98,7 +110,11 @@ class Embedder:
             self._add(batch)
             if watched:
                 watched.advance("embed", len(batch))
-        found = np.stack([self._vectors[key] for key in keys]) if keys else np.empty((0, self._width), np.float32)
+        found = (
+            np.stack([self._vectors[key] for key in keys])
+            if keys
+            else np.empty((0, self._width), np.float32)
+        )
         if self.remembered is not None:
             self._forget(len(self._vectors) - self.remembered)
         return found
@@ -154,7 +170,8 @@ class CacheFile:
             found, whole = unpacked(content)
             if whole < len(content):
                 with self.path.open("r+b") as file:
-                    flock(file, LOCK_EX)  # another process may have been in the middle of adding some
+                    # another process may have been in the middle of adding some
+                    flock(file, LOCK_EX)
                     found, whole = unpacked(file.read())
                     file.truncate(whole)
         except OSError as error:
@@ -170,7 +187,9 @@ class CacheFile:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
+            with os.fdopen(
+                os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab"
+            ) as file:
                 flock(file, LOCK_EX)
                 if file.tell() < LARGEST:
                     file.write(packed(keys, vectors))
@@ -179,7 +198,9 @@ class CacheFile:
 
     def _trouble(self, verb: str, error: OSError) -> PollexError:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return StoreFull("disk full under the embedding cache", where=str(self.path), remedy="make room")
+            return StoreFull(
+                "disk full under the embedding cache", where=str(self.path), remedy="make room"
+            )
         return PollexError(
             f"the embedding cache can't be {verb}: {error.strerror}",
             where=str(self.path),
@@ -193,14 +214,17 @@ HEAD = 4 + 4 + 32
 def packed(keys: Iterable[bytes], vectors: Array) -> bytes:
     """Serialize records for the cache file."""
     width = vectors.shape[1].to_bytes(4, "little")
-    bodies = (key + vector.astype("<f4").tobytes() for key, vector in zip(keys, vectors, strict=True))
+    bodies = (
+        key + vector.astype("<f4").tobytes() for key, vector in zip(keys, vectors, strict=True)
+    )
     return b"".join(width + zlib.crc32(body).to_bytes(4, "little") + body for body in bodies)
 
 
 def unpacked(content: bytes) -> tuple[dict[bytes, Array], int]:
     """Parse records up to the first incomplete one; return the vectors and their bytes."""
     found: dict[bytes, Array] = {}
-    start, size = 0, HEAD + 4 * int.from_bytes(content[:4], "little")
+    start = 0
+    size = HEAD + 4 * int.from_bytes(content[:4], "little")
     while start + size <= len(content) and content[start : start + 4] == content[:4]:
         body = content[start + 8 : start + size]
         if zlib.crc32(body) != int.from_bytes(content[start + 4 : start + 8], "little"):
@@ -220,7 +244,10 @@ def files_of(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as file:
-            digest.update(f"{path.relative_to(folder)}\0".encode() + hashlib.file_digest(file, "sha256").digest())
+            digest.update(
+                f"{path.relative_to(folder)}\0".encode()
+                + hashlib.file_digest(file, "sha256").digest()
+            )
     return digest.hexdigest()[:12]
 
 
@@ -228,13 +255,16 @@ class SentenceTransformersEncoder:
     """Any model that sentence-transformers can load, by name or path."""
 
     def __init__(self, model: str, **options: Any) -> None:
-        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", gettempdir())  # else torch makes a folder for it when imported
+        # else torch makes a folder for it when imported
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", gettempdir())
         try:
             from sentence_transformers import SentenceTransformer
 
             with quiet():
                 self.model = SentenceTransformer(model, device="cpu", **options)
-        except Exception as error:  # whatever a broken folder, a missing package or no network leads to
+        except (
+            Exception
+        ) as error:  # whatever a broken folder, a missing package or no network leads to
             raise ModelUnavailable(
                 f"the embedding model {model!r} can't be loaded ({type(error).__name__})",
                 remedy=f"give the path of a downloaded sentence-transformers model, or leave it out: {DEFAULT_MODEL}",
@@ -242,7 +272,9 @@ class SentenceTransformersEncoder:
 
     def encode(self, texts: list[str]) -> Array:
         """Encode texts as float32 vectors [text, width] of length 1."""
-        return np.asarray(self.model.encode(texts, normalize_embeddings=True, show_progress_bar=False), np.float32)
+        return np.asarray(
+            self.model.encode(texts, normalize_embeddings=True, show_progress_bar=False), np.float32
+        )
 
 
 @contextmanager
@@ -262,8 +294,10 @@ def quiet() -> Iterator[None]:
 class MiniLM(SentenceTransformersEncoder):
     """The bundled model: sentence embeddings of 384 numbers, of length 1.
 
-    A text's embedding doesn't depend on what is encoded with it, so that a resumed run sees the same numbers to the
-    last digit: texts are padded to fixed lengths, never to the longest of their batch, and all batches of a length are
+    A text's embedding doesn't depend on what is encoded with it, so that a resumed run sees the
+    same numbers to the
+    last digit: texts are padded to fixed lengths, never to the longest of their batch, and all
+        batches of a length are
     of one size, since sums are taken in another order in a matrix of other size.
     """
 
@@ -287,8 +321,11 @@ class MiniLM(SentenceTransformersEncoder):
                 found = self.model(inputs(tokens, rows, int(padded[rows[0]])))["sentence_embedding"]
             return rows, found[: len(rows)].numpy()
 
-        # Threads of ours, of one torch thread each: torch's own keep a core busy while they wait for each other.
-        with ThreadPoolExecutor(THREADS, initializer=torch.set_num_threads, initargs=(1,)) as threads:
+        # Threads of ours, of one torch thread each: torch's own keep a core busy while they wait
+        # for each other.
+        with ThreadPoolExecutor(
+            THREADS, initializer=torch.set_num_threads, initargs=(1,)
+        ) as threads:
             for rows, vectors in threads.map(encoded, batches(padded)):
                 out[rows] = vectors
         return out
@@ -297,7 +334,8 @@ class MiniLM(SentenceTransformersEncoder):
 def batches(padded: npt.NDArray[np.int64]) -> Iterator[Rows]:
     """Yield batches of rows of one padded length, the longest first, of at most `BATCH_TOKENS` tokens."""
     for width in np.unique(padded)[::-1]:
-        same, size = np.flatnonzero(padded == width), BATCH_TOKENS // int(width)
+        same = np.flatnonzero(padded == width)
+        size = BATCH_TOKENS // int(width)
         yield from (same[start : start + size] for start in range(0, len(same), size))
 
 

@@ -1,7 +1,9 @@
 """Evidence for a rubric: marks on the turns that support it.
 
-A rubric's `source` says where to look: `event:…` and `rate:…` for that event, `signal:NAME` at that signal,
-`phrase:PARTY:WORDS` for those words, anything else at the likeness of turns to the rubric's quotes, or to its own text
+A rubric's `source` says where to look: `event:…` and `rate:…` for that event, `signal:NAME` at that
+signal,
+`phrase:PARTY:WORDS` for those words, anything else at the likeness of turns to the rubric's quotes,
+or to its own text
 when it has none.
 """
 
@@ -85,7 +87,8 @@ def phrase_signal(party: Party, phrase: str) -> Signal:
 
 def wording(rubric: Rubric) -> Callable[[View], Floats]:
     """Mark turns by the words that they share with the nearest quote from another conversation."""
-    party, quotes = party_of(rubric), [quote for quote in rubric.quotes if not quote.of_comment]
+    party = party_of(rubric)
+    quotes = [quote for quote in rubric.quotes if not quote.of_comment]
     quoted = frozenset(quote.conversation_id for quote in quotes)
 
     @lru_cache(maxsize=16)
@@ -109,11 +112,14 @@ def likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Floats]:
     party = party_of(rubric)
 
     def marks(view: View) -> Floats:
-        examples = [quote.text for quote in quotes if quote.conversation_id != view.conversation.id] or [rubric.text]
+        examples = [
+            quote.text for quote in quotes if quote.conversation_id != view.conversation.id
+        ] or [rubric.text]
         turns = view.of(party)
         out = np.zeros(len(view.texts))
         if len(turns):
-            out[turns] = (view.vectors[turns] @ embedder.embed(examples).T).max(axis=1)  # highest cosine to any
+            # highest cosine to any
+            out[turns] = (view.vectors[turns] @ embedder.embed(examples).T).max(axis=1)
         return out
 
     return marks
@@ -133,12 +139,18 @@ def party_of(rubric: Rubric) -> Party:
 def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tuple[Quote, ...]:
     """Quote the turns with the strongest marks, around the place where the signal occurs."""
     return tuple(
-        Quote(conversation_id=view.conversation.id, turn=turn, text=excerpt(view.texts[turn], spot(view, signal, turn)))
+        Quote(
+            conversation_id=view.conversation.id,
+            turn=turn,
+            text=excerpt(view.texts[turn], spot(view, signal, turn)),
+        )
         for turn in strongest_turns(marks, view.of(signal.party), most)
     )
 
 
-def strongest_turns(marks: Floats | Sequence[float], turns: Indices | Sequence[int], most: int) -> list[int]:
+def strongest_turns(
+    marks: Floats | Sequence[float], turns: Indices | Sequence[int], most: int
+) -> list[int]:
     """Return the turns with the highest marks, in order; of equal marks, the last turns."""
     marked = sorted([int(turn) for turn in turns if marks[turn] != 0])
     if len(marked) <= most:
@@ -163,7 +175,8 @@ def excerpt(text: str, at: int = 0) -> str:
     """Return a turn, or an excerpt around position `at` of a long one."""
     cut = text.rfind(CUT, 0, at)
     start = cut + len(CUT) if cut >= 0 else 0
-    part, at = text[start:].partition(CUT)[0], at - start
+    part = text[start:].partition(CUT)[0]
+    at = at - start
     if len(part) <= LONGEST_QUOTE:
         return part.strip()
     near = max(0, at - LONGEST_QUOTE // 2)

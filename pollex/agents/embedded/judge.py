@@ -16,8 +16,25 @@ from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_source, plain_events
 from pollex.agents.embedded.evidence import evidence_of, party_of, strongest_turns
-from pollex.agents.embedded.signals import MEASURES, OF_WORDS, SIGNALS, Signal, form_of, measure_marks, summary
-from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
+from pollex.agents.embedded.signals import (
+    MEASURES,
+    OF_WORDS,
+    SIGNALS,
+    Signal,
+    form_of,
+    measure_marks,
+    summary,
+)
+from pollex.agents.embedded.view import (
+    RESAMPLED,
+    Flags,
+    Floats,
+    Indices,
+    View,
+    chance,
+    resample_turns,
+    views_of,
+)
 from pollex.agents.roles import no_answers
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
@@ -40,13 +57,15 @@ MOST_TURNS = 3
 class EmbeddedJudge:
     """Answers from signals, phrases and similarity of turns; no LLM.
 
-    A conversation that it has studied is answered on a scale learned without it (five folds), so that answers on
+    A conversation that it has studied is answered on a scale learned without it (five folds), so
+    that answers on
     training data are as honest as answers on new data.
 
     Args:
         embedder: Turns to vectors.
         learned: State of an earlier judge, from its `learned`.
-        rubrics: Rubrics that it will be asked about; only where one of them reads vectors are turns embedded together.
+        rubrics: Rubrics that it will be asked about; only where one of them reads vectors are turns
+            embedded together.
 
     Attributes:
         remembered: Conversations that are kept, looked at, for further questions about them.
@@ -56,13 +75,18 @@ class EmbeddedJudge:
     """
 
     def __init__(
-        self, embedder: Embedder, learned: Mapping[str, Any] | None = None, rubrics: Sequence[Rubric] = ()
+        self,
+        embedder: Embedder,
+        learned: Mapping[str, Any] | None = None,
+        rubrics: Sequence[Rubric] = (),
     ) -> None:
         self.embedder = embedder
         self.vectors = any(evidence_of(rubric, embedder).vectors for rubric in rubrics)
         own = dict(learned or {})
         tone = own.pop(TONE, None)
-        self.tone = None if tone is None else ToneScale.from_json(tone, len(OF_WORDS) * len(MEASURES))
+        self.tone = (
+            None if tone is None else ToneScale.from_json(tone, len(OF_WORDS) * len(MEASURES))
+        )
         self.scales = {id_: scale_from_json(id_, stored) for id_, stored in own.items()}
         self._fold_scales: list[dict[str, LearnedScale]] = []
         self._folds: dict[str, int] = {}
@@ -94,7 +118,8 @@ class EmbeddedJudge:
 
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learn a scale for each rubric from the labeled conversations, in all and per fold."""
-        ordered = sorted(training, key=lambda c: (c.text_hash, c.id))  # sums depend on their order, in the last digit
+        # sums depend on their order, in the last digit
+        ordered = sorted(training, key=lambda c: (c.text_hash, c.id))
         labelled = [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]
         positive = np.array([c.label is Label.POSITIVE for c in labelled], dtype=bool)
         evidence = [evidence_of(rubric, self.embedder) for rubric in rubrics]
@@ -105,7 +130,8 @@ class EmbeddedJudge:
         self._fingerprint = None
         self.scales = scales_of(measures, positive, rubrics, evidence)
         self._fold_scales = [
-            scales_of(measures[folds != fold], positive[folds != fold], rubrics, evidence) for fold in range(FOLDS)
+            scales_of(measures[folds != fold], positive[folds != fold], rubrics, evidence)
+            for fold in range(FOLDS)
         ]
 
     def again(self, replicate: int) -> Self:
@@ -124,7 +150,9 @@ class EmbeddedJudge:
         if self.vectors:
             views_of([c for c in conversations if not c.not_scorable], self.embedder, vectors=True)
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
         """Answer each question; a conversation without both parties is not scorable."""
         if reason := conversation.not_scorable:
             return no_answers(questions, "not_scorable", reason, self.name)
@@ -132,19 +160,30 @@ class EmbeddedJudge:
         if known[0] is not questions:  # the same ones are asked about all of a log
             rubrics = [rubric_of(question) for question in questions]
             # A view is read for the events of all of it; tone has no single evidence.
-            evidence = [None if rubric.source == TONE else self._evidence_of(rubric) for rubric in rubrics]
-            known = questions, list(zip(questions, evidence, [rubric.id for rubric in rubrics], strict=True))
+            evidence = [
+                None if rubric.source == TONE else self._evidence_of(rubric) for rubric in rubrics
+            ]
+            known = (
+                questions,
+                list(zip(questions, evidence, [rubric.id for rubric in rubrics], strict=True)),
+            )
             self._asked = known
         fold = self._folds.get(conversation.text_hash)
-        view, scales = self._view(conversation), self.scales if fold is None else self._fold_scales[fold]
-        return [self._answer(view, question, signal, scales.get(id_)) for question, signal, id_ in known[1]]
+        view = self._view(conversation)
+        scales = self.scales if fold is None else self._fold_scales[fold]
+        return [
+            self._answer(view, question, signal, scales.get(id_))
+            for question, signal, id_ in known[1]
+        ]
 
     def _view(self, conversation: Conversation) -> View:
         view = self._views.get(conversation.text_hash)
         if view is None or view.conversation.id != conversation.id:
             if len(self._views) >= self.remembered:
                 del self._views[next(iter(self._views))]
-            view = self._views[conversation.text_hash] = View(conversation, self.embedder, self._patterns)
+            view = self._views[conversation.text_hash] = View(
+                conversation, self.embedder, self._patterns
+            )
         return view
 
     def _answer(
@@ -156,7 +195,8 @@ class EmbeddedJudge:
         silent = found is view.silent
         if self._replicate is not None and not silent:
             return self._answered(view, question, evidence, scale, found.tolist())
-        # Most rubrics are silent in most conversations, or marked alike, and such an answer is the same in all of them.
+        # Most rubrics are silent in most conversations, or marked alike, and such an answer is the
+        # same in all of them.
         marked = () if silent else (found.tobytes(), *view.places(evidence.party))
         key = question.id, len(question.options), *marked
         known = self._known.get(key)
@@ -169,7 +209,9 @@ class EmbeddedJudge:
 
     def _tone_answer(self, view: View, question: Question) -> Answer | Unanswered:
         if self.tone is None:
-            return no_answers([question], "error", "the set has lost the scale of its tone", self.name)[0]
+            return no_answers(
+                [question], "error", "the set has lost the scale of its tone", self.name
+            )[0]
         tone = float(self.tone.tone(form_of(view)))
         p = tuple(as_answers(np.array(tone), len(question.options)).tolist())
         return Answer.trusted(
@@ -184,12 +226,19 @@ class EmbeddedJudge:
         )
 
     def _answered(
-        self, view: View, question: Question, evidence: Signal, scale: LearnedScale | None, marks: list[float]
+        self,
+        view: View,
+        question: Question,
+        evidence: Signal,
+        scale: LearnedScale | None,
+        marks: list[float],
     ) -> Answer:
         turns = view.places(evidence.party)
         seen = turns
         if self._replicate is not None:
-            drawn = resample_turns(view.of(evidence.party), chance(view.conversation, self._replicate))
+            drawn = resample_turns(
+                view.of(evidence.party), chance(view.conversation, self._replicate)
+            )
             seen = drawn.tolist()
         measures = summary([marks[turn] for turn in seen])
         p = binomial(logistic((scale or UNSTUDIED).odds_of(measures)), len(question.options))
@@ -215,7 +264,8 @@ class EmbeddedJudge:
         events = filter(None, (event_source(rubric.source) for rubric in rubrics))
         wanted = self._patterns.union(found.event.pattern for found in events)
         if wanted != self._patterns:
-            self._patterns, self._views = wanted, {}
+            self._patterns = wanted
+            self._views = {}
 
 
 def rubric_of(question: Question) -> Rubric:
@@ -225,7 +275,10 @@ def rubric_of(question: Question) -> Rubric:
 
 def measured_on(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
     """Return the measures [conversation, rubric, measure]."""
-    rows = [[measure_marks(signal.marks(view), view.of(signal.party)) for signal in evidence] for view in views]
+    rows = [
+        [measure_marks(signal.marks(view), view.of(signal.party)) for signal in evidence]
+        for view in views
+    ]
     return np.array(rows).reshape(len(views), len(evidence), len(MEASURES))
 
 
@@ -252,51 +305,73 @@ def deal(hashes: Sequence[str], positive: Flags) -> Indices:
     order = {
         text: rank
         for label in (True, False)
-        for rank, text in enumerate(sorted({h for h, p in zip(hashes, positive, strict=True) if p == label}))
+        for rank, text in enumerate(
+            sorted({h for h, p in zip(hashes, positive, strict=True) if p == label})
+        )
     }
     return np.array([order[text] % FOLDS for text in hashes], dtype=np.intp)
 
 
-def describe_measure(evidence: Signal, measures: Sequence[float], scale: LearnedScale | None) -> str:
+def describe_measure(
+    evidence: Signal, measures: Sequence[float], scale: LearnedScale | None
+) -> str:
     """Describe the measure with the greatest weight and the midpoint between good and bad."""
-    name = evidence.name.partition(" {")[0]  # what an event is about stands in the rubric's words
+    # what an event is about stands in the rubric's words
+    name = evidence.name.partition(" {")[0]
     if scale is None:
         return f"{name}: likeness {measures[2]:.2f}; the scale was never fitted to labeled conversations"
     if scale.heaviest is None:
         return f"{name}: tells nothing here; in the training log it doesn't separate good from bad"
     place, middle = scale.heaviest
-    return f"{name}: {MEASURES[place]} {measures[place]:.2f}, halfway between good and bad is {middle}"
+    return (
+        f"{name}: {MEASURES[place]} {measures[place]:.2f}, halfway between good and bad is {middle}"
+    )
 
 
 NEAR = 0.8
 """Cosine from which on a new wording says the same thing."""
 
 _QUOTED = re.compile(r"[\"“]([^\"“”]{2,60})[\"”]")
-_NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE
+)
 
 
 def understood(rubric: Rubric, embedder: Embedder) -> Rubric:
     """Return a rubric in a person's own words with evidence for them; any other keeps the evidence that it has.
 
-    It rests on the signal or event whose sentence is near, else on the words that it quotes; else its turns are found
+    It rests on the signal or event whose sentence is near, else on the words that it quotes; else
+    its turns are found
     by their likeness to its text.
     """
-    return rubric.model_copy(update={"source": nearest_source(rubric, embedder)}) if rubric.source == PERSON else rubric
+    return (
+        rubric.model_copy(update={"source": nearest_source(rubric, embedder)})
+        if rubric.source == PERSON
+        else rubric
+    )
 
 
 def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     """Return the source with the sentence nearest to the rubric's text, else of the words that it quotes, or `person`.
 
-    Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not near.
+    Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not
+    near.
     """
-    known = {signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()} | dict(plain_events())
+    known = {signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()} | dict(
+        plain_events()
+    )
     alike = [sentence for sentence in known if is_negated(sentence) == is_negated(rubric.text)]
     cosines = embedder.embed(alike) @ embedder.embed([rubric.text])[0]
     nearest = int(np.argmax(cosines))
     if cosines[nearest] >= NEAR:
         return known[alike[nearest]]
-    quoted, party = _QUOTED.search(rubric.text), party_of(rubric)
-    return PERSON if quoted is None or is_negated(rubric.text) or party == "both" else f"phrase:{party}:{quoted[1]}"
+    quoted = _QUOTED.search(rubric.text)
+    party = party_of(rubric)
+    return (
+        PERSON
+        if quoted is None or is_negated(rubric.text) or party == "both"
+        else f"phrase:{party}:{quoted[1]}"
+    )
 
 
 def is_negated(text: str) -> bool:
@@ -341,7 +416,9 @@ class LearnedScale:
 
     @cached_property
     def _telling(self) -> list[tuple[int, float, float, float]]:
-        every = enumerate(zip(self.middle.tolist(), self.spread.tolist(), self.weight.tolist(), strict=True))
+        every = enumerate(
+            zip(self.middle.tolist(), self.spread.tolist(), self.weight.tolist(), strict=True)
+        )
         return [(place, *figures) for place, figures in every if figures[2]]
 
     def to_json(self) -> dict[str, list[float]]:
@@ -355,10 +432,14 @@ def scale_from_json(rubric: str, stored: Any) -> LearnedScale:
         BadRubrics: It has another form.
     """
     try:
-        found = LearnedScale(*(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight")))
+        found = LearnedScale(
+            *(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight"))
+        )
     except (KeyError, TypeError, ValueError):
         found = LearnedScale(np.empty(0), np.empty(0), np.empty(0))
-    if any(column.shape != (len(MEASURES),) for column in (found.middle, found.spread, found.weight)):
+    if any(
+        column.shape != (len(MEASURES),) for column in (found.middle, found.spread, found.weight)
+    ):
         what = f"judge.learned.{rubric}: middle, spread and weight are not {len(MEASURES)} numbers each"
         raise BadRubrics(what, remedy="fit it again: `pollex refit LOGS --rubrics …`")
     return found
@@ -371,7 +452,9 @@ def round_six(values: Floats) -> Floats:
 
 # For a rubric that was never studied: cosines of unrelated turns lie around 0.1 to 0.3.
 UNSTUDIED = LearnedScale(
-    np.array([0.2, 1.0, 0.35, 0.0]), np.array([0.15, 0.5, 0.2, 0.2]), np.array([0.5, 0.0, 1.0, 0.25])
+    np.array([0.2, 1.0, 0.35, 0.0]),
+    np.array([0.15, 0.5, 0.2, 0.2]),
+    np.array([0.5, 0.0, 1.0, 0.25]),
 )
 
 
@@ -381,21 +464,27 @@ def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0
     Args:
         measures: [conversation, measure].
         positive: [conversation].
-        direction: +1 where strong evidence should speak for a good conversation (SAT), −1 for a bad one (DSAT).
+        direction: +1 where strong evidence should speak for a good conversation (SAT), −1 for a bad
+            one (DSAT).
         lean: What is known of the evidence in general, +1, −1 or 0.
     """
     differences, middle, spread = separation(measures, positive, lean)
-    return LearnedScale(round_six(middle), round_six(spread), round_six(np.maximum(0.0, direction * differences)))
+    return LearnedScale(
+        round_six(middle), round_six(spread), round_six(np.maximum(0.0, direction * differences))
+    )
 
 
-def separation(measures: Floats, positive: Flags, lean: int | Indices = 0) -> tuple[Floats, Floats, Floats]:
+def separation(
+    measures: Floats, positive: Flags, lean: int | Indices = 0
+) -> tuple[Floats, Floats, Floats]:
     """Return δ, midpoint of the classes and spread, each [..., measure].
 
     Measures are [conversation, ..., measure], a lean of each thing is [..., 1].
     """
     spread = measures.std(axis=0)
     spread = np.where(spread > 1e-9, spread, 1.0)
-    high, low = measures[positive].mean(axis=0), measures[~positive].mean(axis=0)
+    high = measures[positive].mean(axis=0)
+    low = measures[~positive].mean(axis=0)
     n = len(positive)
     seen = (high - low) / spread
     return (
@@ -421,7 +510,8 @@ def binomial(p: float, options: int) -> tuple[float, ...]:
 
     The expected Likert value is exactly 10·p.
     """
-    n, q = options - 1, 1 - p
+    n = options - 1
+    q = 1 - p
     if n == 4:  # nearly always: the same, to the last bit, in a third of the time
         return q**4, 4 * p * q**3, 6 * p**2 * q**2, 4 * p**3 * q, p**4
     return tuple([ways * p**k * q ** (n - k) for k, ways in enumerate(coefficients(n))])
@@ -430,7 +520,9 @@ def binomial(p: float, options: int) -> tuple[float, ...]:
 def binomials(p: Floats, options: int) -> Floats:
     """Return `binomial` of many `[…, option]`."""
     k = np.arange(options)
-    return np.asarray(coefficients(options - 1) * p[..., None] ** k * (1 - p[..., None]) ** (options - 1 - k))
+    return np.asarray(
+        coefficients(options - 1) * p[..., None] ** k * (1 - p[..., None]) ** (options - 1 - k)
+    )
 
 
 assert len(MEASURES) == len(UNSTUDIED.middle)

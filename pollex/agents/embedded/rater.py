@@ -1,12 +1,15 @@
 """The rater without a model: whether a conversation went well, from all signals at once.
 
-It doesn't understand a question. What it answers is whether the conversation went well: the first of two options for
+It doesn't understand a question. What it answers is whether the conversation went well: the first
+of two options for
 yes, the second for no. From the thumbs of a log it learns what goes with the first option:
 
     P(first option) = σ(b + Σ_s Σ_v w_sv · z_sv)
 
-z the measures v of each signal s, standardised on the log; w by logistic regression with a strong L2 penalty (C = 0.01:
-on dialogues of two services the best of four by cross-validation). Without enough thumbs w is what is known of the
+z the measures v of each signal s, standardised on the log; w by logistic regression with a strong
+L2 penalty (C = 0.01:
+on dialogues of two services the best of four by cross-validation). Without enough thumbs w is what
+is known of the
 signals in general, +1, −1 or 0, and the odds are those of going better than the log's average.
 """
 
@@ -23,7 +26,16 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.evidence import strongest_turns
 from pollex.agents.embedded.judge import FARTHEST, FOLDS, MOST_TURNS, deal
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, measure_marks
-from pollex.agents.embedded.view import RESAMPLED, Flags, Floats, Indices, View, chance, resample_turns, views_of
+from pollex.agents.embedded.view import (
+    RESAMPLED,
+    Flags,
+    Floats,
+    Indices,
+    View,
+    chance,
+    resample_turns,
+    views_of,
+)
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
@@ -80,7 +92,11 @@ class EmbeddedRater(Judge):
 
     @property
     def fingerprint(self) -> str:
-        learnt = [] if self._weights is None else [self._weights.weight.tobytes().hex(), str(self._weights.intercept)]
+        learnt = (
+            []
+            if self._weights is None
+            else [self._weights.weight.tobytes().hex(), str(self._weights.intercept)]
+        )
         return content_id("rater", VERSION, self.embedder.identity, *learnt)
 
     @property
@@ -95,23 +111,34 @@ class EmbeddedRater(Judge):
 
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:  # noqa: ARG002
         """Learn typical measures of this log, and weights for the first option from its labels."""
-        ordered = sorted((c for c in training if not c.not_scorable), key=lambda c: (c.text_hash, c.id))
+        ordered = sorted(
+            (c for c in training if not c.not_scorable), key=lambda c: (c.text_hash, c.id)
+        )
         if not ordered:
             return
-        measures = np.array([self._measured(view) for view in views_of(ordered, self.embedder, vectors=False)])
+        measures = np.array(
+            [self._measured(view) for view in views_of(ordered, self.embedder, vectors=False)]
+        )
         positive = np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool)
         labelled = np.array([c.label is not Label.NONE for c in ordered], dtype=bool)
         self._weights = fit_weights(measures, positive, labelled, self._leans())
         folds = np.full(len(ordered), -1)
-        folds[labelled] = deal([c.text_hash for c in ordered if c.label is not Label.NONE], positive[labelled])
+        folds[labelled] = deal(
+            [c.text_hash for c in ordered if c.label is not Label.NONE], positive[labelled]
+        )
         self._fold_weights = [
-            fit_weights(measures, positive, labelled & (folds != fold), self._leans()) for fold in range(FOLDS)
+            fit_weights(measures, positive, labelled & (folds != fold), self._leans())
+            for fold in range(FOLDS)
         ]
-        self._folds = {c.text_hash: fold for c, fold in zip(ordered, folds.tolist(), strict=True) if fold >= 0}
+        self._folds = {
+            c.text_hash: fold for c, fold in zip(ordered, folds.tolist(), strict=True) if fold >= 0
+        }
         enough = min(positive[labelled].sum(), (~positive[labelled]).sum()) >= FEWEST
         self.labelled = int(labelled.sum()) if enough else 0
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
         """Answer every question of two options in the same way.
 
         Raises:
@@ -125,10 +152,14 @@ class EmbeddedRater(Judge):
         fold = self._folds.get(conversation.text_hash)
         weights = self._weights if fold is None else self._fold_weights[fold]
         if weights is None:
-            raise WrongUse("the built-in rater has studied no log", remedy="call `fit` with the log first")
+            raise WrongUse(
+                "the built-in rater has studied no log", remedy="call `fit` with the log first"
+            )
         return [self._answer(conversation, question, weights) for question in questions]
 
-    def _answer(self, conversation: Conversation, question: Question, weights: RaterWeights) -> Answer:
+    def _answer(
+        self, conversation: Conversation, question: Question, weights: RaterWeights
+    ) -> Answer:
         view, marks = self._seen(conversation)
         turns = {party: view.of(party) for party in ("user", "assistant")}
         if self._replicate is not None:
@@ -144,7 +175,9 @@ class EmbeddedRater(Judge):
             chosen=chosen,
             source="built-in",
             justification=f"most for it: {', '.join(self.signals[i].name for i in order)}",
-            turns=tuple(strongest_turns(marks[order[0]], view.of(self.signals[order[0]].party), MOST_TURNS)),
+            turns=tuple(
+                strongest_turns(marks[order[0]], view.of(self.signals[order[0]].party), MOST_TURNS)
+            ),
             judge=self.name,
         )
 
@@ -153,7 +186,10 @@ class EmbeddedRater(Judge):
             if len(self._marks) >= REMEMBERED:
                 del self._marks[next(iter(self._marks))]
             view = View(conversation, self.embedder)
-            self._marks[conversation.text_hash] = view, [signal.marks(view) for signal in self.signals]
+            self._marks[conversation.text_hash] = (
+                view,
+                [signal.marks(view) for signal in self.signals],
+            )
         return self._marks[conversation.text_hash]
 
     def _measured(self, view: View) -> Floats:
@@ -162,10 +198,14 @@ class EmbeddedRater(Judge):
 
     def _measures(self, marks: Marks, turns: Mapping[str, Indices]) -> Floats:
         parties = {**turns, "both": np.sort(np.concatenate(list(turns.values())))}
-        return np.array([measure_marks(m, parties[s.party]) for m, s in zip(marks, self.signals, strict=True)])
+        return np.array(
+            [measure_marks(m, parties[s.party]) for m, s in zip(marks, self.signals, strict=True)]
+        )
 
     def _leans(self) -> Floats:
-        return np.array([[signal.lean] * len(MEASURES) for signal in self.signals], dtype=np.float64)
+        return np.array(
+            [[signal.lean] * len(MEASURES) for signal in self.signals], dtype=np.float64
+        )
 
 
 def fit_weights(measures: Floats, positive: Flags, labelled: Flags, leans: Floats) -> RaterWeights:
@@ -177,13 +217,17 @@ def fit_weights(measures: Floats, positive: Flags, labelled: Flags, leans: Float
         labelled: [conversation].
         leans: [signal, measure], in place of weights if there are too few labels.
     """
-    middle, spread = measures.mean(axis=0), measures.std(axis=0)
+    middle = measures.mean(axis=0)
+    spread = measures.std(axis=0)
     spread = np.where(spread > 1e-9, spread, 1.0)
     y = positive[labelled]
     if min(y.sum(), (~y).sum()) < FEWEST:
         return RaterWeights(middle, spread, leans / max(1.0, float(np.abs(leans).sum()) ** 0.5))
-    from sklearn.linear_model import LogisticRegression  # a second, needed where there are thumbs alone
+    # a second, needed where there are thumbs alone
+    from sklearn.linear_model import LogisticRegression
 
     z = np.clip((measures[labelled] - middle) / spread, -FARTHEST, FARTHEST)
     model = LogisticRegression(C=PENALTY, max_iter=2000).fit(z.reshape(len(z), -1), y)
-    return RaterWeights(middle, spread, model.coef_[0].reshape(middle.shape), float(model.intercept_[0]))
+    return RaterWeights(
+        middle, spread, model.coef_[0].reshape(middle.shape), float(model.intercept_[0])
+    )

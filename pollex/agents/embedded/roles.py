@@ -80,7 +80,9 @@ class EmbeddedExtractor:
         study, order = self._studied(conversations)
         return study.words.at(order)
 
-    def _studied(self, conversations: Sequence[Conversation]) -> tuple[StudiedLog, npt.NDArray[np.intp]]:
+    def _studied(
+        self, conversations: Sequence[Conversation]
+    ) -> tuple[StudiedLog, npt.NDArray[np.intp]]:
         """Return the study that has these conversations, made anew where it lacks one, and the place of each."""
         place = {c.id: n for n, c in enumerate(self.study.conversations)} if self.study else {}
         if self.study is None or any(c.id not in place for c in conversations):
@@ -89,13 +91,16 @@ class EmbeddedExtractor:
         return self.study, np.array([place[c.id] for c in conversations], dtype=np.intp)
 
     def _study_of(self, conversations: Sequence[Conversation]) -> StudiedLog:
-        from pollex.agents.embedded.clues import StudiedLog  # whoever judges needs none, nor what is behind it
+        # whoever judges needs none, nor what is behind it
+        from pollex.agents.embedded.clues import StudiedLog
 
         return StudiedLog(conversations, self.embedder, self.seed)
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
         """Extract the clues that are strongest here compared to conversations of the same label."""
-        if why := conversation.not_scorable or ("no label" if conversation.label is Label.NONE else ""):
+        if why := conversation.not_scorable or (
+            "no label" if conversation.label is Label.NONE else ""
+        ):
             return Unanswered(question_id="", outcome="not_scorable", detail=why, judge=self.name)
         polarity: Polarity = "sat" if conversation.label is Label.POSITIVE else "dsat"
         view = View(conversation, self.embedder)
@@ -107,7 +112,9 @@ class EmbeddedExtractor:
         happened = [reason for reason in shown if reason.source.startswith(HAPPENED)][:MOST_EVENTS]
         rest = [reason for reason in shown if not reason.source.startswith(HAPPENED)]
         reasons = tuple([*happened, *rest][:MOST_REASONS])
-        return Extraction(conversation_id=conversation.id, summary=summary(view, reasons), reasons=reasons)
+        return Extraction(
+            conversation_id=conversation.id, summary=summary(view, reasons), reasons=reasons
+        )
 
     def _reason(self, clue: Clue, view: View) -> Reason | None:
         if clue.event and self.study:
@@ -118,7 +125,9 @@ class EmbeddedExtractor:
         if not quotes:
             return None
         return Reason(
-            id=content_id(view.conversation.id, view.conversation.text_hash, clue.polarity, clue.source),
+            id=content_id(
+                view.conversation.id, view.conversation.text_hash, clue.polarity, clue.source
+            ),
             conversation_id=view.conversation.id,
             polarity=clue.polarity,
             text=clue.signal.statement,
@@ -130,7 +139,8 @@ class EmbeddedExtractor:
 def rate_clue(clue: Clue, odds: float) -> float:
     """Return how far a clue stands out in its class, plus its log-odds.
 
-    Ranked by the odds alone, every conversation would give the same three reasons, and the pool would stay small.
+    Ranked by the odds alone, every conversation would give the same three reasons, and the pool
+    would stay small.
     """
     mean, deviation = clue.typical
     return (odds - mean) / deviation + odds
@@ -181,30 +191,48 @@ class EmbeddedSummarizer:
         rubric_of = {rubric.source: rubric for rubric in known if rubric.polarity == polarity}
         return Summary(
             rubrics=tuple(
-                self._written(source, group, polarity) for source, group in by_source.items() if source not in rubric_of
+                self._written(source, group, polarity)
+                for source, group in by_source.items()
+                if source not in rubric_of
             ),
             supported={
-                rubric_of[source].id: tuple(group) for source, group in by_source.items() if source in rubric_of
+                rubric_of[source].id: tuple(group)
+                for source, group in by_source.items()
+                if source in rubric_of
             },
         )
 
     def _written(self, source: str, reasons: Sequence[Reason], polarity: Polarity) -> Rubric:
-        text = with_topic(reasons[0].text, [] if source.startswith(HAPPENED) else self._topic(reasons))
+        text = with_topic(
+            reasons[0].text, [] if source.startswith(HAPPENED) else self._topic(reasons)
+        )
         return with_reasons(
-            Rubric(id=content_id(polarity, text, source), text=text, polarity=polarity, source=source), reasons
+            Rubric(
+                id=content_id(polarity, text, source), text=text, polarity=polarity, source=source
+            ),
+            reasons,
         )
 
     def _topic(self, reasons: Sequence[Reason]) -> list[str]:
         """Domain words that at least three in ten reasons quote, the most frequent first."""
-        quoted = [set(re.findall(r"[\w#+-]+", " ".join(q.text for q in r.quotes).casefold())) for r in reasons]
+        quoted = [
+            set(re.findall(r"[\w#+-]+", " ".join(q.text for q in r.quotes).casefold()))
+            for r in reasons
+        ]
         counts = {word: sum(word in words for words in quoted) for word in self.domain_words}
-        frequent = [word for word, count in counts.items() if count >= max(2, LEAST_SHARE * len(reasons))]
+        frequent = [
+            word for word, count in counts.items() if count >= max(2, LEAST_SHARE * len(reasons))
+        ]
         return sorted(frequent, key=lambda word: -counts[word])[:MOST_WORDS]
 
 
 def with_topic(statement: str, topic: Sequence[str]) -> str:
     """Append the main topic to a statement."""
-    return f"{statement.removesuffix('.')}, mostly about {' and '.join(topic)}." if topic else statement
+    return (
+        f"{statement.removesuffix('.')}, mostly about {' and '.join(topic)}."
+        if topic
+        else statement
+    )
 
 
 NEAR = 0.88
@@ -217,7 +245,8 @@ class EmbeddedDeduplicator:
     """Merges rubrics of one polarity with similar texts, and keeps the best supported one.
 
     Args:
-        near: Cosine from which on two rubrics say the same thing. Neighbours of neighbours are merged too.
+        near: Cosine from which on two rubrics say the same thing. Neighbours of neighbours are
+            merged too.
     """
 
     name = NAME
@@ -245,29 +274,41 @@ class EmbeddedDeduplicator:
         if not rubrics:
             return []
         vectors = self.embedder.embed([r.text for r in rubrics])
-        found = components(vectors, [r.polarity for r in rubrics], self.near, [r.source for r in rubrics])
+        found = components(
+            vectors, [r.polarity for r in rubrics], self.near, [r.source for r in rubrics]
+        )
         return [[rubrics[i] for i in group] for group in found]
 
 
 def components(
-    vectors: npt.NDArray[np.float32], polarities: Sequence[str], near: float, sources: Sequence[str] = ()
+    vectors: npt.NDArray[np.float32],
+    polarities: Sequence[str],
+    near: float,
+    sources: Sequence[str] = (),
 ) -> list[list[int]]:
     """Return connected components of near vectors [rubric, width].
 
-    Two rubrics are linked where the cosine is at least `near` and the polarity the same. Different signals and events
-    are never linked: what they measure differs by design, while their sentences differ in a word (“at length”,
+    Two rubrics are linked where the cosine is at least `near` and the polarity the same. Different
+    signals and events
+    are never linked: what they measure differs by design, while their sentences differ in a word
+        (“at length”,
     “briefly”).
     """
     kinds = np.array(polarities)
     linked = (vectors @ vectors.T >= near) & (kinds[:, None] == kinds[None, :])
-    signals = np.array([source if source.startswith(BY_DESIGN) else "" for source in sources or [""] * len(kinds)])
-    linked &= (signals[:, None] == signals[None, :]) | (signals[:, None] == "") | (signals[None, :] == "")
+    signals = np.array(
+        [source if source.startswith(BY_DESIGN) else "" for source in sources or [""] * len(kinds)]
+    )
+    linked &= (
+        (signals[:, None] == signals[None, :]) | (signals[:, None] == "") | (signals[None, :] == "")
+    )
     return components_of(linked)
 
 
 def components_of(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
     """Return the connected components of a symmetric matrix, each in ascending order."""
-    from scipy.sparse.csgraph import connected_components  # a quarter of a second; only `learn` needs it
+    # a quarter of a second; only `learn` needs it
+    from scipy.sparse.csgraph import connected_components
 
     count, labels = connected_components(linked, directed=False)
     return [np.flatnonzero(labels == label).tolist() for label in range(count)]

@@ -1,6 +1,7 @@
 """Signals, visible in single turns, which may speak for or against a conversation; and measures of it from their marks.
 
-The signals are the rows of `signals.toml`. A row without a pattern has its marks from the function in `MARKS`.
+The signals are the rows of `signals.toml`. A row without a pattern has its marks from the function
+in `MARKS`.
 """
 
 import re
@@ -47,11 +48,14 @@ class Signal:
     vectors: bool = False
 
 
-def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0, holds: str = "") -> Signal:
+def words(
+    name: str, party: Party, statement: str, pattern: str, lean: int = 0, holds: str = ""
+) -> Signal:
     """Make a signal for turns that match `pattern` (ignoring case).
 
     Args:
-        holds: In lower case, what a turn that matches holds: most turns don't, and that is found out quickly.
+        holds: In lower case, what a turn that matches holds: most turns don't, and that is found
+            out quickly.
     """
     compiled = re.compile(pattern, re.IGNORECASE | re.MULTILINE)
     # Half as long on lower case, which for ASCII is the same.
@@ -80,7 +84,8 @@ def words(name: str, party: Party, statement: str, pattern: str, lean: int = 0, 
 def measure_marks(marks: Floats, turns: Indices) -> Floats:
     """Summarize the marks of one party's turns in four numbers, [4]: see `MEASURES`.
 
-    share: mean over the turns. amount: log(1 + sum), with the sum's sign. ending: the highest of the last two turns.
+    share: mean over the turns. amount: log(1 + sum), with the sum's sign. ending: the highest of
+        the last two turns.
     trend: mean of the last third minus mean of the first. All are 0 for a party without turns.
     """
     return np.array(summary(marks[turns].tolist()))
@@ -125,7 +130,8 @@ def unanswered_questions(view: View) -> Floats:
 
 def mark_last(view: View, holds: Callable[[int], bool]) -> Floats:
     """Mark the last turn with 1 if something holds of it."""
-    out, spoken = np.zeros(len(view.texts)), view.places("both")
+    out = np.zeros(len(view.texts))
+    spoken = view.places("both")
     if spoken and holds(spoken[-1]):
         out[spoken[-1]] = 1
     return out
@@ -143,7 +149,8 @@ def other_language(view: View) -> Floats:
 
 def length(view: View, party: str, sign: int = 1) -> Floats:
     """Log of the words in each of a party's turns, or its negative."""
-    out, turns = np.zeros(len(view.texts)), view.of(party)
+    out = np.zeros(len(view.texts))
+    turns = view.of(party)
     out[turns] = sign * np.log1p(view.words[turns])
     return out
 
@@ -173,7 +180,9 @@ SIGNALS = {
 }
 
 
-COMPARING = frozenset({"user_repeats", "assistant_repeats", "relevance", "irrelevance", "follow_up", "other_language"})
+COMPARING = frozenset(
+    {"user_repeats", "assistant_repeats", "relevance", "irrelevance", "follow_up", "other_language"}
+)
 """Signals that compare turns, which costs more than they add here."""
 
 
@@ -183,14 +192,17 @@ OF_WORDS = tuple(signal for name, signal in SIGNALS.items() if name not in COMPA
 
 def word_features(conversations: Sequence[Conversation]) -> Floats:
     """Measure all signals of words `[conversation, 4 × signal]`; see `measured` for the four."""
-    views = [View(one, Embedder()) for one in conversations]  # it loads a model only when it is asked
+    # it loads a model only when it is asked
+    views = [View(one, Embedder()) for one in conversations]
     rows = [form_of(view) for view in views]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(OF_WORDS) * len(MEASURES))
 
 
 def form_of(view: View) -> Floats:
     """Measure all signals of words in one conversation `[4 × signal]`."""
-    return np.concatenate([measure_marks(signal.marks(view), view.of(signal.party)) for signal in OF_WORDS])
+    return np.concatenate(
+        [measure_marks(signal.marks(view), view.of(signal.party)) for signal in OF_WORDS]
+    )
 
 
 FORM = Form(tuple(signal.statement for signal in OF_WORDS), word_features)

@@ -14,7 +14,9 @@ LEAST_LETTERS, LEAST_WORDS = 20, 4
 """A shorter turn is told together with those of the same party before it."""
 MOST_READ = 600
 
-_UNSAID = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\[tool call: [^\]\n]*\]|https?://\S+|\S+@\S+|[\d_]+", re.DOTALL)
+_UNSAID = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\[tool call: [^\]\n]*\]|https?://\S+|\S+@\S+|[\d_]+", re.DOTALL
+)
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _SCRIPTS = {
     "ja": re.compile(r"[\u3040-\u30ff]"),
@@ -43,7 +45,8 @@ NEAR = (
 @lru_cache(maxsize=1)
 def identifier() -> Any:
     """Load what tells languages apart: a third of a second."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # only what meets another language needs it
+    # only what meets another language needs it
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
@@ -58,7 +61,9 @@ def languages_of_turn(text: str) -> dict[str, float]:
     words = [word.lower() for word in _WORD.findall(text)]
     if share_of_common(words, WORDS["commonest"]) >= CLEAR:
         return {"en": 1.0}  # nearly always in English logs, after some microseconds
-    return {str(name): float(share) for name, share in identifier().rank(text) if share >= UNLIKELY / 10}
+    return {
+        str(name): float(share) for name, share in identifier().rank(text) if share >= UNLIKELY / 10
+    }
 
 
 def script_of(text: str) -> str:
@@ -84,7 +89,8 @@ def is_enough(text: str) -> bool:
 
 def differ(one: str, other: str) -> bool:
     """Return whether two texts are in different languages: one is sure, and the other hardly in it or one near."""
-    first, second = languages_of_turn(one), languages_of_turn(other)
+    first = languages_of_turn(one)
+    second = languages_of_turn(other)
     return _rules_out(first, second) or _rules_out(second, first)
 
 
@@ -93,12 +99,16 @@ def _rules_out(sure: dict[str, float], others: dict[str, float]) -> bool:
         return False
     name = max(sure, key=lambda language: sure[language])
     near = {name}.union(*(group for group in NEAR if name in group))
-    return sure[name] >= SURE and sum(share for other, share in others.items() if other in near) <= UNLIKELY
+    return (
+        sure[name] >= SURE
+        and sum(share for other, share in others.items() if other in near) <= UNLIKELY
+    )
 
 
 def in_other_language(texts: Sequence[str], roles: Sequence[str]) -> list[int]:
     """List the replies in another language than the user's last turn, which those before it help out if it is short."""
-    found, users = [], ""
+    found = []
+    users = ""
     for turn, (role, text) in enumerate(zip(roles, texts, strict=True)):
         said = said_in(text) if role in ("user", "assistant") else ""
         if role == "user" and said:

@@ -37,6 +37,13 @@ def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
 
 def _rubric(event: Event, polarity: Polarity, readings: Sequence[Observed]) -> Rubric:
     details = [firing.detail for reading in readings for firing in reading.seen.get(event, ())]
-    text, source = sentence(event, NO_TOPICS, (), details), f"event:{event.pattern}"
+    text = sentence(event, NO_TOPICS, (), details)
+    source = f"event:{event.pattern}"
     quotes = tuple(one.quote for one in evidence(event, readings, (), NO_TOPICS)[:MAX_QUOTES])
-    return Rubric(id=content_id(polarity, text, source), text=text, polarity=polarity, quotes=quotes, source=source)
+    return Rubric(
+        id=content_id(polarity, text, source),
+        text=text,
+        polarity=polarity,
+        quotes=quotes,
+        source=source,
+    )

@@ -53,7 +53,8 @@ def weigh(word: str) -> tuple[str, float]:
 
 def rarity(word: str) -> float:
     """Return the weight of a word, from 0 to 1."""
-    from wordfreq import zipf_frequency  # a fifth of a second, with its list; only what reads likeness needs it
+    # a fifth of a second, with its list; only what reads likeness needs it
+    from wordfreq import zipf_frequency
 
     return max(LEAST, 1 - zipf_frequency(word, "en") / COMMONEST)
 
@@ -63,7 +64,9 @@ def likeness(one: WeighedStems, other: WeighedStems) -> float:
     shared = one.weights.keys() & other.weights.keys()
     if not shared:
         return 0.0
-    return sum(one.weights[word] * other.weights[word] for word in sorted(shared)) / (one.length * other.length)
+    return sum(one.weights[word] * other.weights[word] for word in sorted(shared)) / (
+        one.length * other.length
+    )
 
 
 class Examples:
@@ -78,20 +81,27 @@ class Examples:
 
     def nearest(self, text: str) -> float:
         """Return the highest likeness of a text to any of them."""
-        own, sums = terms_of(text), dict[int, float]()
-        for word in sorted(own.weights.keys() & self._holding.keys()):  # in the order in which `likeness` adds up
+        own = terms_of(text)
+        sums = dict[int, float]()
+        # in the order in which `likeness` adds up
+        for word in sorted(own.weights.keys() & self._holding.keys()):
             weight = own.weights[word]
             for place, other in self._holding[word]:
                 sums[place] = sums.get(place, 0.0) + weight * other
-        return max((total / (own.length * self._lengths[place]) for place, total in sums.items()), default=0.0)
+        return max(
+            (total / (own.length * self._lengths[place]) for place, total in sums.items()),
+            default=0.0,
+        )
 
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
 
-# Signals read the head and the tail of a huge turn; the middle of a pasted log tells nothing of satisfaction.
-HEAD, TAIL = 6_000, 2_000
+# Signals read the head and the tail of a huge turn; the middle of a pasted log tells nothing of
+# satisfaction.
+HEAD = 6_000
+TAIL = 2_000
 NEAREST = 200
 """So many earlier turns of a party are looked at for repeats: among thousands, all would take minutes."""
 CUT = "\n…\n"
@@ -107,7 +117,9 @@ class View:
         patterns: Those of the events that are looked for; None: all.
     """
 
-    def __init__(self, conversation: Conversation, embedder: Embedder, patterns: frozenset[str] | None = None) -> None:
+    def __init__(
+        self, conversation: Conversation, embedder: Embedder, patterns: frozenset[str] | None = None
+    ) -> None:
         self.conversation = conversation
         self.texts = [shorten_middle(turn.content.strip()) for turn in conversation.turns]
         self.roles: list[str] = [turn.role for turn in conversation.turns]
@@ -159,7 +171,9 @@ class View:
         if party not in self._places:
             roles = ("user", "assistant") if party == "both" else (party,)
             spoken = enumerate(zip(self.roles, self.texts, strict=True))
-            self._places[party] = [place for place, (role, text) in spoken if role in roles and text]
+            self._places[party] = [
+                place for place, (role, text) in spoken if role in roles and text
+            ]
         return self._places[party]
 
     @cached_property
@@ -170,7 +184,9 @@ class View:
     def followed(self, first: str, second: str) -> list[tuple[int, int]]:
         """Pair turns of one party with the next turn of the other; tools are skipped."""
         return [
-            (int(a), int(b)) for a, b in pairwise(self.of("both")) if self.roles[a] == first and self.roles[b] == second
+            (int(a), int(b))
+            for a, b in pairwise(self.of("both"))
+            if self.roles[a] == first and self.roles[b] == second
         ]
 
     @cached_property
@@ -193,7 +209,9 @@ class View:
         return np.array(found, dtype=np.float64)
 
 
-def views_of(conversations: Sequence[Conversation], embedder: Embedder, *, vectors: bool = True) -> list[View]:
+def views_of(
+    conversations: Sequence[Conversation], embedder: Embedder, *, vectors: bool = True
+) -> list[View]:
     """Make views of many conversations; with `vectors`, embed all turns together, which is faster than one by one."""
     views = [View(conversation, embedder) for conversation in conversations]
     if vectors:

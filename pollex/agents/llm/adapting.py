@@ -19,7 +19,9 @@ MOST = 20
 SIDES: Mapping[Polarity, str] = {"sat": "satisfied", "dsat": "dissatisfied"}
 
 
-async def adapt_rubrics(asker: Asker, rubrics: Sequence[Rubric]) -> tuple[list[Rubric], list[AdaptedRubric]]:
+async def adapt_rubrics(
+    asker: Asker, rubrics: Sequence[Rubric]
+) -> tuple[list[Rubric], list[AdaptedRubric]]:
     """Return rubrics in the terms of the asker's domain, and what became of each; what is unclear stays as it is."""
     adapted: list[Rubric] = []
     changes: list[AdaptedRubric] = []
@@ -28,19 +30,28 @@ async def adapt_rubrics(asker: Asker, rubrics: Sequence[Rubric]) -> tuple[list[R
         prompt = load("adapt")
         value = await _answer(asker, prompt, asked)
         for number, rubric in enumerate(asked, 1):
-            change = _change_of(rubric, value if isinstance(value, Unanswered) else value[str(number)])
+            change = _change_of(
+                rubric, value if isinstance(value, Unanswered) else value[str(number)]
+            )
             changes.append(change)
             if change.does != "left out":
                 adapted.append(_in_words_of(change, rubric, source_of(prompt)))
     return adapted, changes
 
 
-async def _answer(asker: Asker, prompt: Prompt, rubrics: Sequence[Rubric]) -> dict[str, Any] | Unanswered:
+async def _answer(
+    asker: Asker, prompt: Prompt, rubrics: Sequence[Rubric]
+) -> dict[str, Any] | Unanswered:
     """Ask about a batch; an answer is a property of its number, so none can be left out."""
     numbers = [str(number) for number in range(1, len(rubrics) + 1)]
-    schema = {**prompt.schema, "properties": {one: {"$ref": "#/$defs/a"} for one in numbers}, "required": numbers}
+    schema = {
+        **prompt.schema,
+        "properties": {one: {"$ref": "#/$defs/a"} for one in numbers},
+        "required": numbers,
+    }
     items = [
-        {"i": number, "rubric": rubric.text, "side": SIDES[rubric.polarity]} for number, rubric in enumerate(rubrics, 1)
+        {"i": number, "rubric": rubric.text, "side": SIDES[rubric.polarity]}
+        for number, rubric in enumerate(rubrics, 1)
     ]
     fields = dict.fromkeys(numbers, dict)
     return await asker.value(prompt, items, {}, fields, schema=schema, item=rubrics[0].id)
@@ -50,15 +61,20 @@ def _change_of(rubric: Rubric, answer: Mapping[str, Any] | Unanswered) -> Adapte
     """Return what became of a rubric; what may not become a rubric is not taken, see `agents.checks`."""
     about: dict[str, Any] = {"before": rubric.text, "polarity": rubric.polarity}
     if isinstance(answer, Unanswered):
-        return AdaptedRubric(**about, does="kept", why=f"the model gave no answer: {answer.outcome} {answer.detail}")
-    does, why = answer.get("does"), normalized(str(answer.get("why") or ""))
+        return AdaptedRubric(
+            **about, does="kept", why=f"the model gave no answer: {answer.outcome} {answer.detail}"
+        )
+    does = answer.get("does")
+    why = normalized(str(answer.get("why") or ""))
     if does == "leave out":
         return AdaptedRubric(**about, does="left out", why=why)
     text = normalized(str(answer.get("text") or ""))
     if does != "reword" or text in ("", rubric.text):
         return AdaptedRubric(**about, does="kept", why=why)
     if refused := refusal(text):
-        return AdaptedRubric(**about, does="kept", why=f"the model's words can't be a rubric: {refused}")
+        return AdaptedRubric(
+            **about, does="kept", why=f"the model's words can't be a rubric: {refused}"
+        )
     return AdaptedRubric(**about, does="reworded", text=text, why=why)
 
 

@@ -62,7 +62,10 @@ class Asker:
         if self.settings.require == "logprobs" and not self.capabilities.logprobs:
             remedy = "choose another endpoint, or leave it out"
             raise ModelRefused(
-                "the endpoint gives no log-probabilities", where=self.name, remedy=remedy, option="require"
+                "the endpoint gives no log-probabilities",
+                where=self.name,
+                remedy=remedy,
+                option="require",
             )
 
     @property
@@ -78,13 +81,15 @@ class Asker:
     def sampling(self, replicate: int) -> dict[str, Any]:
         """Return the sampling settings of a judging call: random only if outcomes are counted.
 
-        Each sample has a seed of its own, for an endpoint that obeys seeds would give all of them one answer; a
+        Each sample has a seed of its own, for an endpoint that obeys seeds would give all of them
+        one answer; a
         sample's second try has its sample's.
 
         Args:
             replicate: Samples are counted from 0, their second tries go on from there.
         """
-        samples, seed = self.replicates, self.settings.seed
+        samples = self.replicates
+        seed = self.settings.seed
         wanted = self.settings.temperature
         temperature = 0.0 if samples == 1 else SAMPLED if wanted is None else wanted
         drawn = None if seed is None else seed + replicate % samples
@@ -114,10 +119,23 @@ class Asker:
             settings: Fields of `Call`: `item`, and what differs from a deterministic answer.
         """
         schema = prompt.schema if schema is None else schema
-        said = messages(prompt, {**self.profile.values(), **values}, items, self.layout(without), schema=schema)
-        about: dict[str, Any] = {"stage": prompt.stage, "written": prompt.written, "apart": prompt.apart}
-        defaults = {"temperature": 0.0, "seed": self.settings.seed, "max_tokens": self.settings.max_tokens, **about}
-        call = Call(messages=said, schema=schema or None, schema_name=prompt.name, **(defaults | settings))
+        said = messages(
+            prompt, {**self.profile.values(), **values}, items, self.layout(without), schema=schema
+        )
+        about: dict[str, Any] = {
+            "stage": prompt.stage,
+            "written": prompt.written,
+            "apart": prompt.apart,
+        }
+        defaults = {
+            "temperature": 0.0,
+            "seed": self.settings.seed,
+            "max_tokens": self.settings.max_tokens,
+            **about,
+        }
+        call = Call(
+            messages=said, schema=schema or None, schema_name=prompt.name, **(defaults | settings)
+        )
         return self.capabilities.fit(call)
 
     async def ask(self, call: Call) -> Outcome:
@@ -126,7 +144,12 @@ class Asker:
         return await self.door.ask(call.longer()) if isinstance(outcome, Truncated) else outcome
 
     async def value(
-        self, prompt: Prompt, items: Sequence[Item], values: Mapping[str, str], fields: Mapping[str, type], **rest: Any
+        self,
+        prompt: Prompt,
+        items: Sequence[Item],
+        values: Mapping[str, str],
+        fields: Mapping[str, type],
+        **rest: Any,
     ) -> dict[str, Any] | Unanswered:
         """Ask for a JSON object with typed `fields`; ask once more if it is missing.
 
@@ -139,7 +162,9 @@ class Asker:
             if not isinstance(outcome, Completed):
                 break
             block = object_in(outcome.text)
-            if block and all(isinstance(block.value.get(name), kind) for name, kind in fields.items()):
+            if block and all(
+                isinstance(block.value.get(name), kind) for name, kind in fields.items()
+            ):
                 return block.value
         return failure(outcome, judge_id(self.name, prompt))
 
@@ -152,7 +177,9 @@ class Asker:
         facts = {
             "version": VERSION,
             "model": self.name,
-            "capabilities": {k: v for k, v in asdict(self.capabilities).items() if k not in _NO_PART_OF_AN_ANSWER},
+            "capabilities": {
+                k: v for k, v in asdict(self.capabilities).items() if k not in _NO_PART_OF_AN_ANSWER
+            },
             **self.settings.facts(CALLS),
             "without": sorted(self.settings.left_out),
             "profile": self.profile.model_dump(),
@@ -172,7 +199,8 @@ class Role:
 
     def __init__(self, asker: Asker, prompts: Iterable[Prompt], **facts: Any) -> None:
         self.asker = asker
-        self._prompts, self._facts = prompts, facts
+        self._prompts = prompts
+        self._facts = facts
 
     @property
     def name(self) -> str:

@@ -25,8 +25,10 @@ _TIGHTER = 0.03
 class LlmDeduplicator(Role):
     """Removes rubrics that the model finds equivalent to another, keeping the best supported.
 
-    A built-in rubric is shown beside one of the model's that has nearly its words, never beside another built-in one.
-    Of a group that the model gives no usable answer to only such pairs are merged: a duplicate does less harm than a
+    A built-in rubric is shown beside one of the model's that has nearly its words, never beside
+    another built-in one.
+    Of a group that the model gives no usable answer to only such pairs are merged: a duplicate does
+    less harm than a
     lost idea.
 
     Attributes:
@@ -36,13 +38,18 @@ class LlmDeduplicator(Role):
     def __init__(self, asker: Asker, embedder: Embedder) -> None:
         self.embedder = embedder
         self.prompt = load("deduplicate")
-        cosines = {name: f"{cosine:.6f}" for name, cosine in asker.settings.facts(["near", "alike"]).items()}
+        cosines = {
+            name: f"{cosine:.6f}"
+            for name, cosine in asker.settings.facts(["near", "alike"]).items()
+        }
         super().__init__(asker, [self.prompt], embedder=embedder.identity, **cosines)
         self.tally: Counter[str] = Counter()
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Return the kept rubrics in their order, with the reasons of those merged into them."""
-        found = await asyncio.gather(*(self._alike(group) for group in self.groups(rubrics) if len(group) > 1))
+        found = await asyncio.gather(
+            *(self._alike(group) for group in self.groups(rubrics) if len(group) > 1)
+        )
         kept = {rubric.id: rubric for rubric in rubrics}
         merged: dict[str, str] = {}
         for same in (same for sets, _ in found for same in sets):
@@ -50,19 +57,29 @@ class LlmDeduplicator(Role):
             kept[ranked[0].id] = merge(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
         pairs = [(first.id, second.id) for _, pairs in found for first, second in pairs]
-        mirrors = tuple(dict.fromkeys((merged.get(one, one), merged.get(other, other)) for one, other in pairs))
+        mirrors = tuple(
+            dict.fromkeys((merged.get(one, one), merged.get(other, other)) for one, other in pairs)
+        )
         return Deduplication(
-            kept=tuple(r for id_, r in kept.items() if id_ not in merged), merged=merged, mirrors=mirrors
+            kept=tuple(r for id_, r in kept.items() if id_ not in merged),
+            merged=merged,
+            mirrors=mirrors,
         )
 
     def groups(self, rubrics: Sequence[Rubric]) -> list[list[Rubric]]:
         """Group near rubrics of both sides, at most `MOST_IN_A_GROUP` together."""
         if not rubrics:
             return []
-        vectors, settings = self.embedder.embed([rubric.text for rubric in rubrics]), self.asker.settings
-        return [[rubrics[i] for i in group] for group in near_groups(vectors, rubrics, settings.near, settings.alike)]
+        vectors = self.embedder.embed([rubric.text for rubric in rubrics])
+        settings = self.asker.settings
+        return [
+            [rubrics[i] for i in group]
+            for group in near_groups(vectors, rubrics, settings.near, settings.alike)
+        ]
 
-    async def _alike(self, group: Sequence[Rubric]) -> tuple[list[list[Rubric]], list[list[Rubric]]]:
+    async def _alike(
+        self, group: Sequence[Rubric]
+    ) -> tuple[list[list[Rubric]], list[list[Rubric]]]:
         """Return sets of one side with the same meaning, and pairs of opposite meaning."""
         items = [{"i": i, "rubric": rubric.text} for i, rubric in enumerate(group, 1)]
         value = await self.asker.value(self.prompt, items, {}, {"same": list}, item=group[0].id)
@@ -74,7 +91,10 @@ class LlmDeduplicator(Role):
             for found in disjoint_sets(value["same"], len(group))
             for kind in ("sat", "dsat")
         ]
-        pairs = [[group[i - 1] for i in found] for found in disjoint_sets(value.get("mirrored") or [], len(group))]
+        pairs = [
+            [group[i - 1] for i in found]
+            for found in disjoint_sets(value.get("mirrored") or [], len(group))
+        ]
         apart = [pair for pair in pairs if len(pair) == 2 and pair[0].polarity != pair[1].polarity]
         return [found for found in same if len(found) > 1], apart
 
@@ -82,7 +102,9 @@ class LlmDeduplicator(Role):
         """Return sets of one side in which built-in rubrics and the model's are one by their words."""
         vectors = self.embedder.embed([rubric.text for rubric in group])
         sides = np.array([rubric.polarity for rubric in group])
-        near = find_near(vectors, group, np.inf, self.asker.settings.alike) & (sides[:, None] == sides[None, :])
+        near = find_near(vectors, group, np.inf, self.asker.settings.alike) & (
+            sides[:, None] == sides[None, :]
+        )
         return [[group[i] for i in found] for found in components_of(near) if len(found) > 1]
 
 
@@ -107,14 +129,18 @@ def near_groups(
     groups: list[list[int]] = []
     while pending:
         members, at_least = pending.pop()
-        pairs = find_near(vectors[members], [rubrics[i] for i in members], at_least, max(at_least, alike))
+        pairs = find_near(
+            vectors[members], [rubrics[i] for i in members], at_least, max(at_least, alike)
+        )
         for group in ([members[i] for i in found] for found in components_of(pairs)):
             if len(group) <= MOST_IN_A_GROUP:
                 groups.append(group)
             elif at_least + _TIGHTER < 1:
                 pending.append((group, at_least + _TIGHTER))
             else:
-                groups += [group[i : i + MOST_IN_A_GROUP] for i in range(0, len(group), MOST_IN_A_GROUP)]
+                groups += [
+                    group[i : i + MOST_IN_A_GROUP] for i in range(0, len(group), MOST_IN_A_GROUP)
+                ]
     return sorted(groups)
 
 

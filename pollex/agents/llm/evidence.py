@@ -33,7 +33,8 @@ class Evidence:
 def evidence_of(conversation: Conversation, most: int) -> Evidence:
     """Return the turns and sources of a conversation as data.
 
-    Documents are numbered as replies cite them; what tools returned stays in its turn, with the numbers after these.
+    Documents are numbered as replies cite them; what tools returned stays in its turn, with the
+    numbers after these.
 
     Args:
         most: Characters of all sources together; what is cut says so.
@@ -42,8 +43,13 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
     if not conversation.has_sources:
         return Evidence(turns, SOURCES)
     results = [n for n, turn in enumerate(turns) if turn["role"] == "tool" and turn["text"].strip()]
-    texts = [*(source.text for source in conversation.sources), *(turns[n]["text"] for n in results)]
-    shown: list[Item] = [{"source": number, **cut} for number, cut in enumerate(cut_to(texts, most), 1)]
+    texts = [
+        *(source.text for source in conversation.sources),
+        *(turns[n]["text"] for n in results),
+    ]
+    shown: list[Item] = [
+        {"source": number, **cut} for number, cut in enumerate(cut_to(texts, most), 1)
+    ]
     documents = shown[: len(conversation.sources)]
     for n, cut in zip(results, shown[len(documents) :], strict=True):
         turns[n] = {**turns[n], **cut}
@@ -56,7 +62,8 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
 
 def cut_to(texts: Sequence[str], most: int) -> list[dict[str, Any]]:
     """Return the fields of texts that have at most so many characters together: the longest are cut, all alike."""
-    room, longest = most, most
+    room = most
+    longest = most
     for left, text in zip(range(len(texts), 0, -1), sorted(texts, key=len), strict=True):
         longest = room // left
         if len(text) > longest:
@@ -90,4 +97,7 @@ SAID_OF_IT = "what the user said of it"
 
 def said_of_it(conversation: Conversation) -> list[Item]:
     """Return what was written of a conversation as data, after its turns; quotes of it have negative numbers."""
-    return [{"i": -1 - i, "role": SAID_OF_IT, "text": one.text} for i, one in enumerate(conversation.feedback)]
+    return [
+        {"i": -1 - i, "role": SAID_OF_IT, "text": one.text}
+        for i, one in enumerate(conversation.feedback)
+    ]

@@ -23,7 +23,8 @@ class LlmExtractor(Role):
     """Finds why a labelled conversation was good or bad.
 
     Attributes:
-        tally: Reasons left out, by cause: `without a quote`, `without an exchange` and `copies the conversation`; and
+        tally: Reasons left out, by cause: `without a quote`, `without an exchange` and `copies the
+            conversation`; and
             conversations whose text shows no reason: `nothing found`.
     """
 
@@ -45,7 +46,9 @@ class LlmExtractor(Role):
         values = {"most": COUNTS[self.asker.settings.reasons - 1], **TOLD[polarity]}
         items = [*turns_as_items(conversation), *said_of_it(conversation)]
         fields = {"summary": str, "reasons": list}
-        value = await self.asker.value(self.prompts[polarity], items, values, fields, item=conversation.id)
+        value = await self.asker.value(
+            self.prompts[polarity], items, values, fields, item=conversation.id
+        )
         if isinstance(value, Unanswered):
             return value
         before = self.tally["without a quote"]
@@ -68,11 +71,13 @@ class LlmExtractor(Role):
         if not quotes:
             self.tally["without a quote"] += 1
             return None
-        if len(quotes) < FEWEST_QUOTES and not self.paper:  # the paper's prompt asks for no exchange
+        # the paper's prompt asks for no exchange
+        if len(quotes) < FEWEST_QUOTES and not self.paper:
             self.tally["without an exchange"] += 1
             return None
         if copies(words(text), [words_of(conversation)]):
-            # What was planted in a conversation would otherwise travel on, word for word, into rubrics.
+            # What was planted in a conversation would otherwise travel on, word for word, into
+            # rubrics.
             self.tally["copies the conversation"] += 1
             return None
         source = source_of(self.prompts[polarity])
@@ -88,7 +93,8 @@ class LlmExtractor(Role):
 
 
 def _quote(conversation: Conversation, given: dict[str, Any]) -> Quote | None:
-    text, turn = given.get("quote"), given.get("turn")
+    text = given.get("quote")
+    turn = given.get("turn")
     if not isinstance(text, str):
         return None
     found = locate(conversation, text, turn if isinstance(turn, int) else 0)

@@ -6,9 +6,12 @@ Source: Hashemi et al. 2024, section 2; 10.18653/v1/2024.acl-long.745.
 
 Attention checks: questions that every attentive reader of the conversation answers correctly.
 
-One goes with each judging call. A judge that fails it didn't read, or followed instructions in the conversation: its
-other answers in the call are suspect. The canary takes the side that a planted instruction would not: among rubrics of
-satisfaction, where agreement may have been ordered, it is false; among those of dissatisfaction it is true.
+One goes with each judging call. A judge that fails it didn't read, or followed instructions in the
+conversation: its
+other answers in the call are suspect. The canary takes the side that a planted instruction would
+not: among rubrics of
+satisfaction, where agreement may have been ordered, it is false; among those of dissatisfaction it
+is true.
 """
 
 from __future__ import annotations
@@ -25,7 +28,13 @@ from typing import Protocol, Self
 
 from pollex.agents.llm.asker import Asker, Role, failure, judge_id
 from pollex.agents.llm.parsing import option_named
-from pollex.agents.llm.sampling import Sheet, ask_samples, asker_of_run, error_without_logprobs, point
+from pollex.agents.llm.sampling import (
+    Sheet,
+    ask_samples,
+    asker_of_run,
+    error_without_logprobs,
+    point,
+)
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, Completed
@@ -51,9 +60,38 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _LONGEST = 12
 _OPENING = 300
 _ABSENT = (
-    *("accordion", "blizzard", "cathedral", "dolphin", "elevator", "fountain", "giraffe", "harvest", "iceberg"),
-    *("jasmine", "kangaroo", "lighthouse", "marmalade", "nightingale", "orchestra", "pineapple", "quarry", "rhubarb"),
-    *("saxophone", "trampoline", "umbrella", "volcano", "walnut", "xylophone", "yoghurt", "zeppelin"),
+    *(
+        "accordion",
+        "blizzard",
+        "cathedral",
+        "dolphin",
+        "elevator",
+        "fountain",
+        "giraffe",
+        "harvest",
+        "iceberg",
+    ),
+    *(
+        "jasmine",
+        "kangaroo",
+        "lighthouse",
+        "marmalade",
+        "nightingale",
+        "orchestra",
+        "pineapple",
+        "quarry",
+        "rhubarb",
+    ),
+    *(
+        "saxophone",
+        "trampoline",
+        "umbrella",
+        "volcano",
+        "walnut",
+        "xylophone",
+        "yoghurt",
+        "zeppelin",
+    ),
 )
 
 
@@ -93,18 +131,28 @@ def canary(conversation: Conversation, questions: Sequence[Question], salt: byte
     words = _opening_words(conversation) if true else [word for word in _ABSENT if word not in said]
     word = words[int.from_bytes(digest[1:9]) % len(words)] if words else ""
     # It begins as rubrics do, so that a judge can't tell by the form which statement is checked.
-    text = f'The user uses the word "{word}" in their first message.' if word else "The user writes a message."
+    text = (
+        f'The user uses the word "{word}" in their first message.'
+        if word
+        else "The user writes a message."
+    )
     return Canary(text, true or not word, 1 + int.from_bytes(digest[9:17]) % (len(questions) + 1))
 
 
 def _side(questions: Sequence[Question], byte: int) -> bool:
     polarities = {question.rubric.polarity if question.rubric else None for question in questions}
-    return byte % 2 == 1 if polarities != {"sat"} and polarities != {"dsat"} else polarities == {"dsat"}
+    return (
+        byte % 2 == 1
+        if polarities != {"sat"} and polarities != {"dsat"}
+        else polarities == {"dsat"}
+    )
 
 
 def _opening_words(conversation: Conversation) -> list[str]:
     """List words near the beginning of the user's first turn, long ones if possible."""
-    opening = next((turn.content for turn in conversation.turns if turn.role == "user"), "")[:_OPENING]
+    opening = next((turn.content for turn in conversation.turns if turn.role == "user"), "")[
+        :_OPENING
+    ]
     words = sorted({match.group()[:_LONGEST] for match in _WORD.finditer(opening)})
     labels = {option.text.casefold() for option in LIKERT}
     words = [word for word in words if word.casefold() not in labels]
@@ -119,10 +167,14 @@ _NEUTRAL = len(LIKERT) // 2
 def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Unanswered]) -> str:
     """Return the sign that answers ignore the questions; empty if there is none.
 
-    That answers are alike is no sign by itself: of a short reply a few rubrics are rightly all untrue, or all true. It
-    is one beside a canary of the same conversation that was answered wrong; its own call was thrown away already, and
-    now the others are. Whoever agrees with many rubrics, of satisfaction and dissatisfaction alike or all for one
-    reason, contradicts them, whatever the canaries say. That no rubric's occasion came up is never a sign.
+    That answers are alike is no sign by itself: of a short reply a few rubrics are rightly all
+    untrue, or all true. It
+    is one beside a canary of the same conversation that was answered wrong; its own call was thrown
+    away already, and
+    now the others are. Whoever agrees with many rubrics, of satisfaction and dissatisfaction alike
+    or all for one
+    reason, contradicts them, whatever the canaries say. That no rubric's occasion came up is never
+    a sign.
     """
     pairs = [
         (question, answer)
@@ -135,7 +187,9 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
     chosen = options.pop()
     option = LIKERT[chosen].text
     if any(isinstance(answer, Unanswered) and answer.outcome == "suspect" for answer in answers):
-        return f"{option} to all {len(pairs)} other rubrics, beside a canary that was answered wrong"
+        return (
+            f"{option} to all {len(pairs)} other rubrics, beside a canary that was answered wrong"
+        )
     if len(pairs) < MANY or chosen < _NEUTRAL:
         return ""
     polarities = [question.rubric.polarity for question, _ in pairs if question.rubric]
@@ -150,7 +204,9 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
 def distrust(answers: Sequence[Answer | Unanswered], why: str) -> list[Answer | Unanswered]:
     """Replace all answers by `suspect` outcomes."""
     return [
-        Unanswered(question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge)
+        Unanswered(
+            question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge
+        )
         if isinstance(answer, Answer)
         else answer
         for answer in answers
@@ -181,10 +237,14 @@ class Elicitation(ABC):
         self.prompt = load(self._prompt)
         self.judge = judge_id(self.asker.name, self.prompt)
 
-    async def answers(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
+    async def answers(
+        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+    ) -> Answers:
         """Answer each question, in the questions' order."""
         groups = self._groups(questions)
-        found = await asyncio.gather(*(self._group(conversation, group, replicate) for group in groups))
+        found = await asyncio.gather(
+            *(self._group(conversation, group, replicate) for group in groups)
+        )
         by_id = {answer.question_id: answer for answers in found for answer in answers}
         return [by_id[question.id] for question in questions]
 
@@ -196,7 +256,9 @@ class Elicitation(ABC):
     def _groups(self, questions: Sequence[Question]) -> list[list[Question]]: ...
 
     @abstractmethod
-    async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers: ...
+    async def _group(
+        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+    ) -> Answers: ...
 
 
 class Independent(Elicitation):
@@ -210,13 +272,21 @@ class Independent(Elicitation):
             alike[question.rubric.polarity if question.rubric else ""].append(question)
         return [in_order_of_rubrics(group) for group in alike.values()]
 
-    async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
-        probe = canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
+    async def _group(
+        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+    ) -> Answers:
+        probe = (
+            canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
+        )
         # What has a rubric is asked as a statement, and so must be what stands among them.
         rubric = Rubric(id="canary", text=probe.text, polarity="sat") if probe else None
-        scale: ScaleName = "occasion" if any(question.may_never for question in questions) else "likert-domain"
+        scale: ScaleName = (
+            "occasion" if any(question.may_never for question in questions) else "likert-domain"
+        )
         asked = [*questions, Question.about(rubric, scale)] if rubric else questions
-        answers = await asyncio.gather(*(self._ask(conversation, question, replicate) for question in asked))
+        answers = await asyncio.gather(
+            *(self._ask(conversation, question, replicate) for question in asked)
+        )
         if probe is None or not any(isinstance(answer, Answer) for answer in answers):
             return answers[: len(questions)]
         checked = answers.pop()
@@ -227,7 +297,9 @@ class Independent(Elicitation):
         self.tally["failed canaries"] += 1
         return distrust(answers, f"the canary was answered wrong: {probe.text}")
 
-    async def _ask(self, conversation: Conversation, question: Question, replicate: int) -> Answer | Unanswered:
+    async def _ask(
+        self, conversation: Conversation, question: Question, replicate: int
+    ) -> Answer | Unanswered:
         outcome = await self.asker.ask(self._call(conversation, question, replicate))
         if not isinstance(outcome, Completed):
             return failure(outcome, self.judge, question.id)
@@ -245,7 +317,8 @@ class Independent(Elicitation):
     def _call(self, conversation: Conversation, question: Question, replicate: int) -> Call:
         logprobs = self.asker.capabilities.logprobs
         settings = self.asker.sampling(replicate) | ({"max_tokens": 1} if logprobs else {})
-        options, evidence = _shown(question), self.asker.evidence(conversation)
+        options = _shown(question)
+        evidence = self.asker.evidence(conversation)
         without = evidence.without if question.rubric else evidence.without | {"statement"}
         return self.asker.call(
             self.prompt,
@@ -263,7 +336,8 @@ class Independent(Elicitation):
         )
 
     def _answer(self, question: Question, option: int, outcome: Completed) -> Answer | Unanswered:
-        letters, options = list(ascii_uppercase[: len(_shown(question))]), len(question.options)
+        letters = list(ascii_uppercase[: len(_shown(question))])
+        options = len(question.options)
         tokens = Tokens.of(outcome.logprobs, outcome.text)
         capital = outcome.text.strip()[:1] in letters
         found = tokens.distribution(0, letters, folded=not capital) if tokens else None
@@ -285,12 +359,18 @@ class Independent(Elicitation):
 def _letter_or_option(text: str, options: Sequence[str]) -> int | None:
     """Return the index of the option that is named by its letter, by letter and words, or by its words."""
     answer = _LEAD.sub("", text.strip(" *_\n"))
-    spellings: list[Sequence[str]] = [ascii_uppercase[: len(options)], code_options(options), options]
+    spellings: list[Sequence[str]] = [
+        ascii_uppercase[: len(options)],
+        code_options(options),
+        options,
+    ]
     found = (option_named(answer, spelling) for spelling in spellings)
     return next((option for option in found if option is not None), None)
 
 
-_LEAD = re.compile(r"(?:the )?(?:final |correct )?(?:answer|option)(?: is)?\b[\s:*]*", re.IGNORECASE)
+_LEAD = re.compile(
+    r"(?:the )?(?:final |correct )?(?:answer|option)(?: is)?\b[\s:*]*", re.IGNORECASE
+)
 """Words before a letter that say nothing."""
 
 
@@ -306,7 +386,9 @@ class Batched(Elicitation):
         return "judge_batch" if self.asker.settings.scale == "occasion" else "judge_batch_paper"
 
     def _groups(self, questions: Sequence[Question]) -> list[list[Question]]:
-        alike: defaultdict[tuple[str, tuple[tuple[str, float], ...]], list[Question]] = defaultdict(list)
+        alike: defaultdict[tuple[str, tuple[tuple[str, float], ...]], list[Question]] = defaultdict(
+            list
+        )
         for question in questions:
             # Tuples of an option's fields are hashed more quickly than the options themselves.
             options = tuple([(option.text, option.value) for option in question.options])
@@ -320,13 +402,16 @@ class Batched(Elicitation):
     def _side(self, question: Question) -> str:
         return question.rubric.polarity if question.rubric else ""
 
-    async def _group(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
+    async def _group(
+        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+    ) -> Answers:
         """Answer one batch; ask once more for questions that the answer left out."""
         answers, missing = await self._ask(conversation, questions, replicate)
         if not missing:
             return answers
         self.tally["asked again"] += len(missing)
-        # Another replicate: where all is missing the call would be the same, and its answer already known.
+        # Another replicate: where all is missing the call would be the same, and its answer already
+        # known.
         again, _ = await self._ask(conversation, missing, replicate + self.asker.settings.samples)
         second = {answer.question_id: answer for answer in again}
         return [second.get(answer.question_id, answer) for answer in answers]
@@ -334,7 +419,9 @@ class Batched(Elicitation):
     async def _ask(
         self, conversation: Conversation, questions: Sequence[Question], replicate: int
     ) -> tuple[Answers, list[Question]]:
-        probe = canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
+        probe = (
+            canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
+        )
         outcome = await self.asker.ask(self._call(conversation, questions, probe, replicate))
         if not isinstance(outcome, Completed):
             return [failure(outcome, self.judge, question.id) for question in questions], []
@@ -343,23 +430,31 @@ class Batched(Elicitation):
         self.tally["unknown answers"] += sheet.unknown
         places = [place for place in range(1, count + 1) if probe is None or place != probe.place]
         pairs = list(zip(questions, places, strict=True))
-        require, turns = self.asker.settings.require == "logprobs", len(conversation.turns)
+        require = self.asker.settings.require == "logprobs"
+        turns = len(conversation.turns)
         answers = [
             sheet.answer(place, question, self.judge, require_logprobs=require, turns=turns)
             for question, place in pairs
         ]
-        self.tally["never came up"] += sum(isinstance(one, Answer) and one.never_came_up for one in answers)
+        self.tally["never came up"] += sum(
+            isinstance(one, Answer) and one.never_came_up for one in answers
+        )
         missing = [question for question, place in pairs if sheet.missing(place)]
         why = "" if probe is None or len(missing) == len(questions) else self._caught(sheet, probe)
         return distrust(answers, why) if why else answers, missing
 
     def _call(
-        self, conversation: Conversation, questions: Sequence[Question], probe: Canary | None, replicate: int
+        self,
+        conversation: Conversation,
+        questions: Sequence[Question],
+        probe: Canary | None,
+        replicate: int,
     ) -> Call:
         texts = [question.text for question in questions]
         if probe:
             texts.insert(probe.place - 1, probe.text)
-        labels, spelled = self._labels(questions)[0], self._labels(questions)[-1]
+        labels = self._labels(questions)[0]
+        spelled = self._labels(questions)[-1]
         evidence = self.asker.evidence(conversation)
         return self.asker.call(
             self.prompt,
@@ -378,7 +473,9 @@ class Batched(Elicitation):
 
     def _labels(self, questions: Sequence[Question]) -> list[list[str]]:
         """Return the spellings of the options, as listed; with log-probabilities first behind letters."""
-        texts = [option.text for option in questions[0].options] + [NEVER_CAME_UP] * questions[0].may_never
+        texts = [option.text for option in questions[0].options] + [NEVER_CAME_UP] * questions[
+            0
+        ].may_never
         return [code_options(texts), texts] if self.asker.capabilities.logprobs else [texts]
 
     def _listed(self, question: Question, labels: Sequence[str]) -> str:
@@ -403,7 +500,9 @@ ELICITATIONS: dict[str, type[Elicitation]] = {"batched": Batched, "independent":
 class AnswerMemory(Protocol):
     """Answers that were paid for in earlier runs."""
 
-    def find(self, fingerprint: str, text_hashes: Collection[str]) -> Mapping[str, Mapping[str, Answer | Unanswered]]:
+    def find(
+        self, fingerprint: str, text_hashes: Collection[str]
+    ) -> Mapping[str, Mapping[str, Answer | Unanswered]]:
         """Return what a judge answered about texts, by text and by the question's digest.
 
         Args:
@@ -459,7 +558,11 @@ class LlmJudge(Role, Judge):
         known = await self.known_about(conversation)
         left = [question for question in questions if question.digest not in known]
         self.known_answers += len(questions) - len(left)
-        asked = await ask_samples(left, self.replicates, lambda r: self._sample(conversation, left, r)) if left else []
+        asked = (
+            await ask_samples(left, self.replicates, lambda r: self._sample(conversation, left, r))
+            if left
+            else []
+        )
         by_id = {answer.question_id: answer for answer in asked}
         return [
             known[question.digest].model_copy(update={"question_id": question.id})
@@ -475,14 +578,20 @@ class LlmJudge(Role, Judge):
             self._remembered |= await self._recall([text_hash])
         return self._remembered[text_hash]
 
-    async def _recall(self, text_hashes: Sequence[str]) -> dict[str, Mapping[str, Answer | Unanswered]]:
-        nothing: dict[str, Mapping[str, Answer | Unanswered]] = {text_hash: {} for text_hash in text_hashes}
+    async def _recall(
+        self, text_hashes: Sequence[str]
+    ) -> dict[str, Mapping[str, Answer | Unanswered]]:
+        nothing: dict[str, Mapping[str, Answer | Unanswered]] = {
+            text_hash: {} for text_hash in text_hashes
+        }
         if self.memory is None or not text_hashes:
             return nothing
         known = await asyncio.to_thread(self.memory.find, self.fingerprint, text_hashes)
         return nothing | dict(known)
 
-    async def _sample(self, conversation: Conversation, questions: Sequence[Question], replicate: int) -> Answers:
+    async def _sample(
+        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+    ) -> Answers:
         answers = await self.elicitation.answers(conversation, questions, replicate)
         why = straight_lined(questions, answers) if self.asker.settings.straight_lining else ""
         if not why:

@@ -22,24 +22,32 @@ def matched_pairs(
 ) -> tuple[Pair, ...]:
     """Pair summaries of the nearest conversations with opposite thumbs, each conversation at most once.
 
-    A conversation in which the model found no reason is left out: its summary says that nothing shows why.
+    A conversation in which the model found no reason is left out: its summary says that nothing
+    shows why.
     """
     summaries = {
         id_: found.summary
         for id_, found in extractions.items()
-        if isinstance(found, Extraction) and any(not is_built_in(reason.source) for reason in found.reasons)
+        if isinstance(found, Extraction)
+        and any(not is_built_in(reason.source) for reason in found.reasons)
     }
     up, down = (
-        [c for c in training if c.label is label and summaries.get(c.id)] for label in (Label.POSITIVE, Label.NEGATIVE)
+        [c for c in training if c.label is label and summaries.get(c.id)]
+        for label in (Label.POSITIVE, Label.NEGATIVE)
     )
     if not up or not down:
         return ()
-    return tuple(Pair(satisfied=summaries[a.id], dissatisfied=summaries[b.id]) for a, b in pair_up(up, down, most))
+    return tuple(
+        Pair(satisfied=summaries[a.id], dissatisfied=summaries[b.id])
+        for a, b in pair_up(up, down, most)
+    )
 
 
 def in_turns(pairs: Sequence[Pair], size: int) -> Iterator[tuple[Pair, ...]]:
     """Yield `size` pairs at a time, other ones each time, from the first again after the last."""
-    return cycle([tuple(pairs[start : start + size]) for start in range(0, len(pairs), size)] or [()])
+    return cycle(
+        [tuple(pairs[start : start + size]) for start in range(0, len(pairs), size)] or [()]
+    )
 
 
 def pair_up(
@@ -48,7 +56,9 @@ def pair_up(
     """Return pairs whose users' words are `ALIKE`, nearest first."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # takes a second to import
 
-    words = [" ".join(turn.content for turn in c.turns if turn.role == "user") for c in (*up, *down)]
+    words = [
+        " ".join(turn.content for turn in c.turns if turn.role == "user") for c in (*up, *down)
+    ]
     try:
         vectors = TfidfVectorizer(sublinear_tf=True, min_df=1).fit_transform(words)
     except ValueError:  # no words at all

@@ -25,8 +25,10 @@ def object_in(text: str) -> Block | None:
 def option_named(answer: Any, options: Sequence[str]) -> int | None:
     """Return the index of the option that `answer` names; None where none does, or more than one.
 
-    What is written like an option is that option. Else case, quotes, marks at the end, emphasis and joined words are
-    folded, and true and false are yes and no, where that leaves one option alone. Nothing is translated or guessed.
+    What is written like an option is that option. Else case, quotes, marks at the end, emphasis and
+    joined words are
+    folded, and true and false are yes and no, where that leaves one option alone. Nothing is
+    translated or guessed.
     """
     if isinstance(answer, bool):
         return _only(_folded(tuple(options)), _BOOLEANS[answer])
@@ -35,7 +37,8 @@ def option_named(answer: Any, options: Sequence[str]) -> int | None:
     exact = _places(tuple(options)).get(as_read(answer))
     if exact is not None:
         return exact
-    folded, known = fold(answer), _folded(tuple(options))
+    folded = fold(answer)
+    known = _folded(tuple(options))
     if not folded:
         return None
     named = _only(known, (folded,))

@@ -17,7 +17,8 @@ class Hunk(BaseModel):
     """One change of a prompt.
 
     Attributes:
-        line: The line after which text is inserted, or that is replaced; from 1, 0 for the beginning.
+        line: The line after which text is inserted, or that is replaced; from 1, 0 for the
+            beginning.
         examples: Numbers of the exchanges that motivate it.
     """
 
@@ -38,4 +39,8 @@ async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> lis
         found = [Hunk.model_validate(one) for one in value["hunks"]]
     except ValidationError:
         return "it isn't in the form that was asked for"
-    return found if 0 < len(found) <= MOST_HUNKS else f"{len(found)} hunks, 1 to {MOST_HUNKS} are asked for"
+    return (
+        found
+        if 0 < len(found) <= MOST_HUNKS
+        else f"{len(found)} hunks, 1 to {MOST_HUNKS} are asked for"
+    )

@@ -6,9 +6,11 @@
     v3  plus the expected end state, described in an earlier call
     v4  plus the actual end state, described in the same way
 
-The descriptions derive from what the conversation says, so they reach the last call as data, in its envelope.
+The descriptions derive from what the conversation says, so they reach the last call as data, in its
+envelope.
 
-Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations using LLMs", AAAI Spring
+Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations
+    using LLMs", AAAI Spring
 Symposium.
 """
 
@@ -48,34 +50,54 @@ class LlmRater(Role, Judge):
 
     def __init__(self, asker: Asker, variant: Variant = "v4", instructions: str = "") -> None:
         if variant not in VARIANTS:
-            raise WrongUse(f"no prompt variant {variant!r}", remedy=f"choose from {', '.join(VARIANTS)}")
+            raise WrongUse(
+                f"no prompt variant {variant!r}", remedy=f"choose from {', '.join(VARIANTS)}"
+            )
         self.variant = variant
         self.instructions = instructions.strip() or instructions_of(asker.profile)
         self.prompt = load("rate")
         self.blocks = blocks_of(variant)
-        self.states = {name: load(f"end_state_{name}") for name in END_STATES if name in self.blocks}
-        facts = {"variant": variant, "temperature": asker.settings.temperature, "instructions": self.instructions}
+        self.states = {
+            name: load(f"end_state_{name}") for name in END_STATES if name in self.blocks
+        }
+        facts = {
+            "variant": variant,
+            "temperature": asker.settings.temperature,
+            "instructions": self.instructions,
+        }
         super().__init__(asker, [self.prompt, *self.states.values()], **facts)
 
     def again(self, replicate: int) -> Self:
         """See `agents.votes.Repeatable`."""
         return type(self)(asker_of_run(self.asker, replicate), self.variant, self.instructions)
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
         """Answer each question; the end states are described once for all of them."""
         judge = judge_id(self.name, self.prompt)
         if why := conversation.not_scorable:
             return no_answers(questions, "not_scorable", why, judge)
         described = await self._described(conversation)
         if isinstance(described, Unanswered):
-            return [described.model_copy(update={"question_id": question.id}) for question in questions]
-        return list(await asyncio.gather(*(self._rate(conversation, q, described, judge) for q in questions)))
+            return [
+                described.model_copy(update={"question_id": question.id}) for question in questions
+            ]
+        return list(
+            await asyncio.gather(
+                *(self._rate(conversation, q, described, judge) for q in questions)
+            )
+        )
 
     async def _described(self, conversation: Conversation) -> list[Item] | Unanswered:
         """Describe the end states that the variant uses, as data; a failure if one fails."""
-        turns, item = turns_as_items(conversation), conversation.id
+        turns = turns_as_items(conversation)
+        item = conversation.id
         found = await asyncio.gather(
-            *(self.asker.value(prompt, turns, {}, {name: str}, item=item) for name, prompt in self.states.items())
+            *(
+                self.asker.value(prompt, turns, {}, {name: str}, item=item)
+                for name, prompt in self.states.items()
+            )
         )
         items: list[Item] = []
         for name, state in zip(self.states, found, strict=True):
@@ -104,11 +126,18 @@ class LlmRater(Role, Judge):
                 )
             if not isinstance(outcome, Completed):
                 return failure(outcome, judge, question.id)
-        detail = not_an_option(block.value.get("answer")) if block else f"no JSON object: {outcome.text[:80]!r}"
+        detail = (
+            not_an_option(block.value.get("answer"))
+            if block
+            else f"no JSON object: {outcome.text[:80]!r}"
+        )
         return Unanswered(question_id=question.id, outcome="unparsable", detail=detail, judge=judge)
 
-    def _call(self, conversation: Conversation, question: Question, described: Sequence[Item]) -> Call:
-        options, evidence = texts(question), self.asker.evidence(conversation)
+    def _call(
+        self, conversation: Conversation, question: Question, described: Sequence[Item]
+    ) -> Call:
+        options = texts(question)
+        evidence = self.asker.evidence(conversation)
         values = {
             "question": escape_line(question.text),
             "options": join_options(options),

@@ -1,10 +1,12 @@
 """Grading of answers against references on a model, and without references for comparison.
 
-Source: Liu et al. 2024, "AlignBench: Benchmarking Chinese Alignment of Large Language Models"; arXiv:2311.18743.
+Source: Liu et al. 2024, "AlignBench: Benchmarking Chinese Alignment of Large Language Models";
+    arXiv:2311.18743.
 
 Questions of different options in one call, in order, each justified before it is answered.
 
-A question with one option asks for a text: it is written before all numbers, under its id, and kept as justification.
+A question with one option asks for a text: it is written before all numbers, under its id, and kept
+as justification.
 """
 
 import asyncio
@@ -40,7 +42,8 @@ Answers = list[Answer | Unanswered]
 class Values(Sheet):
     """Numbered answers where a number may name an option: 8 is the option `8`.
 
-    Nothing is put right: 8.5, 11 and "9/10" are no options where grades are whole numbers from 1 to 10.
+    Nothing is put right: 8.5, 11 and "9/10" are no options where grades are whole numbers from 1 to
+        10.
     """
 
     def entry(self, place: int) -> dict[str, Any]:
@@ -74,13 +77,19 @@ class Mixed:
         """Identity of the judge."""
         return judge_id(self.asker.name, self.prompt)
 
-    async def answers(self, item: str, data: Sequence[Item], questions: Sequence[Question]) -> Answers:
+    async def answers(
+        self, item: str, data: Sequence[Item], questions: Sequence[Question]
+    ) -> Answers:
         """Answer each question, in their order; make no call if there are none."""
         if not questions:
             return []
-        return await ask_samples(questions, self.asker.replicates, lambda r: self._sample(item, data, questions, r))
+        return await ask_samples(
+            questions, self.asker.replicates, lambda r: self._sample(item, data, questions, r)
+        )
 
-    async def _sample(self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int) -> Answers:
+    async def _sample(
+        self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int
+    ) -> Answers:
         """Answer in one call; ask once more for questions that the answer left out."""
         answers, missing = await self._ask(item, data, questions, replicate)
         if not missing:
@@ -99,19 +108,32 @@ class Mixed:
             return [failure(outcome, self.judge, question.id) for question in questions], []
         numbered = [question for question in questions if not is_text(question)]
         read = Values.of(outcome, [], len(numbered))
-        answers = {question.id: self._text(read, question) for question in questions if is_text(question)}
+        answers = {
+            question.id: self._text(read, question) for question in questions if is_text(question)
+        }
         require = self.asker.settings.require == "logprobs"
         for place, question in enumerate(numbered, 1):
             sheet = replace(read, spellings=self._spellings(question))
-            answers[question.id] = sheet.answer(place, question, self.judge, require_logprobs=require)
+            answers[question.id] = sheet.answer(
+                place, question, self.judge, require_logprobs=require
+            )
         missing = [question for place, question in enumerate(numbered, 1) if read.missing(place)]
-        texts = [question for question in questions if is_text(question)] if len(missing) == len(numbered) else []
+        texts = (
+            [question for question in questions if is_text(question)]
+            if len(missing) == len(numbered)
+            else []
+        )
         return [answers[question.id] for question in questions], [*texts, *missing]
 
     def _text(self, read: Sheet, question: Question) -> Answer | Unanswered:
         said = read.block.value.get(question.id) if read.block else None
         if not isinstance(said, str) or not said.strip():
-            return Unanswered(question_id=question.id, outcome="unparsable", detail="not written", judge=self.judge)
+            return Unanswered(
+                question_id=question.id,
+                outcome="unparsable",
+                detail="not written",
+                judge=self.judge,
+            )
         return Answer(
             question_id=question.id,
             probabilities=(1.0,),
@@ -121,7 +143,9 @@ class Mixed:
             judge=self.judge,
         )
 
-    def _call(self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int) -> Call:
+    def _call(
+        self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int
+    ) -> Call:
         numbered = [question for question in questions if not is_text(question)]
         texts = [question.text for question in numbered]
         spellings = [self._spellings(question)[0] for question in numbered]
@@ -129,7 +153,9 @@ class Mixed:
             self.prompt,
             data,
             {**self.values, "items": list_questions(texts, spellings)},
-            schema=schema_of(spellings, [question.id for question in questions if is_text(question)]),
+            schema=schema_of(
+                spellings, [question.id for question in questions if is_text(question)]
+            ),
             without=frozenset() if any("source" in one for one in data) else SOURCES,
             item=item,
             top_logprobs=self.asker.capabilities.logprobs or None,
@@ -155,17 +181,25 @@ def is_text(question: Question) -> bool:
 def pad_numbers(options: Sequence[str]) -> list[str]:
     """Whole numbers with as many digits each: 01 … 10.
 
-    Where 1 and 10 are both options, a token `1` that was not written may have been either: its probability would be
+    Where 1 and 10 are both options, a token `1` that was not written may have been either: its
+    probability would be
     lost, and always that of the worst grade.
     """
     width = max(map(len, options))
-    return [option.zfill(width) for option in options] if all(map(str.isdecimal, options)) else list(options)
+    return (
+        [option.zfill(width) for option in options]
+        if all(map(str.isdecimal, options))
+        else list(options)
+    )
 
 
 def list_questions(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> str:
     """List the questions, one per line from 1, with their options."""
     asked = enumerate(zip(texts, spellings, strict=True), start=1)
-    return "\n".join(f"{n}. {escape_line(text)} ({', '.join(map(plain, options))})" for n, (text, options) in asked)
+    return "\n".join(
+        f"{n}. {escape_line(text)} ({', '.join(map(plain, options))})"
+        for n, (text, options) in asked
+    )
 
 
 def schema_of(spellings: Sequence[Sequence[str]], texts: Sequence[str] = ()) -> dict[str, Any]:
@@ -200,25 +234,32 @@ def _entry(options: Sequence[str]) -> dict[str, Any]:
     }
 
 
-CONSISTENT, CONTRADICTS = "consistent", "contradicts"
+CONSISTENT = "consistent"
+CONTRADICTS = "contradicts"
 EVIDENCE_SAYS = (CONSISTENT, UNSURE, CONTRADICTS)
 """What may be answered to whether a reference agrees with its evidence."""
 
-PLAIN, TYPE = "plain", "type"
+PLAIN = "plain"
+TYPE = "type"
 
 
 class _Grader(Role, Judge):
     def __init__(self, asker: Asker, profile: ReferencingProfile, *asked: Mixed) -> None:
         facts = asker.settings.facts(JUDGMENTS)
-        super().__init__(asker, [one.prompt for one in asked], referencing=profile.fingerprint, **facts)
-        self.profile, self.asked = profile, asked[0]
+        super().__init__(
+            asker, [one.prompt for one in asked], referencing=profile.fingerprint, **facts
+        )
+        self.profile = profile
+        self.asked = asked[0]
 
 
 class ReferenceJudge(_Grader):
     """Grades a conversation's answer against the reference in its metadata; see `conversations.references.Case`.
 
-    Whether the reference agrees with its evidence is asked in a call of its own, which doesn't show the answer: so that
-    can't talk its way out of being graded, and the call is bought once for all systems under test. Where the two
+    Whether the reference agrees with its evidence is asked in a call of its own, which doesn't show
+    the answer: so that
+    can't talk its way out of being graded, and the call is bought once for all systems under test.
+    Where the two
     contradict each other no grade is believed.
     """
 
@@ -226,7 +267,9 @@ class ReferenceJudge(_Grader):
         words = profile.words
         values = {"task": words.task, "rules": profile.rule_lines(), "steps": words.steps}
         self.check = Mixed(asker, prompt("check_evidence"), {"task": words.evidence_task})
-        super().__init__(asker, profile, Mixed(asker, prompt("grade_reference"), values), self.check)
+        super().__init__(
+            asker, profile, Mixed(asker, prompt("grade_reference"), values), self.check
+        )
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in order; make no call without answer or reference."""
@@ -258,7 +301,8 @@ class PlainJudge(_Grader):
         if why := unanswered(case):
             return no_answers(questions, "not_scorable", why, self.asked.judge)
         shown = documents_as_items(case.sources, self.asker.settings.sources)
-        question, answer = {"part": "question", "text": case.question}, {"part": "answer", "text": case.answer}
+        question = {"part": "question", "text": case.question}
+        answer = {"part": "answer", "text": case.answer}
         data: list[Item] = [question, *shown, answer]
         return await self.asked.answers(conversation.id, data, questions)
 
@@ -285,7 +329,9 @@ def unanswered(case: Case) -> str:
 
 def material(case: Case) -> list[Item]:
     """Return the question, reference, evidence and answer as data; the answer last."""
-    evidence: list[Item] = [{"part": "evidence", "url": e.url, "quote": e.quote} for e in case.evidences]
+    evidence: list[Item] = [
+        {"part": "evidence", "url": e.url, "quote": e.quote} for e in case.evidences
+    ]
     return [
         {"part": "question", "text": case.question},
         {"part": "reference", "text": case.reference},
@@ -296,13 +342,21 @@ def material(case: Case) -> list[Item]:
 
 def mark_suspect(questions: Sequence[Question], answers: Answers) -> Answers:
     """Mark grades as suspect if the judge found that reference and evidence contradict."""
-    found = {question.id: (question, answer) for question, answer in zip(questions, answers, strict=True)}
+    found = {
+        question.id: (question, answer) for question, answer in zip(questions, answers, strict=True)
+    }
     question, check = found.get(EVIDENCE, (None, None))
-    if question is None or not isinstance(check, Answer) or question.options[check.chosen].text != CONTRADICTS:
+    if (
+        question is None
+        or not isinstance(check, Answer)
+        or question.options[check.chosen].text != CONTRADICTS
+    ):
         return answers
     why = f"the reference contradicts its evidence: {check.justification}".removesuffix(": ")
     return [
-        Unanswered(question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge)
+        Unanswered(
+            question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge
+        )
         if isinstance(answer, Answer) and answer is not check and answer.question_id != COMPARISON
         else answer
         for answer in answers
@@ -314,7 +368,9 @@ def grade_options(profile: ReferencingProfile) -> tuple[Option, ...]:
     return tuple(Option(text=str(grade), value=float(grade)) for grade in profile.grades)
 
 
-def rule_questions(profile: ReferencingProfile, type_: str | None, *, evidence: bool) -> list[Question]:
+def rule_questions(
+    profile: ReferencingProfile, type_: str | None, *, evidence: bool
+) -> list[Question]:
     """List the questions about an answer of a type: evidence, comparison, dimensions, and overall last."""
     options = grade_options(profile)
     asked = [evidence_question(profile)] if evidence else []
@@ -333,7 +389,10 @@ def questions_for(profile: ReferencingProfile, case: Case, told: str | None) -> 
 
 def evidence_question(profile: ReferencingProfile) -> Question:
     """Ask whether the reference agrees with its evidence."""
-    options = tuple(Option(text=text, value=value) for text, value in zip(EVIDENCE_SAYS, (1.0, 0.5, 0.0), strict=True))
+    options = tuple(
+        Option(text=text, value=value)
+        for text, value in zip(EVIDENCE_SAYS, (1.0, 0.5, 0.0), strict=True)
+    )
     return Question(id=EVIDENCE, text=profile.words.evidence, options=options)
 
 
@@ -349,8 +408,12 @@ def plain_question(profile: ReferencingProfile) -> Question:
 
 def type_question(profile: ReferencingProfile) -> Question:
     """Ask for the type of a task, or that it is unknown."""
-    described = {name: part.text for name, part in profile.types.items()} | {UNSURE: profile.words.unsure}
-    text = " ".join([profile.words.type, *(f"[{name}: {words}]" for name, words in described.items())])
+    described = {name: part.text for name, part in profile.types.items()} | {
+        UNSURE: profile.words.unsure
+    }
+    text = " ".join(
+        [profile.words.type, *(f"[{name}: {words}]" for name, words in described.items())]
+    )
     options = tuple(Option(text=name, value=float(place)) for place, name in enumerate(described))
     return Question(id=TYPE, text=text, options=options)
 
@@ -378,7 +441,9 @@ class Grading:
     @property
     def graded(self) -> list[Question]:
         """The questions whose answers are grades: the dimensions, and overall last."""
-        return [question for question in self.questions if question.id not in (EVIDENCE, COMPARISON)]
+        return [
+            question for question in self.questions if question.id not in (EVIDENCE, COMPARISON)
+        ]
 
     def said(self, id_: str) -> str:
         """Return the judge's words about a question; empty if there are none."""
@@ -393,7 +458,11 @@ class Grading:
         if not failed:
             return "graded"
         overall = found[-1]
-        return overall.outcome if len(failed) == len(found) and isinstance(overall, Unanswered) else "incomplete"
+        return (
+            overall.outcome
+            if len(failed) == len(found) and isinstance(overall, Unanswered)
+            else "incomplete"
+        )
 
     @property
     def detail(self) -> str:
@@ -409,7 +478,8 @@ class Grading:
         if isinstance(check, Answer) and (said := EVIDENCE_SAYS[check.chosen]) != CONSISTENT:
             found.append(f"reference and evidence: {said}")
         if isinstance(check, Unanswered) and check.outcome != "not_scorable":
-            found.append("reference and evidence: not checked")  # the grades are there, and may be of a wrong reference
+            # the grades are there, and may be of a wrong reference
+            found.append("reference and evidence: not checked")
         if self.type_from in ("unsure", "unanswered"):
             found.append(f"task type {self.type_from}")
         return tuple(found)
@@ -424,10 +494,17 @@ def told_type(profile: ReferencingProfile, found: Mapping[str, Answer | Unanswer
     return named if named in profile.types else None
 
 
-def grading_of(profile: ReferencingProfile, case: Case, found: Mapping[str, Answer | Unanswered]) -> Grading:
+def grading_of(
+    profile: ReferencingProfile, case: Case, found: Mapping[str, Answer | Unanswered]
+) -> Grading:
     """Return a case's grading by its answers, by question."""
-    by_category, told = profile.type_of(case.category, case.subcategory), told_type(profile, found)
+    by_category = profile.type_of(case.category, case.subcategory)
+    told = told_type(profile, found)
     asked = found.get(TYPE)
-    untold: TypeFrom = "" if asked is None else "unsure" if isinstance(asked, Answer) else "unanswered"
+    untold: TypeFrom = (
+        "" if asked is None else "unsure" if isinstance(asked, Answer) else "unanswered"
+    )
     source: TypeFrom = "category" if by_category else "model" if told else untold
-    return Grading(case, by_category or told, source, tuple(questions_for(profile, case, told)), found)
+    return Grading(
+        case, by_category or told, source, tuple(questions_for(profile, case, told)), found
+    )

@@ -17,7 +17,8 @@ class Respondent:
     """
 
     def __init__(self, asker: Asker, system: str = "") -> None:
-        self.asker, self.system = asker, system
+        self.asker = asker
+        self.system = system
 
     @property
     def name(self) -> str:
@@ -51,5 +52,7 @@ class Respondent:
             return failure(outcome, self.name, item)
         answer = without_thoughts(outcome.text)
         if not answer:
-            return Unanswered(question_id=item, outcome="empty", detail="thoughts and no answer", judge=self.name)
+            return Unanswered(
+                question_id=item, outcome="empty", detail="thoughts and no answer", judge=self.name
+            )
         return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

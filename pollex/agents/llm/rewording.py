@@ -28,7 +28,9 @@ class LlmRewriter(Role):
 
     async def reword(self, rubrics: Sequence[Rubric]) -> Rewording:
         """Return the rubrics in their order, marked ones in better words; of two parts, each for itself."""
-        marks = {one.id: [mark.why for mark in marks_on_words(one)] for one in rubrics if is_asked(one)}
+        marks = {
+            one.id: [mark.why for mark in marks_on_words(one)] for one in rubrics if is_asked(one)
+        }
         marked = [one for one in rubrics if marks.get(one.id)]
         better = await reword(self.asker, marked, marks) if marked else {}
         if isinstance(better, Unanswered):
@@ -38,7 +40,9 @@ class LlmRewriter(Role):
         stayed: list[Rubric] = []
         reworded: dict[str, str] = {}
         for rubric in rubrics:
-            fresh = [one for one in _written(rubric, better.get(rubric.id, ())) if _key(one) not in taken]
+            fresh = [
+                one for one in _written(rubric, better.get(rubric.id, ())) if _key(one) not in taken
+            ]
             taken |= {_key(one) for one in fresh}
             stayed += fresh or [rubric]
             reworded |= {rubric.id: fresh[0].id} if fresh else {}
@@ -72,17 +76,27 @@ async def reword(
     Args:
         marks: What makes a rubric hard to judge, by id.
     """
-    prompt, found = load("reword"), dict[str, tuple[str, ...]]()
+    prompt = load("reword")
+    found = dict[str, tuple[str, ...]]()
     for start in range(0, len(rubrics), MOST):
         asked = rubrics[start : start + MOST]
-        items = [{"i": i, "rubric": one.text, "marks": list(marks[one.id])} for i, one in enumerate(asked, 1)]
+        items = [
+            {"i": i, "rubric": one.text, "marks": list(marks[one.id])}
+            for i, one in enumerate(asked, 1)
+        ]
         value = await asker.value(prompt, items, {}, {"better": list}, item=asked[0].id)
         if isinstance(value, Unanswered):
             return value
         for row in value["better"]:
-            if isinstance(row, dict) and isinstance(row.get("i"), int) and 1 <= row["i"] <= len(asked):
+            if (
+                isinstance(row, dict)
+                and isinstance(row.get("i"), int)
+                and 1 <= row["i"] <= len(asked)
+            ):
                 rubric = asked[row["i"] - 1]
-                found[rubric.id] = tuple(text for text in row.get("texts", []) if _good(rubric, text))
+                found[rubric.id] = tuple(
+                    text for text in row.get("texts", []) if _good(rubric, text)
+                )
     return {id_: texts for id_, texts in found.items() if texts}
 
 

@@ -25,9 +25,12 @@ def point(chosen: int, options: int) -> tuple[float, ...]:
 def pool(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unanswered:
     """Combine samples of the same question into one answer.
 
-    An option's probability is its share of the samples that came to an end; those that named no option are mass that is
-    missing, as with log-probabilities. Samples that no model ever answered (errors) count for nothing. The option
-    chosen is the most frequent, of equals the first; the words are those of the first sample that chose it.
+    An option's probability is its share of the samples that came to an end; those that named no
+    option are mass that is
+    missing, as with log-probabilities. Samples that no model ever answered (errors) count for
+    nothing. The option
+    chosen is the most frequent, of equals the first; the words are those of the first sample that
+    chose it.
     """
     answers = [sample for sample in samples if isinstance(sample, Answer)]
     if not answers:
@@ -44,13 +47,18 @@ def pool(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unans
 
 
 async def ask_samples(
-    questions: Sequence[Question], replicates: int, ask: Callable[[int], Awaitable[Sequence[Answer | Unanswered]]]
+    questions: Sequence[Question],
+    replicates: int,
+    ask: Callable[[int], Awaitable[Sequence[Answer | Unanswered]]],
 ) -> list[Answer | Unanswered]:
     """Ask questions so many times, at once, and combine the samples of each; see `pooled`."""
     samples = await asyncio.gather(*(ask(replicate) for replicate in range(replicates)))
     if replicates == 1:
         return list(samples[0])
-    return [pool(answers, len(q.options)) for q, answers in zip(questions, zip(*samples, strict=True), strict=True)]
+    return [
+        pool(answers, len(q.options))
+        for q, answers in zip(questions, zip(*samples, strict=True), strict=True)
+    ]
 
 
 def error_without_logprobs(question: Question, judge: str) -> Unanswered:
@@ -67,8 +75,10 @@ STRIDE = 1000
 class Replicate:
     """See `agents.llm.asker.ModelClient`.
 
-    A call of another replicate has another key: it is paid by itself, and found again by itself. Its seed is another,
-    too, for an endpoint that obeys seeds would give all runs one answer; and its temperature is that which is
+    A call of another replicate has another key: it is paid by itself, and found again by itself.
+    Its seed is another,
+    too, for an endpoint that obeys seeds would give all runs one answer; and its temperature is
+    that which is
     set, else the model's own.
 
     Attributes:
@@ -84,7 +94,12 @@ class Replicate:
     async def ask(self, call: Call) -> Outcome:
         """Make the call as an independent sample and return its outcome."""
         seed = None if call.seed is None else call.seed + self.seeds * self.number
-        drawn = replace(call, replicate=call.replicate + STRIDE * self.number, seed=seed, temperature=self.temperature)
+        drawn = replace(
+            call,
+            replicate=call.replicate + STRIDE * self.number,
+            seed=seed,
+            temperature=self.temperature,
+        )
         return await self.door.ask(self.capabilities.fit(drawn))
 
 
@@ -120,7 +135,9 @@ class Sheet:
         block = object_in(outcome.text)
         asked = {str(i) for i in range(1, count + 1)}
         unknown = len(block.value.keys() - asked) if block else 0
-        return cls(block, spellings, Tokens.of(outcome.logprobs, outcome.text), outcome.text, unknown)
+        return cls(
+            block, spellings, Tokens.of(outcome.logprobs, outcome.text), outcome.text, unknown
+        )
 
     def __post_init__(self) -> None:
         self._spans = value_spans(self.text, self.block) if self.block and self.tokens else {}
@@ -155,7 +172,8 @@ class Sheet:
         """Off the answer's tokens; None where the endpoint lists no alternatives to them."""
         if self.tokens is None:
             return None
-        span, match = self._spans.get((str(place), "answer")), self._match(place)
+        span = self._spans.get((str(place), "answer"))
+        match = self._match(place)
         if span is None or match is None:
             return None
         written = [json.dumps(label, ensure_ascii=False)[1:-1] for label in match[1]]
@@ -175,12 +193,16 @@ class Sheet:
         option = self.chosen(place)
         if option is None:
             detail = self.fault(place)
-            return Unanswered(question_id=question.id, outcome="unparsable", detail=detail, judge=judge)
+            return Unanswered(
+                question_id=question.id, outcome="unparsable", detail=detail, judge=judge
+            )
         probabilities = self.probabilities(place)
         if probabilities is None and require_logprobs:
             return error_without_logprobs(question, judge)
-        entry, options = self.entry(place), len(question.options)
-        listed = (0.0,) * options if option == options else (probabilities or ())[:options]  # it never came up
+        entry = self.entry(place)
+        options = len(question.options)
+        # it never came up
+        listed = (0.0,) * options if option == options else (probabilities or ())[:options]
         return Answer(
             question_id=question.id,
             probabilities=listed or point(option, options),

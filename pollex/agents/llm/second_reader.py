@@ -41,7 +41,9 @@ class LastExchange(Judge):
     def fingerprint(self) -> str:
         return f"last exchange, {self.judged_by.fingerprint}"
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
         """Judge the last exchange."""
         users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
         alone = Conversation(id=conversation.id, turns=conversation.turns[users[-1] :])
@@ -76,7 +78,9 @@ class SecondReader:
         said = [target.model_copy(update=mirror)]
         words = await reword(asker, [target], {target.id: ["say the same in other words"]})
         if not isinstance(words, Unanswered) and words:
-            said.insert(0, target.model_copy(update={"id": "reworded", "text": words[target.id][0]}))
+            said.insert(
+                0, target.model_copy(update={"id": "reworded", "text": words[target.id][0]})
+            )
         return cls(asker, [Question.about(one, scale) for one in said])
 
     @property
@@ -88,12 +92,19 @@ class SecondReader:
         """Return 1 where the new reply helps more in both orders, 0 where the old one does, else ½; NaN: no answer."""
         if old == new:
             return 0.5
-        found, said = [], turns_as_items(context.with_reply("…"))
+        found = []
+        said = turns_as_items(context.with_reply("…"))
         for pair, better in (((old, new), "second"), ((new, old), "first")):
             items = [*said, {"reply": 1, "text": pair[0]}, {"reply": 2, "text": pair[1]}]
             asked = {"stage": "compare", "item": context.conversation.id}
-            value = await self.asker.value(load("compare_replies"), items, {}, {"better": str}, **asked)
-            if isinstance(value, Unanswered) or value["better"] not in ("first", "second", "neither"):
+            value = await self.asker.value(
+                load("compare_replies"), items, {}, {"better": str}, **asked
+            )
+            if isinstance(value, Unanswered) or value["better"] not in (
+                "first",
+                "second",
+                "neither",
+            ):
                 return float("nan")
             found.append(0.5 if value["better"] == "neither" else float(value["better"] == better))
         return found[0] if found[0] == found[1] else 0.5
@@ -106,11 +117,18 @@ class SecondReader:
             return []
         judge = reply_judge_of(LlmJudge(replace(self.asker)))
         answers = await judge.judge(conversation, self.wordings)
-        return [value_of(question, answer) for question, answer in zip(self.wordings, answers, strict=True)]
+        return [
+            value_of(question, answer)
+            for question, answer in zip(self.wordings, answers, strict=True)
+        ]
 
     async def new_facts(self, known: str, added: str) -> list[str]:
         """Return statements of fact about the domain that stand in a change and not in what is known."""
         items = [{"known": known}, {"added": added}]
         asked = {"stage": "check_edit", "item": ""}
         value = await self.asker.value(load("new_facts"), items, {}, {"facts": list}, **asked)
-        return ["it could not be checked"] if isinstance(value, Unanswered) else [str(one) for one in value["facts"]]
+        return (
+            ["it could not be checked"]
+            if isinstance(value, Unanswered)
+            else [str(one) for one in value["facts"]]
+        )

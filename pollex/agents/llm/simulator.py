@@ -62,7 +62,9 @@ class Passages:
     def __init__(self, passages: Sequence[Passage]) -> None:
         self.all = tuple(passages)
         if self.all and find_spec("bm25s") is None:
-            raise WrongUse("documents need a package: bm25s", remedy='pip install "pollex[simulate]"')
+            raise WrongUse(
+                "documents need a package: bm25s", remedy='pip install "pollex[simulate]"'
+            )
 
     def named(self, documents: Sequence[str], most: int) -> list[Passage]:
         """Return the first passages of these documents."""
@@ -149,7 +151,8 @@ class Dialogue:
     Attributes:
         quotes: Quotes that their documents have, with turn, document and quote.
         unproven: Quotes that no document shown has; they are left out.
-        sources: Passages that the assistant was shown, each once and in their order: the third is cited as `[3]`.
+        sources: Passages that the assistant was shown, each once and in their order: the third is
+            cited as `[3]`.
     """
 
     turns: list[Turn] = field(default_factory=list)
@@ -160,12 +163,16 @@ class Dialogue:
 
     def show(self, passages: Sequence[Passage]) -> list[Item]:
         """Return passages for the next turn as data; one that was shown before keeps its number."""
-        known = {(source.name, source.text): number for number, source in enumerate(self.sources, 1)}
+        known = {
+            (source.name, source.text): number for number, source in enumerate(self.sources, 1)
+        }
         found: list[Item] = []
         for passage in passages:
             name = passage.document, passage.text
             if name not in known:
-                self.sources.append(Source(text=passage.text, name=passage.document, turn=len(self.turns)))
+                self.sources.append(
+                    Source(text=passage.text, name=passage.document, turn=len(self.turns))
+                )
                 known[name] = len(self.sources)
             found.append({"document": known[name], "name": passage.document, "text": passage.text})
         return found
@@ -173,21 +180,38 @@ class Dialogue:
     @property
     def items(self) -> list[Item]:
         """Return the turns as data."""
-        return [{"i": i, "role": turn.role, "text": turn.content} for i, turn in enumerate(self.turns)]
+        return [
+            {"i": i, "role": turn.role, "text": turn.content} for i, turn in enumerate(self.turns)
+        ]
 
     def say(self, role: Literal["user", "assistant"], text: str) -> None:
         """Add a turn."""
-        self.turns.append(Turn(role=role, content=text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
+        self.turns.append(
+            Turn(
+                role=role,
+                content=text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
+            )
+        )
 
     def quote(self, sources: object, shown: Sequence[Passage]) -> None:
         """Keep those sources of the last turn that their documents prove."""
         for source in sources if isinstance(sources, list) else []:
-            number, quote = (source.get("document"), source.get("quote")) if isinstance(source, dict) else (None, None)
-            if isinstance(number, int) and isinstance(quote, str) and 1 <= number <= len(self.sources):
+            number, quote = (
+                (source.get("document"), source.get("quote"))
+                if isinstance(source, dict)
+                else (None, None)
+            )
+            if (
+                isinstance(number, int)
+                and isinstance(quote, str)
+                and 1 <= number <= len(self.sources)
+            ):
                 named = self.sources[number - 1]
                 passage = Passage(named.name, named.text)
                 if passage in shown and passage.has(quote):
-                    self.quotes.append({"turn": len(self.turns) - 1, "document": passage.document, "quote": quote})
+                    self.quotes.append(
+                        {"turn": len(self.turns) - 1, "document": passage.document, "quote": quote}
+                    )
                     continue
             self.unproven += 1
 
@@ -222,7 +246,9 @@ class Simulator:
     async def quality(self, scene: Scene, dialogue: Dialogue) -> dict[str, str] | Unanswered:
         """Ask the questions of quality about a dialogue."""
         items = [{"topic": scene.topic.text}, *dialogue.items]
-        found = await self._ask("quality", scene, items, dict.fromkeys(QUESTIONS, str), temperature=0.0)
+        found = await self._ask(
+            "quality", scene, items, dict.fromkeys(QUESTIONS, str), temperature=0.0
+        )
         return found if isinstance(found, Unanswered) else {name: found[name] for name in QUESTIONS}
 
     async def _whole(self, scene: Scene) -> Dialogue | Unanswered:
@@ -230,23 +256,35 @@ class Simulator:
         without = frozenset() if shown else frozenset({"documents"})
         dialogue = Dialogue()
         documents = dialogue.show(shown)
-        found = await self._ask("whole", scene, [*scene.items, *documents], {"turns": list}, without=without)
+        found = await self._ask(
+            "whole", scene, [*scene.items, *documents], {"turns": list}, without=without
+        )
         if isinstance(found, Unanswered):
             return found
-        dialogue.sources = [source.model_copy(update={"turn": None}) for source in dialogue.sources]  # for all replies
+        # for all replies
+        dialogue.sources = [source.model_copy(update={"turn": None}) for source in dialogue.sources]
         for turn in found["turns"]:
-            if isinstance(turn, dict) and turn.get("role") in ("user", "assistant") and str(turn.get("text")).strip():
+            if (
+                isinstance(turn, dict)
+                and turn.get("role") in ("user", "assistant")
+                and str(turn.get("text")).strip()
+            ):
                 dialogue.say(turn["role"], str(turn["text"]))
                 dialogue.quote(turn.get("sources"), shown)
         if {turn.role for turn in dialogue.turns} != {"user", "assistant"}:
             detail = "the dialogue has one side only"
-            return Unanswered(question_id=scene.id, outcome="unparsable", detail=detail, judge=self.name)
+            return Unanswered(
+                question_id=scene.id, outcome="unparsable", detail=detail, judge=self.name
+            )
         return dialogue
 
     async def _by_turns(self, scene: Scene) -> Dialogue | Unanswered:
-        dialogue, said = Dialogue(ended="turns"), set[str]()
+        dialogue = Dialogue(ended="turns")
+        said = set[str]()
         for _ in range(self.turns):
-            user = await self._ask("user", scene, [*scene.items, *dialogue.items], {"text": str, "ends": bool})
+            user = await self._ask(
+                "user", scene, [*scene.items, *dialogue.items], {"text": str, "ends": bool}
+            )
             if isinstance(user, Unanswered):
                 return user
             words = " ".join(user["text"].casefold().split())
@@ -255,7 +293,8 @@ class Simulator:
                 break
             said.add(words)
             dialogue.say("user", user["text"])
-            # A user who ends at once has not talked with anybody: the first turn is always answered.
+            # A user who ends at once has not talked with anybody: the first turn is always
+            # answered.
             if user["ends"] and len(dialogue.turns) > 1:
                 dialogue.ended = "user"
                 break
@@ -266,7 +305,9 @@ class Simulator:
                 dialogue.ended = "assistant" if ends else "user"
                 break
         if len(dialogue.turns) < 2:
-            return Unanswered(question_id=scene.id, outcome="unparsable", detail="nobody spoke", judge=self.name)
+            return Unanswered(
+                question_id=scene.id, outcome="unparsable", detail="nobody spoke", judge=self.name
+            )
         return dialogue
 
     async def answer(self, scene: Scene, dialogue: Dialogue, **settings: Any) -> bool | Unanswered:
@@ -285,7 +326,9 @@ class Simulator:
         fields = {"text": str, "sources": list, "ends": bool}
         settings["without"] = frozenset({"documents"} if scene.system.retrieval == "none" else ())
         documents = dialogue.show(shown)
-        found = await self._ask("assistant", scene, [*dialogue.items, *documents], fields, **settings)
+        found = await self._ask(
+            "assistant", scene, [*dialogue.items, *documents], fields, **settings
+        )
         if isinstance(found, Unanswered):
             return found
         dialogue.say("assistant", found["text"])
@@ -297,10 +340,17 @@ class Simulator:
             return []
         if scene.system.retrieval == "named":
             return self.passages.named(scene.topic.documents, DOCUMENTS)
-        return self.passages.best(scene.topic.text if scene.system.retrieval == "topic" else query, DOCUMENTS)
+        return self.passages.best(
+            scene.topic.text if scene.system.retrieval == "topic" else query, DOCUMENTS
+        )
 
     async def _ask(
-        self, name: str, scene: Scene, items: Sequence[Item], fields: dict[str, type], **settings: Any
+        self,
+        name: str,
+        scene: Scene,
+        items: Sequence[Item],
+        fields: dict[str, type],
+        **settings: Any,
     ) -> dict[str, Any] | Unanswered:
         given: dict[str, Any] = {"item": scene.id, "temperature": TEMPERATURE} | settings
         return await self.asker.value(prompt(name), items, {}, fields, **given)

@@ -1,6 +1,7 @@
 """The summarizer on a model, and SPUR's updater: one restricted set of rubrics, revised in place.
 
-Source: Lin et al. 2024, "Interpretable User Satisfaction Estimation for Conversational Systems with Large Language
+Source: Lin et al. 2024, "Interpretable User Satisfaction Estimation for Conversational Systems with
+    Large Language
 Models", arXiv:2403.12388.
 """
 
@@ -38,42 +39,63 @@ class LlmSummarizer(Role):
         few: bool = False,
     ) -> Summary | Unanswered:
         """Return new rubrics with their reasons, and reasons that support known rubrics."""
-        prompt, others = self.prompts[polarity], [rubric for rubric in known if rubric.polarity != polarity]
+        prompt = self.prompts[polarity]
+        others = [rubric for rubric in known if rubric.polarity != polarity]
         known = [rubric for rubric in known if rubric.polarity == polarity]
         if not reasons:
             return Summary(rubrics=())
         items = [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
         items += [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(known, 1)]
         if not self.paper:
-            items += [{"other_side": i, "rubric": rubric.text} for i, rubric in enumerate(others, 1)]
+            items += [
+                {"other_side": i, "rubric": rubric.text} for i, rubric in enumerate(others, 1)
+            ]
             items += [{"pair": i, **pair.model_dump()} for i, pair in enumerate(pairs, 1)]
         values = {"most": str(self.asker.settings.new_rubrics), **TOLD[polarity]}
         several = frozenset({"several"} if few or self.paper else ())
-        value = await self.asker.value(prompt, items, values, {"rubrics": list}, without=several, item=polarity)
+        value = await self.asker.value(
+            prompt, items, values, {"rubrics": list}, without=several, item=polarity
+        )
         if isinstance(value, Unanswered):
             return value
-        batch = _Summarizing(reasons, known, polarity, source_of(prompt), least=1 if several else FEWEST_REASONS)
+        batch = _Summarizing(
+            reasons, known, polarity, source_of(prompt), least=1 if several else FEWEST_REASONS
+        )
         for entry in entries(value.get("covered")):
             batch.cover(entry)
         for entry in entries(value["rubrics"]):
             batch.add(entry, self.asker.settings.new_rubrics)
         batch.drop_single()
-        supported = {id_: tuple(dict.fromkeys(reasons)) for id_, reasons in batch.supported.items() if reasons}
-        return Summary(rubrics=tuple(batch.rubrics.values()), supported=supported, refused=dict(batch.refused))
+        supported = {
+            id_: tuple(dict.fromkeys(reasons))
+            for id_, reasons in batch.supported.items()
+            if reasons
+        }
+        return Summary(
+            rubrics=tuple(batch.rubrics.values()), supported=supported, refused=dict(batch.refused)
+        )
 
 
 class _Batch:
     """What a model wrote of some reasons, beside the rubrics that it was shown."""
 
-    def __init__(self, reasons: Sequence[Reason], shown: Sequence[Rubric], polarity: Polarity, source: str) -> None:
-        self._reasons, self._shown, self._polarity, self._source = reasons, shown, polarity, source
+    def __init__(
+        self, reasons: Sequence[Reason], shown: Sequence[Rubric], polarity: Polarity, source: str
+    ) -> None:
+        self._reasons = reasons
+        self._shown = shown
+        self._polarity = polarity
+        self._source = source
         self._quoted = [words(quote.text) for reason in reasons for quote in reason.quotes]
         self.rubrics: dict[str, Rubric] = {}
         self.refused: Counter[str] = Counter()
 
     def _reasons_of(self, entry: dict[str, Any]) -> list[Reason]:
         """Return the reasons that an entry names; skip numbers that were not shown."""
-        return [self._reasons[i - 1] for i in numbers(entry.get("reasons"), range(1, len(self._reasons) + 1))]
+        return [
+            self._reasons[i - 1]
+            for i in numbers(entry.get("reasons"), range(1, len(self._reasons) + 1))
+        ]
 
     def _shown_of(self, named: Any) -> list[Rubric]:
         return [self._shown[i - 1] for i in numbers(named, range(1, len(self._shown) + 1))]
@@ -85,7 +107,12 @@ class _Batch:
 
 class _Summarizing(_Batch):
     def __init__(
-        self, reasons: Sequence[Reason], shown: Sequence[Rubric], polarity: Polarity, source: str, least: int
+        self,
+        reasons: Sequence[Reason],
+        shown: Sequence[Rubric],
+        polarity: Polarity,
+        source: str,
+        least: int,
     ) -> None:
         super().__init__(reasons, shown, polarity, source)
         self._least = least
@@ -99,7 +126,8 @@ class _Summarizing(_Batch):
 
     def add(self, entry: dict[str, Any], most: int) -> None:
         """Add a new rubric, or refuse it and count why."""
-        text, reasons = normalized(str(entry.get("text") or "")), self._reasons_of(entry)
+        text = normalized(str(entry.get("text") or ""))
+        reasons = self._reasons_of(entry)
         if known := self._id_of.get(text.casefold()):
             self.supported[known] += reasons
             return
@@ -131,9 +159,13 @@ class LlmUpdater(Role):
         prompt = self.prompts[polarity]
         if not reasons or not most:
             return Revision(rubrics=tuple(current)[:most])
-        items: list[dict[str, Any]] = [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(current, 1)]
+        items: list[dict[str, Any]] = [
+            {"known": i, "rubric": rubric.text} for i, rubric in enumerate(current, 1)
+        ]
         items += [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
-        value = await self.asker.value(prompt, items, {"most": str(most)}, {"revised": list}, item=polarity)
+        value = await self.asker.value(
+            prompt, items, {"most": str(most)}, {"revised": list}, item=polarity
+        )
         if isinstance(value, Unanswered):
             return value
         revision = _Revising(reasons, current, polarity, source_of(prompt))
@@ -145,10 +177,13 @@ class LlmUpdater(Role):
 class _Revising(_Batch):
     def take(self, entry: dict[str, Any], most: int) -> None:
         """Add a rubric of the new set; if refused, keep those that it replaces."""
-        text, reasons = normalized(str(entry.get("text") or "")), self._reasons_of(entry)
+        text = normalized(str(entry.get("text") or ""))
+        reasons = self._reasons_of(entry)
         parents = self._shown_of(entry.get("known"))
         why = "" if parents or reasons else "names no reason"
-        why = why or ("" if any(text == parent.text for parent in parents) else refusal(text, self._quoted))
+        why = why or (
+            "" if any(text == parent.text for parent in parents) else refusal(text, self._quoted)
+        )
         if why:
             self.refused[why] += 1
         for rubric in parents if why else [reduce(_joined, parents, self._written(text))]:
@@ -162,4 +197,6 @@ class _Revising(_Batch):
 def _joined(one: Rubric, other: Rubric) -> Rubric:
     reasons = dict.fromkeys((*one.reason_ids, *other.reason_ids))
     quotes = dict.fromkeys((*one.quotes, *other.quotes))
-    return one.model_copy(update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]})
+    return one.model_copy(
+        update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]}
+    )

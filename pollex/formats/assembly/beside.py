@@ -5,7 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pollex.formats.assembly.log_parts import COLUMN, Facts, LogPart, Message, ModelCall, Target, ToolScore, WholeTalk
+from pollex.formats.assembly.log_parts import (
+    COLUMN,
+    Facts,
+    LogPart,
+    Message,
+    ModelCall,
+    Target,
+    ToolScore,
+    WholeTalk,
+)
 from pollex.formats.assembly.thumbs import is_named, letters
 from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.payloads import parse
@@ -44,7 +53,11 @@ def columns_offered(
     for call in calls:
         yield from _of(call.beside, ("trace", call.trace), own, wanted)
     if (owner := owner_of(parts, unnamed)) is not None:
-        rest = {name: value for name, value in fields.items() if not calls or not name.startswith("attributes")}
+        rest = {
+            name: value
+            for name, value in fields.items()
+            if not calls or not name.startswith("attributes")
+        }
         spread = any(call.beside for call in calls)
         yield from _of(rest if spread else fields, owner, own, wanted)
 
@@ -54,26 +67,39 @@ def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | Non
     traces = {part.trace for part in parts if isinstance(part, ModelCall)}
     talks = {part.id or unnamed for part in parts if isinstance(part, WholeTalk)}
     messages = [part for part in parts if isinstance(part, Message)]
-    chats = {one.conversation for one in messages} | {p.conversation for p in parts if isinstance(p, Facts)}
-    for target, found in (("trace", traces), ("conversation", talks), ("message", {one.key for one in messages})):
+    chats = {one.conversation for one in messages} | {
+        p.conversation for p in parts if isinstance(p, Facts)
+    }
+    for target, found in (
+        ("trace", traces),
+        ("conversation", talks),
+        ("message", {one.key for one in messages}),
+    ):
         if len(found) == 1 and (only := found.pop()):
             return target, only  # type: ignore[return-value]
     return ("conversation", chats.pop()) if len(chats) == 1 and not traces and not talks else None
 
 
 def _of(
-    fields: Mapping[str, Any], owner: tuple[Target, str], own: Sequence[ToolScore], wanted: str | None
+    fields: Mapping[str, Any],
+    owner: tuple[Target, str],
+    own: Sequence[ToolScore],
+    wanted: str | None,
 ) -> Iterator[ToolScore]:
     for path, value in _leaves(fields):
         asked = wanted is not None and is_named(path, wanted)
-        known = (not score.name or is_named(path, score.name) or score.value == value for score in own)
+        known = (
+            not score.name or is_named(path, score.name) or score.value == value for score in own
+        )
         if asked or (is_likely(path) and not any(known)):
             yield ToolScore(*owner, value, path, COLUMN)
 
 
 def likely_feedback(fields: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of a row's short values that are named like feedback."""
-    return (path for path, value in _leaves(fields) if is_likely(path) or _is_thumb_within(path, value))
+    return (
+        path for path, value in _leaves(fields) if is_likely(path) or _is_thumb_within(path, value)
+    )
 
 
 def _is_thumb_within(path: str, value: object) -> bool:
@@ -88,7 +114,9 @@ def is_likely(path: str) -> bool:
     return bool(_LIKELY.search(spaced)) and not _APART.search(spaced)
 
 
-def _leaves(fields: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+def _leaves(
+    fields: Mapping[str, Any], before: str = "", depth: int = 0
+) -> Iterator[tuple[str, Any]]:
     for name, value in fields.items():
         folded = letters(str(name))
         if folded in _WORDS or depth > DEEPEST:
@@ -112,7 +140,11 @@ def _is_short(value: object) -> bool:
 def _tags(path: str, tags: Sequence[object]) -> Iterator[tuple[str, Any]]:
     """Yield tags such as `user_feedback:down`, and those that are a thumb themselves."""
     for tag in tags:
-        name, mark, value = re.split(r"([:=])", str(tag), maxsplit=1) if re.search("[:=]", str(tag)) else (tag, "", "")
+        name, mark, value = (
+            re.split(r"([:=])", str(tag), maxsplit=1)
+            if re.search("[:=]", str(tag))
+            else (tag, "", "")
+        )
         if mark and value:
             yield f"{path}.{name}", value.strip()
         elif isinstance(tag, str) and is_likely(tag) and is_usual(tag):

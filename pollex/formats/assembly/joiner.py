@@ -55,13 +55,16 @@ class Joiner:
     Attributes:
         unread: Bad rows, which may be why parts don't fit together.
         odd: What had an odd shape, and where.
-        unused: Columns of rows that aren't joined, named like feedback and no label, and how many have them.
+        unused: Columns of rows that aren't joined, named like feedback and no label, and how many
+            have them.
         signals_found: Fields of signals that were there.
         comments_found: Whether the field that the user named for comments was there.
         votes: Thumbs on conversations that aren't joined, as `elsewhere` finds them.
     """
 
-    def __init__(self, options: ReadOptions, elsewhere: Callable[[ToolScore], str | None] = lambda _: None) -> None:
+    def __init__(
+        self, options: ReadOptions, elsewhere: Callable[[ToolScore], str | None] = lambda _: None
+    ) -> None:
         self._elsewhere = elsewhere
         self.votes: dict[str, list[ToolScore]] = {}
         self.account = Account()
@@ -94,7 +97,9 @@ class Joiner:
         """Note that a file is one page of many."""
         if row.beside and row.source not in self._pages and _goes_on(row.beside):
             self._pages.add(row.source)
-            self.notes.append(f"{row.source} is a page of many, and the next isn't in it; give all pages")
+            self.notes.append(
+                f"{row.source} is a page of many, and the next isn't in it; give all pages"
+            )
 
     def take(self, row: LogRow, name: str, parts: Iterable[LogPart]) -> None:
         """Store the parts of a row; repeated messages and spans count once.
@@ -103,23 +108,29 @@ class Joiner:
             BadInput: The row can't be read.
         """
         self.account.formats[name] += 1
-        found, place = list(parts), (row.source, row.line)
+        found = list(parts)
+        place = (row.source, row.line)
         found = [_of_file(part, row.source) for part in found]
         for part in found:
             self._keep(part, place)
             self.odd.look_at(turns_of_part(part), place)
         self._columns_beside(row, found, place)
-        for score in columns_offered(row.fields, found, f"{row.source}:{row.line}", self._options.label_field):
+        for score in columns_offered(
+            row.fields, found, f"{row.source}:{row.line}", self._options.label_field
+        ):
             self._columns[score.target, score.id, score.name, str(score.value)] = score
 
     def _columns_beside(self, row: LogRow, found: Sequence[LogPart], place: Place) -> None:
-        comment, owner = self._options.comment_field, owner_of(found, f"{row.source}:{row.line}")
+        comment = self._options.comment_field
+        owner = owner_of(found, f"{row.source}:{row.line}")
         if comment and (value := look_up(row.fields, comment)) not in (None, ""):
             self.comments_found = True
             if owner is not None:
                 self._keep(ToolScore(*owner, None, comment=value), place)
         for name, _ in map(split_field, self._options.signals):
-            if owner is not None and isinstance(value := look_up(row.fields, name), str | int | float):
+            if owner is not None and isinstance(
+                value := look_up(row.fields, name), str | int | float
+            ):
                 self._signals.append(ToolScore(*owner, value, name, COLUMN))
 
     def _keep(self, part: LogPart, place: Place) -> None:
@@ -141,13 +152,17 @@ class Joiner:
             case WholeTalk():
                 id_ = part.id or f"{place[0]}:{place[1]}"
                 self._places.setdefault(id_, place)
-                self._talks.setdefault(id_, []).append(part._replace(turns=self._shared(part.turns)))
+                self._talks.setdefault(id_, []).append(
+                    part._replace(turns=self._shared(part.turns))
+                )
             case Facts():
                 self._places.setdefault(part.conversation, place)
                 self._facts.setdefault(part.conversation, []).append(part.facts)
                 if part.shown:
                     known = self._shown.get(part.conversation, (0, ""))
-                    self._shown[part.conversation] = max(known, (part.state, part.shown), key=lambda one: one[0])
+                    self._shown[part.conversation] = max(
+                        known, (part.state, part.shown), key=lambda one: one[0]
+                    )
             case Link():
                 self._links[part.conversation] = part.before
             case ToolScore():
@@ -157,10 +172,17 @@ class Joiner:
 
     def _score(self, score: ToolScore, place: Place) -> None:
         """Keep a thumb with what was written with it, or a comment that has the name which the user gave."""
-        if (name := self._options.comment_field) and score.name and letters(score.name) == letters(name):
+        if (
+            (name := self._options.comment_field)
+            and score.name
+            and letters(score.name) == letters(name)
+        ):
             self.comments_found = True
             score = score._replace(value=None, comment=score.value)
-        if any(letters(score.name) == letters(split_field(signal)[0]) for signal in self._options.signals):
+        if any(
+            letters(score.name) == letters(split_field(signal)[0])
+            for signal in self._options.signals
+        ):
             self._signals.append(score)
         comment, tags = self.odd.written(score.comment, score.tags, place)
         score = score._replace(comment=comment, tags=tags)
@@ -192,9 +214,12 @@ class Joiner:
     def _all_words(self) -> dict[str, Words]:
         found = {}
         for span, rows in self._words.items():
-            rows = [row for row in rows if row.whole][-1:] or sorted(rows, key=lambda row: row.at or 0)
+            rows = [row for row in rows if row.whole][-1:] or sorted(
+                rows, key=lambda row: row.at or 0
+            )
             before, after = (
-                self._shared(tuple(chain(*column))) for column in zip(*(row[2:4] for row in rows), strict=True)
+                self._shared(tuple(chain(*column)))
+                for column in zip(*(row[2:4] for row in rows), strict=True)
             )
             found[span] = rows[0]._replace(before=before, after=after)
         return found
@@ -203,10 +228,13 @@ class Joiner:
         """Yield all conversations with their thumbs.
 
         Raises:
-            BadInput: The files have thumbs and no words, or none of the thumbs belongs to their conversations.
+            BadInput: The files have thumbs and no words, or none of the thumbs belongs to their
+                conversations.
             WrongUse: Several scores may be the thumb.
         """
-        taken, self.account.scores = choose_thumbs([*self._scores, *self._columns.values()], self._options)
+        taken, self.account.scores = choose_thumbs(
+            [*self._scores, *self._columns.values()], self._options
+        )
         self.notes += notes(self.account.scores)
         self._link()
         sessions = self._sessions()
@@ -219,7 +247,9 @@ class Joiner:
         self.notes += older
         for score in (*newest, *self._remarks):
             score = _reached(score, targets)
-            owner = targets.get((score.target, score.id)) or targets.get(("message", score.message or ""))
+            owner = targets.get((score.target, score.id)) or targets.get(
+                ("message", score.message or "")
+            )
             if owner is not None:
                 thumbs.setdefault(owner, []).append(score)
             elif (other := self._elsewhere(score)) is not None:
@@ -241,7 +271,13 @@ class Joiner:
     def _check(self, found: bool, lost: int, taken: int) -> None:
         belong = f"{count(lost, 'thumb belongs', 'thumbs belong')} to conversations that aren't in these files"
         remedy = "give the conversations' file, too"
-        if not found and self._scores and not self._messages and not self._calls and not self._talks:
+        if (
+            not found
+            and self._scores
+            and not self._messages
+            and not self._calls
+            and not self._talks
+        ):
             raise BadInput(f"the files have scores and no words{self._also}", remedy=remedy)
         if found and taken and lost == taken:
             raise BadInput(f"{belong}{self._also}", remedy=remedy)
@@ -255,7 +291,8 @@ class Joiner:
     def _link(self) -> None:
         known = set(self._messages)
         for id_ in list(self._links):
-            first, seen = id_, {id_}
+            first = id_
+            seen = {id_}
             while (before := self._links.get(first)) is not None and before not in seen:
                 if before not in known:
                     break
@@ -278,7 +315,9 @@ class Joiner:
         without = sum(not ids for ids in named.values())
         if without:
             traces = count(without, "trace has", "traces have")
-            self.notes.append(f"{traces} no session id: each is a conversation; record session.id to join turns")
+            self.notes.append(
+                f"{traces} no session id: each is a conversation; record session.id to join turns"
+            )
         grouped: dict[str, list[ModelCall]] = {}
         for call in self._calls.values():
             ids = named[call.trace]
@@ -292,7 +331,9 @@ class Joiner:
 
     def _session_of_root(self, trace: str) -> str:
         """Return the session that the spans around all others of a trace name; empty where they name none or two."""
-        roots = [call for (of, _), call in self._calls.items() if of == trace and call.parent is None]
+        roots = [
+            call for (of, _), call in self._calls.items() if of == trace and call.parent is None
+        ]
         named = {call.session for call in roots if call.session}
         return named.pop() if len(named) == 1 else ""
 
@@ -307,7 +348,9 @@ class Joiner:
             found["conversation", id_] = id_
         for id_, calls in sessions.items():
             for call in calls:
-                found["trace", call.trace] = found["span", call.trace] = found["span", call.span] = id_
+                found["trace", call.trace] = found["span", call.trace] = found[
+                    "span", call.span
+                ] = id_
         for id_, messages in self._messages.items():
             found |= {("message", key): id_ for key in messages if isinstance(key, str)}
         for id_, talks in self._talks.items():
@@ -321,8 +364,13 @@ class Joiner:
         words = self._all_words()
         wordless: list[str] = []
         for id_, messages in self._messages.items():
-            thumbed = [score.id for score in sorted(thumbs.get(id_, []), key=lambda score: score.at or 0)]
-            whole = [_with_beside(message, self._beside.get(message.key or "", ())) for message in messages.values()]
+            thumbed = [
+                score.id for score in sorted(thumbs.get(id_, []), key=lambda score: score.at or 0)
+            ]
+            whole = [
+                _with_beside(message, self._beside.get(message.key or "", ()))
+                for message in messages.values()
+            ]
             built = from_messages(whole, self._shown.get(id_, (0, None))[1], thumbed)
             lacks = next((message.lacks for message in messages.values() if message.lacks), "")
             if lacks and not any(turn.role == "user" for turn in built.turns):
@@ -344,14 +392,20 @@ class Joiner:
                 yield self._joined(id_, _whole(talk), thumbs, [talk])
         if wordless and len(wordless) == len(sessions) and not self._messages and not self._talks:
             raise BadInput(
-                f"no span has messages{self._also}", where=next(iter(self._places.values()))[0], remedy=WITHOUT_WORDS
+                f"no span has messages{self._also}",
+                where=next(iter(self._places.values()))[0],
+                remedy=WITHOUT_WORDS,
             )
         if wordless:
             rated = sum(id_ in thumbs for id_ in wordless)
             traces = count(len(wordless), "session has", "sessions have")
-            self.notes.append(f"{traces} no messages, {rated} of them with thumbs, and were left out")
+            self.notes.append(
+                f"{traces} no messages, {rated} of them with thumbs, and were left out"
+            )
 
-    def _joined(self, id_: str, built: Built, thumbs: Mapping[str, list[ToolScore]], parts: Iterable[Timed]) -> Joined:
+    def _joined(
+        self, id_: str, built: Built, thumbs: Mapping[str, list[ToolScore]], parts: Iterable[Timed]
+    ) -> Joined:
         self.account.ways[built.way] += 1
         begun = min(dated(part.at for part in parts), default=None)
         times = {} if begun is None else {"timestamp": iso_time(begun)}
@@ -377,7 +431,9 @@ def _with_beside(message: Message, beside: Sequence[Addition]) -> Message:
         return message
     first, *rest = message.turns
     marks = [one.mark for one in beside if one.mark]
-    first = first.model_copy(update={"content": "\n".join([first.content, *marks])}) if marks else first
+    first = (
+        first.model_copy(update={"content": "\n".join([first.content, *marks])}) if marks else first
+    )
     steps = [turn for one in sorted(beside, key=lambda one: one.at or 0) for turn in one.steps]
     if rest and rest[-1].role == "assistant":
         left = rest[-1].content
@@ -389,12 +445,22 @@ def _with_beside(message: Message, beside: Sequence[Addition]) -> Message:
 
 
 def _goes_on(envelope: Mapping[str, Any]) -> bool:
-    cursors = ("next_page_token", "next_cursor", "has_more", "next_page", "nextCursor", "nextPageToken")
+    cursors = (
+        "next_page_token",
+        "next_cursor",
+        "has_more",
+        "next_page",
+        "nextCursor",
+        "nextPageToken",
+    )
     if any(envelope.get(name) for name in cursors):
         return True
     info = [envelope.get(name) for name in ("meta", "pageInfo", "page_info")]
     return any(
-        one.get(name) for one in info if isinstance(one, Mapping) for name in ("cursor", "has_more", "hasNextPage")
+        one.get(name)
+        for one in info
+        if isinstance(one, Mapping)
+        for name in ("cursor", "has_more", "hasNextPage")
     )
 
 
@@ -437,22 +503,36 @@ class Oddities:
         if any(not call.name for turn in turns for call in turn.calls):
             self.add("a tool call has no name, and is kept as it stands", place)
 
-    def written(self, comment: object, tags: object, place: tuple[str, int]) -> tuple[str, tuple[str, ...]]:
+    def written(
+        self, comment: object, tags: object, place: tuple[str, int]
+    ) -> tuple[str, tuple[str, ...]]:
         """Return a comment and tags as text; what has an odd shape is noted, and kept as JSON."""
-        said, chosen = comment_of(comment), tags_of(tags)
+        said = comment_of(comment)
+        chosen = tags_of(tags)
         if said is None:
-            self.add("a comment is neither text nor an object with text, and is kept as JSON", place)
+            self.add(
+                "a comment is neither text nor an object with text, and is kept as JSON", place
+            )
             said = json.dumps(comment, ensure_ascii=False, default=str)
         if chosen is None:
             self.add("tags of a comment are no list of texts, and are kept as JSON", place)
             chosen = (json.dumps(tags, ensure_ascii=False, default=str),)
         return said, chosen
 
-    def happened(self, values: Mapping[str, Any], signals: Sequence[str], place: tuple[str, int]) -> dict[str, bool]:
+    def happened(
+        self, values: Mapping[str, Any], signals: Sequence[str], place: tuple[str, int]
+    ) -> dict[str, bool]:
         """Return which signals happened; a value that tells nothing is noted."""
-        found = dict(signals_in({name: look_up(values, name) for name, _ in map(split_field, signals)}, signals))
+        found = dict(
+            signals_in(
+                {name: look_up(values, name) for name, _ in map(split_field, signals)}, signals
+            )
+        )
         for signal in [signal for signal, yes in found.items() if yes is None]:
-            self.add(f"a value of {split_field(signal)[0]!r} is neither yes nor no, and was left out", place)
+            self.add(
+                f"a value of {split_field(signal)[0]!r} is neither yes nor no, and was left out",
+                place,
+            )
         return {signal: yes for signal, yes in found.items() if yes is not None}
 
     @property

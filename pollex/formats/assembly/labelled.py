@@ -28,7 +28,8 @@ class Labeller:
     """Labels conversations, and counts what the notes have to say of it."""
 
     def __init__(self, options: ReadOptions, majority: Callable[[Sequence[Label]], Label]) -> None:
-        self._options, self._majority = options, majority
+        self._options = options
+        self._majority = majority
         self._verdicts = Verdicts.of(options.positive, options.negative, options.unrated)
         self.spellings = self._verdicts.said
         self._counts: Counter[str] = Counter()
@@ -38,16 +39,20 @@ class Labeller:
         """Yield the conversation, or with `thumbs=each` one for every thumbed answer.
 
         Raises:
-            BadInput: A thumb's value isn't known, or thumbs differ and nobody said which one counts.
+            BadInput: A thumb's value isn't known, or thumbs differ and nobody said which one
+                counts.
         """
         try:
-            thumbs = [hung for score in joined.scores if (hung := self._hung(joined, score)) is not None]
+            thumbs = [
+                hung for score in joined.scores if (hung := self._hung(joined, score)) is not None
+            ]
             label = label_by(thumbs, self._options.thumbs, self._majority)
         except BadInput:
             if self._options.labels_needed:
                 raise
             self._counts["unread"] += 1
-            thumbs, label = [], Label.NONE
+            thumbs = []
+            label = Label.NONE
         placed = [thumb for thumb in thumbs if thumb.place is not None]
         if self._options.thumbs == "each" and placed:
             yield from self._cut(joined, thumbs)
@@ -79,7 +84,9 @@ class Labeller:
         if n := self._counts["unread"]:
             found.append(note_on_unread(n))
         if n := self._counts["replaced"]:
-            found.append(f"{count(n, 'thumb was', 'thumbs were')} given for answers that were replaced, and left out")
+            found.append(
+                f"{count(n, 'thumb was', 'thumbs were')} given for answers that were replaced, and left out"
+            )
         found += left_note("the rating", self.spellings, compared=self._verdicts.compared)
         if self._counts["rating"]:
             stars = "ratings in stars count as thumbs: 4 and 5 up, 1 and 2 down, 3 none"
@@ -96,14 +103,20 @@ class Labeller:
             found.append(f"{talks} the rated turns alone; export the messages to have all of them")
         if n := self._counts["alone"]:
             rows = count(n, "example of a dataset has", "examples of a dataset have")
-            found.append(f"{rows} lost the session, and stand alone; export spans to have whole conversations")
+            found.append(
+                f"{rows} lost the session, and stand alone; export spans to have whole conversations"
+            )
         return found
 
     def _hung(self, joined: Joined, score: ToolScore) -> Hung | None:
         """Attach a thumb to its turn; None for replaced turns and unbounded stars."""
         places = joined.built.places
         hung_at = score.message or score.id
-        if (score.target != "conversation" or score.message) and hung_at in places and places[hung_at] is None:
+        if (
+            (score.target != "conversation" or score.message)
+            and hung_at in places
+            and places[hung_at] is None
+        ):
             self._counts["replaced"] += 1
             return None
         self._counts["rating"] += score.rating and not self._verdicts.numbers
@@ -114,15 +127,27 @@ class Labeller:
         places = sorted({thumb.place for thumb in thumbs if thumb.place is not None})
         for place in places:
             here = [thumb for thumb in thumbs if thumb.place == place]
-            turns, label = joined.built.turns[: place + 1], label_by(here, "last")
-            yield self._labelled(joined, f"{joined.id}#{here[0].score.id}", turns, label, here, joined.id)
+            turns = joined.built.turns[: place + 1]
+            label = label_by(here, "last")
+            yield self._labelled(
+                joined, f"{joined.id}#{here[0].score.id}", turns, label, here, joined.id
+            )
         if whole := [thumb for thumb in thumbs if thumb.place is None]:
-            yield self._labelled(joined, joined.id, joined.built.turns, label_by(whole, "last"), whole, joined.id)
+            yield self._labelled(
+                joined, joined.id, joined.built.turns, label_by(whole, "last"), whole, joined.id
+            )
 
     def _labelled(
-        self, joined: Joined, id_: str, turns: Turns, label: Label, thumbs: Sequence[Hung], group: str | None = None
+        self,
+        joined: Joined,
+        id_: str,
+        turns: Turns,
+        label: Label,
+        thumbs: Sequence[Hung],
+        group: str | None = None,
     ) -> Labelled:
-        facts, options = joined.built.facts, self._options
+        facts = joined.built.facts
+        options = self._options
         self._counts["cut"] += bool(facts.get("answer_cut"))
         self._counts["rated turns"] += bool(facts.get("only_rated_turns"))
         self._counts["alone"] += bool(facts.get("session_lost"))
@@ -140,7 +165,11 @@ class Labeller:
         alike = next((text for name in ALIKE if (text := _text(facts.get(name)))), None)
         if options.id_field and (own := _text(self._named(metadata, options.id_field))):
             id_ = own + id_.removeprefix(joined.id)
-        return turns, RowFields(id_, label, judge, named or alike or group, metadata), feedback_of(thumbs)
+        return (
+            turns,
+            RowFields(id_, label, judge, named or alike or group, metadata),
+            feedback_of(thumbs),
+        )
 
     def _named(self, metadata: dict[str, Any], name: str) -> Any:
         value = look_up(metadata, name)
@@ -179,5 +208,7 @@ def _record(thumb: Hung) -> dict[str, Any]:
 
 def _text(value: object) -> str | None:
     if isinstance(value, list | dict):
-        raise BadInput("the field is a list or an object", remedy="name a field that holds text or a number")
+        raise BadInput(
+            "the field is a list or an object", remedy="name a field that holds text or a number"
+        )
     return None if value is None else str(value)

@@ -1,6 +1,7 @@
 """Parts of a tool's export: messages, model calls, conversations, scores, and facts.
 
-Ids are the tool's own. Files are joined by them, so that scores may be in another file than the messages.
+Ids are the tool's own. Files are joined by them, so that scores may be in another file than the
+messages.
 """
 
 import re
@@ -29,14 +30,19 @@ class Message(NamedTuple):
         key: The message's own id; None where it has none.
         turns: Several where a message holds a tool's result, none for a step without words.
         at: Seconds since 1970; None leaves the order to the file.
-        parent: The key of the message before it, in tools that keep other tries; None in a plain table.
+        parent: The key of the message before it, in tools that keep other tries; None in a plain
+            table.
         tree: Whether the conversation is a tree, so that only one path of it was seen.
         error: What failed, in words.
         facts: Further fields for the conversation's metadata.
-        rank: How good people found it among the other tries; the path of least rank is read, 0 the best.
-        state: When the conversation was recorded with it, in seconds since 1970; of two records the newer one counts.
-        author: Who said it, where only that tells users from agents: whoever speaks first is the user.
-        lacks: Which file has what was asked, where the tool keeps answers apart; empty where it doesn't.
+        rank: How good people found it among the other tries; the path of least rank is read, 0 the
+            best.
+        state: When the conversation was recorded with it, in seconds since 1970; of two records the
+            newer one counts.
+        author: Who said it, where only that tells users from agents: whoever speaks first is the
+            user.
+        lacks: Which file has what was asked, where the tool keeps answers apart; empty where it
+            doesn't.
     """
 
     conversation: str
@@ -66,8 +72,10 @@ class ModelCall(NamedTuple):
         after: What came out; None where nothing can be read.
         model: Whether a model was called; tools and retrievers have no words for the talk.
         agent: Whether it is the work of a whole agent, around its calls of models.
-        history: Whether `before` is a list of messages, which may repeat earlier turns, and not one text.
-        unsure: `before` and `after` as they stand where nobody knows whether they are words: of a trace in which no
+        history: Whether `before` is a list of messages, which may repeat earlier turns, and not one
+            text.
+        unsure: `before` and `after` as they stand where nobody knows whether they are words: of a
+            trace in which no
             model's call can be read, they count.
         error: What failed, in words.
         facts: Further fields for the conversation's metadata.
@@ -160,7 +168,8 @@ class ToolScore(NamedTuple):
     Attributes:
         target: What `id` names.
         value: None for a comment without a thumb.
-        name: Empty where the tool itself has thumbs, which need no name to be told from other scores.
+        name: Empty where the tool itself has thumbs, which need no name to be told from other
+            scores.
         source: As the tool writes it; empty where it doesn't say.
         comment: What was written with it, as the tool has it; text once it is taken.
         tags: Reasons that were chosen with it, likewise; a list of texts once it is taken.
@@ -169,7 +178,8 @@ class ToolScore(NamedTuple):
         rating: Whether it counts stars, so that 1 is the worst.
         message: The message that it was given for, where `id` is its conversation's.
         key: The score's own id; of several rows with it the newest counts.
-        around: What it counts for where the files don't have what `id` names: the trace, then the conversation.
+        around: What it counts for where the files don't have what `id` names: the trace, then the
+            conversation.
     """
 
     target: Target
@@ -217,7 +227,8 @@ def moment(value: object, day_first: bool | None = None) -> float | None:
             value = float(text)
         except ValueError:
             return _calendar(text, day_first)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LATEST:  # nor NaN
+    # nor NaN
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LATEST:
         return None
     for bound, unit in ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3)):
         if abs(value) >= bound:
@@ -254,6 +265,8 @@ def _calendar(text: str, day_first: bool | None) -> float | None:
     day, month = (found[1], found[3]) if found[2] == "." or day_first else (found[3], found[1])
     for clock in _CLOCKS:
         with suppress(ValueError):
-            time = datetime.strptime(f"{found[4]}-{month}-{day} {found[5] or '0:00'}", f"%Y-%m-%d {clock}")
+            time = datetime.strptime(
+                f"{found[4]}-{month}-{day} {found[5] or '0:00'}", f"%Y-%m-%d {clock}"
+            )
             return time.replace(tzinfo=UTC).timestamp()
     return None

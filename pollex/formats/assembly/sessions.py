@@ -1,6 +1,7 @@
 """Conversations from spans and runs: the text of each trace, and the order of traces.
 
-A trace has the messages of its root, else of its last model call of least depth. The traces of a session either repeat
+A trace has the messages of its root, else of its last model call of least depth. The traces of a
+session either repeat
 the history, or have only their own turn. Rules (i) to (iv) of `_Thread` join both kinds.
 """
 
@@ -76,11 +77,17 @@ def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
             thread.add(said)
         thread.hang(wordless.get(index + 1, ()))
     facts = gather_fields([_facts(call) for call in calls]) | _origin(calls, candidates)
-    errors = tuple(dict.fromkeys(said.error for choice in candidates for said in choice[-1:] if said.error))
+    errors = tuple(
+        dict.fromkeys(said.error for choice in candidates for said in choice[-1:] if said.error)
+    )
     if not errors and FAILED in thread.turns:
         errors = (UNREAD,)
-    places: dict[str, int | None] = {span: None for call in calls for span in (call.trace, call.span)}
-    return Built(tuple(thread.turns), places | thread.places, errors, facts, thread.way(len(candidates)))
+    places: dict[str, int | None] = {
+        span: None for call in calls for span in (call.trace, call.span)
+    }
+    return Built(
+        tuple(thread.turns), places | thread.places, errors, facts, thread.way(len(candidates))
+    )
 
 
 WITHOUT_WORDS = (
@@ -90,7 +97,8 @@ WITHOUT_WORDS = (
 
 
 def _origin(calls: Sequence[ModelCall], candidates: Sequence[Sequence[Said]]) -> dict[str, object]:
-    first, last = candidates[0][0].trace, candidates[-1][-1].trace
+    first = candidates[0][0].trace
+    last = candidates[-1][-1].trace
     root = next((call.span for call in calls if call.trace == last and call.parent is None), last)
     session = next((call.session for call in calls if call.session), None)
     return {"traces": [first, last, root]} | ({"session": session} if session else {})
@@ -98,7 +106,11 @@ def _origin(calls: Sequence[ModelCall], candidates: Sequence[Sequence[Said]]) ->
 
 def _facts(call: ModelCall) -> Mapping[str, object]:
     """Return what is known of a call; only a trace's own metadata are its conversation's."""
-    return {name: value for name, value in call.facts.items() if name != "metadata" or call.parent is None}
+    return {
+        name: value
+        for name, value in call.facts.items()
+        if name != "metadata" or call.parent is None
+    }
 
 
 def _in_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:
@@ -140,7 +152,11 @@ def _candidates(trace: Sequence[ModelCall]) -> list[Said]:
     calls = [call for call in readable if call.model] or readable
     if roots and not all(call.model for call in roots):
         plain = [call for call in roots if not call.model]
-        return [_told_fully(_said(plain[-1], spans), [_said(call, spans) for call in calls if call.model])]
+        return [
+            _told_fully(
+                _said(plain[-1], spans), [_said(call, spans) for call in calls if call.model]
+            )
+        ]
     least = min((depths[call.span] for call in calls), default=0)
     return [_said(call, spans) for call in calls if depths[call.span] == least]
 
@@ -153,21 +169,26 @@ def _as_it_stands(trace: Sequence[ModelCall]) -> list[ModelCall]:
 
 
 def _with_unsure(call: ModelCall) -> ModelCall:
-    before, after = call.unsure.get("before", call.before), call.unsure.get("after", call.after)
+    before = call.unsure.get("before", call.before)
+    after = call.unsure.get("after", call.after)
     return call._replace(before=before, after=after)
 
 
 def _in_full(trace: Sequence[ModelCall]) -> list[ModelCall]:
     """Complete what went into model calls by what earlier ones of the trace said.
 
-    Some libraries drop words beside calls of tools from the history, and some send the tools' answers alone.
+    Some libraries drop words beside calls of tools from the history, and some send the tools'
+    answers alone.
     """
     full: list[ModelCall] = []
-    last, said = ModelCall("", ""), list[Turn]()
+    last = ModelCall("", "")
+    said = list[Turn]()
     for call in trace:
         if call.model and call.before:
             alone = all(turn.role == "tool" for turn in call.before)
-            before = (*(last.before or ()), *(last.after or ()), *call.before) if alone else call.before
+            before = (
+                (*(last.before or ()), *(last.after or ()), *call.before) if alone else call.before
+            )
             last = call = call._replace(before=_with_words(before, said))
             said += call.after or ()
         full.append(call)
@@ -212,12 +233,18 @@ def _without_examples(candidates: list[list[Said]]) -> list[list[Said]]:
     A history grows from trace to trace; examples don't.
     """
     heads = [core(choice[-1].before) for choice in candidates]
-    alike = next((i for i, lines in enumerate(zip(*heads, strict=False)) if len(set(lines)) > 1), min(map(len, heads)))
+    alike = next(
+        (i for i, lines in enumerate(zip(*heads, strict=False)) if len(set(lines)) > 1),
+        min(map(len, heads)),
+    )
     shown = max((i + 1 for i in range(alike) if heads[0][i][0] == "assistant"), default=0)
     answers = {line for choice in candidates for line in core(choice[-1].after)}
     if not shown or len(set(heads)) < FEW or any(answers & set(head[shown:]) for head in heads):
         return candidates
-    cut = [[said._replace(before=_after(said.before, shown)) for said in choice] for choice in candidates[1:]]
+    cut = [
+        [said._replace(before=_after(said.before, shown)) for said in choice]
+        for choice in candidates[1:]
+    ]
     return [candidates[0], *cut]
 
 
@@ -230,13 +257,15 @@ def _is_whole(call: ModelCall) -> bool:
 
 def _depth(span: str, parents: Mapping[str, str | None]) -> int:
     """Count the spans around one; missing parents count as one, cycles end."""
-    depth, seen = 0, {span}
+    depth = 0
+    seen = {span}
     parent = parents[span]
     if parent and parent not in parents:
         return 1
     while parent is not None and parent in parents and parent not in seen:
         seen.add(parent)
-        depth, parent = depth + 1, parents[parent]
+        depth = depth + 1
+        parent = parents[parent]
     return depth
 
 
@@ -249,7 +278,9 @@ def _said(call: ModelCall, spans: tuple[str, ...]) -> Said:
         before, after, history = *_last_said(before, after, told), True
     answered = bool(after) or (bool(before) and before[-1].role == "assistant")
     error = "" if core(after) else call.error
-    return Said(before, after if answered else (FAILED,), history, call.trace, spans, call.at, error)
+    return Said(
+        before, after if answered else (FAILED,), history, call.trace, spans, call.at, error
+    )
 
 
 def _split(before: Turns, after: Turns) -> tuple[Turns, Turns]:
@@ -262,7 +293,11 @@ def _split(before: Turns, after: Turns) -> tuple[Turns, Turns]:
 
 
 def _repeated(asked: Core, answered: Core) -> int:
-    ends = (end for end in range(len(answered) - 1, len(asked) - 1, -1) if asked and answered[end - 1] == asked[-1])
+    ends = (
+        end
+        for end in range(len(answered) - 1, len(asked) - 1, -1)
+        if asked and answered[end - 1] == asked[-1]
+    )
     return next((end for end in ends if answered[end - len(asked) : end] == asked), 0)
 
 
@@ -278,16 +313,22 @@ def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
         return said
     if any(map(_marks, said.after)):
         return said._replace(
-            after=_with_words(said.after, [turn for call in calls for turn in (*call.before, *call.after)])
+            after=_with_words(
+                said.after, [turn for call in calls for turn in (*call.before, *call.after)]
+            )
         )
-    fullest, heard = said, core(said.before)
+    fullest = said
+    heard = core(said.before)
     grown = said.history and any(role == "assistant" for role, _ in heard)
     for call in reversed(calls):
         before = _same_talk(call.before, heard, grown=grown)
         if before and len(core(before)) >= (len(heard) if said.history else 0):
             if core(call.after) == core(said.after):
-                return said._replace(before=before, after=call.after if core(call.after) else said.after)
-            if fullest is said and any(map(_marks, before)):  # the answer was worked on after the model gave it
+                return said._replace(
+                    before=before, after=call.after if core(call.after) else said.after
+                )
+            # the answer was worked on after the model gave it
+            if fullest is said and any(map(_marks, before)):
                 fullest = said._replace(before=before)
     return fullest
 
@@ -319,28 +360,39 @@ def _lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
     found: list[tuple[str, str] | None] = []
     for turn, after in zip_longest(listed, listed[1:]):
         words = turn.role in ("user", "assistant") and turn != FAILED
-        step = turn.role == "assistant" and after is not None and (after.role == "tool" or bool(_marks(after)))
+        step = (
+            turn.role == "assistant"
+            and after is not None
+            and (after.role == "tool" or bool(_marks(after)))
+        )
         lines = turn.content.splitlines() if words and not step else []
         text = "\n".join(line for line in lines if not line.startswith(CALL)).strip()
         found.append((turn.role, text) if text else None)
     return found
 
 
-def _chosen(choice: Sequence[Said], later: Sequence[Sequence[Said]], thread: _Thread) -> Said | None:
+def _chosen(
+    choice: Sequence[Said], later: Sequence[Sequence[Said]], thread: _Thread
+) -> Said | None:
     """Return the call of a trace that belongs to the conversation.
 
-    Its answer comes back later, or it ends the session. None if the trace only makes a title or a summary.
+    Its answer comes back later, or it ends the session. None if the trace only makes a title or a
+    summary.
     """
     if not choice[-1].history or not _repeats(later):
         continuing = [said for said in choice if thread.continues(said)]
         return (continuing or list(choice))[-1]
-    said_again = {line for said in (s for trace in later for s in trace) for line in core(said.before)}
+    said_again = {
+        line for said in (s for trace in later for s in trace) for line in core(said.before)
+    }
     back = [said for said in choice if said.error or set(core(said.after)) & said_again]
     return back[-1] if back else None
 
 
 def _repeats(later: Sequence[Sequence[Said]]) -> bool:
-    return any(role == "assistant" for trace in later for said in trace for role, _ in core(said.before))
+    return any(
+        role == "assistant" for trace in later for said in trace for role, _ in core(said.before)
+    )
 
 
 class _Thread:
@@ -359,32 +411,44 @@ class _Thread:
     def way(self, traces: int) -> str:
         if traces == 1:
             return "one trace"
-        return "traces that repeat the history" if self._ways["history"] else "traces strung together"
+        return (
+            "traces that repeat the history" if self._ways["history"] else "traces strung together"
+        )
 
     def add(self, said: Said) -> None:
         """Add a trace to the conversation.
 
-        (i) A history that begins with the talk so far, or differs from it at a turn that was edited, is followed;
-        (ii) a turn of its own is strung on; (iii) a history that was cut at its beginning is joined where it overlaps;
+        (i) A history that begins with the talk so far, or differs from it at a turn that was
+        edited, is followed;
+        (ii) a turn of its own is strung on; (iii) a history that was cut at its beginning is joined
+        where it overlaps;
         (iv) anything else contradicts.
 
         Raises:
             BadInput: (iv).
         """
-        told, heard = core(self.turns), core(said.before)
+        told = core(self.turns)
+        heard = core(said.before)
         if self.turns and _marks(self.turns[-1]) and told[-1:] != heard[len(told) - 1 : len(told)]:
-            told = core([*self.turns, Turn(role="tool", content="")])  # its tool answers in this trace
+            # its tool answers in this trace
+            told = core([*self.turns, Turn(role="tool", content="")])
         own = not said.history or not any(role == "assistant" for role, _ in heard)
         shared = _shared(told, heard)
         if not told or shared == len(told) or (shared and not own):
             self._follow(said, shared, edited=bool(told) and shared < len(told))
         elif own:
-            self._append(said, tuple(one for one in said.before if one.role != "system" or one not in self.turns))
+            self._append(
+                said,
+                tuple(one for one in said.before if one.role != "system" or one not in self.turns),
+            )
         elif overlap := _overlap(told, heard):
             self._ways["history"] += 1
             self._append(said, _after(said.before, overlap))
         else:
-            raise BadInput("its traces contradict each other", remedy="give each conversation a session id of its own")
+            raise BadInput(
+                "its traces contradict each other",
+                remedy="give each conversation a session id of its own",
+            )
 
     def hang(self, spans: Iterable[str]) -> None:
         """Give spans of traces without words the place of the last answer before them."""
@@ -405,8 +469,11 @@ class _Thread:
         moved: dict[str, int | None] = {}
         for span, place in self.places.items():
             count = None if place is None else sum(map(bool, _lines(self.turns)[: place + 1]))
-            moved[span] = None if count is None or (edited and count > shared) else _index(said.before, count)
-        self.places, self.turns = moved, []
+            moved[span] = (
+                None if count is None or (edited and count > shared) else _index(said.before, count)
+            )
+        self.places = moved
+        self.turns = []
         self._append(said, said.before)
 
     def _append(self, said: Said, before: Turns) -> None:
@@ -415,7 +482,10 @@ class _Thread:
 
 
 def _shared(told: Core, heard: Core) -> int:
-    return next((i for i, (a, b) in enumerate(zip(told, heard, strict=False)) if a != b), min(len(told), len(heard)))
+    return next(
+        (i for i, (a, b) in enumerate(zip(told, heard, strict=False)) if a != b),
+        min(len(told), len(heard)),
+    )
 
 
 def _overlap(told: Core, heard: Core) -> int:

@@ -19,18 +19,40 @@ from pollex.text import count
 
 NAMES = frozenset(
     (
-        *("userfeedback", "feedback", "userscore", "userrating", "thumb", "thumbs", "thumbsup", "thumbsupdown"),
-        *("userthumb", "userthumbs", "vote", "uservote", "like", "likes", "reaction", "satisfaction"),
+        *(
+            "userfeedback",
+            "feedback",
+            "userscore",
+            "userrating",
+            "thumb",
+            "thumbs",
+            "thumbsup",
+            "thumbsupdown",
+        ),
+        *(
+            "userthumb",
+            "userthumbs",
+            "vote",
+            "uservote",
+            "like",
+            "likes",
+            "reaction",
+            "satisfaction",
+        ),
         *("usersatisfaction", "helpful", "userhelpful", "upvote", "likedislike", "userreaction"),
         *("humanfeedback", "feedbackscore", "chatfeedback", "messagefeedback", "responsefeedback"),
         *("thumbsfeedback", "customersatisfaction", "rating", "csat"),
     )
 )
 """Names of scores that are a user's thumb, folded to letters."""
-SCALES = frozenset(["rating", "userrating", "csat", "satisfaction", "usersatisfaction", "customersatisfaction"])
+SCALES = frozenset(
+    ["rating", "userrating", "csat", "satisfaction", "usersatisfaction", "customersatisfaction"]
+)
 COUNTS = frozenset(["like", "likes", "upvote", "reaction", "thumbsup"])
 """Names of columns in which a 0 or false isn't the opposite of a thumb up."""
-PEOPLE = frozenset(["api", "annotation", "human", "app", "ui", "sdk", "external", "user", "presigned", "portal"])
+PEOPLE = frozenset(
+    ["api", "annotation", "human", "app", "ui", "sdk", "external", "user", "presigned", "portal"]
+)
 OURS = "pollex"
 """How the names of scores begin that pollex wrote back; they are never thumbs."""
 
@@ -75,7 +97,9 @@ def is_persons(score: ToolScore) -> bool:
     return not score.source or score.source == PAIR or fold(score.source) in PEOPLE
 
 
-def choose_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> tuple[list[ToolScore], list[ScoreKind]]:
+def choose_thumbs(
+    scores: Sequence[ToolScore], options: ReadOptions
+) -> tuple[list[ToolScore], list[ScoreKind]]:
     """Return the scores that are thumbs, and counts of the other scores.
 
     Raises:
@@ -89,18 +113,28 @@ def choose_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> tuple[li
         taken = []
     kept = set(map(id, taken))
     kinds = Counter((score.name, score.source, id(score) in kept) for score in scores)
-    return taken, [ScoreKind(name, source, n, used) for (name, source, used), n in sorted(kinds.items())]
+    return taken, [
+        ScoreKind(name, source, n, used) for (name, source, used), n in sorted(kinds.items())
+    ]
 
 
 def _taken(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]:
     pairs = [score for score in scores if score.source == PAIR]
     if pairs and not options.pairs:
         what = "the files have pairs of a chosen and a rejected answer, not thumbs"
-        raise WrongUse(what, remedy="to take chosen for a thumb up and rejected for one down", option={"pairs": True})
+        raise WrongUse(
+            what,
+            remedy="to take chosen for a thumb up and rejected for one down",
+            option={"pairs": True},
+        )
     signals = {letters(split_field(signal)[0]) for signal in options.signals}
     scores = [score for score in scores if letters(score.name) not in signals]
     columns = [score for score in scores if score.source == COLUMN]
-    ours = [score for score in scores if not fold(score.name).startswith(OURS) and score.source != COLUMN]
+    ours = [
+        score
+        for score in scores
+        if not fold(score.name).startswith(OURS) and score.source != COLUMN
+    ]
     if options.label_field:
         taken = _named(ours, options.label_field) or _column(columns, options.label_field)
     else:
@@ -120,13 +154,17 @@ def _named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
 
 def _column(columns: Sequence[ToolScore], name: str) -> list[ToolScore]:
     """Return the columns with the name that the user gave: of that whole path if there are any."""
-    return [score for score in columns if score.name == name] or [one for one in columns if is_named(one.name, name)]
+    return [score for score in columns if score.name == name] or [
+        one for one in columns if is_named(one.name, name)
+    ]
 
 
 def _sure(columns: Sequence[ToolScore]) -> list[ToolScore]:
     """Return the one column that is a thumb by its name and by all of its values; none if in doubt."""
     named = [score for score in columns if _called(score.name) in NAMES - COUNTS]
-    if len({score.name for score in named}) != 1 or not all(is_usual(score.value) for score in named):
+    if len({score.name for score in named}) != 1 or not all(
+        is_usual(score.value) for score in named
+    ):
         return []
     numbers = {as_number(score.value) for score in named} - {""}
     if "-1" in numbers:  # then 0 is no thumb
@@ -168,7 +206,9 @@ def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
     if stars:
         low, high = bounds_of(sorted(_star(score.value) for score in rated))
         what = f"the values of {stars[0].name or 'the thumb'!r} are ratings, for example {_star(stars[0].value):g}"
-        raise WrongUse(what, remedy="give bounds", option={"positive": f">={high:g}", "negative": f"<={low:g}"})
+        raise WrongUse(
+            what, remedy="give bounds", option={"positive": f">={high:g}", "negative": f"<={low:g}"}
+        )
 
 
 def _star(value: object) -> float:
@@ -195,10 +235,13 @@ def label_of(score: ToolScore, verdicts: Verdicts) -> Label:
     return verdicts.label(score.value)
 
 
-def keep_latest(scores: Iterable[ToolScore], how: str | None = None) -> tuple[list[ToolScore], list[str]]:
+def keep_latest(
+    scores: Iterable[ToolScore], how: str | None = None
+) -> tuple[list[ToolScore], list[str]]:
     """Keep each person's newest score of one name on one target, and the newest row of each score.
 
-    Where no person is named, the newest of one source counts, since a trace or a message has one user; scores without
+    Where no person is named, the newest of one source counts, since a trace or a message has one
+    user; scores without
     a time and without an id of their own are all kept.
 
     Args:
@@ -210,11 +253,19 @@ def keep_latest(scores: Iterable[ToolScore], how: str | None = None) -> tuple[li
     found: dict[tuple[object, ...], ToolScore] = {}
     older = Counter[str]()
     for score in scores:
-        unnamed = score.key or id(score) if score.at is None or score.target == "conversation" else ("", score.source)
+        unnamed = (
+            score.key or id(score)
+            if score.at is None or score.target == "conversation"
+            else ("", score.source)
+        )
         who = (score.key or id(score)) if how == "worst" else score.person or unnamed
         key = (score.target, score.id, score.message, score.name, who)
         known = found.get(key)
-        if known is not None and known.value != score.value and not (score.key and score.key == known.key):
+        if (
+            known is not None
+            and known.value != score.value
+            and not (score.key and score.key == known.key)
+        ):
             older[score.name] += 1
         if known is None or (score.at or 0) >= (known.at or 0):
             found[key] = score
@@ -229,11 +280,17 @@ def keep_latest(scores: Iterable[ToolScore], how: str | None = None) -> tuple[li
 def are_of_raters(thumbs: Sequence[Hung]) -> bool:
     """Return whether several people rated the same thing, each of them once."""
     people = {thumb.score.person for thumb in thumbs}
-    return 1 < len(people) == len(thumbs) and None not in people and len({thumb.place for thumb in thumbs}) == 1
+    return (
+        1 < len(people) == len(thumbs)
+        and None not in people
+        and len({thumb.place for thumb in thumbs}) == 1
+    )
 
 
 def label_by(
-    thumbs: Sequence[Hung], how: str | None, majority: Callable[[Sequence[Label]], Label] | None = None
+    thumbs: Sequence[Hung],
+    how: str | None,
+    majority: Callable[[Sequence[Label]], Label] | None = None,
 ) -> Label:
     """Return the label of a conversation with these thumbs.
 
@@ -269,14 +326,23 @@ def notes(found: Sequence[ScoreKind]) -> list[str]:
     for kind in found:
         if kind.taken:
             taken["column" if kind.source == COLUMN else "score", kind.name] += kind.scores
-    named = [f"labels come from the {what} {name!r} ({n})" for (what, name), n in sorted(taken.items()) if name]
-    named += describe_unused({kind.name: kind.scores for kind in found if kind.source == COLUMN and not kind.taken})
+    named = [
+        f"labels come from the {what} {name!r} ({n})"
+        for (what, name), n in sorted(taken.items())
+        if name
+    ]
+    named += describe_unused(
+        {kind.name: kind.scores for kind in found if kind.source == COLUMN and not kind.taken}
+    )
     kinds: Mapping[tuple[str, str], int] = {
         (kind.name, kind.source): kind.scores for kind in found if kind.source != COLUMN
     }
     if taken or not kinds:
         return named
-    listed = ", ".join(f"{n} {name!r}" + (f" from {source}" if source else "") for (name, source), n in kinds.items())
+    listed = ", ".join(
+        f"{n} {name!r}" + (f" from {source}" if source else "")
+        for (name, source), n in kinds.items()
+    )
     what = f"no score is known as a user's thumb: there are {listed}"
     return [f"{what}; name the right one: {spell(label_field=None)}", *named]
 
@@ -292,4 +358,6 @@ def describe_unused(columns: Mapping[str, int]) -> list[str]:
     most = sorted(columns.items(), key=lambda column: -column[1])
     shown = ", ".join(f"{name!r:.80} ({n})" for name, n in most[:MOST])
     rest = f" and {len(most) - MOST} more" if len(most) > MOST else ""
-    return [f"not used for labels, but named like feedback: {shown}{rest}; to use one: {spell(label_field=most[0][0])}"]
+    return [
+        f"not used for labels, but named like feedback: {shown}{rest}; to use one: {spell(label_field=most[0][0])}"
+    ]

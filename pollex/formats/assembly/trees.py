@@ -12,7 +12,8 @@ class Built(NamedTuple):
 
     Attributes:
         turns: Its turns.
-        places: By the id of a message, span or trace, the index of the last turn that it brought; None for one whose
+        places: By the id of a message, span or trace, the index of the last turn that it brought;
+            None for one whose
             turns were replaced by a later try.
         errors: Descriptions of failures.
         facts: Fields for the metadata.
@@ -41,12 +42,16 @@ def from_messages(messages: Sequence[Message], shown: str | None, thumbed: Seque
     places: dict[str, int | None] = {message.key: None for message in messages if message.key}
     for message in path:
         theirs = user is not None and message.author == user
-        turns.extend(Turn(role="user", content=turn.content) if theirs else turn for turn in message.turns)
+        turns.extend(
+            Turn(role="user", content=turn.content) if theirs else turn for turn in message.turns
+        )
         if message.key:
             places[message.key] = len(turns) - 1 if turns else 0
     errors = tuple(message.error for message in path if message.error)
     facts = gather_fields([message.facts for message in path])
-    return Built(tuple(turns), places, errors, facts, "path of a tree" if tree else "messages in order")
+    return Built(
+        tuple(turns), places, errors, facts, "path of a tree" if tree else "messages in order"
+    )
 
 
 class Timed(Protocol):
@@ -69,7 +74,11 @@ def in_order(messages: Sequence[Said], newest_first: bool = False) -> list[Said]
     if times and times[0] != times[-1]:
         newest_first = times[0] > times[-1]
     ordered = list(reversed(messages) if newest_first else messages)
-    return ordered if len(times) < len(messages) else sorted(ordered, key=lambda message: message.at or 0)
+    return (
+        ordered
+        if len(times) < len(messages)
+        else sorted(ordered, key=lambda message: message.at or 0)
+    )
 
 
 def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -77,7 +86,9 @@ def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, list[Any]] = {}
     for one in facts:
         for name, value in one.items():
-            if value not in (None, "", [], {}) and value not in (values := found.setdefault(name, [])):
+            if value not in (None, "", [], {}) and value not in (
+                values := found.setdefault(name, [])
+            ):
                 values.append(value)
     return {name: _gathered(values) for name, values in found.items()}
 
@@ -91,15 +102,20 @@ def _gathered(values: list[Any]) -> Any:
 def _path(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]) -> list[Message]:
     """Return the path from the first message to the leaf that counts.
 
-    That is the leaf that the tool shows, unless all thumbs are on other tries. Otherwise it is the newest leaf below
+    That is the leaf that the tool shows, unless all thumbs are on other tries. Otherwise it is the
+    newest leaf below
     the last thumbed message, or the newest of all.
     """
-    by_key: dict[str | None, Message] = {message.key: message for message in messages if message.key}
+    by_key: dict[str | None, Message] = {
+        message.key: message for message in messages if message.key
+    }
     current = _up(by_key, shown)
     if current and (not thumbed or _keys(current) & set(thumbed)):
         return current
     parents = {message.parent for message in messages}
-    leaves = [message for message in in_order(messages) if message.key and message.key not in parents]
+    leaves = [
+        message for message in in_order(messages) if message.key and message.key not in parents
+    ]
     paths = [_up(by_key, leaf.key) for leaf in leaves]
     for key in reversed(thumbed):
         if with_it := [path for path in paths if key in _keys(path)]:

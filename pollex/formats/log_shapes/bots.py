@@ -6,30 +6,64 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
-from pollex.formats.assembly.log_parts import Addition, Facts, LeftOut, LogPart, Message, ToolScore, moment
+from pollex.formats.assembly.log_parts import (
+    Addition,
+    Facts,
+    LeftOut,
+    LogPart,
+    Message,
+    ToolScore,
+    moment,
+)
 from pollex.formats.assembly.thumbs import NAMES, fold
 from pollex.formats.labels import is_usual
-from pollex.formats.log_shapes.exports import Fields, facts, get, objects, required, text, truth, unwrap
+from pollex.formats.log_shapes.exports import (
+    Fields,
+    facts,
+    get,
+    objects,
+    required,
+    text,
+    truth,
+    unwrap,
+)
 from pollex.formats.log_shapes.payloads import parse
-from pollex.formats.log_shapes.turns import as_text, call_of, marks_of_files, result_beside, role_of, text_of
+from pollex.formats.log_shapes.turns import (
+    as_text,
+    call_of,
+    marks_of_files,
+    result_beside,
+    role_of,
+    text_of,
+)
 
 
 def read_langflow(fields: Fields) -> Iterator[LogPart]:
-    session, key = required(fields, "session_id"), text(fields.get("id"))
+    session = required(fields, "session_id")
+    key = text(fields.get("id"))
     words = text_of(str(fields.get("text") or ""))
     failed = fields.get("category") == "error" or truth(fields.get("error"))
-    blocks = [content for block in objects(fields.get("content_blocks")) for content in objects(block.get("contents"))]
+    blocks = [
+        content
+        for block in objects(fields.get("content_blocks"))
+        for content in objects(block.get("contents"))
+    ]
     tools = [content for content in blocks if content.get("type") == "tool_use"]
     calls = [turn for tool in tools for turn in _tool_turns(tool, tool.get("output"))]
     said = ["[error]" if failed else words, *marks_of_files(parse(fields.get("files")))]
     turn = Turn(role=role_of(fields.get("sender")), content="\n".join(filter(None, said)))
-    yield Message(session, key, (*calls, turn), moment(fields.get("timestamp")), error=words if failed else "")
+    yield Message(
+        session, key, (*calls, turn), moment(fields.get("timestamp")), error=words if failed else ""
+    )
 
 
 def read_flowise(fields: Fields) -> Iterator[LogPart]:
     session = required(fields, "sessionId", "chatId")
     key = text(fields.get("id")) or f"{session}/{fields.get('createdDate')}/{fields.get('role')}"
-    said = [text_of(str(fields.get("content") or "")), *marks_of_files(parse(fields.get("fileUploads")))]
+    said = [
+        text_of(str(fields.get("content") or "")),
+        *marks_of_files(parse(fields.get("fileUploads"))),
+    ]
     turn = Turn(role=role_of(fields.get("role")), content="\n".join(filter(None, said)))
     calls = [
         turn
@@ -40,7 +74,9 @@ def read_flowise(fields: Fields) -> Iterator[LogPart]:
     feedback = parse(fields.get("feedback"))
     if isinstance(feedback, str) and is_usual(feedback):
         yield ToolScore("message", key, feedback)
-    elif isinstance(feedback, str) and feedback.strip():  # the page's file of messages has the comment alone
+    elif (
+        isinstance(feedback, str) and feedback.strip()
+    ):  # the page's file of messages has the comment alone
         yield ToolScore("message", key, None, comment=feedback)
 
 
@@ -55,7 +91,8 @@ def read_botpress(fields: Fields) -> Iterator[LogPart]:
         yield LeftOut(f"messages whose direction is {role!r:.40} were left out")
     elif words:
         turn = Turn(role="user" if role == "incoming" else "assistant", content=text_of(words))
-        key, when = text(fields.get("id")), moment(fields.get("createdAt"))
+        key = text(fields.get("id"))
+        when = moment(fields.get("createdAt"))
         yield Message(required(fields, "conversationId"), key, (turn,), when)
 
 
@@ -63,9 +100,13 @@ def _botpress_said(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a message: its words, the labels of its choices, and the cards in it."""
     if kind in BOTPRESS_FILES:
         yield f"[{kind}]"
-    said = [str(payload[name]).strip() for name in BOTPRESS_WORDS if isinstance(payload.get(name), str)]
+    said = [
+        str(payload[name]).strip() for name in BOTPRESS_WORDS if isinstance(payload.get(name), str)
+    ]
     labels = [
-        str(one["label"]) for one in objects(payload.get("options") or payload.get("actions")) if one.get("label")
+        str(one["label"])
+        for one in objects(payload.get("options") or payload.get("actions"))
+        if one.get("label")
     ]
     yield from filter(None, [*said, *labels])
     for item in objects(payload.get("items")):
@@ -90,13 +131,20 @@ def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
     role = str(get(fields, "from.role") if get(fields, "from.role") is not None else "").casefold()
     if fields.get("type") in ("message", None):
         words = "\n".join(filter(None, [*_activity_words(fields), *_activity_files(fields)]))
-        user, agent = role in ACTIVITY_USERS, role in ACTIVITY_AGENTS
+        user = role in ACTIVITY_USERS
+        agent = role in ACTIVITY_AGENTS
         if words and not user and not agent:
             yield LeftOut(f"messages whose from.role is {role or None!r:.40} were left out")
         elif words:
             turn = Turn(role="user" if user else "assistant", content=words)
-            said = facts(user=text(get(fields, "from.aadObjectId") or get(fields, "from.id")) if user else None)
-            yield Message(id_, text(fields.get("id")), (turn,), moment(fields.get("timestamp")), facts=said)
+            said = facts(
+                user=text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
+                if user
+                else None
+            )
+            yield Message(
+                id_, text(fields.get("id")), (turn,), moment(fields.get("timestamp")), facts=said
+            )
     elif fields.get("type") == "invoke" and fields.get("name") in FEEDBACK_ACTIONS:
         yield from _activity_feedback(fields, id_, unwrap(fields.get("value")))
     elif fields.get("type") == "messageReaction":
@@ -107,12 +155,18 @@ def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
         survey = unwrap(fields.get("value"))
         if survey.get("score") is not None:
             comment = survey.get("comment")
-            yield ToolScore("conversation", id_, survey["score"], name="csat", rating=True, comment=comment)
+            yield ToolScore(
+                "conversation", id_, survey["score"], name="csat", rating=True, comment=comment
+            )
 
 
 def _activity_words(fields: Fields) -> list[str]:
     said = str(fields.get("text") or "").strip()
-    labels = [str(one["title"]) for one in objects(get(fields, "suggestedActions.actions")) if one.get("title")]
+    labels = [
+        str(one["title"])
+        for one in objects(get(fields, "suggestedActions.actions"))
+        if one.get("title")
+    ]
     return [said, *(labels if not said else [])]
 
 
@@ -128,7 +182,9 @@ def _activity_files(fields: Fields) -> list[str]:
 
 
 def _card_words(card: Mapping[str, Any]) -> list[str]:
-    words = [str(card[name]) for name in ("title", "subtitle", "text") if isinstance(card.get(name), str)]
+    words = [
+        str(card[name]) for name in ("title", "subtitle", "text") if isinstance(card.get(name), str)
+    ]
     for block in objects(card.get("body")):
         words += _card_words(block)
     return words
@@ -144,16 +200,21 @@ def _activity_feedback(fields: Fields, id_: str, value: Mapping[str, Any]) -> It
 
 
 def _activity_thumb(fields: Fields, id_: str, value: str | None, comment: object) -> ToolScore:
-    message, person = text(fields.get("replyToId")), text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
+    message = text(fields.get("replyToId"))
+    person = text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
     when = moment(fields.get("timestamp"))
-    return ToolScore("conversation", id_, value, comment=comment, person=person, at=when, message=message)
+    return ToolScore(
+        "conversation", id_, value, comment=comment, person=person, at=when, message=message
+    )
 
 
 def read_copilot_transcript(fields: Fields) -> Iterator[LogPart]:
     """Yield the activities of a transcript, which stand as JSON text in one of its columns."""
     row = {name.casefold(): value for name, value in fields.items()}
     id_ = required(row, "conversationtranscriptid")
-    yield Facts(id_, facts(title=row.get("name"), bot=text(row.get("bot_conversationtranscriptid"))))
+    yield Facts(
+        id_, facts(title=row.get("name"), bot=text(row.get("bot_conversationtranscriptid")))
+    )
     for activity in objects(get(row, "content.activities")):
         yield from _activity(activity, id_)
 
@@ -171,10 +232,17 @@ _THINKING = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 
 
 def read_dify_message(fields: Fields) -> Iterator[LogPart]:
-    id_, key = required(fields, "conversation_id"), required(fields, "id")
-    error = str(fields.get("error") or "failed") if fields.get("status") == "error" or fields.get("error") else ""
+    id_ = required(fields, "conversation_id")
+    key = required(fields, "id")
+    error = (
+        str(fields.get("error") or "failed")
+        if fields.get("status") == "error" or fields.get("error")
+        else ""
+    )
     said = facts(user=text(fields.get("from_end_user_id")), model=fields.get("model_id"))
-    turns = _dify_exchange(fields.get("query"), fields.get("answer"), error, _dify_files(fields.get("message_files")))
+    turns = _dify_exchange(
+        fields.get("query"), fields.get("answer"), error, _dify_files(fields.get("message_files"))
+    )
     parent = text(fields.get("parent_message_id"))
     branched = parent is not None and parent.strip("0-") != ""
     when = moment(fields.get("created_at"))
@@ -186,7 +254,9 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
             source = str(one.get("from_source") or "user")
             person = text(one.get("from_end_user_id")) or said.get("user")
             comment = one.get("content")
-            yield ToolScore("message", key, one["rating"], source=source, comment=comment, person=person)
+            yield ToolScore(
+                "message", key, one["rating"], source=source, comment=comment, person=person
+            )
 
 
 def read_dify_step(fields: Fields) -> Iterator[LogPart]:
@@ -195,13 +265,23 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
         return  # the last step is the answer
     given = parse(fields.get("tool_input"))
     inputs = (
-        given if isinstance(given, Mapping) and any(name in given for name in names) else dict.fromkeys(names, given)
+        given
+        if isinstance(given, Mapping) and any(name in given for name in names)
+        else dict.fromkeys(names, given)
     )
     calls = [call_of({"name": name, "arguments": inputs.get(name)}) for name in names]
     words = _THINKING.sub("", str(fields.get("thought") or "")).strip()
     observed = parse(fields.get("observation"))
-    named = [observed[n] for n in dict.fromkeys(names) if n in observed] if isinstance(observed, Mapping) else []
-    tools = [Turn(role="tool", content=as_text(one)) for one in named or [observed] if one not in (None, "")]
+    named = (
+        [observed[n] for n in dict.fromkeys(names) if n in observed]
+        if isinstance(observed, Mapping)
+        else []
+    )
+    tools = [
+        Turn(role="tool", content=as_text(one))
+        for one in named or [observed]
+        if one not in (None, "")
+    ]
     said = "\n".join(filter(None, [words, *(call.mark for call in calls)]))
     turn = Turn(role="assistant", content=said, calls=tuple(calls))
     place = moment(fields.get("position")) or moment(fields.get("created_at"))
@@ -231,7 +311,8 @@ def _dify_exchange(query: object, answer: object, error: str, files: list[str]) 
 
 
 def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
-    id_, key = required(fields, "conversation_id"), required(fields, "message_id")
+    id_ = required(fields, "conversation_id")
+    key = required(fields, "message_id")
     answer = str(fields.get("ai_response") or "")
     cut = len(answer) >= DIFY_CUT + 3 and answer.endswith("...")
     turns = _dify_exchange(fields.get("user_query"), answer, "" if answer.strip() else "failed", [])
@@ -246,7 +327,8 @@ def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_rasa_tracker(fields: Fields) -> Iterator[LogPart]:
-    sender, slots = required(fields, "sender_id"), unwrap(fields.get("slots"))
+    sender = required(fields, "sender_id")
+    slots = unwrap(fields.get("slots"))
     for event in objects(fields.get("events")):
         yield from read_rasa_event({**event, "sender_id": sender}, slots=not slots)
     for name, value in slots.items():
@@ -259,12 +341,21 @@ def read_rasa_stored(fields: Fields) -> Iterator[LogPart]:
 
 def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
     """Yield a message; a text that begins with a slash is a payload."""
-    sender, kind, words = required(fields, "sender_id"), fields.get("event"), str(fields.get("text") or "")
+    sender = required(fields, "sender_id")
+    kind = fields.get("event")
+    words = str(fields.get("text") or "")
     seen = unwrap(fields.get("data")) if kind == "bot" else {}
-    marks = [f"[{mark}]" for name, mark in (("image", "image"), ("attachment", "file")) if seen.get(name)]
+    marks = [
+        f"[{mark}]" for name, mark in (("image", "image"), ("attachment", "file")) if seen.get(name)
+    ]
     if kind in ("user", "bot") and (words or marks) and not words.startswith("/"):
-        turn = Turn(role="user" if kind == "user" else "assistant", content="\n".join(filter(None, [words, *marks])))
-        yield Message(sender, text(fields.get("message_id")), (turn,), moment(fields.get("timestamp")))
+        turn = Turn(
+            role="user" if kind == "user" else "assistant",
+            content="\n".join(filter(None, [words, *marks])),
+        )
+        yield Message(
+            sender, text(fields.get("message_id")), (turn,), moment(fields.get("timestamp"))
+        )
     elif slots and kind == "slot":
         yield from _rasa_slot(sender, str(fields.get("name")), fields.get("value"))
     elif slots and words.startswith("/"):
@@ -284,16 +375,23 @@ def read_dialogflow_conversation(fields: Fields) -> Iterator[LogPart]:
     id_ = name.rpartition("/")[2]
     for number, interaction in enumerate(objects(_dialogflow_camel(fields.get("interactions")))):
         key = text(get(interaction, "response.responseId")) or f"{name}/{number}"
-        yield Message(id_, key, _dialogflow_turns(interaction), moment(interaction.get("createTime")))
+        yield Message(
+            id_, key, _dialogflow_turns(interaction), moment(interaction.get("createTime"))
+        )
         yield from _dialogflow_feedback(interaction.get("answerFeedback"), key)
 
 
 def read_dialogflow_logged(fields: Fields) -> Iterator[LogPart]:
-    name, number = required(fields, "conversation_name"), required(fields, "turn_position")
-    interaction = {side: _dialogflow_camel(parse(fields.get(side))) for side in ("request", "response")}
+    name = required(fields, "conversation_name")
+    number = required(fields, "turn_position")
+    interaction = {
+        side: _dialogflow_camel(parse(fields.get(side))) for side in ("request", "response")
+    }
     key = f"{name}/{number}"
     yield Message(name.rpartition("/")[2], key, _dialogflow_turns(interaction), moment(number))
-    yield from _dialogflow_feedback(_dialogflow_camel(parse(fields.get("bot_answer_feedback"))), key)
+    yield from _dialogflow_feedback(
+        _dialogflow_camel(parse(fields.get("bot_answer_feedback"))), key
+    )
 
 
 def _dialogflow_feedback(given: object, key: str) -> Iterator[ToolScore]:
@@ -301,7 +399,9 @@ def _dialogflow_feedback(given: object, key: str) -> Iterator[ToolScore]:
     if feedback.get("rating") not in (None, "", 0, "RATING_UNSPECIFIED"):
         comment = get(feedback, "ratingReason.feedback") or get(feedback, "customRating")
         value = _DIALOGFLOW_RATINGS.get(str(feedback["rating"]), feedback["rating"])
-        yield ToolScore("message", key, value, comment=comment, tags=get(feedback, "ratingReason.reasonLabels"))
+        yield ToolScore(
+            "message", key, value, comment=comment, tags=get(feedback, "ratingReason.reasonLabels")
+        )
 
 
 _DIALOGFLOW_RATINGS = {"1": "THUMBS_UP", "2": "THUMBS_DOWN"}
@@ -321,11 +421,18 @@ def _dialogflow_camel(value: object) -> Any:
 
 
 def _dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
-    said = get(interaction, "request.queryInput.text.text") or get(interaction, "response.queryResult.transcript")
+    said = get(interaction, "request.queryInput.text.text") or get(
+        interaction, "response.queryResult.transcript"
+    )
     said = said or interaction.get("requestUtterances")
     asked = (Turn(role="user", content=text_of(str(said))),) if said else ()
     messages = objects(get(interaction, "response.queryResult.responseMessages"))
-    lines = [line for message in messages for line in (get(message, "text.text") or []) if isinstance(line, str)]
+    lines = [
+        line
+        for message in messages
+        for line in (get(message, "text.text") or [])
+        if isinstance(line, str)
+    ]
     answer = "\n".join(lines) or str(interaction.get("responseUtterances") or "[error]")
     return (*asked, Turn(role="assistant", content=answer))
 
@@ -343,7 +450,8 @@ def _without_html(body: object) -> str:
 
 def read_lex(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of Amazon Lex: what was written or heard, and the bot's messages."""
-    session, request = required(fields, "sessionId"), text(fields.get("requestId"))
+    session = required(fields, "sessionId")
+    request = text(fields.get("requestId"))
     asked = str(fields.get("inputTranscript") or "").strip()
     answers = [str(one.get("content") or "").strip() for one in objects(fields.get("messages"))]
     answer = "\n".join(filter(None, answers))
@@ -355,7 +463,9 @@ def read_lex(fields: Fields) -> Iterator[LogPart]:
 def read_livechat(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a chat of LiveChat's archive, whose list of users says who is a customer."""
     id_ = required(fields, "id")
-    customers = {text(one.get("id")) for one in objects(fields.get("users")) if one.get("type") == "customer"}
+    customers = {
+        text(one.get("id")) for one in objects(fields.get("users")) if one.get("type") == "customer"
+    }
     for thread in [unwrap(fields.get("thread")), *objects(fields.get("threads"))]:
         for event in objects(thread.get("events")):
             shown = event.get("visibility", "all") == "all"
@@ -373,11 +483,14 @@ def read_help_scout(fields: Fields) -> Iterator[LogPart]:
     """Yield the threads of a conversation of Help Scout, whose bodies are HTML; notes and changes are no turns."""
     id_ = required(fields, "id")
     for thread in objects(get(fields, "_embedded.threads")):
-        kind, words = str(thread.get("type") or ""), _without_html(thread.get("body"))
+        kind = str(thread.get("type") or "")
+        words = _without_html(thread.get("body"))
         if words and kind in ("customer", "message", "chat", "reply", "beaconchat"):
             by_customer = get(thread, "createdBy.type") == "customer" or kind == "customer"
             turn = Turn(role="user" if by_customer else "assistant", content=words)
-            yield Message(id_, f"{id_}/{thread.get('id')}", (turn,), moment(thread.get("createdAt")))
+            yield Message(
+                id_, f"{id_}/{thread.get('id')}", (turn,), moment(thread.get("createdAt"))
+            )
     rating = unwrap(fields.get("rating"))
     if rating.get("rating"):
         yield ToolScore("conversation", id_, rating["rating"], comment=rating.get("comments"))
@@ -385,10 +498,17 @@ def read_help_scout(fields: Fields) -> Iterator[LogPart]:
 
 def read_intercom(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
-    parts = [unwrap(fields.get("source")), *objects(get(fields, "conversation_parts.conversation_parts"))]
+    parts = [
+        unwrap(fields.get("source")),
+        *objects(get(fields, "conversation_parts.conversation_parts")),
+    ]
     for number, part in enumerate(parts):
         author = unwrap(part.get("author"))
-        words = "\n".join(filter(None, [_without_html(part.get("body")), *marks_of_files(part.get("attachments"))]))
+        words = "\n".join(
+            filter(
+                None, [_without_html(part.get("body")), *marks_of_files(part.get("attachments"))]
+            )
+        )
         if words and part.get("part_type", "comment") != "note":
             role: Role = "user" if str(author.get("type")) in CUSTOMERS else "assistant"
             when = moment(part.get("created_at")) or moment(fields.get("created_at"))
@@ -396,15 +516,19 @@ def read_intercom(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_zendesk_ticket(fields: Fields) -> Iterator[LogPart]:
-    id_, requester = required(fields, "id"), text(fields.get("requester_id") or get(fields, "requester.id"))
+    id_ = required(fields, "id")
+    requester = text(fields.get("requester_id") or get(fields, "requester.id"))
     yield Facts(id_, facts(title=fields.get("subject"), user=requester))
-    customers = _zendesk_ids(fields, "collaborator_ids", "email_cc_ids") - _zendesk_ids(fields, "follower_ids") | {
-        requester
-    }
+    customers = _zendesk_ids(fields, "collaborator_ids", "email_cc_ids") - _zendesk_ids(
+        fields, "follower_ids"
+    ) | {requester}
     customers.discard(text(fields.get("assignee_id")))
     for number, comment in enumerate(objects(fields.get("comments"))):
-        author, role = text(comment.get("author_id")), text(get(comment, "author.role"))
-        yield from _zendesk_said(id_, f"{id_}/{number}", comment, role in CUSTOMERS if role else author in customers)
+        author = text(comment.get("author_id"))
+        role = text(get(comment, "author.role"))
+        yield from _zendesk_said(
+            id_, f"{id_}/{number}", comment, role in CUSTOMERS if role else author in customers
+        )
     yield from read_zendesk_rating({**unwrap(fields.get("satisfaction_rating")), "ticket_id": id_})
 
 
@@ -418,40 +542,62 @@ def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:
     yield Facts(id_, facts(user=text(get(fields, "visitor.id"))))
     said = [event for event in objects(fields.get("history")) if event.get("type") == "chat.msg"]
     for number, event in enumerate(said):
-        visitor = str(event.get("sender_type") or event.get("nick")).casefold().startswith(("visitor", "enduser"))
+        visitor = (
+            str(event.get("sender_type") or event.get("nick"))
+            .casefold()
+            .startswith(("visitor", "enduser"))
+        )
         turn = Turn(role="user" if visitor else "assistant", content=str(event.get("msg") or ""))
         yield Message(id_, f"{id_}/{number}", (turn,), moment(event.get("timestamp")))
-    yield from read_zendesk_rating({"score": fields.get("rating"), "comment": fields.get("comment"), "ticket_id": id_})
+    yield from read_zendesk_rating(
+        {"score": fields.get("rating"), "comment": fields.get("comment"), "ticket_id": id_}
+    )
 
 
 def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
     """Yield the comments of an audit; the first author of a ticket is its requester, who speaks as the user."""
-    id_, when = required(fields, "ticket_id"), fields.get("created_at")
+    id_ = required(fields, "ticket_id")
+    when = fields.get("created_at")
     person = text(fields.get("author_id")) or text(fields.get("updater_id"))
     for event in objects(fields.get("events") or fields.get("child_events")):
         changed: dict[str, Any] = dict(event)
         if event.get("field_name"):
             changed = {str(event["field_name"]): event.get("value")}
         if score := changed.get("satisfaction_score"):
-            yield from read_zendesk_rating({"score": score, "ticket_id": id_, "requester_id": person})
+            yield from read_zendesk_rating(
+                {"score": score, "ticket_id": id_, "requester_id": person}
+            )
         if comment := changed.get("satisfaction_comment"):
             yield ToolScore("conversation", id_, None, comment=comment, person=person)
         if "Comment" in (event.get("type"), event.get("event_type")):
-            author = text(event.get("author_id")) or text(fields.get("author_id")) or text(fields.get("updater_id"))
-            for said in _zendesk_said(id_, text(event.get("id")), {"created_at": when, **event}, customer=False):
+            author = (
+                text(event.get("author_id"))
+                or text(fields.get("author_id"))
+                or text(fields.get("updater_id"))
+            )
+            for said in _zendesk_said(
+                id_, text(event.get("id")), {"created_at": when, **event}, customer=False
+            ):
                 yield said._replace(author=author)
 
 
 def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
-    id_, role = required(fields, "ticket_id"), str(fields.get("author_role") or "").casefold()
+    id_ = required(fields, "ticket_id")
+    role = str(fields.get("author_role") or "").casefold()
     key = text(fields.get("comment_id")) or text(fields.get("id"))
     yield from _zendesk_said(id_, key, fields, role in CUSTOMERS)
     if fields.get("satisfaction_score"):
-        said = {"score": fields["satisfaction_score"], "comment": fields.get("satisfaction_comment"), "ticket_id": id_}
+        said = {
+            "score": fields["satisfaction_score"],
+            "comment": fields.get("satisfaction_comment"),
+            "ticket_id": id_,
+        }
         yield from read_zendesk_rating(said)
 
 
-def _zendesk_said(id_: str, key: str | None, comment: Mapping[str, object], customer: bool) -> Iterator[Message]:
+def _zendesk_said(
+    id_: str, key: str | None, comment: Mapping[str, object], customer: bool
+) -> Iterator[Message]:
     plain = comment.get("plain_body") or comment.get("body")
     body = str(plain) if plain else _without_html(comment.get("html_body"))
     words = "\n".join(filter(None, [body.strip(), *marks_of_files(comment.get("attachments"))]))
@@ -462,8 +608,11 @@ def _zendesk_said(id_: str, key: str | None, comment: Mapping[str, object], cust
 
 def read_zendesk_rating(fields: Fields) -> Iterator[ToolScore]:
     """Yield a rating of good or bad; offered ratings are none. Rows may repeat it."""
-    score, id_ = str(fields.get("score") or ""), required(fields, "ticket_id")
+    score = str(fields.get("score") or "")
+    id_ = required(fields, "ticket_id")
     if score and score not in ("offered", "unoffered"):
-        said, person = fields.get("comment"), text(fields.get("requester_id"))
-        value, reason = score.removesuffix("_with_comment"), fields.get("reason")
+        said = fields.get("comment")
+        person = text(fields.get("requester_id"))
+        value = score.removesuffix("_with_comment")
+        reason = fields.get("reason")
         yield ToolScore("conversation", id_, value, comment=said, tags=reason, person=person)

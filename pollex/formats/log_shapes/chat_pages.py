@@ -7,11 +7,35 @@ from typing import Any
 
 from pollex.conversations.conversation import Role, ToolResult, Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import Addition, Facts, LogPart, Message, ToolScore, WholeTalk, moment
+from pollex.formats.assembly.log_parts import (
+    Addition,
+    Facts,
+    LogPart,
+    Message,
+    ToolScore,
+    WholeTalk,
+    moment,
+)
 from pollex.formats.labels import as_number
-from pollex.formats.log_shapes.exports import Fields, facts, get, objects, required, text, truth, unwrap
+from pollex.formats.log_shapes.exports import (
+    Fields,
+    facts,
+    get,
+    objects,
+    required,
+    text,
+    truth,
+    unwrap,
+)
 from pollex.formats.log_shapes.payloads import parse, system_of
-from pollex.formats.log_shapes.turns import as_text, call_of, marks_of_files, role_of, text_of, turns_in
+from pollex.formats.log_shapes.turns import (
+    as_text,
+    call_of,
+    marks_of_files,
+    role_of,
+    text_of,
+    turns_in,
+)
 
 _CHATGPT_WORDS = ("text", "multimodal_text")
 
@@ -19,20 +43,25 @@ _CHATGPT_WORDS = ("text", "multimodal_text")
 def read_chatgpt_conversation(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "conversation_id", "id")
     yield Facts(
-        id_, facts(title=fields.get("title"), model=fields.get("default_model_slug")), text(fields.get("current_node"))
+        id_,
+        facts(title=fields.get("title"), model=fields.get("default_model_slug")),
+        text(fields.get("current_node")),
     )
     for key, node in unwrap(fields.get("mapping")).items():
         if isinstance(node, Mapping):
             message = unwrap(node.get("message"))
             when = moment(message.get("create_time"))
-            yield Message(id_, str(key), _chatgpt_turns(message), when, text(node.get("parent")), tree=True)
+            yield Message(
+                id_, str(key), _chatgpt_turns(message), when, text(node.get("parent")), tree=True
+            )
 
 
 def _chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
     """Return the turns with text, also what was spoken; a tool that was called by its name; no thoughts."""
     if not message or unwrap(message.get("metadata")).get("is_visually_hidden_from_conversation"):
         return ()
-    role, recipient = role_of(get(message, "author.role")), message.get("recipient") or "all"
+    role = role_of(get(message, "author.role"))
+    recipient = message.get("recipient") or "all"
     if role == "assistant" and recipient != "all":
         given = get(message, "content.text") or get(message, "content.parts.0")
         call = call_of({"name": recipient, "arguments": given})
@@ -59,12 +88,16 @@ _WEBUI_ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 
 def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
     chat = parse(unwrap(fields.get("snapshot")).get("chat"))
-    data, meta = unwrap(fields.get("data")), unwrap(fields.get("meta"))
-    id_, person = text(meta.get("chat_id")) or required(unwrap(chat), "id"), text(fields.get("user_id"))
+    data = unwrap(fields.get("data"))
+    meta = unwrap(fields.get("meta"))
+    id_ = text(meta.get("chat_id")) or required(unwrap(chat), "id")
+    person = text(fields.get("user_id"))
     when = moment(fields.get("updated_at", fields.get("created_at")))
     compared = facts(arena=meta.get("arena"), sibling_model_ids=data.get("sibling_model_ids"))
     if isinstance(chat, Mapping):
-        yield from _open_webui_chat(id_, chat, person, moment(chat.get("updated_at")) or when, annotated=False)
+        yield from _open_webui_chat(
+            id_, chat, person, moment(chat.get("updated_at")) or when, annotated=False
+        )
     yield Facts(id_, compared)
     if data.get("rating") is not None:
         yield ToolScore(
@@ -78,7 +111,9 @@ def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
 
 def read_open_webui_chat(fields: Fields) -> Iterator[LogPart]:
     when = moment(fields.get("updated_at"))
-    yield from _open_webui_chat(required(fields, "id"), fields, text(fields.get("user_id")), when, annotated=True)
+    yield from _open_webui_chat(
+        required(fields, "id"), fields, text(fields.get("user_id")), when, annotated=True
+    )
 
 
 def _open_webui_chat(
@@ -86,12 +121,16 @@ def _open_webui_chat(
 ) -> Iterator[LogPart]:
     inner = parse(fields.get("chat", fields))
     if not isinstance(inner, Mapping):
-        raise BadInput("the chat has no messages", remedy="export the feedback with its snapshots, or the chats")
+        raise BadInput(
+            "the chat has no messages",
+            remedy="export the feedback with its snapshots, or the chats",
+        )
     messages = get(inner, "history.messages")
     if not isinstance(messages, Mapping) or not messages:
         messages = _open_webui_tree(inner.get("messages"))
     models = facts(title=fields.get("title"), model=inner.get("models"), user=person)
-    state, system = when or 0, system_of({"system": get(inner, "params.system") or inner.get("system")})
+    state = when or 0
+    system = system_of({"system": get(inner, "params.system") or inner.get("system")})
     yield Facts(id_, models, text(get(inner, "history.currentId")), state)
     for key, message in messages.items():
         if isinstance(message, Mapping) and message.get("role") is not None:
@@ -115,18 +154,33 @@ def _open_webui_tree(messages: object) -> dict[str, Any]:
 def _open_webui_message(id_: str, key: str, message: Mapping[str, Any]) -> Message:
     turns, error = _open_webui_turns(message)
     parent = text(message.get("parentId"))
-    return Message(id_, key, turns, moment(message.get("timestamp")), parent, tree=True, error=error)
+    return Message(
+        id_, key, turns, moment(message.get("timestamp")), parent, tree=True, error=error
+    )
 
 
 def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str]:
-    role, content = role_of(message["role"]), message.get("content")
+    role = role_of(message["role"])
+    content = message.get("content")
     words = content if isinstance(content, str) else text_of(content)
-    turns = list(_open_webui_told(words)) if role == "assistant" else [Turn(role=role, content=text_of(words))]
+    turns = (
+        list(_open_webui_told(words))
+        if role == "assistant"
+        else [Turn(role=role, content=text_of(words))]
+    )
     beside = marks_of_files(message.get("files"))
     if beside and turns:
-        turns[-1] = turns[-1].model_copy(update={"content": "\n".join(filter(None, [turns[-1].content, *beside]))})
+        turns[-1] = turns[-1].model_copy(
+            update={"content": "\n".join(filter(None, [turns[-1].content, *beside]))}
+        )
     error = message.get("error")
-    failed = str(error.get("content") or "failed") if isinstance(error, Mapping) else "failed" if error else ""
+    failed = (
+        str(error.get("content") or "failed")
+        if isinstance(error, Mapping)
+        else "failed"
+        if error
+        else ""
+    )
     if failed and not any(turn.content.strip() for turn in turns):
         return (Turn(role="assistant", content="[error]"),), failed
     return tuple(turns), failed
@@ -134,13 +188,20 @@ def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str
 
 def _open_webui_told(words: str) -> Iterator[Turn]:
     """Yield an answer's turns, with tool calls and results that its text contains."""
-    said, end = "", 0
+    said = ""
+    end = 0
     for found in _WEBUI_DETAILS.finditer(words):
         said += words[end : found.start()]
         end = found.end()
-        attributes = {name: html.unescape(value) for name, value in _WEBUI_ATTRIBUTE.findall(found.group(1))}
+        attributes = {
+            name: html.unescape(value) for name, value in _WEBUI_ATTRIBUTE.findall(found.group(1))
+        }
         if attributes.get("type") != "tool_calls":
-            said += "" if attributes.get("type") in ("reasoning", "code_interpreter") else found.group(0)
+            said += (
+                ""
+                if attributes.get("type") in ("reasoning", "code_interpreter")
+                else found.group(0)
+            )
             continue
         call = call_of({**attributes, "arguments": parse(attributes.get("arguments"))})
         told = "\n".join(filter(None, [text_of(said.strip()), call.mark]))
@@ -153,16 +214,29 @@ def _open_webui_told(words: str) -> Iterator[Turn]:
         yield Turn(role="assistant", content=rest)
 
 
-def _open_webui_annotation(key: str, message: Mapping[str, Any], person: str | None) -> Iterator[ToolScore]:
+def _open_webui_annotation(
+    key: str, message: Mapping[str, Any], person: str | None
+) -> Iterator[ToolScore]:
     annotation = message.get("annotation")
     if isinstance(annotation, Mapping) and annotation.get("rating") is not None:
-        said, tags = annotation.get("comment"), [annotation.get("reason"), annotation.get("tags")]
-        yield ToolScore("message", key, annotation["rating"], comment=said, tags=tags, person=person, summary=True)
+        said = annotation.get("comment")
+        tags = [annotation.get("reason"), annotation.get("tags")]
+        yield ToolScore(
+            "message",
+            key,
+            annotation["rating"],
+            comment=said,
+            tags=tags,
+            person=person,
+            summary=True,
+        )
 
 
 def read_librechat_conversation(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "conversationId")
-    for message in _librechat_flat(fields.get("messagesTree") or fields.get("messages") or [], None):
+    for message in _librechat_flat(
+        fields.get("messagesTree") or fields.get("messages") or [], None
+    ):
         yield from read_librechat_message({"conversationId": id_, **message})
 
 
@@ -171,11 +245,14 @@ def _librechat_flat(messages: object, parent: str | None) -> Iterator[Mapping[st
     while waiting:
         message, above = waiting.pop(0)
         yield message if "parentMessageId" in message else {**message, "parentMessageId": above}
-        waiting += [(child, text(message.get("messageId"))) for child in objects(message.get("children"))]
+        waiting += [
+            (child, text(message.get("messageId"))) for child in objects(message.get("children"))
+        ]
 
 
 def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
-    id_, key = required(fields, "conversationId"), required(fields, "messageId")
+    id_ = required(fields, "conversationId")
+    key = required(fields, "messageId")
     said = facts(user=text(fields.get("user")), model=fields.get("model"))
     parent = text(fields.get("parentMessageId"))
     when = moment(fields.get("createdAt"))
@@ -183,8 +260,16 @@ def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
     yield Message(id_, key, turns, when, parent, tree=True, error=error, facts=said)
     feedback = fields.get("feedback")
     if isinstance(feedback, Mapping) and feedback.get("rating") is not None:
-        words, person = feedback.get("text"), text(fields.get("user"))
-        yield ToolScore("message", key, feedback["rating"], comment=words, tags=feedback.get("tag"), person=person)
+        words = feedback.get("text")
+        person = text(fields.get("user"))
+        yield ToolScore(
+            "message",
+            key,
+            feedback["rating"],
+            comment=words,
+            tags=feedback.get("tag"),
+            person=person,
+        )
 
 
 def _librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
@@ -195,11 +280,17 @@ def _librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
     role = "user" if truth(fields.get("isCreatedByUser")) else "assistant"
     parts = objects(fields.get("content"))
     errors = [str(part.get("error")) for part in parts if part.get("type") == "error"]
-    failed = (errors or [str(fields.get("text") or "failed")])[0] if truth(fields.get("error")) or errors else ""
+    failed = (
+        (errors or [str(fields.get("text") or "failed")])[0]
+        if truth(fields.get("error")) or errors
+        else ""
+    )
     if failed and not any(part.get("type") == "text" for part in parts):
         return (Turn(role="assistant", content="[error]"),), failed
     seen = marks_of_files(fields.get("files"))
-    return turns_in({"role": role, "content": [*(parts or filter(None, [fields.get("text")])), *seen]}), failed
+    return turns_in(
+        {"role": role, "content": [*(parts or filter(None, [fields.get("text")])), *seen]}
+    ), failed
 
 
 CHAINLIT_ROLES: dict[str, Role] = {
@@ -211,7 +302,8 @@ CHAINLIT_ROLES: dict[str, Role] = {
 
 
 def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
-    thread, key = required(fields, "threadId"), text(fields.get("id"))
+    thread = required(fields, "threadId")
+    key = text(fields.get("id"))
     role = CHAINLIT_ROLES.get(str(fields.get("type")))
     words = text_of(fields.get("output") or "")
     failed = truth(fields.get("isError")) and role in ("assistant", "tool")
@@ -260,13 +352,19 @@ def _said(role: object, content: object, files: object) -> tuple[Turn, ...]:
 
 def read_studio(fields: Fields) -> Iterator[LogPart]:
     chunks = [
-        chunk for chunk in objects(unwrap(fields.get("chunkedPrompt")).get("chunks")) if not chunk.get("isThought")
+        chunk
+        for chunk in objects(unwrap(fields.get("chunkedPrompt")).get("chunks"))
+        if not chunk.get("isThought")
     ]
     turns = [
-        turn for chunk in chunks for turn in _said(chunk.get("role"), chunk.get("text") or _studio_mark(chunk), [])
+        turn
+        for chunk in chunks
+        for turn in _said(chunk.get("role"), chunk.get("text") or _studio_mark(chunk), [])
     ]
     yield WholeTalk(
-        text(fields.get("id")), (*system_of(fields), *turns), facts=facts(settings=fields.get("runSettings"))
+        text(fields.get("id")),
+        (*system_of(fields), *turns),
+        facts=facts(settings=fields.get("runSettings")),
     )
 
 
@@ -278,11 +376,25 @@ def _studio_mark(chunk: Mapping[str, Any]) -> str:
 def read_arena(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat as the server logged it, after each answer and with each vote."""
     state = unwrap(fields.get("state"))
-    id_, roles = required(state, "conv_id"), state.get("roles")
+    id_ = required(state, "conv_id")
+    roles = state.get("roles")
     asked = roles[0] if isinstance(roles, list) and roles else "USER"
-    pairs = [pair for pair in state.get("messages") or [] if isinstance(pair, list) and len(pair) == 2 and pair[1]]
-    turns = [turn for who, words in pairs for turn in _said("user" if who == asked else "assistant", words, [])]
+    pairs = [
+        pair
+        for pair in state.get("messages") or []
+        if isinstance(pair, list) and len(pair) == 2 and pair[1]
+    ]
+    turns = [
+        turn
+        for who, words in pairs
+        for turn in _said("user" if who == asked else "assistant", words, [])
+    ]
     system = system_of({"system": state.get("system_message")})
-    yield WholeTalk(id_, (*system, *turns), at=moment(fields.get("tstamp")), facts=facts(model=fields.get("model")))
+    yield WholeTalk(
+        id_,
+        (*system, *turns),
+        at=moment(fields.get("tstamp")),
+        facts=facts(model=fields.get("model")),
+    )
     if fields.get("type") in ("upvote", "downvote"):
         yield ToolScore("conversation", id_, fields["type"], at=moment(fields.get("tstamp")))

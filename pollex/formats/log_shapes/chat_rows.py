@@ -20,19 +20,26 @@ LABELS = frozenset(THUMBS)
 
 
 def read_chat(fields: Fields) -> Iterator[LogPart]:
-    id_, turns, keys = _id(fields), list[Turn](), list[str | None]()
-    person, name = text(fields.get("userId")), _listed(fields)
+    id_ = _id(fields)
+    turns = list[Turn]()
+    keys = list[str | None]()
+    person = text(fields.get("userId"))
+    name = _listed(fields)
     rest = {key: value for key, value in fields.items() if key not in ("id", name, "votes")}
     scores: list[ToolScore] = []
     for number, message in enumerate(objects(fields.get(name))):
-        said, key = _turns(message), text(message.get("id")) or f"{id_}#{number}"
+        said = _turns(message)
+        key = text(message.get("id")) or f"{id_}#{number}"
         turns += said
         keys += [key] * len(said)
         scores += (
-            score._replace(target="conversation", id=id_, message=key)  # ids may begin anew in each chat
+            # ids may begin anew in each chat
+            score._replace(target="conversation", id=id_, message=key)
             for score in _feedback({**message, "id": key}, person)
         )
-    yield WholeTalk(id_, tuple(turns), tuple(keys), facts=facts(**{**rest, "user": person or rest.get("user")}))
+    yield WholeTalk(
+        id_, tuple(turns), tuple(keys), facts=facts(**{**rest, "user": person or rest.get("user")})
+    )
     yield from scores
     for vote in objects(fields.get("votes")):
         yield from read_vote(vote)
@@ -42,9 +49,14 @@ def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
     content = message.get("content")
     inner = content.get("parts") if isinstance(content, Mapping) else content
     parts = _parts(message.get("parts") or inner) or []
-    files = marks_of_files(parse(message.get("attachments") or message.get("experimental_attachments")))
+    files = marks_of_files(
+        parse(message.get("attachments") or message.get("experimental_attachments"))
+    )
     turns = turns_in(
-        {"role": message.get("role"), "content": [*(parts if isinstance(parts, list) else [parts]), *files]}
+        {
+            "role": message.get("role"),
+            "content": [*(parts if isinstance(parts, list) else [parts]), *files],
+        }
     )
     if message.get("role") == "assistant" and not any(turn.content.strip() for turn in turns):
         return (Turn(role="assistant", content="[error]"),)
@@ -59,10 +71,14 @@ def _parts(content: object) -> object:
 
 
 def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[ToolScore]:
-    given, value, key = _given(message), _value(message), text(message.get("id"))
+    given = _given(message)
+    value = _value(message)
+    key = text(message.get("id"))
     if isinstance(value, str | int | float) and value != "" and key:
         tags = given.get("tags") or given.get("reason")
-        yield ToolScore("message", key, value, comment=given.get("comment"), tags=tags, person=person)
+        yield ToolScore(
+            "message", key, value, comment=given.get("comment"), tags=tags, person=person
+        )
 
 
 ON_MESSAGES = ("submittedFeedback", "thumbup", *THUMBS)
@@ -83,12 +99,16 @@ def _given(message: Mapping[str, object]) -> Mapping[str, object]:
     if "metadata" not in message and _NAMED.isdisjoint(message):
         return _NOTHING  # as most messages are
     places = (message, unwrap(message.get("metadata")))
-    named = ((place, name) for place in places for name in ON_MESSAGES if place.get(name) is not None)
+    named = (
+        (place, name) for place in places for name in ON_MESSAGES if place.get(name) is not None
+    )
     place, name = next(named, (message, ""))
     found = place.get(name)
     if isinstance(found, Mapping):
         return found
-    written = (place[other] for other in WRITTEN if other != name and isinstance(place.get(other), str))
+    written = (
+        place[other] for other in WRITTEN if other != name and isinstance(place.get(other), str)
+    )
     return {"value": found, "comment": next(written, None)}
 
 
@@ -98,31 +118,46 @@ WRITTEN = (*COMMENTS, "feedback")
 
 def _id(fields: Fields) -> str:
     held = json.dumps(fields, sort_keys=True, ensure_ascii=True)
-    named = next((found for name in ("id", *OWNER_NAMES) if (found := text(fields.get(name)))), None)
+    named = next(
+        (found for name in ("id", *OWNER_NAMES) if (found := text(fields.get(name)))), None
+    )
     return named or "sha256-" + sha256(held.encode()).hexdigest()[:16]
 
 
 def _listed(fields: Fields) -> str:
-    return next((name for name in (*NAMES, "message") if isinstance(fields.get(name), list)), "messages")
+    return next(
+        (name for name in (*NAMES, "message") if isinstance(fields.get(name), list)), "messages"
+    )
 
 
 def read_message(fields: Fields) -> Iterator[LogPart]:
     key = required(fields, "id")
     said = {**fields, "content": parse(fields.get("content"))}  # a table's column of JSON
-    yield Message(required(fields, "chatId", *OWNER_NAMES), key, _turns(said), moment(fields.get("createdAt")))
+    yield Message(
+        required(fields, "chatId", *OWNER_NAMES), key, _turns(said), moment(fields.get("createdAt"))
+    )
     yield from _feedback(fields, None)
 
 
 def read_vote(fields: Fields) -> Iterator[LogPart]:
     if fields.get("isUpvoted") not in (None, ""):
         key = required(fields, "messageId")
-        yield ToolScore("conversation", text(fields.get("chatId")) or "", truth(fields["isUpvoted"]), message=key)
+        yield ToolScore(
+            "conversation",
+            text(fields.get("chatId")) or "",
+            truth(fields["isUpvoted"]),
+            message=key,
+        )
 
 
 def is_stored(fields: Fields) -> bool:
     """Return whether messages are of the AI SDK, in parts, or hold thumbs or ids that votes in other files may name."""
     listed = parse(fields.get(_listed(fields)))
-    first = next((message for message in listed if isinstance(message, dict)), {}) if isinstance(listed, list) else {}
+    first = (
+        next((message for message in listed if isinstance(message, dict)), {})
+        if isinstance(listed, list)
+        else {}
+    )
     if not first or (first.keys() & OWNERS and not fields.keys() & {"id", "chatId"}):
         return False
     if isinstance(first.get("parts"), list):
@@ -140,20 +175,41 @@ VALUE_NAMES = (*LABEL_NAMES, *RATING_NAMES, "isUpvoted", "score", "value")
 COMMENT_NAMES = ("comment", "reason", "comments")
 PERSON_NAMES = ("user_id", "userId", "user", "annotator", "judge")
 KNOWN = frozenset(
-    (*OWNER_NAMES, *MESSAGE_NAMES, *VALUE_NAMES, *COMMENT_NAMES, *PERSON_NAMES, *TIME_NAMES, "id", "_id", "updated_at")
+    (
+        *OWNER_NAMES,
+        *MESSAGE_NAMES,
+        *VALUE_NAMES,
+        *COMMENT_NAMES,
+        *PERSON_NAMES,
+        *TIME_NAMES,
+        "id",
+        "_id",
+        "updated_at",
+    )
 )
 
 
 def read_votes(fields: Fields) -> Iterator[LogPart]:
     owner, message, value, comment, person, when = (
         next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
-        for names in (OWNER_NAMES, MESSAGE_NAMES, VALUE_NAMES, COMMENT_NAMES, PERSON_NAMES, TIME_NAMES)
+        for names in (
+            OWNER_NAMES,
+            MESSAGE_NAMES,
+            VALUE_NAMES,
+            COMMENT_NAMES,
+            PERSON_NAMES,
+            TIME_NAMES,
+        )
     )
-    named, key = text(owner), text(message)
+    named = text(owner)
+    key = text(message)
     if value is not None and (named or key):
         target: Target = "conversation" if named else "message"
-        by, owned = text(person), named or key or ""
-        yield ToolScore(target, owned, value, comment=comment, person=by, at=moment(when), message=key)
+        by = text(person)
+        owned = named or key or ""
+        yield ToolScore(
+            target, owned, value, comment=comment, person=by, at=moment(when), message=key
+        )
 
 
 def is_vote(fields: Fields) -> bool:

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-CHOSEN = frozenset(("if_chosen", "is_chosen", "isChosen", "chosen", "is_selected", "isSelected", "selected"))
+CHOSEN = frozenset(
+    ("if_chosen", "is_chosen", "isChosen", "chosen", "is_selected", "isSelected", "selected")
+)
 """Fields that say whether somebody chose an answer of several."""
 
 
@@ -18,5 +20,9 @@ def without_left(messages: Any) -> Any:
     """Return a list without the answers that nobody chose, where others are marked as chosen."""
     if not isinstance(messages, list) or not any(map(was_left, messages)):
         return messages
-    marked = [one for one in messages if isinstance(one, Mapping) and any(one.get(name) is True for name in CHOSEN)]
+    marked = [
+        one
+        for one in messages
+        if isinstance(one, Mapping) and any(one.get(name) is True for name in CHOSEN)
+    ]
     return [one for one in messages if not was_left(one)] if marked else messages

@@ -14,7 +14,12 @@ _PYDANTIC = {
     "retry-prompt": "tool",
 }
 """Who speaks in a part of Pydantic AI's messages; other kinds are thoughts."""
-_HIDDEN_EVENTS = ("ThoughtEvent", "ModelClientStreamingChunkEvent", "MemoryQueryEvent", "CodeGenerationEvent")
+_HIDDEN_EVENTS = (
+    "ThoughtEvent",
+    "ModelClientStreamingChunkEvent",
+    "MemoryQueryEvent",
+    "CodeGenerationEvent",
+)
 
 
 def is_dialect(message: Message) -> bool:
@@ -46,7 +51,11 @@ def _pydantic(parts: list[Any]) -> Iterator[dict[str, Any]]:
             said.append(part.get("content") if kind == "text" else call)
         elif role == "tool" and isinstance(part, Mapping):
             failed = "error" if kind == "retry-prompt" else None
-            told = {"content": part.get("content"), "tool_call_id": part.get("tool_call_id"), "status": failed}
+            told = {
+                "content": part.get("content"),
+                "tool_call_id": part.get("tool_call_id"),
+                "status": failed,
+            }
             yield {"role": "tool" if part.get("tool_name") else "user", **told}
         elif role and isinstance(part, Mapping):
             yield {"role": role, "content": part.get("content")}
@@ -56,7 +65,8 @@ def _pydantic(parts: list[Any]) -> Iterator[dict[str, Any]]:
 
 def _autogen(message: Message) -> Iterator[dict[str, Any]]:
     """Yield a message of a team: calls and results are lists, and whoever isn't called user is an agent."""
-    kind, content = str(message["type"]), message.get("content")
+    kind = str(message["type"])
+    content = message.get("content")
     if kind in _HIDDEN_EVENTS or kind == "ToolCallSummaryMessage" or kind == "HandoffMessage":
         return
     listed = content if isinstance(content, list) else []
@@ -67,9 +77,16 @@ def _autogen(message: Message) -> Iterator[dict[str, Any]]:
         for told in (one for one in listed if isinstance(one, Mapping)):
             yield {"role": "tool", **told}
     else:
-        parts = [part if isinstance(part, str | Mapping) else "[image]" for part in listed] if listed else content
+        parts = (
+            [part if isinstance(part, str | Mapping) else "[image]" for part in listed]
+            if listed
+            else content
+        )
         parts = [_autogen_part(part) for part in parts] if isinstance(parts, list) else parts
-        yield {"role": "user" if message["source"] in ("user", "User", "user_proxy") else "assistant", "content": parts}
+        yield {
+            "role": "user" if message["source"] in ("user", "User", "user_proxy") else "assistant",
+            "content": parts,
+        }
 
 
 def _autogen_part(part: object) -> object:
@@ -80,7 +97,9 @@ def _dotnet(message: Message) -> dict[str, Any]:
     """Return a message of Semantic Kernel's chat history in .NET."""
     role = message["Role"]
     items = message.get("Items") or []
-    parts = [_dotnet_part(item) for item in items if isinstance(item, Mapping)] or message.get("Content")
+    parts = [_dotnet_part(item) for item in items if isinstance(item, Mapping)] or message.get(
+        "Content"
+    )
     return {"role": role.get("Label") if isinstance(role, Mapping) else role, "content": parts}
 
 
@@ -88,9 +107,18 @@ def _dotnet_part(item: Message) -> dict[str, Any]:
     kind = str(item.get("$type"))
     if kind.startswith("FunctionCall"):
         name = "-".join(filter(None, [item.get("PluginName"), item.get("FunctionName")]))
-        return {"type": "tool_call", "name": name, "arguments": item.get("Arguments"), "id": item.get("Id")}
+        return {
+            "type": "tool_call",
+            "name": name,
+            "arguments": item.get("Arguments"),
+            "id": item.get("Id"),
+        }
     if kind.startswith("FunctionResult"):
-        return {"type": "tool_result", "tool_use_id": item.get("CallId"), "content": item.get("Result")}
+        return {
+            "type": "tool_result",
+            "tool_use_id": item.get("CallId"),
+            "content": item.get("Result"),
+        }
     if "Text" in item:
         return {"type": "text", "text": item["Text"]}
     return {"type": kind.removesuffix("Content").casefold() or "file"}

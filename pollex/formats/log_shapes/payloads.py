@@ -14,15 +14,41 @@ from pollex.text import parse_json
 
 HISTORY_NAMES = ("chat_history", "history")
 MESSAGE_NAMES = ("messages", "contents", "input_messages", "inputMessages", "prompt_messages")
-QUESTION_NAMES = ("input", "question", "query", "prompt", "user_input", "user_message", "message", "text", "content")
+QUESTION_NAMES = (
+    "input",
+    "question",
+    "query",
+    "prompt",
+    "user_input",
+    "user_message",
+    "message",
+    "text",
+    "content",
+)
 ANSWER_NAMES = (
-    *("output", "answer", "response", "result", "completion", "reply", "text", "content", "output_text"),
+    *(
+        "output",
+        "answer",
+        "response",
+        "result",
+        "completion",
+        "reply",
+        "text",
+        "content",
+        "output_text",
+    ),
     *("message", "final_output"),
 )
 GENERATED_NAMES = ("generations", "choices", "candidates")
 WRAPPERS = ("kwargs", "inputs", "outputs", "values", "value", "args", "request", "data")
 KNOWN_NAMES = (*HISTORY_NAMES, *MESSAGE_NAMES, *GENERATED_NAMES, *WRAPPERS, "role", "lc")
-SYSTEM_NAMES = ("system", "instructions", "system_instruction", "systemInstruction", "system_instructions")
+SYSTEM_NAMES = (
+    "system",
+    "instructions",
+    "system_instruction",
+    "systemInstruction",
+    "system_instructions",
+)
 _SYSTEM = frozenset(SYSTEM_NAMES)
 
 
@@ -35,7 +61,8 @@ class RunSide(NamedTuple):
 
     Attributes:
         history: Whether it was a list of messages and not one text.
-        sure: Whether it is known to be what was said; else it is shown as it stands, unless a model's call tells more.
+        sure: Whether it is known to be what was said; else it is shown as it stands, unless a
+            model's call tells more.
     """
 
     turns: tuple[Turn, ...]
@@ -78,7 +105,9 @@ def nest(flat: Mapping[str, Any]) -> Any:
             node = inner
         else:
             node[last] = (
-                [nest(one) if isinstance(one, Mapping) else one for one in value] if isinstance(value, list) else value
+                [nest(one) if isinstance(one, Mapping) else one for one in value]
+                if isinstance(value, list)
+                else value
             )
     return _lists(tree)
 
@@ -114,12 +143,18 @@ def input_of(value: object, written: Written = "either") -> RunSide | None:
 def output_of(value: object, written: Written = "either") -> RunSide | None:
     """Read the output of a run as turns, likewise; an object that no reader knows is shown as JSON, and isn't sure."""
     side = _side(value, "assistant", ANSWER_NAMES, written)
-    if side is None and isinstance(value, Mapping) and any(inner not in (None, "", [], {}) for inner in value.values()):
+    if (
+        side is None
+        and isinstance(value, Mapping)
+        and any(inner not in (None, "", [], {}) for inner in value.values())
+    ):
         return _unsure("assistant", json.dumps(value, ensure_ascii=False, default=str))
     return side
 
 
-def sides(given: object, came: object, *, silent: bool = False, written: Written = "either") -> dict[str, Any]:
+def sides(
+    given: object, came: object, *, silent: bool = False, written: Written = "either"
+) -> dict[str, Any]:
     """Return what a `ModelCall` has of its input and output; nothing of a silent one."""
     if silent:
         return of_sides(None, None)
@@ -146,7 +181,9 @@ def _side(value: object, role: Role, names: Sequence[str], written: Written) -> 
         return None
 
 
-def _read(value: object, role: Role, names: Sequence[str], depth: int, written: Written) -> RunSide | None:
+def _read(
+    value: object, role: Role, names: Sequence[str], depth: int, written: Written
+) -> RunSide | None:
     if isinstance(value, str):
         return _of_text(value, role, names, depth, written)
     if isinstance(value, list):
@@ -160,7 +197,9 @@ DEEPEST = 4
 """Objects inside one another that are looked into."""
 
 
-def _of_text(value: str, role: Role, names: Sequence[str], depth: int, written: Written) -> RunSide | None:
+def _of_text(
+    value: str, role: Role, names: Sequence[str], depth: int, written: Written
+) -> RunSide | None:
     """Read a text: messages in JSON, a tool's writing of an object, or what was said."""
     found = parse(value)
     if written == "json" and isinstance(once := parse(value, 1), str):
@@ -175,7 +214,9 @@ def _of_text(value: str, role: Role, names: Sequence[str], depth: int, written: 
                 return side
     if isinstance(found, Mapping) and written != "words" and depth < DEEPEST:
         with suppress(BadInput):
-            if found.keys() & {*names, *KNOWN_NAMES} and (side := _object(found, role, names, depth)):
+            if found.keys() & {*names, *KNOWN_NAMES} and (
+                side := _object(found, role, names, depth)
+            ):
                 return side
         return _unsure(role, value)
     return RunSide(_said(role, value), False) if value.strip() else None
@@ -200,7 +241,9 @@ def _as_messages(value: Mapping[str, Any] | list[Any], role: Role) -> RunSide | 
         return _messages(value, role)
     if _is_message(value) and value.keys() & {"content", "parts", "tool_calls", "kwargs", "data"}:
         return RunSide(turns_in(value), True)
-    generated = next((value[name] for name in GENERATED_NAMES if isinstance(value.get(name), list)), None)
+    generated = next(
+        (value[name] for name in GENERATED_NAMES if isinstance(value.get(name), list)), None
+    )
     return turns_generated(generated) if generated else None
 
 
@@ -218,14 +261,21 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
     if len(texts) == len(values) == 1:
         return _of_text(texts[0], role, (), 0, "words")
     values = [_message_in(value) for value in values]
-    values = [{"role": role, **one} if isinstance(one, Mapping) and "parts" in one else one for one in values]
+    values = [
+        {"role": role, **one} if isinstance(one, Mapping) and "parts" in one else one
+        for one in values
+    ]
     objects = [value for value in values if isinstance(value, Mapping)]
     if len(objects) < len(values):
         return None
     if all(isinstance(one.get("message"), Mapping) and "role" not in one for one in objects):
         return turns_generated(objects)
     if not any(map(_is_message, objects)):
-        return RunSide(_said(role, values), False) if all("type" in value for value in objects) else None
+        return (
+            RunSide(_said(role, values), False)
+            if all("type" in value for value in objects)
+            else None
+        )
     return RunSide(turns_of(values), True)
 
 
@@ -235,7 +285,9 @@ def _message_in(value: object) -> object:
     return found if isinstance(found, Mapping) and _is_message(found) else value
 
 
-def _object(value: Mapping[str, Any], role: Role, names: Sequence[str], depth: int) -> RunSide | None:
+def _object(
+    value: Mapping[str, Any], role: Role, names: Sequence[str], depth: int
+) -> RunSide | None:
     if side := _messages(value, role):
         return side
     if _is_message(value):
@@ -254,7 +306,9 @@ def _object(value: Mapping[str, Any], role: Role, names: Sequence[str], depth: i
     return _of_text(texts[0], role, (), 0, "words") if len(texts) == 1 and len(value) == 1 else None
 
 
-def _wrapped(value: object, role: Role, names: Sequence[str], depth: int, written: Written) -> RunSide | None:
+def _wrapped(
+    value: object, role: Role, names: Sequence[str], depth: int, written: Written
+) -> RunSide | None:
     """Read what stands in an envelope; of a function's arguments, the one that is a sentence or stands alone."""
     side = _read(value, role, names, depth, written)
     if side is not None or not isinstance(value, list):
@@ -265,7 +319,9 @@ def _wrapped(value: object, role: Role, names: Sequence[str], depth: int, writte
 
 def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
     name = next((name for name in MESSAGE_NAMES if value.get(name)), None)
-    history = next((value[name] for name in HISTORY_NAMES if isinstance(value.get(name), list)), None)
+    history = next(
+        (value[name] for name in HISTORY_NAMES if isinstance(value.get(name), list)), None
+    )
     if name is None and history is None:
         return None
     turns = system_of(value)
@@ -296,10 +352,23 @@ def system_of(value: Mapping[str, Any]) -> tuple[Turn, ...]:
 def _is_message(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
-    if value.keys() & {"role", "from", "author"} or is_serialised(value) or ("data" in value and "type" in value):
+    if (
+        value.keys() & {"role", "from", "author"}
+        or is_serialised(value)
+        or ("data" in value and "type" in value)
+    ):
         return True
     kind = str(value.get("type"))
-    spoken = ("human", "ai", "system", "tool", "message", "function_call", "function_call_output", "AIMessageChunk")
+    spoken = (
+        "human",
+        "ai",
+        "system",
+        "tool",
+        "message",
+        "function_call",
+        "function_call_output",
+        "AIMessageChunk",
+    )
     return kind in spoken and bool(value.keys() & {"content", "name", "output", "call_id"})
 
 
@@ -319,7 +388,17 @@ def turns_generated(choices: object) -> RunSide | None:
 
 
 REPLIES = (
-    *("response", "full_response", "completion", "choices", "candidates", "answer", "output", "reply", "model_output"),
+    *(
+        "response",
+        "full_response",
+        "completion",
+        "choices",
+        "candidates",
+        "answer",
+        "output",
+        "reply",
+        "model_output",
+    ),
     *("bot_response", "assistant_message"),
 )
 

@@ -26,11 +26,39 @@ from pollex.text import printable
 
 NAMES = ("messages", "turns", "dialogue", "dialog", "chat", "transcript", "conversation")
 _NAMES = frozenset(NAMES)
-POSITION_NAMES = ("turn", "turn_id", "turn_index", "turn_number", "index", "position", "seq", "order")
+POSITION_NAMES = (
+    "turn",
+    "turn_id",
+    "turn_index",
+    "turn_number",
+    "index",
+    "position",
+    "seq",
+    "order",
+)
 CALL_NAMES = ("tool_calls", "tool_call_id")
-TIME_NAMES = ("timestamp", "created_at", "createdAt", "created", "sent_at", "datetime", "time", "date")
+TIME_NAMES = (
+    "timestamp",
+    "created_at",
+    "createdAt",
+    "created",
+    "sent_at",
+    "datetime",
+    "time",
+    "date",
+)
 QUESTIONS = (
-    *("request", "full_request", "prompt", "question", "query", "instruction", "user_input", "user_message", "input"),
+    *(
+        "request",
+        "full_request",
+        "prompt",
+        "question",
+        "query",
+        "instruction",
+        "user_input",
+        "user_message",
+        "input",
+    ),
 )
 _ANSWERS = frozenset(REPLIES)
 TRACES = frozenset(("trace_id", "span_id", "trace", "spans", "run_id", "metadata.span_kind"))
@@ -44,7 +72,8 @@ class Draft:
     Attributes:
         turns: All turns of the conversation, or the one turn of a row that is a turn.
         rest: The fields that the turns weren't read from; id and label are looked for here.
-        position: Place of the turn in its conversation; None if its time or the log's order decides.
+        position: Place of the turn in its conversation; None if its time or the log's order
+            decides.
         left: Answers that nobody chose, which are no turns.
     """
 
@@ -62,7 +91,8 @@ class Reader:
         name: For people.
         shape: What a row looks like, for people, on one line.
         recognises: Whether a row has this shape. No two readers recognise the same row.
-        read: None for a row that is no conversation of its own; raises `BadInput` for one that can't be read.
+        read: None for a row that is no conversation of its own; raises `BadInput` for one that
+            can't be read.
         row_is_turn: Rows with one conversation id make a conversation together.
     """
 
@@ -85,12 +115,16 @@ def read_field(fields: Fields, name: str) -> Draft:
         return Draft(inside.turns, {**fields, top: inside.rest}, left=inside.left)
     if name not in fields:
         raise BadInput(
-            f"the row has no field {name!r}", remedy="name the field with the turns", option="messages_field"
+            f"the row has no field {name!r}",
+            remedy="name the field with the turns",
+            option="messages_field",
         )
     listed = _opened(fields[name])
     chosen = without_left(listed)
     left = len(listed) - len(chosen) if isinstance(listed, list) else 0
-    return Draft(turns_of(chosen), {key: value for key, value in fields.items() if key != name}, left=left)
+    return Draft(
+        turns_of(chosen), {key: value for key, value in fields.items() if key != name}, left=left
+    )
 
 
 def _opened(value: object) -> object:
@@ -112,14 +146,18 @@ def _candidates(fields: Fields) -> list[str]:
     if _NAMES.isdisjoint(fields):  # as in most tables
         return []
     named = [name for name in NAMES if name in fields]
-    return [name for name in named if _holds_turns(fields[name])] or [n for n in named if fields[n] is None]
+    return [name for name in named if _holds_turns(fields[name])] or [
+        n for n in named if fields[n] is None
+    ]
 
 
 def _read_messages(fields: Fields) -> Draft:
     candidates = _candidates(fields)
     if len(candidates) > 1:
         both = " and ".join(candidates)
-        raise BadInput(f"turns may be in {both}", remedy="say which", option={"messages_field": candidates[0]})
+        raise BadInput(
+            f"turns may be in {both}", remedy="say which", option={"messages_field": candidates[0]}
+        )
     draft = _with_answer(read_field(fields, candidates[0]))
     if any(turn.role == "system" for turn in draft.turns) or not _is_prompt(fields.get("system")):
         return draft
@@ -148,8 +186,14 @@ def _has_contents(fields: Fields) -> bool:
 
 
 def _read_contents(fields: Fields) -> Draft:
-    turns = turns_of([{"role": "user", **one} if isinstance(one, Mapping) else one for one in fields["contents"]])
-    rest = {name: value for name, value in fields.items() if name not in ("contents", "systemInstruction")}
+    turns = turns_of(
+        [{"role": "user", **one} if isinstance(one, Mapping) else one for one in fields["contents"]]
+    )
+    rest = {
+        name: value
+        for name, value in fields.items()
+        if name not in ("contents", "systemInstruction")
+    }
     return _with_answer(Draft((*system_of(fields), *turns), rest))
 
 
@@ -162,7 +206,11 @@ def _named(fields: Fields, names: tuple[str, ...]) -> str | None:
 
 def _is_turn(fields: Fields) -> bool:
     text = _named(fields, TEXT_NAMES)
-    return _named(fields, ROLE_NAMES) is not None and text is not None and not isinstance(fields[text], dict)
+    return (
+        _named(fields, ROLE_NAMES) is not None
+        and text is not None
+        and not isinstance(fields[text], dict)
+    )
 
 
 def _position(name: str, value: object) -> float:
@@ -171,12 +219,17 @@ def _position(name: str, value: object) -> float:
     except (ValueError, OverflowError):
         position = math.nan
     if not math.isfinite(position):
-        raise BadInput(f"{name} is {value!r:.40}, not a number", remedy="number the turns in the order they were said")
+        raise BadInput(
+            f"{name} is {value!r:.40}, not a number",
+            remedy="number the turns in the order they were said",
+        )
     return position
 
 
 def _read_turn(fields: Fields) -> Draft:
-    role, text, position = (_named(fields, names) for names in (ROLE_NAMES, TEXT_NAMES, POSITION_NAMES))
+    role, text, position = (
+        _named(fields, names) for names in (ROLE_NAMES, TEXT_NAMES, POSITION_NAMES)
+    )
     if role is None or text is None:
         raise BadInput("the row has no role or no text", remedy="give every row of the table both")
     calls = {name: fields[name] for name in CALL_NAMES if fields.get(name) not in (None, "")}
@@ -185,7 +238,11 @@ def _read_turn(fields: Fields) -> Draft:
         turns=turns_in({**said, **calls})
         if calls
         else (Turn(role=role_of(fields[role]), content=text_of(fields[text])),),
-        rest={key: value for key, value in fields.items() if key not in (role, text, position, *CALL_NAMES)},
+        rest={
+            key: value
+            for key, value in fields.items()
+            if key not in (role, text, position, *CALL_NAMES)
+        },
         position=None if position is None else _position(position, fields[position]),
     )
 
@@ -206,7 +263,9 @@ def times_of(metadata: Fields) -> Iterator[float]:
     """Yield the times in usual fields of a conversation's metadata and one level down, in seconds since 1970."""
     places = (metadata, unwrap(metadata.get("metadata")))
     values = (place[name] for place in places for name in TIME_NAMES if name in place)
-    return dated(moment(one) for value in values for one in (value if isinstance(value, list) else [value]))
+    return dated(
+        moment(one) for value in values for one in (value if isinstance(value, list) else [value])
+    )
 
 
 def _question(fields: Fields) -> str | None:
@@ -228,10 +287,14 @@ def _read_exchange(fields: Fields) -> Draft:
     value = fields[name]
     if name == "instruction" and isinstance(fields.get("input"), str):
         value = "\n".join(filter(None, [str(value), fields["input"]]))
-    side, answer = input_of(value, "words"), answer_in(fields)
+    side = input_of(value, "words")
+    answer = answer_in(fields)
     if side is None or answer is None:
         lacking = name if side is None else "the answer"
-        raise BadInput(f"{lacking} can't be read as words", remedy="give both what was asked and what was answered")
+        raise BadInput(
+            f"{lacking} can't be read as words",
+            remedy="give both what was asked and what was answered",
+        )
     before = system_of(unwrap(value))
     turns = (*system_of(fields), *before, *_earlier(fields.get("history")), *side.turns)
     told = {turn for turn in turns if turn.role == "system"}
@@ -247,7 +310,12 @@ def _earlier(history: object) -> tuple[Turn, ...]:
         return ()
     if all(isinstance(pair, list) and len(pair) == 2 for pair in found):
         roles = ("user", "assistant")
-        found = [{"role": roles[n], "content": said} for pair in found for n, said in enumerate(pair) if said]
+        found = [
+            {"role": roles[n], "content": said}
+            for pair in found
+            for n, said in enumerate(pair)
+            if said
+        ]
     return turns_of(found)
 
 
@@ -286,7 +354,9 @@ READERS = (
     Reader(
         "table of exchanges",
         "a row an exchange: conversation_id, prompt, response",
-        recognises=lambda fields: _is_exchange(fields) and not fields.keys().isdisjoint(OWNER_NAMES),
+        recognises=lambda fields: (
+            _is_exchange(fields) and not fields.keys().isdisjoint(OWNER_NAMES)
+        ),
         read=_read_exchange,
         row_is_turn=True,
     ),
@@ -318,7 +388,9 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
     if fitting:
         shapes = " and ".join(reader.name for reader in fitting)
         raise BadInput(
-            f"the row has the shape of {shapes}", remedy="say which field holds the turns", option="messages_field"
+            f"the row has the shape of {shapes}",
+            remedy="say which field holds the turns",
+            option="messages_field",
         )
     shapes = "; ".join(f"{reader.name} ({reader.shape})" for reader in READERS)
     have = printable(", ".join(list(fields)[:12]), 200) or "no field"

@@ -6,20 +6,41 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
-from pollex.formats.assembly.log_parts import Facts, LogPart, Message, ModelCall, ToolScore, WholeTalk, moment
-from pollex.formats.log_shapes.exports import Fields, facts, get, objects, required, text, truth, unwrap
+from pollex.formats.assembly.log_parts import (
+    Facts,
+    LogPart,
+    Message,
+    ModelCall,
+    ToolScore,
+    WholeTalk,
+    moment,
+)
+from pollex.formats.log_shapes.exports import (
+    Fields,
+    facts,
+    get,
+    objects,
+    required,
+    text,
+    truth,
+    unwrap,
+)
 from pollex.formats.log_shapes.payloads import parse, sides
 from pollex.formats.log_shapes.turns import marks_of_files, turns_in, turns_of
 
 _TONES = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|::skin-tone-\\d")
 THUMBS = {
     **dict.fromkeys(("+1", "thumbsup", "thumbs_up", "thumbup", "\U0001f44d", "like"), "up"),
-    **dict.fromkeys(("-1", "thumbsdown", "thumbs_down", "thumbdown", "\U0001f44e", "dislike"), "down"),
+    **dict.fromkeys(
+        ("-1", "thumbsdown", "thumbs_down", "thumbdown", "\U0001f44e", "dislike"), "down"
+    ),
 }
 """Reactions that are thumbs, without their skin tone."""
 
 
-def _reactions(named: Iterator[tuple[object, object]], conversation: str, message: str | None) -> Iterator[ToolScore]:
+def _reactions(
+    named: Iterator[tuple[object, object]], conversation: str, message: str | None
+) -> Iterator[ToolScore]:
     """Yield the reactions on a message that are thumbs, one for each person who is named."""
     for name, people in named:
         value = THUMBS.get(_TONES.sub("", str(name)).strip(":"))
@@ -29,7 +50,16 @@ def _reactions(named: Iterator[tuple[object, object]], conversation: str, messag
 
 
 _SLACK_LINK = re.compile(r"<((?:https?|mailto):[^|>]+)(?:\|([^>]+))?>")
-_SLACK_EVENTS = ("channel_", "group_", "pinned_", "unpinned_", "bot_add", "bot_remove", "reminder_", "message_deleted")
+_SLACK_EVENTS = (
+    "channel_",
+    "group_",
+    "pinned_",
+    "unpinned_",
+    "bot_add",
+    "bot_remove",
+    "reminder_",
+    "message_deleted",
+)
 
 
 def read_slack(fields: Fields) -> Iterator[LogPart]:
@@ -42,7 +72,9 @@ def read_slack(fields: Fields) -> Iterator[LogPart]:
     id_ = f"{channel}/{thread}" if channel else thread
     bot = bool(fields.get("bot_id")) or fields.get("subtype") == "bot_message"
     said = _SLACK_LINK.sub(lambda found: found[2] or found[1], str(fields.get("text") or ""))
-    words = "\n".join(filter(None, [html.unescape(said).strip(), *marks_of_files(fields.get("files"))]))
+    words = "\n".join(
+        filter(None, [html.unescape(said).strip(), *marks_of_files(fields.get("files"))])
+    )
     if words:
         turn = Turn(role="assistant" if bot else "user", content=words)
         known = facts(user=None if bot else text(fields.get("user")))
@@ -56,19 +88,39 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "channel.id")
     yield Facts(id_, facts(title=get(fields, "channel.name"), server=get(fields, "guild.name")))
     for message in objects(fields.get("messages")):
-        if message.get("type") not in (None, "Default", "Reply", "ChatInputCommand", "ContextMenuCommand", 0, 19, 20):
+        if message.get("type") not in (
+            None,
+            "Default",
+            "Reply",
+            "ChatInputCommand",
+            "ContextMenuCommand",
+            0,
+            19,
+            20,
+        ):
             continue
         bot = truth(get(message, "author.isBot") or get(message, "author.bot"))
-        shown = [str(one.get("description") or one.get("title") or "") for one in objects(message.get("embeds"))]
-        said = [str(message.get("content") or ""), *shown, *marks_of_files(message.get("attachments"))]
-        words, key = "\n".join(filter(None, said)), f"{id_}/{message.get('id')}"
+        shown = [
+            str(one.get("description") or one.get("title") or "")
+            for one in objects(message.get("embeds"))
+        ]
+        said = [
+            str(message.get("content") or ""),
+            *shown,
+            *marks_of_files(message.get("attachments")),
+        ]
+        words = "\n".join(filter(None, said))
+        key = f"{id_}/{message.get('id')}"
         if words:
             turn = Turn(role="assistant" if bot else "user", content=words)
             known = facts(user=None if bot else text(get(message, "author.id")))
             yield Message(id_, key, (turn,), moment(message.get("timestamp")), facts=known)
         listed = objects(message.get("reactions"))
         named = (
-            (get(one, "emoji.code") or get(one, "emoji.name"), [user.get("id") for user in objects(one.get("users"))])
+            (
+                get(one, "emoji.code") or get(one, "emoji.name"),
+                [user.get("id") for user in objects(one.get("users"))],
+            )
             for one in listed
         )
         yield from _reactions(named, id_, key)
@@ -76,12 +128,15 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
 
 def is_telegram_chat(fields: Fields) -> bool:
     """Return whether a chat's messages say by id who sent them."""
-    return any("from_id" in message or "actor_id" in message for message in objects(fields.get("messages")))
+    return any(
+        "from_id" in message or "actor_id" in message for message in objects(fields.get("messages"))
+    )
 
 
 def read_telegram(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat of Telegram's export: who has the chat's name is the bot, or of a person's chat the user."""
-    id_, name = required(fields, "id"), fields.get("name")
+    id_ = required(fields, "id")
+    name = fields.get("name")
     with_bot = str(fields.get("type")).startswith("bot")
     yield Facts(id_, facts(title=name))
     for message in objects(fields.get("messages")):
@@ -91,20 +146,28 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
         role: Role = "assistant" if named == with_bot else "user"
         written = message.get("text")
         listed = written if isinstance(written, list) else [written]
-        said = "".join(str(part.get("text") or "") if isinstance(part, Mapping) else str(part or "") for part in listed)
+        said = "".join(
+            str(part.get("text") or "") if isinstance(part, Mapping) else str(part or "")
+            for part in listed
+        )
         kind = "[image]" if message.get("photo") else "[file]" if message.get("file") else ""
-        words, key = "\n".join(filter(None, [said.strip(), kind])), f"{id_}/{message.get('id')}"
+        words = "\n".join(filter(None, [said.strip(), kind]))
+        key = f"{id_}/{message.get('id')}"
         if words:
             when = moment(message.get("date_unixtime") or message.get("date"))
             yield Message(id_, key, (Turn(role=role, content=words),), when)
         reactions = objects(message.get("reactions"))
-        by = ((one.get("emoji"), [who.get("from_id") for who in objects(one.get("recent"))]) for one in reactions)
+        by = (
+            (one.get("emoji"), [who.get("from_id") for who in objects(one.get("recent"))])
+            for one in reactions
+        )
         yield from _reactions(by, id_, key)
 
 
 def read_claude_code(fields: Fields) -> Iterator[LogPart]:
     """Yield a line of a session's file; what sub-agents did, and what the program itself wrote, is left out."""
-    session, key = required(fields, "sessionId"), required(fields, "uuid")
+    session = required(fields, "sessionId")
+    key = required(fields, "uuid")
     message = unwrap(fields.get("message"))
     parent = text(fields.get("parentUuid")) or text(fields.get("logicalParentUuid"))
     if truth(fields.get("isSidechain")):
@@ -120,13 +183,20 @@ _CODEX_CONTEXT = ("<environment_context>", "<user_instructions>", "<permissions"
 
 def read_codex(fields: Fields) -> Iterator[LogPart]:
     """Yield an item of a session's file, which is one conversation."""
-    item, kind = unwrap(fields.get("payload")), fields.get("type")
+    item = unwrap(fields.get("payload"))
+    kind = fields.get("type")
     if kind == "session_meta":
         yield Facts("", facts(session=text(item.get("id")), version=text(item.get("cli_version"))))
     elif kind == "response_item":
         turns = turns_in(item) if item.get("role") or item.get("type") != "message" else ()
-        context = item.get("role") == "user" and turns and turns[0].content.lstrip().startswith(_CODEX_CONTEXT)
-        turns = tuple(Turn(role="system", content=turn.content) for turn in turns) if context else turns
+        context = (
+            item.get("role") == "user"
+            and turns
+            and turns[0].content.lstrip().startswith(_CODEX_CONTEXT)
+        )
+        turns = (
+            tuple(Turn(role="system", content=turn.content) for turn in turns) if context else turns
+        )
         turns = tuple(turn for turn in turns if turn.content)
         yield Message("", None, turns, moment(fields.get("timestamp")))
 
@@ -152,7 +222,8 @@ def read_agents_span(fields: Fields) -> Iterator[LogPart]:
     data = unwrap(fields.get("span_data"))
     kind = str(data.get("type"))
     model = kind in ("generation", "response")
-    given, came = data.get("input"), data.get("output")
+    given = data.get("input")
+    came = data.get("output")
     yield ModelCall(
         *(required(fields, "trace_id"), required(fields, "id")),
         parent=text(fields.get("parent_id")),
@@ -164,7 +235,8 @@ def read_agents_span(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_agents_trace(fields: Fields) -> Iterator[LogPart]:
-    trace, metadata = required(fields, "id"), unwrap(fields.get("metadata"))
+    trace = required(fields, "id")
+    metadata = unwrap(fields.get("metadata"))
     said = facts(user=text(metadata.get("user") or metadata.get("user_id")), metadata=metadata)
     yield ModelCall(trace, trace, None, text(fields.get("group_id")), facts=said)
 
@@ -197,7 +269,9 @@ def read_chat_store(fields: Fields) -> Iterator[LogPart]:
 def read_agent_states(fields: Fields) -> Iterator[LogPart]:
     """Yield the thread of the state that an AutoGen team saved."""
     states = unwrap(fields.get("agent_states"))
-    threads = [one["message_thread"] for one in map(unwrap, states.values()) if one.get("message_thread")]
+    threads = [
+        one["message_thread"] for one in map(unwrap, states.values()) if one.get("message_thread")
+    ]
     if threads:
         yield WholeTalk(text(fields.get("id")), turns_of(max(threads, key=len)))
 
@@ -213,15 +287,20 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
         k.removeprefix("properties."): v for k, v in fields.items() if k.startswith("properties.")
     }
     have = {**unwrap(fields.get("properties")), **have}
-    kind, trace = str(fields.get("event")), required(have, "$ai_trace_id")
+    kind = str(fields.get("event"))
+    trace = required(have, "$ai_trace_id")
     person = text(fields.get("distinct_id"))
     if kind in ("$ai_feedback", "$ai_metric", "survey sent"):
-        value, comment = have.get("$ai_metric_value"), have.get("$ai_feedback_text")
+        value = have.get("$ai_metric_value")
+        comment = have.get("$ai_feedback_text")
         name = str(have.get("$ai_metric_name") or "feedback")
         when = moment(fields.get("timestamp"))
         yield ToolScore("trace", trace, value, name, comment=comment, person=person, at=when)
         return
-    span = text(have.get("$ai_span_id") or have.get("$ai_generation_id") or fields.get("uuid")) or trace
+    span = (
+        text(have.get("$ai_span_id") or have.get("$ai_generation_id") or fields.get("uuid"))
+        or trace
+    )
     given = have.get("$ai_input", have.get("$ai_input_state"))
     came = have.get("$ai_output_choices", have.get("$ai_output", have.get("$ai_output_state")))
     model = kind == "$ai_generation"
@@ -240,19 +319,33 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
 def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange; an answer in the tables is an object with its sources."""
     named = "/".join(
-        filter(None, (text(fields.get(name)) for name in ("workspace", "workspaceId", "username", "user_id")))
+        filter(
+            None,
+            (
+                text(fields.get(name))
+                for name in ("workspace", "workspaceId", "username", "user_id")
+            ),
+        )
     )
     session = text(fields.get("api_session_id")) or text(fields.get("thread_id")) or named
     answer = parse(fields.get("response"))
     answer = answer.get("text") if isinstance(answer, Mapping) else fields.get("response")
     asked = "\n".join(
-        filter(None, [str(fields.get("prompt") or ""), *marks_of_files(parse(fields.get("attachments")))])
+        filter(
+            None,
+            [str(fields.get("prompt") or ""), *marks_of_files(parse(fields.get("attachments")))],
+        )
     )
     both = (Turn(role="user", content=asked), Turn(role="assistant", content=str(answer or "")))
     turns = tuple(turn for turn in both if turn.content)
-    key, when = f"{session}/{fields.get('id')}", moment(fields.get("sent_at") or fields.get("createdAt"))
+    key = f"{session}/{fields.get('id')}"
+    when = moment(fields.get("sent_at") or fields.get("createdAt"))
     yield Message(
-        session, key, tuple(turn for turn in turns if turn.content), when, facts=facts(user=fields.get("username"))
+        session,
+        key,
+        tuple(turn for turn in turns if turn.content),
+        when,
+        facts=facts(user=fields.get("username")),
     )
     rating = fields.get("rating", fields.get("feedbackScore"))
     if rating not in (None, "", "--"):
@@ -262,29 +355,38 @@ def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
 def read_onyx(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of Onyx's query history."""
     session = required(fields, "chat_session_id")
-    key, person = f"{session}/{fields.get('message_id') or fields.get('time_created')}", text(fields.get("user_email"))
+    key = f"{session}/{fields.get('message_id') or fields.get('time_created')}"
+    person = text(fields.get("user_email"))
     said = (
-        (role, str(fields.get(name) or "")) for role, name in (("user", "user_message"), ("assistant", "ai_response"))
+        (role, str(fields.get(name) or ""))
+        for role, name in (("user", "user_message"), ("assistant", "ai_response"))
     )
     turns = tuple(Turn(role=role, content=words) for role, words in said if words)
     yield Message(session, key, turns, moment(fields.get("time_created")), facts=facts(user=person))
-    value, comment = fields.get("feedback") or fields.get("feedback_type"), fields.get("feedback_text")
+    value = fields.get("feedback") or fields.get("feedback_type")
+    comment = fields.get("feedback_text")
     if value or comment:
-        score = ToolScore("conversation", session, value or None, comment=comment, person=person, message=key)
+        score = ToolScore(
+            "conversation", session, value or None, comment=comment, person=person, message=key
+        )
         yield score
 
 
 def read_onyx_session(fields: Fields) -> Iterator[LogPart]:
     """Yield a session of Onyx's interface."""
-    id_, person = required(fields, "id", "chat_session_id"), text(fields.get("user_email"))
+    id_ = required(fields, "id", "chat_session_id")
+    person = text(fields.get("user_email"))
     yield Facts(id_, facts(user=person, title=fields.get("name") or fields.get("description")))
     for number, message in enumerate(objects(fields.get("messages"))):
         key = f"{id_}/{number}"
         turns = turns_in({"role": message.get("message_type"), "content": message.get("message")})
         yield Message(id_, key, turns, moment(message.get("time_created")))
-        value, comment = message.get("feedback_type") or message.get("feedback"), message.get("feedback_text")
+        value = message.get("feedback_type") or message.get("feedback")
+        comment = message.get("feedback_text")
         if value or comment:
-            yield ToolScore("conversation", id_, value or None, comment=comment, person=person, message=key)
+            yield ToolScore(
+                "conversation", id_, value or None, comment=comment, person=person, message=key
+            )
 
 
 def read_fastgpt_chat(fields: Fields) -> Iterator[LogPart]:
@@ -299,12 +401,17 @@ def read_fastgpt_chat(fields: Fields) -> Iterator[LogPart]:
 
 def has_fastgpt_items(fields: Fields) -> bool:
     """Return whether a column of a row holds the items of a chat."""
-    texts = (value for value in fields.values() if isinstance(value, str) and '"obj"' in value and value[:1] == "[")
+    texts = (
+        value
+        for value in fields.values()
+        if isinstance(value, str) and '"obj"' in value and value[:1] == "["
+    )
     return any(item.keys() >= {"obj", "value"} for value in texts for item in objects(value)[:1])
 
 
 def read_fastgpt_item(fields: Fields) -> Iterator[LogPart]:
-    id_, value = required(fields, "chatId"), parse(fields.get("value"))
+    id_ = required(fields, "chatId")
+    value = parse(fields.get("value"))
     key = f"{id_}/{fields.get('dataId') or fields.get('id') or fields.get('_id')}"
     turns = turns_in({"role": fields.get("obj"), "content": _fastgpt_parts(value)})
     yield Message(id_, key, turns, moment(fields.get("time")))
@@ -322,9 +429,15 @@ def _fastgpt_parts(value: object) -> object:
     for part in value:
         if isinstance(part, Mapping) and part.get("tools"):
             for tool in objects(part["tools"]):
-                call = {"name": tool.get("functionName") or tool.get("toolName"), "arguments": tool.get("params")}
+                call = {
+                    "name": tool.get("functionName") or tool.get("toolName"),
+                    "arguments": tool.get("params"),
+                }
                 parts.append(
-                    {"type": "tool_call", "tool_call": {**call, "id": tool.get("id"), "output": tool.get("response")}}
+                    {
+                        "type": "tool_call",
+                        "tool_call": {**call, "id": tool.get("id"), "output": tool.get("response")},
+                    }
                 )
         else:
             parts.append(part)
@@ -333,50 +446,68 @@ def _fastgpt_parts(value: object) -> object:
 
 def read_argilla(fields: Fields) -> Iterator[LogPart]:
     """Yield an annotated record: a chat or an exchange among its fields, and each person's answers."""
-    id_, given = required(fields, "id"), unwrap(fields.get("fields"))
-    chats = [found for value in given.values() if isinstance(found := parse(value), list) and objects(found)]
+    id_ = required(fields, "id")
+    given = unwrap(fields.get("fields"))
+    chats = [
+        found
+        for value in given.values()
+        if isinstance(found := parse(value), list) and objects(found)
+    ]
     if chats:
         turns = turns_of(chats[0])
     else:
         words = [str(value) for value in given.values() if isinstance(value, str)]
         roles: tuple[Role, ...] = ("user", "assistant")
-        turns = tuple(Turn(role=role, content=said) for role, said in zip(roles, words, strict=False))
+        turns = tuple(
+            Turn(role=role, content=said) for role, said in zip(roles, words, strict=False)
+        )
     yield WholeTalk(id_, turns, facts=facts(metadata=unwrap(fields.get("metadata"))))
     for question, answers in unwrap(fields.get("responses")).items():
         for answer in objects(answers):
             if answer.get("status", "submitted") == "submitted" and answer.get("value") is not None:
-                value, person = answer["value"], text(answer.get("user_id"))
+                value = answer["value"]
+                person = text(answer.get("user_id"))
                 yield ToolScore("conversation", id_, value, str(question), person=person)
 
 
 def read_label_studio(fields: Fields) -> Iterator[LogPart]:
     """Yield an annotated task: the dialogue among its data, and what people chose, rated and wrote."""
-    id_, data = required(fields, "id"), unwrap(fields.get("data"))
+    id_ = required(fields, "id")
+    data = unwrap(fields.get("data"))
     talks = [value for value in data.values() if objects(value)]
     turns = turns_of(parse(talks[0])) if talks else ()
-    yield WholeTalk(id_, turns, facts={name: value for name, value in data.items() if not isinstance(value, list)})
+    yield WholeTalk(
+        id_,
+        turns,
+        facts={name: value for name, value in data.items() if not isinstance(value, list)},
+    )
     for annotation in objects(fields.get("annotations") or fields.get("completions")):
         if truth(annotation.get("was_cancelled")):
             continue
         who = annotation.get("completed_by")
         person = text(who.get("email") or who.get("id")) if isinstance(who, Mapping) else text(who)
         for result in objects(annotation.get("result")):
-            value, name = unwrap(result.get("value")), str(result.get("from_name") or "")
+            value = unwrap(result.get("value"))
+            name = str(result.get("from_name") or "")
             chosen = value.get("choices") or value.get("rating") or value.get("number")
             written = value.get("text") if result.get("type") == "textarea" else None
             one = chosen[0] if isinstance(chosen, list) and len(chosen) == 1 else chosen
             if one is not None or written:
                 when = moment(annotation.get("updated_at") or annotation.get("created_at"))
-                yield ToolScore("conversation", id_, one, name, comment=written, person=person, at=when)
+                yield ToolScore(
+                    "conversation", id_, one, name, comment=written, person=person, at=when
+                )
 
 
 def read_azure_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of Microsoft's sample of a chat; its feedback is a thumb up, or the reasons of one down."""
-    id_, key = required(fields, "conversationId"), required(fields, "id")
+    id_ = required(fields, "conversationId")
+    key = required(fields, "id")
     turns = turns_in({"role": fields.get("role"), "content": fields.get("content")})
     person = text(fields.get("userId"))
     yield Message(id_, key, turns, moment(fields.get("createdAt")), facts=facts(user=person))
     said = [one.strip() for one in str(fields.get("feedback") or "").split(",") if one.strip()]
     if said and said != ["neutral"]:
-        good, reasons = said == ["positive"], [one for one in said if one not in ("positive", "negative")]
+        good = said == ["positive"]
+        reasons = [one for one in said if one not in ("positive", "negative")]
         yield ToolScore("message", key, "up" if good else "down", tags=reasons, person=person)

@@ -8,8 +8,26 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import LogPart, ModelCall, Target, ToolScore, WholeTalk, Words, moment
-from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, get, get_under, objects, required, text, unwrap
+from pollex.formats.assembly.log_parts import (
+    LogPart,
+    ModelCall,
+    Target,
+    ToolScore,
+    WholeTalk,
+    Words,
+    moment,
+)
+from pollex.formats.log_shapes.exports import (
+    Fields,
+    WrongFile,
+    facts,
+    get,
+    get_under,
+    objects,
+    required,
+    text,
+    unwrap,
+)
 from pollex.formats.log_shapes.payloads import (
     RunSide,
     Written,
@@ -25,9 +43,20 @@ from pollex.formats.log_shapes.turns import is_part, turns_of
 
 SESSION_NAMES = (
     *("gen_ai.conversation.id", "session.id", "langfuse.session.id", "mlflow.trace.session"),
-    *("traceloop.association.properties.session_id", "traceloop.association.properties.thread_id", "session_id"),
-    *("traceloop.association.properties.conversation_id", "traceloop.association.properties.chat_id"),
-    *("ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.threadId", "ai.telemetry.metadata.chatId"),
+    *(
+        "traceloop.association.properties.session_id",
+        "traceloop.association.properties.thread_id",
+        "session_id",
+    ),
+    *(
+        "traceloop.association.properties.conversation_id",
+        "traceloop.association.properties.chat_id",
+    ),
+    *(
+        "ai.telemetry.metadata.sessionId",
+        "ai.telemetry.metadata.threadId",
+        "ai.telemetry.metadata.chatId",
+    ),
     *(
         "gcp.vertex.agent.session_id",
         "gen_ai.thread.id",
@@ -40,14 +69,43 @@ USER_NAMES = (
     *("user.id", "enduser.id", "langfuse.user.id", "mlflow.trace.user", "langfuse.trace.user_id"),
     *("traceloop.association.properties.user_id", "ai.telemetry.metadata.userId"),
 )
-MODEL_NAMES = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name")
-METADATA_NAMES = ("metadata", "langfuse.trace.metadata", "langsmith.metadata", "traceloop.association.properties")
-KIND_NAMES = ("openinference.span.kind", "langfuse.observation.type", "mlflow.spanType", "traceloop.span.kind")
-_SILENT = frozenset(
-    ["tool", "retriever", "embedding", "embeddings", "reranker", "guardrail", "evaluator", "event", "parser"]
+MODEL_NAMES = (
+    "gen_ai.response.model",
+    "gen_ai.request.model",
+    "llm.model_name",
+    "langfuse.observation.model.name",
 )
-_AGENTS = frozenset(["invoke_agent", "invoke_workflow", "execute_event_loop_cycle", "execute_agent"])
-_MODELS = frozenset(["llm", "generation", "chat_model", "chat", "completion", "text_completion", "generate_content"])
+METADATA_NAMES = (
+    "metadata",
+    "langfuse.trace.metadata",
+    "langsmith.metadata",
+    "traceloop.association.properties",
+)
+KIND_NAMES = (
+    "openinference.span.kind",
+    "langfuse.observation.type",
+    "mlflow.spanType",
+    "traceloop.span.kind",
+)
+_SILENT = frozenset(
+    [
+        "tool",
+        "retriever",
+        "embedding",
+        "embeddings",
+        "reranker",
+        "guardrail",
+        "evaluator",
+        "event",
+        "parser",
+    ]
+)
+_AGENTS = frozenset(
+    ["invoke_agent", "invoke_workflow", "execute_event_loop_cycle", "execute_agent"]
+)
+_MODELS = frozenset(
+    ["llm", "generation", "chat_model", "chat", "completion", "text_completion", "generate_content"]
+)
 
 
 def silent_kind(kind: str) -> bool:
@@ -56,7 +114,13 @@ def silent_kind(kind: str) -> bool:
 
 
 def call_of(
-    trace: str, span: str, parent: str | None, begun: object, have: Mapping[str, Any], error: str, kind: str = ""
+    trace: str,
+    span: str,
+    parent: str | None,
+    begun: object,
+    have: Mapping[str, Any],
+    error: str,
+    kind: str = "",
 ) -> ModelCall:
     """Return the call that a span of any exporter is; `have` is its attributes, names with dots."""
     kind = kind or next((str(parse(have[name])) for name in KIND_NAMES if have.get(name)), "")
@@ -76,8 +140,14 @@ def call_of(
             model=_first(have, MODEL_NAMES),
             release=_first(have, ("langfuse.release",)),
             version=_first(have, ("langfuse.version",)),
-            retrieved_documents=[dict(one) for one in _listed(have, "retrieval.documents") if isinstance(one, Mapping)],
-            metadata={k: v for name in METADATA_NAMES for k, v in unwrap(get_under(have, name)).items()},
+            retrieved_documents=[
+                dict(one)
+                for one in _listed(have, "retrieval.documents")
+                if isinstance(one, Mapping)
+            ],
+            metadata={
+                k: v for name in METADATA_NAMES for k, v in unwrap(get_under(have, name)).items()
+            },
         ),
         beside=have,
     )
@@ -94,7 +164,16 @@ SCRUBBED = "[Scrubbed due to"
 
 def messages_of(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """Return a span's input and output, by the first convention that fits."""
-    for way in (_semantic, _openinference, _flat, _listed_events, _langfuse, _mlflow, _vercel, _plain):
+    for way in (
+        _semantic,
+        _openinference,
+        _flat,
+        _listed_events,
+        _langfuse,
+        _mlflow,
+        _vercel,
+        _plain,
+    ):
         try:
             found = way(attributes)
         except BadInput:
@@ -119,7 +198,9 @@ def _openinference(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | N
     sides = []
     for name in ("llm.input_messages", "llm.output_messages"):
         listed = _listed(have, name)
-        turns = turns_of([_message(one.get("message", one)) for one in listed if isinstance(one, Mapping)])
+        turns = turns_of(
+            [_message(one.get("message", one)) for one in listed if isinstance(one, Mapping)]
+        )
         sides.append(RunSide(turns, True) if turns else None)
     if sides[0] is None:
         return None
@@ -130,9 +211,15 @@ def _listed(have: Mapping[str, Any], name: str) -> list[Any]:
     """Return a list of objects from one name, or from names with numbers."""
     if name in have:
         whole = parse(have[name])
-        return [nest(one) for one in whole if isinstance(one, Mapping)] if isinstance(whole, list) else []
+        return (
+            [nest(one) for one in whole if isinstance(one, Mapping)]
+            if isinstance(whole, list)
+            else []
+        )
     prefix = f"{name}."
-    spread = nest({key[len(prefix) :]: value for key, value in have.items() if key.startswith(prefix)})
+    spread = nest(
+        {key[len(prefix) :]: value for key, value in have.items() if key.startswith(prefix)}
+    )
     return spread if isinstance(spread, list) else []
 
 
@@ -141,7 +228,12 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     parts = [_part(part.get("message_content", part)) for part in objects(message.get("contents"))]
     content = message.get("content") or parts or None
     beside = {"tool_call_id": message["tool_call_id"]} if message.get("tool_call_id") else {}
-    return {"role": message.get("role") or "assistant", "content": content, "tool_calls": calls, **beside}
+    return {
+        "role": message.get("role") or "assistant",
+        "content": content,
+        "tool_calls": calls,
+        **beside,
+    }
 
 
 def _part(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +247,9 @@ def _flat(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | No
     sides = []
     for name in ("gen_ai.prompt", "gen_ai.completion"):
         listed = [one for one in _listed(have, name) if isinstance(one, Mapping)]
-        turns = turns_of([{**one, "content": _content(one.get("content"))} for one in listed if one.get("role")])
+        turns = turns_of(
+            [{**one, "content": _content(one.get("content"))} for one in listed if one.get("role")]
+        )
         sides.append(RunSide(turns, True) if turns else None)
     return (sides[0], sides[1]) if sides[0] else None
 
@@ -167,7 +261,8 @@ def _content(content: object) -> object:
 
 def _langfuse(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     names = ("langfuse.observation.input", "langfuse.observation.output")
-    before, after = have.get(names[0]), have.get(names[1])
+    before = have.get(names[0])
+    after = have.get(names[1])
     return (input_of(before), output_of(after)) if before is not None or after is not None else None
 
 
@@ -212,7 +307,9 @@ def _plain(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | N
         ("gen_ai.prompt", "gen_ai.completion"),
     ):
         if have.get(before) is not None:
-            return input_of(have[before], _written(have, before)), output_of(have.get(after), _written(have, after))
+            return input_of(have[before], _written(have, before)), output_of(
+                have.get(after), _written(have, after)
+            )
     return None
 
 
@@ -232,10 +329,17 @@ def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
     """Return the turns of an event such as `gen_ai.user.message`; empty for others."""
     if not isinstance(body, Mapping):
         return ()
-    for whole, read in (("gen_ai.content.prompt", input_of), ("gen_ai.content.completion", output_of)):
+    for whole, read in (
+        ("gen_ai.content.prompt", input_of),
+        ("gen_ai.content.completion", output_of),
+    ):
         if name == whole:
             said = body.get(whole.replace(".content", ""))
-            parts = re.split(r"(?m)^(system|user|assistant|tool|developer): ", said) if isinstance(said, str) else []
+            parts = (
+                re.split(r"(?m)^(system|user|assistant|tool|developer): ", said)
+                if isinstance(said, str)
+                else []
+            )
             if len(parts) > 1 and not parts[0].strip():  # text with a role before each message
                 pairs = zip(parts[1::2], parts[2::2], strict=True)
                 return turns_of([{"role": role, "content": words.strip()} for role, words in pairs])
@@ -286,7 +390,11 @@ def value_of(value: object) -> Any:
         if inner is None:
             continue
         if kind == "arrayvalue":
-            return [value_of(one) for one in objects(inner.get("values"))] if isinstance(inner, Mapping) else []
+            return (
+                [value_of(one) for one in objects(inner.get("values"))]
+                if isinstance(inner, Mapping)
+                else []
+            )
         if kind == "kvlistvalue":
             return attributes_of(inner.get("values")) if isinstance(inner, Mapping) else {}
         if kind == "intvalue":
@@ -317,7 +425,8 @@ def read_otlp(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[LogPart]:
-    trace, span = hexadecimal(field_of(fields, "traceId")), hexadecimal(field_of(fields, "spanId"))
+    trace = hexadecimal(field_of(fields, "traceId"))
+    span = hexadecimal(field_of(fields, "spanId"))
     if not trace or not span:
         return
     status = fields.get("status")
@@ -332,49 +441,72 @@ def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[LogPart]:
     yield from _logfire_feedback(have, trace, call.parent or span, begun)
 
 
-def _logfire_feedback(have: Mapping[str, Any], trace: str, span: str, begun: object) -> Iterator[ToolScore]:
+def _logfire_feedback(
+    have: Mapping[str, Any], trace: str, span: str, begun: object
+) -> Iterator[ToolScore]:
     """Yield the feedback that a span below the rated one holds."""
-    name, comment = text(have.get("logfire.feedback.name")), have.get("logfire.feedback.comment")
+    name = text(have.get("logfire.feedback.name"))
+    comment = have.get("logfire.feedback.comment")
     if name:
         person = _first(have, USER_NAMES)
         around: tuple[tuple[Target, str | None], ...] = (("trace", trace),)
-        said = ToolScore("span", span, have.get(name), name, comment=comment, person=person, at=moment(begun))
+        said = ToolScore(
+            "span", span, have.get(name), name, comment=comment, person=person, at=moment(begun)
+        )
         yield said._replace(around=around)
 
 
 def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
-    own = [event for event in objects(fields.get("events")) if not str(event.get("name")).startswith("gen_ai.")]
+    own = [
+        event
+        for event in objects(fields.get("events"))
+        if not str(event.get("name")).startswith("gen_ai.")
+    ]
     pairs = ((event, attributes_of(event.get("attributes"))) for event in own)
-    return {f"{event.get('name')}.{name}": value for event, have in pairs for name, value in have.items()}
+    return {
+        f"{event.get('name')}.{name}": value
+        for event, have in pairs
+        for name, value in have.items()
+    }
 
 
 def events_in(fields: Mapping[str, Any], trace: str, span: str, begun: object) -> Iterator[LogPart]:
     for event in objects(fields.get("events")):
         when = field_of(event, "timeUnixNano") or event.get("timestamp") or begun
-        yield from _event(str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, when)
+        yield from _event(
+            str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, when
+        )
 
 
 def _require_here(have: Mapping[str, Any]) -> None:
     """Refuse spans whose messages were uploaded, so that only their addresses are here."""
     if any(name.endswith(".messages_ref") for name in have) and "gen_ai.input.messages" not in have:
         what = "the messages were uploaded elsewhere; the spans have only their addresses"
-        raise WrongFile(what, remedy="record them in the spans: OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK unset")
+        raise WrongFile(
+            what,
+            remedy="record them in the spans: OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK unset",
+        )
 
 
 def _record(fields: Mapping[str, Any]) -> Iterator[LogPart]:
     have = attributes_of(fields.get("attributes"))
     name = str(field_of(fields, "eventName") or have.get("event.name") or "")
-    trace, span = hexadecimal(field_of(fields, "traceId")) or "", hexadecimal(field_of(fields, "spanId")) or ""
+    trace = hexadecimal(field_of(fields, "traceId")) or ""
+    span = hexadecimal(field_of(fields, "spanId")) or ""
     when = field_of(fields, "timeUnixNano") or field_of(fields, "observedTimeUnixNano")
     yield from _event(name, trace, span, have, value_of(fields.get("body")), when)
 
 
-def _event(name: str, trace: str, span: str, have: Mapping[str, Any], body: object, when: object) -> Iterator[LogPart]:
+def _event(
+    name: str, trace: str, span: str, have: Mapping[str, Any], body: object, when: object
+) -> Iterator[LogPart]:
     if name == EVALUATION:
         yield from _score(trace, span, have, when)
     elif name == DETAILS and (said := messages_of(have)):
         before, after = said
-        yield Words(trace, span, before.turns if before else (), after.turns if after else (), whole=True)
+        yield Words(
+            trace, span, before.turns if before else (), after.turns if after else (), whole=True
+        )
     elif name.startswith("gen_ai.") and (turns := turns_of_event(name, _unpacked(body, have))):
         answer = name in ANSWERS
         yield Words(trace, span, () if answer else turns, turns if answer else (), moment(when))
@@ -401,14 +533,25 @@ def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iter
     value = have.get("gen_ai.evaluation.score.value")
     value = have.get("gen_ai.evaluation.score.label") if value is None else value
     name = str(have.get("gen_ai.evaluation.name") or "evaluation")
-    session, person = _first(have, SESSION_NAMES), _first(have, USER_NAMES)
+    session = _first(have, SESSION_NAMES)
+    person = _first(have, USER_NAMES)
     comment = have.get("gen_ai.evaluation.explanation")
     if value is None:
         return
-    places: list[tuple[Target, str]] = [("span", span), ("trace", trace), ("conversation", session or "")]
+    places: list[tuple[Target, str]] = [
+        ("span", span),
+        ("trace", trace),
+        ("conversation", session or ""),
+    ]
     if found := [(target, id_) for target, id_ in places if id_]:
         first, *around = found
-        yield ToolScore(*(*first, value, name), comment=comment, person=person, at=moment(when), around=tuple(around))
+        yield ToolScore(
+            *(*first, value, name),
+            comment=comment,
+            person=person,
+            at=moment(when),
+            around=tuple(around),
+        )
 
 
 PHOENIX_ATTRIBUTES = "attributes."
@@ -421,14 +564,27 @@ def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
         for k, v in fields.items()
         if k.startswith(PHOENIX_ATTRIBUTES) and v not in (None, "")
     }
-    trace = hexadecimal(_phoenix_context(fields, "trace_id")) or required(fields, "context.trace_id")
+    trace = hexadecimal(_phoenix_context(fields, "trace_id")) or required(
+        fields, "context.trace_id"
+    )
     span = hexadecimal(_phoenix_context(fields, "span_id")) or required(fields, "context.span_id")
     status = unwrap(fields.get("status")) or {"code": fields.get("status_code")}
     failed = "ERROR" in (status.get("code"), status.get("status_code"))
-    error = str(fields.get("status_message") or status.get("description") or "failed") if failed else ""
-    parent, kind = hexadecimal(fields.get("parent_id")), str(fields.get("span_kind") or "")
+    error = (
+        str(fields.get("status_message") or status.get("description") or "failed") if failed else ""
+    )
+    parent = hexadecimal(fields.get("parent_id"))
+    kind = str(fields.get("span_kind") or "")
     yield from events_in(fields, trace, span, fields.get("start_time"))
-    yield call_of(trace, span, parent, fields.get("start_time"), have, error, "" if kind == "UNKNOWN" else kind)
+    yield call_of(
+        trace,
+        span,
+        parent,
+        fields.get("start_time"),
+        have,
+        error,
+        "" if kind == "UNKNOWN" else kind,
+    )
 
 
 def _phoenix_context(fields: Fields, name: str) -> object:
@@ -451,8 +607,11 @@ def read_phoenix_session(fields: Fields) -> Iterator[LogPart]:
 
 def _phoenix_sides(turn: Fields) -> tuple[RunSide | None, RunSide | None]:
     have = flatten({name: unwrap(turn.get(name)) for name in ("input", "output")})
-    before, after = have.get("input.value"), have.get("output.value")
-    return input_of(before, _written(have, "input.value")), output_of(after, _written(have, "output.value"))
+    before = have.get("input.value")
+    after = have.get("output.value")
+    return input_of(before, _written(have, "input.value")), output_of(
+        after, _written(have, "output.value")
+    )
 
 
 def require_phoenix_words(fields: Fields) -> tuple[()]:
@@ -464,45 +623,64 @@ def require_phoenix_words(fields: Fields) -> tuple[()]:
 
 
 def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
-    before, after = input_of(get_under(fields, "input")), output_of(get_under(fields, "output"))
+    before = input_of(get_under(fields, "input"))
+    after = output_of(get_under(fields, "output"))
     id_ = required(fields, "id", "node_id")
     turns = (before.turns if before else ()) + (after.turns if after else ())
-    yield WholeTalk(id_, turns, facts=facts(session_lost=True, span=text(get(fields, "source.span_id"))))
+    yield WholeTalk(
+        id_, turns, facts=facts(session_lost=True, span=text(get(fields, "source.span_id")))
+    )
     for name, listed in _phoenix_annotations(fields):
         for one in listed if isinstance(listed, list) else [listed]:
             if isinstance(one, Mapping):
                 value = one.get("score") if one.get("score") is not None else one.get("label")
-                kind, comment = str(one.get("annotator_kind") or ""), one.get("explanation")
+                kind = str(one.get("annotator_kind") or "")
+                comment = one.get("explanation")
                 person = text(one.get("username")) or text(one.get("user_id"))
                 if value is not None:
-                    yield ToolScore("conversation", id_, value, name, kind, comment=comment, person=person)
+                    yield ToolScore(
+                        "conversation", id_, value, name, kind, comment=comment, person=person
+                    )
 
 
 def _phoenix_annotations(fields: Fields) -> Iterator[tuple[str, Any]]:
     prefix = "metadata.annotations."
-    yield from ((k.removeprefix(prefix), parse(v)) for k, v in fields.items() if k.startswith(prefix))
+    yield from (
+        (k.removeprefix(prefix), parse(v)) for k, v in fields.items() if k.startswith(prefix)
+    )
     inside = get({"metadata": parse(fields.get("metadata"))}, "metadata.annotations")
     yield from inside.items() if isinstance(inside, Mapping) else ()
 
 
 def is_phoenix_fine_tuning(fields: Fields) -> bool:
     """Return whether the keys are only those of Phoenix's downloads, without label or id."""
-    return set(fields) in ({"messages", "tools"}, {"messages", "ideal"}) and isinstance(fields["messages"], list)
+    return set(fields) in ({"messages", "tools"}, {"messages", "ideal"}) and isinstance(
+        fields["messages"], list
+    )
 
 
-MLFLOW_SESSION, MLFLOW_USER = "mlflow.trace.session", "mlflow.trace.user"
+MLFLOW_SESSION = "mlflow.trace.session"
+MLFLOW_USER = "mlflow.trace.user"
 
 
 def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
     info = unwrap(fields.get("info"))
     trace = required(info, "trace_id", "request_id")
     metadata = unwrap(info.get("trace_metadata", info.get("request_metadata")))
-    own = {k: v for k, v in {**metadata, **unwrap(info.get("tags"))}.items() if not k.startswith("mlflow.")}
-    session, said = text(metadata.get(MLFLOW_SESSION)), facts(user=text(metadata.get(MLFLOW_USER)), metadata=own)
+    own = {
+        k: v
+        for k, v in {**metadata, **unwrap(info.get("tags"))}.items()
+        if not k.startswith("mlflow.")
+    }
+    session = text(metadata.get(MLFLOW_SESSION))
+    said = facts(user=text(metadata.get(MLFLOW_USER)), metadata=own)
     spans = parse(get(fields, "data.spans"))
     if not isinstance(spans, list):
         what = "the traces have no spans"
-        raise WrongFile(what, remedy="write whole traces: trace.to_json(), or `mlflow traces search --output json`")
+        raise WrongFile(
+            what,
+            remedy="write whole traces: trace.to_json(), or `mlflow traces search --output json`",
+        )
     begun = info.get("request_time") or info.get("timestamp_ms")
     for span in spans:
         if isinstance(span, Mapping):
@@ -519,11 +697,20 @@ def _mlflow_span(span: Mapping[str, Any], trace: str, begun: object) -> ModelCal
     span = {_snake(name): value for name, value in span.items()}
     parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
     written = attributes_of(parse(span.get("attributes")))
-    have = {n: value if n in MLFLOW_SIDES else parse(value) for n, value in written.items() if value != "null"}
+    have = {
+        n: value if n in MLFLOW_SIDES else parse(value)
+        for n, value in written.items()
+        if value != "null"
+    }
     status = unwrap(span.get("status")) or {"code": span.get("status_code")}
     failed = str(status.get("code")) in ("STATUS_CODE_ERROR", "ERROR", "2")
     error = str(status.get("message") or "failed") if failed else ""
-    when = span.get("start_time_unix_nano") or span.get("start_time_ns") or span.get("start_time") or begun
+    when = (
+        span.get("start_time_unix_nano")
+        or span.get("start_time_ns")
+        or span.get("start_time")
+        or begun
+    )
     span_id = hexadecimal(span.get("span_id") or get(span, "context.span_id")) or trace
     return call_of(trace, span_id, parent, when, have, error)
 
@@ -554,8 +741,12 @@ def _mlflow_assessments(info: Fields, trace: str) -> Iterator[ToolScore]:
 
 
 def read_mlflow_row(fields: Fields) -> Iterator[LogPart]:
-    if isinstance(parse(fields.get("spans")), str) and not isinstance(parse(fields.get("trace")), Mapping):
+    if isinstance(parse(fields.get("spans")), str) and not isinstance(
+        parse(fields.get("trace")), Mapping
+    ):
         what = "the cells hold Python's writing of objects, not JSON"
         raise WrongFile(what, remedy="write each trace with trace.to_json(), one trace a line")
     trace = parse(fields.get("trace"))
-    yield from read_mlflow_trace(trace if isinstance(trace, Mapping) else {"info": fields, "data": fields})
+    yield from read_mlflow_trace(
+        trace if isinstance(trace, Mapping) else {"info": fields, "data": fields}
+    )

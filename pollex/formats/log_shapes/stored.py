@@ -21,7 +21,17 @@ from pollex.formats.assembly.log_parts import (
 )
 from pollex.formats.assembly.thumbs import NAMES, fold
 from pollex.formats.feedback import COMMENT_NAMES
-from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, get, objects, required, text, truth, unwrap
+from pollex.formats.log_shapes.exports import (
+    Fields,
+    WrongFile,
+    facts,
+    get,
+    objects,
+    required,
+    text,
+    truth,
+    unwrap,
+)
 from pollex.formats.log_shapes.payloads import RunSide, input_of, output_of, parse, system_of
 from pollex.formats.log_shapes.turns import role_of, turns_in, turns_of
 
@@ -38,15 +48,20 @@ def read_oasst_tree(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
-    tree, key = required(fields, "message_tree_id"), required(fields, "message_id")
+    tree = required(fields, "message_tree_id")
+    key = required(fields, "message_id")
     rank = _oasst_number(fields.get("rank"))
     turn = Turn(role=role_of(fields.get("role")), content=str(fields.get("text") or ""))
     quality = _oasst_listed(fields.get("labels"), "value").get("quality")
     quality = quality.get("value") if isinstance(quality, Mapping) else quality
     said = facts(lang=fields.get("lang"), quality=quality)
-    parent, when = text(fields.get("parent_id")), moment(fields.get("created_date"))
+    parent = text(fields.get("parent_id"))
+    when = moment(fields.get("created_date"))
     yield Message(tree, key, (turn,), when, parent, tree=True, facts=said, rank=rank)
-    ups, downs = (_oasst_number(_oasst_listed(fields.get("emojis"), "count").get(name)) for name in ("+1", "-1"))
+    ups, downs = (
+        _oasst_number(_oasst_listed(fields.get("emojis"), "count").get(name))
+        for name in ("+1", "-1")
+    )
     if turn.role == "assistant" and ups != downs:
         yield ToolScore("message", key, ups > downs)
 
@@ -55,7 +70,9 @@ def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
     found: Mapping[str, Any] = unwrap(value)
     if isinstance(found.get("name"), list):
         values = found.get(inner)
-        return dict(zip(map(str, found["name"]), values if isinstance(values, list) else [], strict=False))
+        return dict(
+            zip(map(str, found["name"]), values if isinstance(values, list) else [], strict=False)
+        )
     return dict(found)
 
 
@@ -66,7 +83,9 @@ def _oasst_number(value: object) -> float:
 _SPOKEN = re.compile(r"\n\n(Human|Assistant):")
 
 
-def _pair(pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **said: object) -> Iterator[LogPart]:
+def _pair(
+    pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **said: object
+) -> Iterator[LogPart]:
     """Yield the conversations of a pair, in one group, each with its rating: a thumb only if the user says so."""
     for name, (turns, value) in sides.items():
         id_ = f"{pair}#{name}"
@@ -75,20 +94,34 @@ def _pair(pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **sai
 
 
 def read_chosen(fields: Fields) -> Iterator[LogPart]:
-    first = [{"role": "user", "content": fields["prompt"]}] if isinstance(fields.get("prompt"), str) else []
+    first = (
+        [{"role": "user", "content": fields["prompt"]}]
+        if isinstance(fields.get("prompt"), str)
+        else []
+    )
     found = {name: _turns_of_answer(fields.get(name), first) for name in ("chosen", "rejected")}
     pair = text(fields.get("prompt_id")) or text(fields.get("id")) or _digest(found)
-    yield from _pair(pair, {"chosen": (found["chosen"], "up"), "rejected": (found["rejected"], "down")})
+    yield from _pair(
+        pair, {"chosen": (found["chosen"], "up"), "rejected": (found["rejected"], "down")}
+    )
 
 
 def _turns_of_answer(value: object, first: list[Any]) -> tuple[Turn, ...]:
     if isinstance(value, list):
         return turns_of(value)
     if not isinstance(value, str):
-        raise BadInput("an answer of a pair is neither text nor messages", remedy="give chosen and rejected as text")
+        raise BadInput(
+            "an answer of a pair is neither text nor messages",
+            remedy="give chosen and rejected as text",
+        )
     parts = _SPOKEN.split(value)
-    spoken = [{"role": role, "content": said.strip()} for role, said in zip(parts[1::2], parts[2::2], strict=True)]
-    return turns_of(spoken) if spoken else turns_of([*first, {"role": "assistant", "content": value}])
+    spoken = [
+        {"role": role, "content": said.strip()}
+        for role, said in zip(parts[1::2], parts[2::2], strict=True)
+    ]
+    return (
+        turns_of(spoken) if spoken else turns_of([*first, {"role": "assistant", "content": value}])
+    )
 
 
 def _digest(value: object) -> str:
@@ -98,18 +131,26 @@ def _digest(value: object) -> str:
 def read_preferred(fields: Fields) -> Iterator[LogPart]:
     before = objects(unwrap(fields.get("input")).get("messages"))
     sides = {
-        name: turns_of([*before, *objects(fields.get(name))]) for name in ("preferred_output", "non_preferred_output")
+        name: turns_of([*before, *objects(fields.get(name))])
+        for name in ("preferred_output", "non_preferred_output")
     }
     values = ("up", "down")
-    yield from _pair(_digest(sides), {n: (t, v) for (n, t), v in zip(sides.items(), values, strict=True)})
+    yield from _pair(
+        _digest(sides), {n: (t, v) for (n, t), v in zip(sides.items(), values, strict=True)}
+    )
 
 
 def read_compared(fields: Fields) -> Iterator[LogPart]:
     """Yield two answers on a scale from the first, below 0, to the second; at 0 none is the better."""
-    before, preference = objects(fields.get("context")), fields.get("overall_preference")
-    answers = [{"role": "assistant", "content": fields.get(name)} for name in ("response1", "response2")]
+    before = objects(fields.get("context"))
+    preference = fields.get("overall_preference")
+    answers = [
+        {"role": "assistant", "content": fields.get(name)} for name in ("response1", "response2")
+    ]
     turns = [turns_of([*before, answer]) for answer in answers]
-    better = None if not isinstance(preference, int | float) or not preference else int(preference > 0)
+    better = (
+        None if not isinstance(preference, int | float) or not preference else int(preference > 0)
+    )
     values = ["none" if better is None else "up" if n == better else "down" for n in range(2)]
     yield from _pair(_digest(turns), {f"{n + 1}": (turns[n], values[n]) for n in range(2)})
 
@@ -153,21 +194,29 @@ ATTACHED = "attachment://"
 def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
     id_ = f"{required(fields, 'id')}_epoch_{fields.get('epoch') or 1}"
     attached = unwrap(fields.get("attachments"))
-    turns = turns_of([_inspect_message(message, attached) for message in objects(fields.get("messages"))])
+    turns = turns_of(
+        [_inspect_message(message, attached) for message in objects(fields.get("messages"))]
+    )
     error: Any = fields.get("error")
     error = error.get("message", "failed") if isinstance(error, Mapping) else error
-    said = facts(metadata=unwrap(fields.get("metadata")), sample=text(fields.get("id")), epoch=fields.get("epoch"))
+    said = facts(
+        metadata=unwrap(fields.get("metadata")),
+        sample=text(fields.get("id")),
+        epoch=fields.get("epoch"),
+    )
     when = moment(fields.get("started_at") or fields.get("date"))
     yield WholeTalk(id_, turns, at=when, error=str(error or ""), facts=said)
     yield from _inspect_scores(fields.get("scores"), id_)
 
 
 def _inspect_message(message: Mapping[str, Any], attached: Mapping[str, Any]) -> dict[str, Any]:
-    content, calls = _inspect_attached(message.get("content"), attached), message.get("tool_calls")
+    content = _inspect_attached(message.get("content"), attached)
+    calls = message.get("tool_calls")
     if isinstance(calls, list):
         named = [call for call in calls if isinstance(call, Mapping)]
         calls = [
-            {**call, "name": call["function"]} if isinstance(call.get("function"), str) else call for call in named
+            {**call, "name": call["function"]} if isinstance(call.get("function"), str) else call
+            for call in named
         ]
     return {**message, "content": content, "tool_calls": calls}
 
@@ -187,7 +236,9 @@ def _inspect_scores(listed: object, id_: str) -> Iterator[ToolScore]:
     for name, score in unwrap(listed).items():
         value = score.get("value") if isinstance(score, Mapping) else score
         if isinstance(value, Mapping):
-            yield from _inspect_scores({inner: {**score, "value": one} for inner, one in value.items()}, id_)
+            yield from _inspect_scores(
+                {inner: {**score, "value": one} for inner, one in value.items()}, id_
+            )
         elif value is not None and not _is_nan(value) and not isinstance(value, list):
             comment = score.get("explanation") if isinstance(score, Mapping) else None
             yield ToolScore("conversation", id_, value, name=str(name), comment=comment)
@@ -204,29 +255,48 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
     """
     id_ = required(fields, "transcript_id")
     turns = turns_of([_inspect_message(message, {}) for message in objects(fields.get("messages"))])
-    sample = facts(task=text(fields.get("task_id")), set=text(fields.get("task_set")), repeat=fields.get("task_repeat"))
+    sample = facts(
+        task=text(fields.get("task_id")),
+        set=text(fields.get("task_set")),
+        repeat=fields.get("task_repeat"),
+    )
     said = facts(
-        user=text(fields.get("user")), model=text(fields.get("model")), comment=fields.get("comment"), **sample
+        user=text(fields.get("user")),
+        model=text(fields.get("model")),
+        comment=fields.get("comment"),
+        **sample,
     )
     error = str(fields.get("error") or "").strip()
     yield WholeTalk(id_, turns, at=moment(fields.get("date")), error=error, facts=said)
     scores = parse(fields.get("score"))
     if isinstance(scores, Mapping):
         yield from _inspect_scores(scores, id_)
-    scored = scores not in (None, "", "null") and not isinstance(scores, Mapping) and not _is_nan(scores)
+    scored = (
+        scores not in (None, "", "null") and not isinstance(scores, Mapping) and not _is_nan(scores)
+    )
     if scored and fields.get("success") is not None and not error and not _scout_scores(fields):
-        yield ToolScore("conversation", id_, truth(fields["success"]), comment=fields.get("score_explanation"))
+        yield ToolScore(
+            "conversation", id_, truth(fields["success"]), comment=fields.get("score_explanation")
+        )
     for name, value in _scout_scores(fields).items():
-        yield ToolScore("conversation", id_, value, name=name, comment=fields.get("score_explanation"))
+        yield ToolScore(
+            "conversation", id_, value, name=name, comment=fields.get("score_explanation")
+        )
     if fields.get("comment"):
         yield ToolScore("conversation", id_, None, comment=fields["comment"])
 
 
 def _scout_scores(fields: Fields) -> dict[str, Any]:
     found = {
-        k.removeprefix("score_"): v for k, v in fields.items() if k.startswith("score_") and k != "score_explanation"
+        k.removeprefix("score_"): v
+        for k, v in fields.items()
+        if k.startswith("score_") and k != "score_explanation"
     }
-    return {name: value for name, value in found.items() if value not in (None, "") and not _is_nan(value)}
+    return {
+        name: value
+        for name, value in found.items()
+        if value not in (None, "") and not _is_nan(value)
+    }
 
 
 def read_inspect_log(fields: Fields) -> Iterator[LogPart]:
@@ -234,7 +304,9 @@ def read_inspect_log(fields: Fields) -> Iterator[LogPart]:
         yield from read_inspect_sample(sample)
     if fields.get("samples"):
         return
-    raise WrongFile("the log has no samples", remedy="convert the whole log: `inspect log convert --to json`")
+    raise WrongFile(
+        "the log has no samples", remedy="convert the whole log: `inspect log convert --to json`"
+    )
 
 
 UNASKED = "give the file with what was asked, too: of stored completions their messages, of a batch its input"
@@ -246,11 +318,10 @@ _OPENAI_NUMBERED = re.compile(r"(.+)-(\d+)")
 
 def read_openai_completion(fields: Fields) -> Iterator[LogPart]:
     """Yield a completion's answer with what led to it, or without: its messages may be in a file of their own."""
-    id_, metadata = required(fields, "id"), unwrap(fields.get("metadata"))
-    before, after = (
-        input_of(fields.get("input", fields.get("messages")), "words"),
-        output_of({"choices": fields.get("choices")}),
-    )
+    id_ = required(fields, "id")
+    metadata = unwrap(fields.get("metadata"))
+    before = input_of(fields.get("input", fields.get("messages")), "words")
+    after = output_of({"choices": fields.get("choices")})
     turns = (before.turns if before else ()) + (after.turns if after else ())
     created = moment(fields.get("created"))
     said = facts(metadata=metadata, user=text(metadata.get("user")), model=fields.get("model"))
@@ -270,20 +341,31 @@ def read_openai_messages(fields: Fields) -> Iterator[LogPart]:
 
 
 def are_openai_numbered(fields: Fields) -> bool:
-    found = [_OPENAI_NUMBERED.fullmatch(str(message.get("id"))) for message in objects(fields.get("messages"))]
+    found = [
+        _OPENAI_NUMBERED.fullmatch(str(message.get("id")))
+        for message in objects(fields.get("messages"))
+    ]
     return len({one.group(1) if one else None for one in found} - {None}) == 1 and None not in found
 
 
 def read_openai_thread_message(fields: Fields) -> Iterator[LogPart]:
-    thread, key = required(fields, "thread_id"), required(fields, "id")
+    thread = required(fields, "thread_id")
+    key = required(fields, "id")
     yield Message(
-        thread, key, turns_in({"role": fields.get("role"), "content": fields.get("content")}), _openai_created(fields)
+        thread,
+        key,
+        turns_in({"role": fields.get("role"), "content": fields.get("content")}),
+        _openai_created(fields),
     )
-    yield from (score._replace(target="message", id=key) for score in scores_in(fields.get("metadata"), thread))
+    yield from (
+        score._replace(target="message", id=key)
+        for score in scores_in(fields.get("metadata"), thread)
+    )
 
 
 def read_openai_thread(fields: Fields) -> Iterator[LogPart]:
-    id_, metadata = required(fields, "id"), unwrap(fields.get("metadata"))
+    id_ = required(fields, "id")
+    metadata = unwrap(fields.get("metadata"))
     yield Facts(id_, facts(metadata=metadata, user=text(metadata.get("user"))))
     yield from scores_in(metadata, id_)
 
@@ -294,13 +376,18 @@ def _openai_created(fields: Fields) -> float | None:
 
 def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
     """Yield what was asked of a row of a batch; the results are in another file, under the same id."""
-    id_, nothing = required(fields, "custom_id", "key"), dict[str, object]()
-    body: Mapping[str, object] = next((one for name in _BATCH_BODIES if (one := unwrap(fields.get(name)))), nothing)
+    id_ = required(fields, "custom_id", "key")
+    nothing = dict[str, object]()
+    body: Mapping[str, object] = next(
+        (one for name in _BATCH_BODIES if (one := unwrap(fields.get(name)))), nothing
+    )
     metadata = unwrap(body.get("metadata"))
     turns = (input_of(body) or RunSide((), True)).turns
     if not any(turn.role == "system" for turn in turns):
         turns = system_of(body) + turns
-    yield Message(id_, f"{id_}/asked", turns, 0, facts=facts(metadata=metadata, model=body.get("model")))
+    yield Message(
+        id_, f"{id_}/asked", turns, 0, facts=facts(metadata=metadata, model=body.get("model"))
+    )
     yield from scores_in(metadata, id_)
 
 
@@ -312,7 +399,9 @@ def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
     found = unwrap(fields.get("response")) or unwrap(fields.get("result"))
     body = unwrap(found.get("body")) or unwrap(found.get("message")) or found
     side = (
-        output_of(body.get("output") or body) if body.keys() & {"output", "content", "choices", "candidates"} else None
+        output_of(body.get("output") or body)
+        if body.keys() & {"output", "content", "choices", "candidates"}
+        else None
     )
     turns = side.turns if side else (Turn(role="assistant", content="[error]"),)
     yield Message(id_, f"{id_}/answered", turns, 1, error="" if side else "failed", lacks=UNASKED)
@@ -320,14 +409,17 @@ def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
 
 def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     """Yield a response, which names its conversation or the previous response."""
-    id_, metadata = required(fields, "id"), unwrap(fields.get("metadata"))
+    id_ = required(fields, "id")
+    metadata = unwrap(fields.get("metadata"))
     before = input_of(fields.get("input"), "words") or RunSide((), True)
     turns = before.turns + turns_of(fields.get("output") or [])
     error: Mapping[str, object] = unwrap(fields.get("error"))
     failed = str(error.get("message") or "failed") if error else ""
     if failed and (not turns or turns[-1].role == "user"):
         turns += turns_of([{"role": "assistant", "content": "[error]"}])
-    conversation = text(unwrap(fields.get("conversation")).get("id")) or text(fields.get("conversation"))
+    conversation = text(unwrap(fields.get("conversation")).get("id")) or text(
+        fields.get("conversation")
+    )
     before_it = text(fields.get("previous_response_id"))
     if conversation is None and before_it is None:
         turns = system_of(fields) + turns
@@ -336,18 +428,26 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
         conversation = id_
         if before_it is not None:
             yield Link(id_, before_it)
-    yield Message(conversation, id_, turns, _openai_created(fields), error=failed, facts=said, lacks=NO_INPUT)
+    yield Message(
+        conversation, id_, turns, _openai_created(fields), error=failed, facts=said, lacks=NO_INPUT
+    )
     yield from (score._replace(target="message", id=id_) for score in scores_in(metadata, id_))
 
 
 def read_openai_output_item(fields: Fields) -> Iterator[LogPart]:
-    id_, sample = required(fields, "id"), unwrap(fields.get("sample"))
+    id_ = required(fields, "id")
+    sample = unwrap(fields.get("sample"))
     turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
     said = facts(model=sample.get("model"), item=fields.get("datasource_item"))
     yield WholeTalk(id_, turns, at=moment(fields.get("created_at")), facts=said)
 
 
-LANGGRAPH_IDS = ("thread_id", "metadata.thread_id", "checkpoint.thread_id", "config.configurable.thread_id")
+LANGGRAPH_IDS = (
+    "thread_id",
+    "metadata.thread_id",
+    "checkpoint.thread_id",
+    "config.configurable.thread_id",
+)
 LANGGRAPH_WHOLE = "export the threads with their values: client.threads.search()"
 
 
@@ -355,11 +455,17 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, *(name for name in LANGGRAPH_IDS if get(fields, name)), LANGGRAPH_IDS[0])
     values = fields.get("values") or get(fields, "checkpoint.channel_values")
     if values is None and get(fields, "checkpoint.channel_versions"):
-        raise WrongFile("the checkpoint has no messages: they are in another table", remedy=LANGGRAPH_WHOLE)
+        raise WrongFile(
+            "the checkpoint has no messages: they are in another table", remedy=LANGGRAPH_WHOLE
+        )
     side = output_of(values) or RunSide((), True)
     metadata = unwrap(fields.get("metadata"))
     listed = objects(unwrap(values).get("messages"))
-    keys = tuple(text(message.get("id")) for message in listed) if len(listed) == len(side.turns) else ()
+    keys = (
+        tuple(text(message.get("id")) for message in listed)
+        if len(listed) == len(side.turns)
+        else ()
+    )
     times = ("state_updated_at", "updated_at", "created_at", "checkpoint.ts")
     when = moment(next((found for name in times if (found := get(fields, name))), None))
     errors = [str(task["error"]) for task in objects(fields.get("tasks")) if task.get("error")]

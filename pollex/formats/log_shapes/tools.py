@@ -12,7 +12,18 @@ from typing import Any, NamedTuple
 
 from pollex.formats.assembly.log_parts import Facts, LeftOut, LogPart, Message, ToolScore, moment
 from pollex.formats.labels import as_number
-from pollex.formats.log_shapes.exports import Fields, WrongFile, facts, get, has, objects, required, text, truth, unwrap
+from pollex.formats.log_shapes.exports import (
+    Fields,
+    WrongFile,
+    facts,
+    get,
+    has,
+    objects,
+    required,
+    text,
+    truth,
+    unwrap,
+)
 from pollex.formats.log_shapes.payloads import parse
 from pollex.formats.log_shapes.readers import READERS
 from pollex.formats.log_shapes.turns import ROLE_NAMES, TEXT_NAMES, marks_of_files, turns_in
@@ -41,20 +52,29 @@ class Export:
     @property
     def wordless(self) -> bool:
         """Whether its rows have thumbs or facts alone, and no words."""
-        return not self.read_by and not self.refuse and all(make in (_thumb, _facts) for make, _ in self.tables)
+        return (
+            not self.read_by
+            and not self.refuse
+            and all(make in (_thumb, _facts) for make, _ in self.tables)
+        )
 
     def recognises(self, fields: Fields) -> bool:
         """Return whether a row has the keys of this format."""
         return self.recognises_rest(fields, self.signs, tuple(self.without.split()))
 
-    def recognises_rest(self, fields: Fields, signs: Iterable[tuple[str, ...]], without: tuple[str, ...]) -> bool:
+    def recognises_rest(
+        self, fields: Fields, signs: Iterable[tuple[str, ...]], without: tuple[str, ...]
+    ) -> bool:
         """Return whether a row has one of some signs, and is otherwise of this format.
 
         Args:
-            signs: What is left of this format's signs where some of their keys are known to be there.
+            signs: What is left of this format's signs where some of their keys are known to be
+                there.
             without: What is left of the keys that the row must not have.
         """
-        if not any(_all_in(fields, sign) for sign in signs) or any(has(fields, key) for key in without):
+        if not any(_all_in(fields, sign) for sign in signs) or any(
+            has(fields, key) for key in without
+        ):
             return False
         if "." in self.where:
             return any(get(fields, path) is not None for path in self.where.split("|"))
@@ -84,7 +104,9 @@ class Export:
 
     def weight(self, fields: Fields) -> int:
         """Return how many keys of the row itself mark it."""
-        return max(sum("*" not in key for key in sign) for sign in self.signs if _all_in(fields, sign))
+        return max(
+            sum("*" not in key for key in sign) for sign in self.signs if _all_in(fields, sign)
+        )
 
 
 @cache
@@ -103,19 +125,25 @@ def _items(table: Table, fields: Fields) -> Iterator[Fields]:
         yield {"^": fields, "name": name, "value": parse(value)}
     if "each" in table:
         found = parse(get(fields, table["each"]))
-        yield from ({"^": fields, **one} for one in objects([found] if isinstance(found, Mapping) else found))
+        yield from (
+            {"^": fields, **one}
+            for one in objects([found] if isinstance(found, Mapping) else found)
+        )
     elif "named" not in table:
         yield fields
 
 
 def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
     value, comment = (
-        _filled(fields, table.get(name, "")) for name in ("stars" if "stars" in table else "value", "comment")
+        _filled(fields, table.get(name, ""))
+        for name in ("stars" if "stars" in table else "value", "comment")
     )
     lacking = value is None and (not comment or table.get("valued"))
     if lacking or ("none" in table and as_number(value) == table["none"]):
         return
-    wanted = [target for target in ("span", "trace", "conversation") if target in table] or ["message"]
+    wanted = [target for target in ("span", "trace", "conversation") if target in table] or [
+        "message"
+    ]
     targets = [(target, id_) for target in wanted if (id_ := _id(fields, table[target]))]
     if targets:
         yield ToolScore(
@@ -135,20 +163,39 @@ def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
 
 def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
     when = ((get(fields, name), value) for name, value in table.get("when", {}).items())
-    if truth(_filled(fields, table.get("unless", ""))) or any(found not in (None, value) for found, value in when):
+    if truth(_filled(fields, table.get("unless", ""))) or any(
+        found not in (None, value) for found, value in when
+    ):
         return
-    conversation, key = _id(fields, table["conversation"]) or "", _id(fields, table.get("key", ""))
-    role, users, agents = _filled(fields, table["role"]), table.get("users"), table.get("agents")
-    words: Any = next((value for name in table["text"].split("|") if (value := _filled(fields, name))), None)
+    conversation = _id(fields, table["conversation"]) or ""
+    key = _id(fields, table.get("key", ""))
+    role = _filled(fields, table["role"])
+    users = table.get("users")
+    agents = table.get("agents")
+    words: Any = next(
+        (value for name in table["text"].split("|") if (value := _filled(fields, name))), None
+    )
     words = f"[{_id(fields, table['kind'])}]" if "kind" in table and not words else words
-    parts = words if isinstance(words, list) else [words if isinstance(words, Mapping) else str(words or "").strip()]
+    parts = (
+        words
+        if isinstance(words, list)
+        else [words if isinstance(words, Mapping) else str(words or "").strip()]
+    )
     files = (parse(get(fields, name)) for name in table.get("files", "").split("|"))
     content = [*filter(None, parts), *(mark for listed in files for mark in marks_of_files(listed))]
     if users is not None:
         who = str(role).strip().casefold()
-        role = "user" if who in users.split() else "assistant" if agents is None or who in agents.split() else None
+        role = (
+            "user"
+            if who in users.split()
+            else "assistant"
+            if agents is None or who in agents.split()
+            else None
+        )
         if role is None and content and who not in table.get("silent", "").split():
-            yield LeftOut(f"messages by {who!r:.40}, neither the user's nor the assistant's, were left out")
+            yield LeftOut(
+                f"messages by {who!r:.40}, neither the user's nor the assistant's, were left out"
+            )
         if role is None or not content:
             return
     above = _filled(fields, table.get("parent", ""))
@@ -159,19 +206,31 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
 
 
 def _facts(table: Table, fields: Fields) -> Iterator[Facts]:
-    told = {name: _filled(fields, names) for name, names in table.items() if name not in ("conversation", "shown")}
+    told = {
+        name: _filled(fields, names)
+        for name, names in table.items()
+        if name not in ("conversation", "shown")
+    }
     read = {"user": text(told.get("user")), "metadata": parse(told.get("metadata"))}
-    yield Facts(_id(fields, table["conversation"]) or "", facts(**told | read), _id(fields, table.get("shown", "")))
+    yield Facts(
+        _id(fields, table["conversation"]) or "",
+        facts(**told | read),
+        _id(fields, table.get("shown", "")),
+    )
 
 
 def _inner(table: Table, fields: Fields) -> Iterable[LogPart]:
     row = {name: value for name, value in fields.items() if name != "^"}
-    return BY_NAME[table["of"]].read(row | {name: _filled(fields, n) for name, n in table.get("with", {}).items()})
+    return BY_NAME[table["of"]].read(
+        row | {name: _filled(fields, n) for name, n in table.get("with", {}).items()}
+    )
 
 
 def _filled(fields: Fields, names: str) -> Any:
     for name in names.split("|") if names else ():
-        value = name[1:] if name[0] == "=" else fields[name] if name in fields else get(fields, name)
+        value = (
+            name[1:] if name[0] == "=" else fields[name] if name in fields else get(fields, name)
+        )
         if value is not None and value != "" and value == value:
             return value
     return None
@@ -182,7 +241,9 @@ def _id(fields: Fields, names: str) -> str | None:
     for name in listed:
         if found := text(_filled(fields, name)):
             return found
-    return required({}, *(name.removeprefix("^.") for name in listed)) if names.endswith("!") else None
+    return (
+        required({}, *(name.removeprefix("^.") for name in listed)) if names.endswith("!") else None
+    )
 
 
 TABLES: Mapping[str, Callable[[Table, Fields], Iterable[LogPart]]] = {
@@ -194,12 +255,20 @@ TABLES: Mapping[str, Callable[[Table, Fields], Iterable[LogPart]]] = {
 
 
 def _listed() -> Iterator[Export]:
-    for module, exports in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
+    for module, exports in tomllib.loads(
+        Path(__file__).with_suffix(".toml").read_text("utf-8")
+    ).items():
         for name, row in exports.items():
             signs = tuple(tuple(keys.split()) for keys in row.pop("keys"))
             given = [(make, row.pop(kind, [])) for kind, make in TABLES.items()]
-            tables = ((make, one) for make, found in given for one in (found if isinstance(found, list) else [found]))
-            yield Export(module, name, signs, tables=tuple(tables), read_by=row.pop("read", ""), **row)
+            tables = (
+                (make, one)
+                for make, found in given
+                for one in (found if isinstance(found, list) else [found])
+            )
+            yield Export(
+                module, name, signs, tables=tuple(tables), read_by=row.pop("read", ""), **row
+            )
 
 
 EXPORTS = tuple(_listed())
@@ -209,10 +278,13 @@ BY_NAME = {export.name: export for export in EXPORTS}
 def export_of(fields: Fields) -> Export | None:
     """Return the most specific format whose keys a row has; None if there is none.
 
-    A row that has words is never one of thumbs or facts alone, whatever keys stand beside the words.
+    A row that has words is never one of thumbs or facts alone, whatever keys stand beside the
+    words.
     """
     possible = _possible(frozenset(fields))
-    fitting = [one.export for one in possible if one.export.recognises_rest(fields, one.signs, one.without)]
+    fitting = [
+        one.export for one in possible if one.export.recognises_rest(fields, one.signs, one.without)
+    ]
     if not fitting:
         return None
     if all(export.wordless for export in fitting) and has_words(fields):
@@ -239,7 +311,9 @@ def _are_messages(value: object) -> bool:
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
-    return any(name in message for name in ROLE_NAMES) and any(name in message for name in TEXT_NAMES)
+    return any(name in message for name in ROLE_NAMES) and any(
+        name in message for name in TEXT_NAMES
+    )
 
 
 class Possible(NamedTuple):
@@ -262,10 +336,14 @@ def _possible(names: frozenset[str]) -> tuple[Possible, ...]:
     possible: list[Possible] = []
     for export in EXPORTS:
         left = [tuple(key for key in sign if key not in names) for sign in export.signs]
-        signs = tuple(dict.fromkeys(sign for sign in left if all(_begins_in(key, outer) for key in sign)))
+        signs = tuple(
+            dict.fromkeys(sign for sign in left if all(_begins_in(key, outer) for key in sign))
+        )
         without = tuple(export.without.split())
         if signs and names.isdisjoint(without):
-            possible.append(Possible(export, signs, tuple(key for key in without if _begins_in(key, outer))))
+            possible.append(
+                Possible(export, signs, tuple(key for key in without if _begins_in(key, outer)))
+            )
     return tuple(possible)
 
 
@@ -281,7 +359,11 @@ def respell(fields: Fields) -> dict[str, Any] | None:
         for sign in export.signs:
             tops = [key.partition(".")[0] for key in sign]
             if len(sign) > 1 and all(_folded(top) in spelled for top in tops):
-                every = (*(key.partition(".")[0] for keys in export.signs for key in keys), *export.more.split(), *tops)
+                every = (
+                    *(key.partition(".")[0] for keys in export.signs for key in keys),
+                    *export.more.split(),
+                    *tops,
+                )
                 known = {_folded(name): name for name in every}
                 row = {known.get(_folded(name), name): value for name, value in fields.items()}
                 if export.recognises(row):

@@ -6,7 +6,17 @@ from typing import Any
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import LogPart, ModelCall, ToolScore, moment
 from pollex.formats.labels import is_usual
-from pollex.formats.log_shapes.exports import Fields, facts, get, get_under, objects, required, text, unwrap, written_in
+from pollex.formats.log_shapes.exports import (
+    Fields,
+    facts,
+    get,
+    get_under,
+    objects,
+    required,
+    text,
+    unwrap,
+    written_in,
+)
 from pollex.formats.log_shapes.payloads import (
     ANSWER_NAMES,
     GENERATED_NAMES,
@@ -24,11 +34,54 @@ from pollex.text import printable
 
 _LANGFUSE_FIELDS = frozenset(
     (
-        *("id", "timestamp", "name", "userid", "sessionid", "release", "version", "environment", "tags"),
-        *("bookmarked", "public", "input", "output", "metadata", "comments", "traceid", "tracename", "type"),
-        *("starttime", "endtime", "completionstarttime", "level", "statusmessage", "parentobservationid"),
-        *("latency", "latencyms", "observationcount", "totalcost", "usage", "usagedetails", "costdetails"),
-        *("toolcalls", "tooldefinitions", "toolcallnames", "htmlpath", "projectid", "createdat", "updatedat"),
+        *(
+            "id",
+            "timestamp",
+            "name",
+            "userid",
+            "sessionid",
+            "release",
+            "version",
+            "environment",
+            "tags",
+        ),
+        *(
+            "bookmarked",
+            "public",
+            "input",
+            "output",
+            "metadata",
+            "comments",
+            "traceid",
+            "tracename",
+            "type",
+        ),
+        *(
+            "starttime",
+            "endtime",
+            "completionstarttime",
+            "level",
+            "statusmessage",
+            "parentobservationid",
+        ),
+        *(
+            "latency",
+            "latencyms",
+            "observationcount",
+            "totalcost",
+            "usage",
+            "usagedetails",
+            "costdetails",
+        ),
+        *(
+            "toolcalls",
+            "tooldefinitions",
+            "toolcallnames",
+            "htmlpath",
+            "projectid",
+            "createdat",
+            "updatedat",
+        ),
         *("scores", "observations", "model", "modelid", "providedmodelname"),
     )
 )
@@ -37,7 +90,9 @@ _LANGFUSE_FIELDS = frozenset(
 def read_langfuse_trace(fields: Fields) -> Iterator[LogPart]:
     trace = required(fields, "id")
     session = text(field_of(fields, "sessionId"))
-    yield _langfuse_call(fields, trace, f"{trace}/trace", None, session, field_of(fields, "timestamp"))
+    yield _langfuse_call(
+        fields, trace, f"{trace}/trace", None, session, field_of(fields, "timestamp")
+    )
     for observation in objects(fields.get("observations")):
         yield from read_langfuse_observation({"traceId": trace, **observation})
     yield from _langfuse_scores(fields, trace)
@@ -56,7 +111,12 @@ def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[ToolScore]:
             yield from read_langfuse_score({"traceId": trace, **score})
     for name, value in {**fields, **unwrap(fields.get("scores"))}.items():
         listed = parse(value)
-        if isinstance(listed, list) and listed and name.replace("_", "").lower() not in _LANGFUSE_FIELDS and trace:
+        if (
+            isinstance(listed, list)
+            and listed
+            and name.replace("_", "").lower() not in _LANGFUSE_FIELDS
+            and trace
+        ):
             values = [one for one in listed if isinstance(one, str | int | float)]
             yield from (ToolScore("trace", trace, one, name=name, summary=True) for one in values)
 
@@ -64,7 +124,8 @@ def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[ToolScore]:
 def read_langfuse_observation(fields: Fields) -> Iterator[LogPart]:
     trace = required(fields, "traceId", "trace_id")
     parent = text(field_of(fields, "parentObservationId"))
-    session, begun = text(field_of(fields, "sessionId")), field_of(fields, "startTime")
+    session = text(field_of(fields, "sessionId"))
+    begun = field_of(fields, "startTime")
     yield _langfuse_call(fields, trace, required(fields, "id"), parent, session, begun)
     if not parent:
         yield from _langfuse_scores({k: v for k, v in fields.items() if k != "scores"}, trace)
@@ -74,7 +135,9 @@ def _langfuse_call(
     fields: Fields, trace: str, span: str, parent: str | None, session: str | None, begun: object
 ) -> ModelCall:
     kind = str(fields.get("type") or "")
-    failed = str(field_of(fields, "statusMessage") or "failed") if fields.get("level") == "ERROR" else ""
+    failed = (
+        str(field_of(fields, "statusMessage") or "failed") if fields.get("level") == "ERROR" else ""
+    )
     said = facts(
         user=text(field_of(fields, "userId")),
         model=field_of(fields, "providedModelName") or fields.get("model"),
@@ -93,7 +156,8 @@ def _langfuse_call(
 
 def read_langfuse_score(fields: Fields) -> Iterator[ToolScore]:
     subject = fields.get("subject")
-    kind, value = str(field_of(fields, "dataType") or ""), fields.get("value")
+    kind = str(field_of(fields, "dataType") or "")
+    value = fields.get("value")
     if kind == "CATEGORICAL":
         value = field_of(fields, "stringValue") or (value if isinstance(value, str) else None)
     subject = subject if isinstance(subject, Mapping) else {}
@@ -138,12 +202,17 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
     trace = text(fields.get("trace_id")) or text(fields.get("parent_run_id")) or run
     metadata = unwrap(unwrap(fields.get("extra")).get("metadata"))
     session = next(
-        (found for name in LANGSMITH_THREADS if (found := text(metadata.get(name)))), text(fields.get("thread_id"))
+        (found for name in LANGSMITH_THREADS if (found := text(metadata.get(name)))),
+        text(fields.get("thread_id")),
     )
-    kind, failed = str(fields.get("run_type") or ""), fields.get("error")
-    given, came = fields.get("inputs"), fields.get("outputs")
+    kind = str(fields.get("run_type") or "")
+    failed = fields.get("error")
+    given = fields.get("inputs")
+    came = fields.get("outputs")
     written: Written = "words" if isinstance(given, Mapping) else "json"
-    before, after = (None, None) if silent_kind(kind) else (input_of(given, written), output_of(came, written))
+    before, after = (
+        (None, None) if silent_kind(kind) else (input_of(given, written), output_of(came, written))
+    )
     parent = text(fields.get("parent_run_id"))
     if parent is None and not silent_kind(kind):
         _require_langsmith_read(fields, before, after)
@@ -165,25 +234,42 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
 
 def _require_langsmith_read(fields: Fields, before: RunSide | None, after: RunSide | None) -> None:
     """Refuse a conversation with one side empty although other fields may hold its text."""
-    sides = (("inputs", before, QUESTION_NAMES, "user"), ("outputs", after, ANSWER_NAMES, "assistant"))
-    if any(side and {turn.role for turn in side.turns} >= {"user", "assistant"} for side in (before, after)):
+    sides = (
+        ("inputs", before, QUESTION_NAMES, "user"),
+        ("outputs", after, ANSWER_NAMES, "assistant"),
+    )
+    if any(
+        side and {turn.role for turn in side.turns} >= {"user", "assistant"}
+        for side in (before, after)
+    ):
         return
     for name, side, names, role in sides:
         values = parse(fields.get(name))
         unread = side is None or not side.sure
         if side is None and values is not None and not isinstance(values, Mapping):
-            raise BadInput("inputs or outputs aren't an object", remedy="export the runs as LangSmith records them")
+            raise BadInput(
+                "inputs or outputs aren't an object",
+                remedy="export the runs as LangSmith records them",
+            )
         known = {"messages", *names, *GENERATED_NAMES}
-        if unread and values and len(values) > 1 and any(values.values()) and not values.keys() & known:
+        if (
+            unread
+            and values
+            and len(values) > 1
+            and any(values.values())
+            and not values.keys() & known
+        ):
             have = printable(", ".join(values), 100)
             raise BadInput(
-                f"it is not clear which field has the {role}'s text; there are {have}", remedy=f"call it {names[0]}"
+                f"it is not clear which field has the {role}'s text; there are {have}",
+                remedy=f"call it {names[0]}",
             )
 
 
 def read_langsmith_feedback(fields: Fields) -> Iterator[LogPart]:
     """Link a run to its trace, so that feedback on it finds the conversation."""
-    run, trace = required(fields, "run_id", "trace_id"), text(fields.get("trace_id"))
+    run = required(fields, "run_id", "trace_id")
+    trace = text(fields.get("trace_id"))
     if trace and run != trace:
         yield ModelCall(trace, run, trace)
 
@@ -193,16 +279,25 @@ OPIK_COLUMN, OPIK_REASON = "feedback_scores.", "_reason"
 
 
 def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
-    trace, error = required(fields, "id"), unwrap(fields.get("error_info"))
+    trace = required(fields, "id")
+    error = unwrap(fields.get("error_info"))
     metadata = unwrap(fields.get("metadata"))
     user = text(metadata.get("user") or metadata.get("user_id"))
     said = facts(user=user, tags=fields.get("tags"), metadata=metadata)
     call = _opik_call(fields, trace, None, str(error.get("message") or "failed") if error else "")
     yield call._replace(session=text(fields.get("thread_id")), facts=said)
     for column, value in fields.items():
-        if column.startswith(OPIK_COLUMN) and not column.endswith(OPIK_REASON) and value not in (None, "", "-"):
+        if (
+            column.startswith(OPIK_COLUMN)
+            and not column.endswith(OPIK_REASON)
+            and value not in (None, "", "-")
+        ):
             yield ToolScore(
-                "trace", trace, value, column.removeprefix(OPIK_COLUMN), comment=fields.get(f"{column}{OPIK_REASON}")
+                "trace",
+                trace,
+                value,
+                column.removeprefix(OPIK_COLUMN),
+                comment=fields.get(f"{column}{OPIK_REASON}"),
             )
 
 
@@ -216,7 +311,8 @@ def _opik_call(fields: Fields, trace: str, parent: str | None, error: str = "") 
 
 
 def read_opik_span(fields: Fields) -> Iterator[LogPart]:
-    trace, model = required(fields, "trace_id"), fields.get("type") == "llm"
+    trace = required(fields, "trace_id")
+    model = fields.get("type") == "llm"
     call = _opik_call(fields, trace, text(fields.get("parent_span_id")) or trace)
     yield call if model else call._replace(before=None, after=None)
 
@@ -225,20 +321,32 @@ def is_opik_page_row(fields: Fields) -> bool:
     return any(name.startswith(OPIK_COLUMN) for name in fields)
 
 
-WEAVE_REACTION, WEAVE_NOTE, WEAVE_USER_FEEDBACK = "wandb.reaction.1", "wandb.note.1", "wandb.agent_user_feedback"
+WEAVE_REACTION = "wandb.reaction.1"
+WEAVE_NOTE = "wandb.note.1"
+WEAVE_USER_FEEDBACK = "wandb.agent_user_feedback"
 WEAVE_VALUES = ("value", "score", "rating", "thumbs", "thumb", "label")
 """Names of the value in a feedback's payload that the application made."""
 WEAVE_ANNOTATION = "wandb.annotation."
 
 
 def read_weave_call(fields: Fields) -> Iterator[LogPart]:
-    call, trace = required(fields, "id"), required(fields, "trace_id")
-    given, came = get_under(fields, "inputs"), get_under(fields, "output")
+    call = required(fields, "id")
+    trace = required(fields, "trace_id")
+    given = get_under(fields, "inputs")
+    came = get_under(fields, "output")
     written: Written = "words" if isinstance(given, Mapping) else "json"
-    before, after = input_of(given, written), output_of(came, written)
-    metadata, history = unwrap(get_under(fields, "attributes")), bool(before and before.history)
+    before = input_of(given, written)
+    after = output_of(came, written)
+    metadata = unwrap(get_under(fields, "attributes"))
+    history = bool(before and before.history)
     yield ModelCall(
-        *(trace, call, text(fields.get("parent_id")), text(fields.get("thread_id")), moment(fields.get("started_at"))),
+        *(
+            trace,
+            call,
+            text(fields.get("parent_id")),
+            text(fields.get("thread_id")),
+            moment(fields.get("started_at")),
+        ),
         **of_sides(before, after),
         model=history and text(fields.get("parent_id")) is not None,
         error=str(fields.get("exception") or ""),
@@ -253,7 +361,9 @@ def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
     payload: Mapping[str, object] = unwrap(fields.get("payload"))
     kind = str(fields.get("feedback_type"))
     if kind == WEAVE_NOTE and payload.get("note"):
-        yield ToolScore("span", call, None, comment=payload["note"], person=text(fields.get("creator")))
+        yield ToolScore(
+            "span", call, None, comment=payload["note"], person=text(fields.get("creator"))
+        )
     value = payload.get("emoji") if kind == WEAVE_REACTION else None
     name = kind.removeprefix(WEAVE_ANNOTATION) if kind.startswith(WEAVE_ANNOTATION) else ""
     if value is not None and not is_usual(value):
@@ -267,23 +377,36 @@ def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
         tags = fields.get("scorer_tags") or payload.get("scorer_tags")
         value = tags[0] if isinstance(tags, list) and tags else None
     if value is not None:
-        person, when = text(fields.get("creator")), moment(fields.get("created_at"))
+        person = text(fields.get("creator"))
+        when = moment(fields.get("created_at"))
         yield ToolScore("span", call, value, name, person=person, at=when)
 
 
-BRAINTRUST_SESSIONS = ("session_id", "sessionId", "thread_id", "conversation_id", "gen_ai.conversation.id")
+BRAINTRUST_SESSIONS = (
+    "session_id",
+    "sessionId",
+    "thread_id",
+    "conversation_id",
+    "gen_ai.conversation.id",
+)
 
 
 def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
-    trace, metadata = required(fields, "root_span_id"), unwrap(fields.get("metadata"))
-    parents, kind = fields.get("span_parents"), str(unwrap(fields.get("span_attributes")).get("type") or "")
+    trace = required(fields, "root_span_id")
+    metadata = unwrap(fields.get("metadata"))
+    parents = fields.get("span_parents")
+    kind = str(unwrap(fields.get("span_attributes")).get("type") or "")
     silent = silent_kind(kind) or kind in ("score", "function")
     yield ModelCall(
         *(trace, text(fields.get("span_id")) or required(fields, "id")),
         parent=text(parents[0]) if isinstance(parents, list) and parents else None,
-        session=next((found for name in BRAINTRUST_SESSIONS if (found := text(metadata.get(name)))), None),
+        session=next(
+            (found for name in BRAINTRUST_SESSIONS if (found := text(metadata.get(name)))), None
+        ),
         at=moment(unwrap(fields.get("metrics")).get("start")) or moment(fields.get("created")),
-        **sides(fields.get("input"), fields.get("output"), silent=silent, written=written_in(fields)),
+        **sides(
+            fields.get("input"), fields.get("output"), silent=silent, written=written_in(fields)
+        ),
         model=kind == "llm",
         error=str(fields.get("error") or "").strip().rpartition("\n")[2],
         facts=facts(
@@ -299,7 +422,9 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
 
 def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
     have = unwrap(fields.get("attributes"))
-    trace, kind, tags = required(have, "trace_id"), str(have.get("span_kind") or ""), _datadog_tags(have.get("tags"))
+    trace = required(have, "trace_id")
+    kind = str(have.get("span_kind") or "")
+    tags = _datadog_tags(have.get("tags"))
     parent = text(have.get("parent_id"))
     yield ModelCall(
         *(trace, required(have, "span_id"), None if parent in ("undefined", "0") else parent),
@@ -308,7 +433,9 @@ def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
         **sides(have.get("input"), have.get("output"), silent=silent_kind(kind), written="words"),
         model=kind == "llm",
         error="failed" if have.get("status") == "error" else "",
-        facts=facts(user=text(tags.get("user_id")), model=text(have.get("model_name")), metadata=tags),
+        facts=facts(
+            user=text(tags.get("user_id")), model=text(have.get("model_name")), metadata=tags
+        ),
         beside=have,
     )
 
@@ -316,12 +443,17 @@ def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
 def _datadog_tags(tags: object) -> Fields:
     """Return tags as an object, also those that are a list of `name:value`."""
     listed = tags if isinstance(tags, list) else []
-    return unwrap(tags) or {name: value for name, mark, value in (str(tag).partition(":") for tag in listed) if mark}
+    return unwrap(tags) or {
+        name: value for name, mark, value in (str(tag).partition(":") for tag in listed) if mark
+    }
 
 
 def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
-    request, answer = required(fields, "request_id"), unwrap(fields.get("response_body"))
-    properties: Mapping[str, Any] = {str(k).casefold(): v for k, v in unwrap(fields.get("request_properties")).items()}
+    request = required(fields, "request_id")
+    answer = unwrap(fields.get("response_body"))
+    properties: Mapping[str, Any] = {
+        str(k).casefold(): v for k, v in unwrap(fields.get("request_properties")).items()
+    }
     failed: Any = answer.get("error")
     failed = failed.get("message", "failed") if isinstance(failed, Mapping) else failed
     said = sides(fields.get("request_body"), None if failed else answer) | {"history": True}
@@ -331,13 +463,19 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
         **said,
         model=True,
         error=str(failed or ""),
-        facts=facts(user=text(fields.get("request_user_id")), model=fields.get("request_model"), metadata=properties),
+        facts=facts(
+            user=text(fields.get("request_user_id")),
+            model=fields.get("request_model"),
+            metadata=properties,
+        ),
     )
 
 
 def read_portkey_log(fields: Fields) -> Iterator[LogPart]:
-    request, metadata = required(fields, "id"), unwrap(fields.get("metadata"))
-    sent, came = unwrap(fields.get("request")), unwrap(fields.get("response"))
+    request = required(fields, "id")
+    metadata = unwrap(fields.get("metadata"))
+    sent = unwrap(fields.get("request"))
+    came = unwrap(fields.get("response"))
     said = sides(sent.get("body", sent), came.get("body", came)) | {"history": True}
     session = text(fields.get("trace_id"))
     yield ModelCall(
@@ -345,5 +483,7 @@ def read_portkey_log(fields: Fields) -> Iterator[LogPart]:
         **said,
         model=True,
         error="" if "after" in said else str(fields.get("response_status_code") or "failed"),
-        facts=facts(user=text(metadata.get("_user")), model=text(fields.get("ai_model")), metadata=metadata),
+        facts=facts(
+            user=text(metadata.get("_user")), model=text(fields.get("ai_model")), metadata=metadata
+        ),
     )

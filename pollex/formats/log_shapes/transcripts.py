@@ -14,11 +14,17 @@ _TIME = rf"(?:{_DAY}{_BETWEEN}(?:{_CLOCK})?Z?|{_CLOCK})"
 _NAME = r"[^\W\d_][^:\[\]\n]{0,39}?"
 _MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
 _HEADS = (
-    re.compile(rf"[{_MARKS}]*\[(?P<time>{_TIME})\]\s*[{_MARKS}]*(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"),
-    re.compile(rf"[{_MARKS}]*(?P<time>{_TIME})\s+[-–]\s+(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"),
+    re.compile(
+        rf"[{_MARKS}]*\[(?P<time>{_TIME})\]\s*[{_MARKS}]*(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"
+    ),
+    re.compile(
+        rf"[{_MARKS}]*(?P<time>{_TIME})\s+[-–]\s+(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"
+    ),
     re.compile(rf"(?P<name>[^\n\[]{{1,60}}?),?\s+\[(?P<time>{_TIME})\]:?[ \t]*(?P<words>.*)"),
     re.compile(rf"(?P<time>{_TIME})\s+(?P<name>{_NAME}):[ \t]*(?P<words>.*)"),
-    re.compile(rf"[*_]{{0,2}}(?P<name>{_NAME})(?:\s*\((?P<time>{_TIME})\))?[*_]{{0,2}}:[*_]{{0,2}}[ \t]*(?P<words>.*)"),
+    re.compile(
+        rf"[*_]{{0,2}}(?P<name>{_NAME})(?:\s*\((?P<time>{_TIME})\))?[*_]{{0,2}}:[*_]{{0,2}}[ \t]*(?P<words>.*)"
+    ),
 )
 """How a turn begins: as phones write it ([time] name: …, time - name: …), as Telegram's copies do (name, [time]), with
 the time before the name, and with the name alone, also in bold."""
@@ -52,7 +58,9 @@ def messages_in(text: str) -> list[dict[str, Any]]:
         begun = head.fullmatch(line)
         if begun and begun["name"].strip(" *_") in known:
             time = {"timestamp": begun["time"]} if begun["time"] else {}
-            messages.append({"role": begun["name"].strip(" *_"), "content": _words(begun["words"]), **time})
+            messages.append(
+                {"role": begun["name"].strip(" *_"), "content": _words(begun["words"]), **time}
+            )
         elif messages and not _EVENT.match(line):
             messages[-1]["content"] = f"{messages[-1]['content']}\n{line}"
     said = [{**message, "content": message["content"].strip()} for message in messages]
@@ -61,7 +69,14 @@ def messages_in(text: str) -> list[dict[str, Any]]:
 
 def _head_of(lines: Sequence[str]) -> re.Pattern[str] | None:
     """Return how turns begin: as the first line does, or the first after what a phone tells, with two speakers."""
-    first = next((line for line in lines if not _EVENT.match(line) or any(h.fullmatch(line) for h in _HEADS)), "")
+    first = next(
+        (
+            line
+            for line in lines
+            if not _EVENT.match(line) or any(h.fullmatch(line) for h in _HEADS)
+        ),
+        "",
+    )
     for head in _HEADS:
         if head.fullmatch(first) and 1 < len(_speakers(lines, head)) <= MOST_SPEAKERS:
             return head

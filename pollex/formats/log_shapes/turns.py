@@ -1,7 +1,9 @@
 """Messages in any usual spelling, as turns.
 
-Only words become words: images and files leave their kind in brackets, since the turns around them may speak of them;
-a model's reasoning, marks of steps and citations are left out; what a tool answered becomes a turn of the tool's.
+Only words become words: images and files leave their kind in brackets, since the turns around them
+    may speak of them;
+a model's reasoning, marks of steps and citations are left out; what a tool answered becomes a turn
+of the tool's.
 """
 
 import json
@@ -19,7 +21,15 @@ PART_KINDS = ("type", "kind", "event", "block_type", "content_type")
 TEXT_PARTS = frozenset(["text", "input_text", "output_text", "refusal", "inputText", "outputText"])
 _LEFT_OUT = frozenset(
     (
-        *("thinking", "redacted_thinking", "reasoning", "reasoning_content", "think", "thought", "step-start"),
+        *(
+            "thinking",
+            "redacted_thinking",
+            "reasoning",
+            "reasoning_content",
+            "think",
+            "thought",
+            "step-start",
+        ),
         *("step-finish", "source", "citation", "citations", "agent_update", "status", "profile"),
         *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
         *("mcp_list_tools", "summary_text", "token_budget", "reasoningContent", "cachePoint"),
@@ -27,26 +37,54 @@ _LEFT_OUT = frozenset(
 )
 CALLS = frozenset(
     (
-        *("tool_use", "tool_call", "tool-call", "function_call", "functionCall", "server_tool_use", "mcp_call"),
+        *(
+            "tool_use",
+            "tool_call",
+            "tool-call",
+            "function_call",
+            "functionCall",
+            "server_tool_use",
+            "mcp_call",
+        ),
         *("mcp_tool_use", "executableCode", "tool-invocation", "custom_tool_call", "computer_call"),
         *("local_shell_call", "toolUse"),
     )
 )
 _RESULTS = frozenset(
     (
-        *("tool_result", "tool_call_response", "tool-result", "functionResponse", "codeExecutionResult"),
+        *(
+            "tool_result",
+            "tool_call_response",
+            "tool-result",
+            "functionResponse",
+            "codeExecutionResult",
+        ),
         *("toolResult", "tool_call_result", "function_result"),
     )
 )
 _KEYED = {
     name: kind
-    for kind in ("functionCall", "functionResponse", "inlineData", "fileData", "executableCode", "codeExecutionResult")
+    for kind in (
+        "functionCall",
+        "functionResponse",
+        "inlineData",
+        "fileData",
+        "executableCode",
+        "codeExecutionResult",
+    )
     for name in (kind, re.sub("([A-Z])", r"_\1", kind).lower())
 }
 """Kinds of parts that are told by a key that has a value, as Gemini's JSON and its Python package write them."""
 _ALONE = frozenset(
     (
-        *("toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent", "citationsContent"),
+        *(
+            "toolUse",
+            "toolResult",
+            "reasoningContent",
+            "cachePoint",
+            "guardContent",
+            "citationsContent",
+        ),
         *("tool_call", "tool_call_result", "reasoning", "image", "document", "video", "file"),
     )
 )
@@ -54,17 +92,29 @@ _ALONE = frozenset(
 _KINDS = {
     **dict.fromkeys(("image_url", "input_image", "image-url", "image_file", "inlineData"), "image"),
     **dict.fromkeys(("input_audio", "audio_url"), "audio"),
-    **dict.fromkeys(("input_file", "document", "file_url", "uri", "blob", "file_data", "media"), "file"),
+    **dict.fromkeys(
+        ("input_file", "document", "file_url", "uri", "blob", "file_data", "media"), "file"
+    ),
 }
-_PARTS = TEXT_PARTS | _LEFT_OUT | CALLS | _RESULTS | frozenset(_KINDS) | {"image", "audio", "video", "file"}
-_EMBEDDED = re.compile(r"(!\[[^\]]*\]\()?data:(\w+)/[\w.+-]+(?:;[\w=.-]+)*;base64,[A-Za-z0-9+/=_-]+\)?")
+_PARTS = (
+    TEXT_PARTS
+    | _LEFT_OUT
+    | CALLS
+    | _RESULTS
+    | frozenset(_KINDS)
+    | {"image", "audio", "video", "file"}
+)
+_EMBEDDED = re.compile(
+    r"(!\[[^\]]*\]\()?data:(\w+)/[\w.+-]+(?:;[\w=.-]+)*;base64,[A-Za-z0-9+/=_-]+\)?"
+)
 _MEDIA = re.compile(r"@@@langfuseMedia:type=(\w+)/[^@]*@@@")
 
 
 def text_of(content: object) -> str:
     """Return the text of a message: strings, or the text parts of a list.
 
-    A part that isn't text leaves its kind in brackets, `[image]`, since the turns around it may refer to it.
+    A part that isn't text leaves its kind in brackets, `[image]`, since the turns around it may
+    refer to it.
     """
     if content is None:
         return ""
@@ -73,7 +123,9 @@ def text_of(content: object) -> str:
     if isinstance(content, list):
         parts = [text for part in content if (text := words_of(part)) is not None]
         return "\n".join(parts)
-    raise NoTurns(f"a turn's content is {kind_of(content)}", remedy="make it text or a list of content parts")
+    raise NoTurns(
+        f"a turn's content is {kind_of(content)}", remedy="make it text or a list of content parts"
+    )
 
 
 def as_text(value: object) -> str:
@@ -108,7 +160,10 @@ def part_kind(part: object) -> str:
     if named is None:
         named = next((kind for name, kind in _KEYED.items() if part.get(name) is not None), "text")
     if named == "text" and part.get("text") is None:
-        named = next((name for name in part if name in _ALONE and isinstance(part[name], Mapping | list)), named)
+        named = next(
+            (name for name in part if name in _ALONE and isinstance(part[name], Mapping | list)),
+            named,
+        )
     return named if isinstance(named, str) else ""
 
 
@@ -127,7 +182,11 @@ def is_result(part: object) -> bool:
     kind = part_kind(part)
     if kind in _RESULTS or kind.endswith("_tool_result"):
         return True
-    return isinstance(part, Mapping) and tool_named(part, kind) is not None and _output(part) is not None
+    return (
+        isinstance(part, Mapping)
+        and tool_named(part, kind) is not None
+        and _output(part) is not None
+    )
 
 
 def tool_named(part: Mapping[str, Any], kind: str) -> str | None:
@@ -136,7 +195,11 @@ def tool_named(part: Mapping[str, Any], kind: str) -> str | None:
     inner = next((part[name] for name in _INNER if isinstance(part.get(name), Mapping)), None)
     if kind in ("tool_call", "tool-invocation") and inner is not None:
         return str(next((inner[key] for key in _TOOL_NAMES if key in inner), None))
-    return kind.removeprefix("tool-") if kind.startswith("tool-") and kind not in CALLS | _RESULTS else None
+    return (
+        kind.removeprefix("tool-")
+        if kind.startswith("tool-") and kind not in CALLS | _RESULTS
+        else None
+    )
 
 
 _INNER = ("tool_call", "toolInvocation", "toolUse", "toolResult", "tool_call_result")
@@ -145,7 +208,9 @@ _INNER = ("tool_call", "toolInvocation", "toolUse", "toolResult", "tool_call_res
 
 def _output(part: Mapping[str, Any]) -> object:
     inner = next((part[name] for name in _INNER if isinstance(part.get(name), Mapping)), part)
-    found = next((inner[name] for name in ("output", "errorText") if inner.get(name) is not None), None)
+    found = next(
+        (inner[name] for name in ("output", "errorText") if inner.get(name) is not None), None
+    )
     return inner.get("result") if found is None and inner is not part else found
 
 
@@ -155,11 +220,14 @@ def result_of(part: Mapping[str, Any]) -> str:
         return as_text(inner.get("response", inner.get("output")))
     if kind in ("toolResult", "tool_call_result") and isinstance(part.get(kind), Mapping):
         told = part[kind]
-        return _bedrock_result(told["content"]) if "content" in told else as_text(told.get("result"))
+        return (
+            _bedrock_result(told["content"]) if "content" in told else as_text(told.get("result"))
+        )
     if kind == "tool_call_response":
         return as_text(part.get("response", part.get("result")))
     found = _output(part)
-    if isinstance(found, Mapping) and found.keys() >= {"type", "value"}:  # as the AI SDK types what a tool answered
+    # as the AI SDK types what a tool answered
+    if isinstance(found, Mapping) and found.keys() >= {"type", "value"}:
         found = found["value"]
     return as_text(part.get("content", part.get("result")) if found is None else found)
 
@@ -167,12 +235,22 @@ def result_of(part: Mapping[str, Any]) -> str:
 def _bedrock_result(parts: object) -> str:
     """Return a result's parts as text; each is a text, JSON, or a file."""
     listed = parts if isinstance(parts, list) else [parts]
-    told = [as_text(one["json"]) if isinstance(one, Mapping) and "json" in one else words_of(one) for one in listed]
+    told = [
+        as_text(one["json"]) if isinstance(one, Mapping) and "json" in one else words_of(one)
+        for one in listed
+    ]
     return "\n".join(filter(None, told))
 
 
 def _keyed(part: Mapping[str, Any], kind: str) -> object:
-    return next((part[name] for name, known in _KEYED.items() if known == kind and part.get(name) is not None), None)
+    return next(
+        (
+            part[name]
+            for name, known in _KEYED.items()
+            if known == kind and part.get(name) is not None
+        ),
+        None,
+    )
 
 
 def words_of(part: object) -> str | None:
@@ -183,7 +261,9 @@ def words_of(part: object) -> str | None:
         return _without_data(part)
     kind = part_kind(part)
     if not isinstance(part, Mapping) or not kind:
-        raise NoTurns(f"a content part is {kind_of(part)}", remedy="write each part as an object with a type")
+        raise NoTurns(
+            f"a content part is {kind_of(part)}", remedy="write each part as an object with a type"
+        )
     if kind in _LEFT_OUT or kind.startswith(("data-", "source-")) or part.get("thought") is True:
         return None
     if kind in TEXT_PARTS:
@@ -198,14 +278,21 @@ def words_of(part: object) -> str | None:
 
 
 def _words(part: Mapping[str, Any]) -> str:
-    found = next((part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), None)
-    return text_of(found.get("value", found.get("content")) if isinstance(found, Mapping) else found)
+    found = next(
+        (part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), None
+    )
+    return text_of(
+        found.get("value", found.get("content")) if isinstance(found, Mapping) else found
+    )
 
 
 def _placeholder(part: Mapping[str, Any], kind: str) -> str:
     found = _keyed(part, kind) or part.get(kind)
     inner = found if isinstance(found, Mapping) else part
-    media = [part.get("modality"), *(inner.get(n) for n in ("mime_type", "mimeType", "mediaType", "media_type"))]
+    media = [
+        part.get("modality"),
+        *(inner.get(n) for n in ("mime_type", "mimeType", "mediaType", "media_type")),
+    ]
     for name in media:
         if isinstance(name, str) and (medium := _medium(name.partition("/")[0])) != "file":
             return medium
@@ -218,11 +305,24 @@ _CALLED = ("function", "functionCall", "function_call", "custom", *_INNER)
 def marks_of_files(files: object) -> list[str]:
     """Return the mark of each file beside a message: an image by its type, media type or name, or another file."""
     found = files if isinstance(files, list) else []
-    return ["[image]" if _IMAGE.search(" ".join(map(str, _facts_of(one)))) else "[file]" for one in found]
+    return [
+        "[image]" if _IMAGE.search(" ".join(map(str, _facts_of(one)))) else "[file]"
+        for one in found
+    ]
 
 
 _IMAGE = re.compile(r"(?i)\bimage\b|\.(png|jpe?g|gif|webp|heic|svg)\b")
-_FILE_NAMES = ("type", "contentType", "content_type", "mime", "mimeType", "mediaType", "name", "file_name", "filename")
+_FILE_NAMES = (
+    "type",
+    "contentType",
+    "content_type",
+    "mime",
+    "mimeType",
+    "mediaType",
+    "name",
+    "file_name",
+    "filename",
+)
 
 
 def _facts_of(file: object) -> list[object]:
@@ -237,15 +337,24 @@ def call_of(call: object) -> ToolCall:
     name = next((inner[key] for key in _TOOL_NAMES if inner.get(key) is not None), None)
     if name is None and part_kind(call) == "executableCode":
         code = _keyed(call, "executableCode")
-        inner, name = code if isinstance(code, Mapping) else call, "code"
+        inner = code if isinstance(code, Mapping) else call
+        name = "code"
     kind = call.get("type")
     if name is None and isinstance(kind, str) and kind.startswith("tool-"):
         name = kind.removeprefix("tool-")
-    given = next((one[key] for one in (inner, call) for key in _ARGUMENTS if one.get(key) not in (None, "")), None)
-    id_ = next((one[key] for one in (call, inner) for key in _CALL_IDS if one.get(key) not in (None, "")), None)
+    given = next(
+        (one[key] for one in (inner, call) for key in _ARGUMENTS if one.get(key) not in (None, "")),
+        None,
+    )
+    id_ = next(
+        (one[key] for one in (call, inner) for key in _CALL_IDS if one.get(key) not in (None, "")),
+        None,
+    )
     if name is None:
         return ToolCall(name="", arguments=_arguments(call))
-    return ToolCall(name=str(name), arguments=_arguments(given), id=None if id_ is None else str(id_))
+    return ToolCall(
+        name=str(name), arguments=_arguments(given), id=None if id_ is None else str(id_)
+    )
 
 
 _ARGUMENTS = (
@@ -281,16 +390,30 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
         own = origin.get("id")
     ids = (*(one.get(key) for one in (part, inner) for key in _RESULT_IDS), own)
     id_ = next((str(one) for one in ids if one), None)
-    given = next((one[key] for one in (part, inner) for key in ("error", "errorText") if one.get(key)), None)
+    given = next(
+        (one[key] for one in (part, inner) for key in ("error", "errorText") if one.get(key)), None
+    )
     if isinstance(given, Mapping):
         given = given.get("message") or given
-    flags = (part.get("is_error"), part.get("isError"), "error" in (part.get("status"), inner.get("status")))
-    error = as_text(given) if given not in (None, True) else "failed" if given or True in flags else ""
+    flags = (
+        part.get("is_error"),
+        part.get("isError"),
+        "error" in (part.get("status"), inner.get("status")),
+    )
+    error = (
+        as_text(given) if given not in (None, True) else "failed" if given or True in flags else ""
+    )
     return ToolResult(id=id_, error=error) if id_ or error else None
 
 
 def kind_of(value: object) -> str:
-    kinds: dict[type, str] = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    kinds: dict[type, str] = {
+        dict: "an object",
+        list: "a list",
+        str: "text",
+        bool: "true or false",
+        type(None): "null",
+    }
     return kinds.get(type(value), "a number")
 
 
@@ -301,7 +424,9 @@ SPELLINGS: dict[Role, str] = {
     "system": "system developer instruction instructions",
     "tool": "tool function observation toolresult ipython environment",
 }
-ROLES: dict[str, Role] = {spelling: role for role, line in SPELLINGS.items() for spelling in line.split()}
+ROLES: dict[str, Role] = {
+    spelling: role for role, line in SPELLINGS.items() for spelling in line.split()
+}
 ROLE_NAMES = ("role", "from", "speaker", "sender", "author", "obj")
 TEXT_NAMES = ("content", "value", "text", "message", "utterance")
 PART_NAMES = ("parts", "contentParts", "content_parts", "blocks", "items")
@@ -329,7 +454,10 @@ class UnknownRole(BadInput):
 def role_of(spelling: object) -> Role:
     """Return the role for `human`, `gpt`, `AIMessage` …; raise `BadInput` for unknown ones."""
     if not isinstance(spelling, str):
-        raise NoTurns(f"a turn's role is {kind_of(spelling)}, not text", remedy="name who speaks: user or assistant")
+        raise NoTurns(
+            f"a turn's role is {kind_of(spelling)}, not text",
+            remedy="name who speaks: user or assistant",
+        )
     role = ROLES.get(spelling) or ROLES.get(_DECORATION.sub("", spelling.strip().casefold()))
     if role is None:
         raise UnknownRole(spelling)
@@ -339,8 +467,15 @@ def role_of(spelling: object) -> Role:
 def turns_in(message: object) -> tuple[Turn, ...]:
     """Read the turns of one message; several if its parts include tool results."""
     if not isinstance(message, dict):
-        raise BadInput(f"a turn is {kind_of(message)}", remedy="write each turn as an object with role and content")
-    if message.keys() == _PLAIN and isinstance(message["role"], str) and isinstance(message["content"], str):
+        raise BadInput(
+            f"a turn is {kind_of(message)}",
+            remedy="write each turn as an object with role and content",
+        )
+    if (
+        message.keys() == _PLAIN
+        and isinstance(message["role"], str)
+        and isinstance(message["content"], str)
+    ):
         return (Turn(role=role_of(message["role"]), content=text_of(message["content"])),)
     message = _unwrapped(message)
     if _is_no_message(message):
@@ -353,10 +488,14 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     role = role_of(speaker)
     name = next((name for name in TEXT_NAMES if message.get(name) is not None), None)
     name = name or next((name for name in TEXT_NAMES if name in message), None)
-    parts = next((message[name] for name in PART_NAMES if isinstance(message.get(name), list)), None)
+    parts = next(
+        (message[name] for name in PART_NAMES if isinstance(message.get(name), list)), None
+    )
     said, beside, odd = _beside(message)
     if name is None and parts is None and not (said or beside or odd):
-        raise NoTurns("a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}")
+        raise NoTurns(
+            "a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}"
+        )
     content = parts if parts is not None else message[name] if name else None
     if _DECORATION.sub("", str(speaker).casefold()) in CALLING:
         return (_called(role, content),)
@@ -364,7 +503,11 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     beside = [call for call in beside if call.mark not in {known.mark for known in within}]
     if isinstance(content, list) and any(is_result(part) for part in content):
         return tuple(_parted(role, content, said, [*beside, *odd]))
-    text = json.dumps(content, ensure_ascii=False) if role == "tool" and isinstance(content, dict) else text_of(content)
+    text = (
+        json.dumps(content, ensure_ascii=False)
+        if role == "tool" and isinstance(content, dict)
+        else text_of(content)
+    )
     marks = [call.mark for call in beside if call.mark not in text]
     result = result_beside(message) if role == "tool" else None
     return (
@@ -382,14 +525,26 @@ def _is_no_message(message: Mapping[str, Any]) -> bool:
     if message.get("type") == "remove" or message.get("role") == "remove":
         return True
     content = message.get("content")
-    defined = content.get("function") if isinstance(content, Mapping) and content.get("type") == "function" else None
-    return message.get("role") == "tool" and isinstance(defined, Mapping) and "arguments" not in defined
+    defined = (
+        content.get("function")
+        if isinstance(content, Mapping) and content.get("type") == "function"
+        else None
+    )
+    return (
+        message.get("role") == "tool"
+        and isinstance(defined, Mapping)
+        and "arguments" not in defined
+    )
 
 
 def calls_in(content: object) -> list[ToolCall]:
-    parts = [one for one in content if isinstance(one, Mapping)] if isinstance(content, list) else []
+    parts = (
+        [one for one in content if isinstance(one, Mapping)] if isinstance(content, list) else []
+    )
     kinds = [(part, part_kind(part)) for part in parts]
-    return [call_of(part) for part, kind in kinds if kind in CALLS or tool_named(part, kind) is not None]
+    return [
+        call_of(part) for part, kind in kinds if kind in CALLS or tool_named(part, kind) is not None
+    ]
 
 
 def _called(role: Role, content: object) -> Turn:
@@ -411,7 +566,9 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
     if messages is None:
         return ()
     if not isinstance(messages, list):
-        raise NoTurns(f"the turns are {kind_of(messages)}", remedy="write them as a list of messages")
+        raise NoTurns(
+            f"the turns are {kind_of(messages)}", remedy="write them as a list of messages"
+        )
     turns: list[Turn] = []
     for index, message in enumerate(messages):
         try:
@@ -447,7 +604,9 @@ def _spoken_by(message: Mapping[str, Any]) -> object:
     if isinstance(role, Mapping):
         role = role.get("role", role.get("type"))
     if role is None:
-        raise NoTurns("a turn has no role", remedy=f"name who speaks in one of: {', '.join(ROLE_NAMES)}")
+        raise NoTurns(
+            "a turn has no role", remedy=f"name who speaks in one of: {', '.join(ROLE_NAMES)}"
+        )
     return role
 
 
@@ -455,13 +614,16 @@ def _parsed(text: str) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
-        raise NoTurns(f"the turns aren't JSON: {error}", remedy="write them as a JSON list of messages") from None
+        raise NoTurns(
+            f"the turns aren't JSON: {error}", remedy="write them as a JSON list of messages"
+        ) from None
 
 
 def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """LangChain's two envelopes: `{"type", "data"}`, and `{"lc", "id": [… class], "kwargs"}`."""
     if is_serialised(message):
-        path, kwargs = message.get("id"), message["kwargs"]
+        path = message.get("id")
+        kwargs = message["kwargs"]
         return {"type": path[-1] if isinstance(path, list) and path else None, **kwargs}
     if isinstance(data := message.get("data"), Mapping):
         return {**data, "type": message.get("type")}
@@ -471,7 +633,9 @@ def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
 def is_serialised(value: Mapping[str, Any]) -> bool:
     """Return whether an object is LangChain's envelope of a message, and not the arguments of a function."""
     kwargs = value.get("kwargs")
-    return isinstance(kwargs, Mapping) and ("content" in kwargs or isinstance(value.get("id"), list))
+    return isinstance(kwargs, Mapping) and (
+        "content" in kwargs or isinstance(value.get("id"), list)
+    )
 
 
 def is_item(kind: object) -> bool:
@@ -479,7 +643,13 @@ def is_item(kind: object) -> bool:
     return str(kind).endswith(("_call", "_call_output")) or kind in _HIDDEN
 
 
-_HIDDEN = ("reasoning", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction")
+_HIDDEN = (
+    "reasoning",
+    "mcp_list_tools",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "compaction",
+)
 
 
 def _item(item: Mapping[str, Any]) -> Iterator[Turn]:
@@ -489,10 +659,16 @@ def _item(item: Mapping[str, Any]) -> Iterator[Turn]:
         call = call_of(item)
         yield Turn(role="assistant", content=call.mark, calls=(call,))
         if item.get("output"):
-            yield Turn(role="tool", content=as_text(item["output"]), result=result_beside({**item, "call_id": call.id}))
+            yield Turn(
+                role="tool",
+                content=as_text(item["output"]),
+                result=result_beside({**item, "call_id": call.id}),
+            )
 
 
-def _parted(role: Role, parts: list[Any], said: list[str], beside: list[ToolCall]) -> Iterator[Turn]:
+def _parted(
+    role: Role, parts: list[Any], said: list[str], beside: list[ToolCall]
+) -> Iterator[Turn]:
     words: list[str] = []
     calls: list[ToolCall] = []
     for part in parts:
@@ -505,7 +681,8 @@ def _parted(role: Role, parts: list[Any], said: list[str], beside: list[ToolCall
             words.append(call.mark)
         if words:
             yield Turn(role=role, content="\n".join(words), calls=tuple(calls))
-        words, calls = [], []
+        words = []
+        calls = []
         yield Turn(role="tool", content=result_of(part), result=result_beside(part))
     if words or said or beside:
         marks = [call.mark for call in beside if call.name]
@@ -515,10 +692,12 @@ def _parted(role: Role, parts: list[Any], said: list[str], beside: list[ToolCall
 def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list[ToolCall]]:
     """Return what an assistant's message has besides its content, which is often null then.
 
-    That is a refusal or an audio transcript; the calls, also in the old form; and what stands in their place and is no
+    That is a refusal or an audio transcript; the calls, also in the old form; and what stands in
+    their place and is no
     object, kept as calls without a name.
     """
-    audio, call = message.get("audio"), message.get("function_call")
+    audio = message.get("audio")
+    call = message.get("function_call")
     said = [message.get("refusal"), audio.get("transcript") if isinstance(audio, Mapping) else None]
     listed = [*_listed(message.get("tool_calls")), *([call] if isinstance(call, Mapping) else [])]
     calls = [call_of(one) for one in listed if isinstance(one, Mapping)]

@@ -11,7 +11,9 @@ from pollex.formats.log_shapes.turns import PART_NAMES, ROLE_NAMES, TEXT_NAMES, 
 Fields = Mapping[str, Any]
 
 _DYNAMO = frozenset(("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"))
-_MONGO = frozenset(("$oid", "$date", "$numberLong", "$numberInt", "$numberDouble", "$numberDecimal", "$uuid"))
+_MONGO = frozenset(
+    ("$oid", "$date", "$numberLong", "$numberInt", "$numberDouble", "$numberDecimal", "$uuid")
+)
 DEEPEST = 3
 """Objects inside one another in which a list of turns is looked for."""
 
@@ -25,7 +27,10 @@ def plain_row(fields: dict[str, Any]) -> dict[str, Any]:
         fields = item
     if fields and all(map(_is_dynamo, fields.values())):
         return {name: _from_dynamo(value) for name, value in fields.items()}
-    if any(isinstance(value, dict) and len(value) == 1 and not _MONGO.isdisjoint(value) for value in fields.values()):
+    if any(
+        isinstance(value, dict) and len(value) == 1 and not _MONGO.isdisjoint(value)
+        for value in fields.values()
+    ):
         return {name: _from_mongo(value) for name, value in fields.items()}
     return fields
 
@@ -79,7 +84,11 @@ def with_turns(fields: Fields) -> dict[str, Any] | None:
     if len(found) != 1:
         return None
     path, turns, holder = found[0]
-    beside = {name: value for name, value in holder.items() if name != path[-1] and not isinstance(value, list | dict)}
+    beside = {
+        name: value
+        for name, value in holder.items()
+        if name != path[-1] and not isinstance(value, list | dict)
+    }
     row = {name: value for name, value in fields.items() if name != path[0]}
     return {**beside, **row, "messages": turns}
 
@@ -87,7 +96,9 @@ def with_turns(fields: Fields) -> dict[str, Any] | None:
 _SENT = re.compile(
     r"(^|[._])(inputs?|request|requestbody|prompts?|sent|query)([._]|$)|input_?messages|prompt_?messages"
 )
-_CAME = re.compile(r"(^|[._])(outputs?|response|responsebody|completions?|answers?|received)([._]|$)|output_?messages")
+_CAME = re.compile(
+    r"(^|[._])(outputs?|response|responsebody|completions?|answers?|received)([._]|$)|output_?messages"
+)
 """Paths to what a model was sent, and to what came."""
 
 
@@ -98,7 +109,8 @@ def with_sides(fields: Fields) -> dict[str, Any] | None:
     came = [turns for path, turns in said if _CAME.search(path) and not _SENT.search(path)]
     if len(sent) != 1 or len(came) != 1:
         return None
-    before, after = sent[0], came[0]
+    before = sent[0]
+    after = came[0]
     whole = after if after[: len(before)] == before else [*before, *after]
     roles = {_role_in(turn) for turn in whole}
     if not {"user", "assistant"} <= roles or None in roles:
@@ -122,7 +134,8 @@ def _spelled(name: str) -> str:
 def _said_in(fields: Fields, path: tuple[str, ...], depth: int) -> Iterator[tuple[str, list[Any]]]:
     """Yield paths to turns: lists of them, and choices of an interface."""
     for name, value in fields.items():
-        inner, here = parse(value), (*path, _spelled(name))
+        inner = parse(value)
+        here = (*path, _spelled(name))
         turns = [plain_turn(one) for one in inner] if isinstance(inner, list) else []
         if turns and all(_role_in(turn) for turn in turns):
             yield ".".join(here), turns
@@ -130,7 +143,12 @@ def _said_in(fields: Fields, path: tuple[str, ...], depth: int) -> Iterator[tupl
             yield ".".join(here), [plain_turn(inner)]
         elif isinstance(inner, Mapping) and depth < DEEPEST:
             yield from _said_in(inner, here, depth + 1)
-        elif name == "choices" and isinstance(inner, list) and inner and isinstance(inner[0], Mapping):
+        elif (
+            name == "choices"
+            and isinstance(inner, list)
+            and inner
+            and isinstance(inner[0], Mapping)
+        ):
             yield from _said_in(inner[0], here, depth + 1)
 
 
@@ -145,7 +163,9 @@ def plain_turn(value: Any) -> Any:
     return value
 
 
-def _lists(fields: Fields, path: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], list[Any], Fields]]:
+def _lists(
+    fields: Fields, path: tuple[str, ...], depth: int
+) -> Iterator[tuple[tuple[str, ...], list[Any], Fields]]:
     for name, value in fields.items():
         inner = parse(value)
         if isinstance(inner, list):
@@ -164,7 +184,11 @@ def _are_turns(values: list[Any]) -> bool:
 
 
 def _role_in(value: object) -> str | None:
-    if not isinstance(value, Mapping) or not value.keys() & {*TEXT_NAMES, *PART_NAMES, "tool_calls"}:
+    if not isinstance(value, Mapping) or not value.keys() & {
+        *TEXT_NAMES,
+        *PART_NAMES,
+        "tool_calls",
+    }:
         return None
     try:
         return role_of(next((value[name] for name in ROLE_NAMES if name in value), None))

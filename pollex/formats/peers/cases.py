@@ -36,7 +36,11 @@ class CaseCheck(NamedTuple):
     @property
     def told(self) -> str:
         """What is asked of the reply, in a sentence."""
-        lead = "This must be true of the reply" if self.wanted else "This must not be true of the reply"
+        lead = (
+            "This must be true of the reply"
+            if self.wanted
+            else "This must not be true of the reply"
+        )
         return f"{lead}: {self.text}"
 
 
@@ -59,12 +63,21 @@ class ReplyCase(NamedTuple):
     @property
     def about(self) -> dict[str, Any]:
         """Where it comes from."""
-        return {"id": self.id, "conversation": self.conversation, "turn": self.turn, "split": self.part}
+        return {
+            "id": self.id,
+            "conversation": self.conversation,
+            "turn": self.turn,
+            "split": self.part,
+        }
 
     @property
     def row(self) -> dict[str, Any]:
         """The case as JSON values."""
-        return {**self.about, "messages": list(self.messages), "checks": [one._asdict() for one in self.checks]}
+        return {
+            **self.about,
+            "messages": list(self.messages),
+            "checks": [one._asdict() for one in self.checks],
+        }
 
 
 def _example(case: ReplyCase) -> dict[str, Any]:
@@ -85,7 +98,8 @@ def _test(case: ReplyCase) -> dict[str, Any]:
     """Return a test; the messages are JSON in one variable, which the chat prompt is made of."""
     said = [{**one, "content": unbraced(one["content"])} for one in case.messages]
     asserted = [
-        {"type": "llm-rubric", "metric": unbraced(check.rubric), "value": unbraced(check.told)} for check in case.checks
+        {"type": "llm-rubric", "metric": unbraced(check.rubric), "value": unbraced(check.told)}
+        for check in case.checks
     ]
     quotes = {one.rubric: {"polarity": one.polarity, "quote": one.quote} for one in case.checks}
     return {
@@ -117,7 +131,9 @@ def case_files(tool: str, cases: Sequence[ReplyCase], model: str) -> dict[str, s
     return {name: _text(tool, made, cases, model) for name, made in CASE_FORMS[tool].items()}
 
 
-def _text(tool: str, made: Callable[[ReplyCase], Any] | str, cases: Sequence[ReplyCase], model: str) -> str:
+def _text(
+    tool: str, made: Callable[[ReplyCase], Any] | str, cases: Sequence[ReplyCase], model: str
+) -> str:
     if isinstance(made, str) and made:
         return made
     if callable(made):

@@ -71,11 +71,17 @@ class Stream:
     def ask(self, where: Where) -> Ask:
         """Return the request for a page."""
         path, query, body = (_filled(one, where) for one in (self.path, self.query, self.body))
-        return Ask(path, [*((self.ids, id_) for id_ in where.ids if self.ids), *(query or {}).items()], body)
+        return Ask(
+            path,
+            [*((self.ids, id_) for id_ in where.ids if self.ids), *(query or {}).items()],
+            body,
+        )
 
     def page(self, answer: Any) -> Page:
         """Read an answer."""
-        cursor = next((found for name in self.next if (found := text_inside(answer, *name.split(".")))), "")
+        cursor = next(
+            (found for name in self.next if (found := text_inside(answer, *name.split(".")))), ""
+        )
         return Page([ROWS.get(self.name, dict)(row) for row in rows_in(answer, self.rows)], cursor)
 
 
@@ -86,7 +92,8 @@ class Interface:
     Attributes:
         push: Makes requests of what is sent; None where nothing can be.
         headers: Made from the variables with keys.
-        stale: Of a request, what to ask about it first, and what then to send to take an older one away.
+        stale: Of a request, what to ask about it first, and what then to send to take an older one
+            away.
     """
 
     name: str
@@ -103,7 +110,9 @@ class Interface:
 def _filled(value: Any, where: Where) -> Any:
     """Return what a table has with the position in its places; None for what has a place and nothing for it."""
     if isinstance(value, Mapping):
-        return {name: found for name, one in value.items() if (found := _filled(one, where)) is not None}
+        return {
+            name: found for name, one in value.items() if (found := _filled(one, where)) is not None
+        }
     if isinstance(value, list):
         return [_filled(one, where) for one in value]
     if not isinstance(value, str):
@@ -111,7 +120,9 @@ def _filled(value: Any, where: Where) -> Any:
     since = moment(where.since)
     known = where._asdict() | {"since_ms": "" if since is None else str(int(since * 1000))}
     places = re.findall(r"\{(\w+)\}", value)
-    return value.format(**known) if all(known[name] for name in places if name != "project") else None
+    return (
+        value.format(**known) if all(known[name] for name in places if name != "project") else None
+    )
 
 
 def rows_in(answer: Any, name: str = "data") -> list[Row]:
@@ -131,12 +142,16 @@ PAGE = 100
 
 
 def _basic(environment: Environment) -> dict[str, str]:
-    pair = f"{environment.get('LANGFUSE_PUBLIC_KEY', '')}:{environment.get('LANGFUSE_SECRET_KEY', '')}"
+    pair = (
+        f"{environment.get('LANGFUSE_PUBLIC_KEY', '')}:{environment.get('LANGFUSE_SECRET_KEY', '')}"
+    )
     return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
 def _bearer(name: str) -> Callable[[Environment], dict[str, str]]:
-    return lambda environment: {"Authorization": f"Bearer {environment[name]}"} if environment.get(name) else {}
+    return lambda environment: (
+        {"Authorization": f"Bearer {environment[name]}"} if environment.get(name) else {}
+    )
 
 
 def _langfuse_scores(requests: Any) -> Iterator[Ask]:
@@ -148,7 +163,9 @@ def _langsmith_project(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
     try:
         UUID(name)
     except ValueError:
-        return Ask("/api/v1/sessions", [("name", name), ("limit", "1")]), lambda answer: str(rows_in(answer)[0]["id"])
+        return Ask("/api/v1/sessions", [("name", name), ("limit", "1")]), lambda answer: str(
+            rows_in(answer)[0]["id"]
+        )
     return None
 
 
@@ -158,12 +175,18 @@ def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
     for name in ("session", "trace", "span"):
         of_kind = [one for one in listed if one.get(f"{name}_id")]
         for begin in range(0, len(of_kind), PAGE):
-            yield Ask(f"/v1/{name}_annotations", [("sync", "true")], {"data": of_kind[begin : begin + PAGE]})
+            yield Ask(
+                f"/v1/{name}_annotations",
+                [("sync", "true")],
+                {"data": of_kind[begin : begin + PAGE]},
+            )
 
 
 def _opik_scores(requests: Any) -> Iterator[Ask]:
     for key, path in (("thread_id", "threads"), ("id", "traces")):
-        scores = [{k: v for k, v in one.items() if k != "request"} for one in requests if one.get(key)]
+        scores = [
+            {k: v for k, v in one.items() if k != "request"} for one in requests if one.get(key)
+        ]
         for begin in range(0, len(scores), PAGE):
             body = {"scores": scores[begin : begin + PAGE]}
             yield Ask(f"/v1/private/{path}/feedback-scores", body=body, method="PUT")
@@ -184,20 +207,30 @@ def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
 
     MLflow keeps every assessment, so the earlier ones are deleted before one is sent again.
     """
-    trace, id_ = str(request.get("trace_id")), (request.get("metadata") or {}).get("id")
+    trace = str(request.get("trace_id"))
+    id_ = (request.get("metadata") or {}).get("id")
 
     def removals(answer: Any) -> list[Ask]:
         found = [
-            one for row in rows_in(answer, "traces") for one in rows_in((row.get("trace_info") or {}), "assessments")
+            one
+            for row in rows_in(answer, "traces")
+            for one in rows_in((row.get("trace_info") or {}), "assessments")
         ]
-        same = [one for one in found if id_ is not None and (one.get("metadata") or {}).get("id") == id_]
-        return [Ask(f"{TRACES}/{trace}/assessments/{one['assessment_id']}", method="DELETE") for one in same]
+        same = [
+            one for one in found if id_ is not None and (one.get("metadata") or {}).get("id") == id_
+        ]
+        return [
+            Ask(f"{TRACES}/{trace}/assessments/{one['assessment_id']}", method="DELETE")
+            for one in same
+        ]
 
     return Ask(f"{TRACES}/batchGet", [("trace_ids", trace)]), removals
 
 
 def _sent_assessments(requests: Any) -> Iterator[Ask]:
-    return (Ask(f"{TRACES}/{one['trace_id']}/assessments", body={"assessment": one}) for one in requests)
+    return (
+        Ask(f"{TRACES}/{one['trace_id']}/assessments", body={"assessment": one}) for one in requests
+    )
 
 
 ROWS: Mapping[str, Callable[[Row], Row]] = {
@@ -232,7 +265,14 @@ def _listed() -> Iterator[Interface]:
         names, usual = row["url"]
         streams = tuple(Stream(**one) for one in row.get("streams", ()))
         keys = tuple(row.get("keys", "").split())
-        yield Interface(name, (tuple(names.split()), usual), keys, streams, row.get("project", False), **CODE[name])
+        yield Interface(
+            name,
+            (tuple(names.split()), usual),
+            keys,
+            streams,
+            row.get("project", False),
+            **CODE[name],
+        )
 
 
 INTERFACES = {one.name: one for one in _listed()}

@@ -42,7 +42,9 @@ def javascript(value: Any) -> Quoted:
 
 def yaml_scalar(text: str) -> Quoted:
     """Return a text as one scalar of YAML, on one line."""
-    return Quoted(yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf).rstrip("\n"))
+    return Quoted(
+        yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf).rstrip("\n")
+    )
 
 
 def number(value: float) -> Quoted:
@@ -86,7 +88,13 @@ def templates() -> Environment:
         finalize=require_quoted,
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
     )
-    environment.filters |= {"python": python, "json": quoted_json, "js": javascript, "yaml": yaml_scalar, "g": number}
+    environment.filters |= {
+        "python": python,
+        "json": quoted_json,
+        "js": javascript,
+        "yaml": yaml_scalar,
+        "g": number,
+    }
     environment.globals |= {"unbraced": unbraced, "nunjucks": nunjucks, "comment": comment}
     return environment
 

@@ -36,18 +36,29 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     try:
         stored = _stored(Path(source))
     except FileNotFoundError:
-        raise BadRubrics("there is no such file", where=str(source), remedy="check the path") from None
+        raise BadRubrics(
+            "there is no such file", where=str(source), remedy="check the path"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise BadRubrics(f"it can't be read: {error}", where=str(source), remedy=UNREADABLE) from error
+        raise BadRubrics(
+            f"it can't be read: {error}", where=str(source), remedy=UNREADABLE
+        ) from error
     except (yaml.YAMLError, RecursionError) as error:
         what = f"not valid YAML: {' '.join(str(error).split())[:200]}"
         raise BadRubrics(what, where=str(source), remedy="correct it") from error
-    found = [pair for read in (_rows_of_a_pool, _criteria, _assertions, _questions) for pair in read(stored)]
+    found = [
+        pair
+        for read in (_rows_of_a_pool, _criteria, _assertions, _questions)
+        for pair in read(stored)
+    ]
     unique = dict.fromkeys((text.strip(), polarity) for text, polarity in found if text.strip())
     if not unique:
         remedy = "give autorubric's criteria, promptfoo's assertions, or questions Q1, Q2, ..."
         raise BadRubrics("no rubric was found in it", where=str(source), remedy=remedy)
-    return tuple(Rubric(id=content_id(polarity, text), text=text, polarity=polarity) for text, polarity in unique)
+    return tuple(
+        Rubric(id=content_id(polarity, text), text=text, polarity=polarity)
+        for text, polarity in unique
+    )
 
 
 def _stored(path: Path) -> Any:
@@ -55,7 +66,9 @@ def _stored(path: Path) -> Any:
     text = content.decode("utf-8-sig") if len(content) <= LARGEST else ""
     node = yaml.compose(text, yaml.SafeLoader)
     if len(content) > LARGEST or (node is not None and _written_out(node, {}) > LARGEST):
-        raise BadRubrics("more than a million characters", where=str(path), remedy="give a file of rubrics alone")
+        raise BadRubrics(
+            "more than a million characters", where=str(path), remedy="give a file of rubrics alone"
+        )
     return yaml.safe_load(text)
 
 
@@ -65,7 +78,9 @@ def _written_out(node: yaml.Node, known: dict[int, float]) -> float:
         known[id(node)] = math.inf
         inner = node.value if isinstance(node, yaml.CollectionNode) else ()
         parts = [part for one in inner for part in (one if isinstance(one, tuple) else (one,))]
-        known[id(node)] = 1 + sum(_written_out(part, known) for part in parts) + (0 if parts else len(node.value))
+        known[id(node)] = (
+            1 + sum(_written_out(part, known) for part in parts) + (0 if parts else len(node.value))
+        )
     return known[id(node)]
 
 
@@ -73,7 +88,11 @@ def _rows_of_a_pool(stored: Any) -> Found:
     """Yield the pool of a run's state, as `pollex trace RUN --state NODE --json` hands it out, or its rows alone."""
     rows = stored.get("kept") if isinstance(stored, Mapping) else stored
     for row in rows if isinstance(rows, list) else ():
-        if isinstance(row, Mapping) and isinstance(row.get("text"), str) and row.get("polarity") in get_args(Polarity):
+        if (
+            isinstance(row, Mapping)
+            and isinstance(row.get("text"), str)
+            and row.get("polarity") in get_args(Polarity)
+        ):
             yield row["text"], row["polarity"]
 
 
@@ -82,12 +101,16 @@ def _criteria(stored: Any) -> Found:
     for one in _objects(stored):
         if isinstance(one.get("requirement"), str):
             weight = one.get("weight", 1)
-            yield one["requirement"], "dsat" if isinstance(weight, int | float) and weight < 0 else "sat"
+            yield (
+                one["requirement"],
+                "dsat" if isinstance(weight, int | float) and weight < 0 else "sat",
+            )
 
 
 def _assertions(stored: Any) -> Found:
     for one in _objects(stored):
-        kind, value = str(one.get("type")), one.get("value")
+        kind = str(one.get("type"))
+        value = one.get("value")
         if kind.removeprefix("not-") in JUDGED:
             down = kind.startswith("not-") or str(one.get("metric")).startswith("dsat_")
             for text in value if isinstance(value, list) else [value]:
@@ -98,14 +121,22 @@ def _assertions(stored: Any) -> Found:
 def _objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
     if isinstance(stored, Mapping):
         yield stored
-    for inner in stored.values() if isinstance(stored, Mapping) else stored if isinstance(stored, list) else ():
+    for inner in (
+        stored.values()
+        if isinstance(stored, Mapping)
+        else stored
+        if isinstance(stored, list)
+        else ()
+    ):
         yield from _objects(inner)
 
 
 def _questions(stored: Any) -> Found:
     """Yield LLM-Rubric's questions Q0, Q1, ...; the last option is the best."""
     inner = (
-        next((stored[name] for name in WRAPPED if name in stored), stored) if isinstance(stored, Mapping) else stored
+        next((stored[name] for name in WRAPPED if name in stored), stored)
+        if isinstance(stored, Mapping)
+        else stored
     )
     if isinstance(inner, Mapping):
         pairs = [(str(name), value) for name, value in inner.items()]

@@ -62,7 +62,9 @@ class TargetSheet(NamedTuple):
         """Origin of the rubrics and notes, one a line."""
         theta = "none" if self.theta is None else f"{self.theta:g}"
         origin = f"pollex {self.pollex}, rubrics {self.digest}, run {self.run}, θ {theta}"
-        groups = ((word, [one.name for one in self.items if one.stands == word]) for word in STANDINGS)
+        groups = (
+            (word, [one.name for one in self.items if one.stands == word]) for word in STANDINGS
+        )
         stands = "; ".join(f"{word}: {', '.join(names)}" for word, names in groups if names)
         return [origin, f"How far thumbs bear rubrics out: {stands}.", *self.notes]
 
@@ -143,7 +145,9 @@ class Target:
             return {self.file: self._code(sheet)}
         top = max(value for _, value in sheet.options)
         places = {"prompt": statement_prompt, "void": VOID, "top": top, "netsat": self.netsat}
-        return {file: filled(source, sheet=sheet, **places) for file, source in self.templates.items()}
+        return {
+            file: filled(source, sheet=sheet, **places) for file, source in self.templates.items()
+        }
 
     def _code(self, sheet: TargetSheet) -> str:
         prompt = statement_prompt(sheet._replace(context=""), self.conversation, self.statement)

@@ -1,11 +1,15 @@
 """Requests beside the chat operation, which batches need: OpenAI's client sends, retries and pages; errors are ours.
 
-OpenAI's batches, and those of servers that follow its protocol: a file of lines is uploaded, a batch made of it;
-answers come as two files, one for what failed. Both are read whatever the batch came to, for one that expired or was
+OpenAI's batches, and those of servers that follow its protocol: a file of lines is uploaded, a
+batch made of it;
+answers come as two files, one for what failed. Both are read whatever the batch came to, for one
+that expired or was
 canceled has answers, too.
 
-Anthropic's message batches: calls are chat requests and answers chat completions everywhere else in pollex, and both
-are translated here. A batch has no metadata, so one whose creation is in doubt is told by its time, its size, and the
+Anthropic's message batches: calls are chat requests and answers chat completions everywhere else in
+pollex, and both
+are translated here. A batch has no metadata, so one whose creation is in doubt is told by its time,
+its size, and the
 ids in its results.
 """
 
@@ -52,7 +56,8 @@ class BatchClient(AsyncOpenAI):
     """
 
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str], limits: Limits) -> None:
-        self._endpoint, self._ours = endpoint, {**endpoint.headers, **headers}
+        self._endpoint = endpoint
+        self._ours = {**endpoint.headers, **headers}
         parts = urlsplit(endpoint.place)
         super().__init__(
             api_key="none",
@@ -60,13 +65,17 @@ class BatchClient(AsyncOpenAI):
             default_query=dict(parse_qsl(parts.query)),
             timeout=httpx2.Timeout(limits.deadline, connect=CONNECT_SECONDS),
             max_retries=limits.max_attempts - 1,
-            http_client=DefaultAioHttpClient(follow_redirects=False, trust_env=False, proxy=endpoint.proxy),
+            http_client=DefaultAioHttpClient(
+                follow_redirects=False, trust_env=False, proxy=endpoint.proxy
+            ),
         )
 
     @property
     def default_headers(self) -> dict[str, str | Omit]:
         """See `AsyncOpenAI`; not the key, organization and headers that `OPENAI_…` variables name."""
-        own = {name: value for name, value in super().default_headers.items() if OWN_HEADER.match(name)}
+        own = {
+            name: value for name, value in super().default_headers.items() if OWN_HEADER.match(name)
+        }
         return {**own, "Authorization": Omit(), **self._ours}
 
     def _validate_headers(self, headers: object, custom_headers: object) -> None:
@@ -111,7 +120,8 @@ class BatchClient(AsyncOpenAI):
         """Raise the client's errors as ours.
 
         Args:
-            once: Whether the request must not be sent twice: it is doubtful what became of it where that isn't said.
+            once: Whether the request must not be sent twice: it is doubtful what became of it where
+                that isn't said.
         """
         try:
             yield
@@ -185,7 +195,10 @@ class OpenAIBatches:
         with self._client.told():
             batch = await self._client.batches.retrieve(id_)
         faults = (batch.errors.data if batch.errors else None) or []
-        words = "; ".join(f"line {one.line}: {one.message}" if one.line else str(one.message) for one in faults[:3])
+        words = "; ".join(
+            f"line {one.line}: {one.message}" if one.line else str(one.message)
+            for one in faults[:3]
+        )
         refused = (words or "no reason given") if batch.status == "failed" else ""
         sources = tuple(source for source in (batch.output_file_id, batch.error_file_id) if source)
         return Standing(batch.status in ENDED, sources, refused)
@@ -245,7 +258,10 @@ class AnthropicBatches:
         return id_
 
     async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
-        requests = [{"custom_id": submission.line_id(line.key), "params": message_of(line.body)} for line in lines]
+        requests = [
+            {"custom_id": submission.line_id(line.key), "params": message_of(line.body)}
+            for line in lines
+        ]
         return await self._client.once("/messages/batches", {"requests": requests})
 
     async def find(self, submission: Submission) -> str | None:
@@ -255,7 +271,10 @@ class AnthropicBatches:
         while True:
             page = await self._client.json("/messages/batches", limit="100", **after)
             for row in page["data"]:
-                if datetime.fromisoformat(row["created_at"]).timestamp() < submission.intended - CLOCKS_DIFFER:
+                if (
+                    datetime.fromisoformat(row["created_at"]).timestamp()
+                    < submission.intended - CLOCKS_DIFFER
+                ):
                     page["has_more"] = False
                 elif sum(row["request_counts"].values()) == submission.size:
                     if row["processing_status"] != "ended":
@@ -293,7 +312,8 @@ class AnthropicBatches:
 def message_of(body: bytes) -> dict[str, Any]:
     """Return a chat request as the parameters of a message.
 
-    The system messages that open it are the system prompt; later ones, which close the evidence, are the user's, so
+    The system messages that open it are the system prompt; later ones, which close the evidence,
+    are the user's, so
     that they stay last.
     """
     asked = json.loads(body)
@@ -305,16 +325,25 @@ def message_of(body: bytes) -> dict[str, Any]:
     limit = asked.get("max_completion_tokens") or asked.get("max_tokens") or MOST_TOKENS
     sampling = {name: asked[name] for name in ("temperature", "top_p") if name in asked}
     system = {"system": "\n\n".join(opening)} if opening else {}
-    return {"model": asked["model"], "max_tokens": limit, "messages": turns, **system, **sampling, **_tool(asked)}
+    return {
+        "model": asked["model"],
+        "max_tokens": limit,
+        "messages": turns,
+        **system,
+        **sampling,
+        **_tool(asked),
+    }
 
 
 def _tool(asked: Mapping[str, Any]) -> dict[str, Any]:
     if "tools" in asked:
         function = asked["tools"][0]["function"]
-        name, schema = function["name"], function["parameters"]
+        name = function["name"]
+        schema = function["parameters"]
     elif "json_schema" in asked.get("response_format", {}):
         named = asked["response_format"]["json_schema"]
-        name, schema = named["name"], named["schema"]
+        name = named["name"]
+        schema = named["schema"]
     else:
         return {}
     tools = [{"name": name, "description": "Takes the answer.", "input_schema": schema}]
@@ -327,10 +356,16 @@ def result_in(text: bytes) -> BatchReply | None:
         row = json.loads(text)
         result = row["result"]
         if result["type"] == "succeeded":
-            return BatchReply(row["custom_id"], 200, dump_compactly(completion_of(result["message"])))
+            return BatchReply(
+                row["custom_id"], 200, dump_compactly(completion_of(result["message"]))
+            )
         if result["type"] == "errored":
             error = result["error"].get("error", result["error"])
-            return BatchReply(row["custom_id"], STATUSES.get(error.get("type"), 500), dump_compactly({"error": error}))
+            return BatchReply(
+                row["custom_id"],
+                STATUSES.get(error.get("type"), 500),
+                dump_compactly({"error": error}),
+            )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
     return None
@@ -338,11 +373,17 @@ def result_in(text: bytes) -> BatchReply | None:
 
 def completion_of(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message as a chat completion: its text, or what it gave to the tool."""
-    used = [dump_compactly(block["input"]) for block in message["content"] if block["type"] == "tool_use"]
+    used = [
+        dump_compactly(block["input"])
+        for block in message["content"]
+        if block["type"] == "tool_use"
+    ]
     text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
     usage = message.get("usage") or {}
     cached = usage.get("cache_read_input_tokens") or 0
-    prompt = (usage.get("input_tokens") or 0) + cached + (usage.get("cache_creation_input_tokens") or 0)
+    prompt = (
+        (usage.get("input_tokens") or 0) + cached + (usage.get("cache_creation_input_tokens") or 0)
+    )
     finish = FINISHES.get(message.get("stop_reason") or "", "stop")
     choice = {
         "index": 0,

@@ -1,7 +1,9 @@
 """Where calls wait for a batch, and where a batch's answers go into the ledger.
 
-Nothing is paid twice, whatever is killed when: what a batch asks is kept before it is handed in, its id right after,
-and its answers are recorded as if each had been a call of its own. A batch of which only the first is kept is looked
+Nothing is paid twice, whatever is killed when: what a batch asks is kept before it is handed in,
+its id right after,
+and its answers are recorded as if each had been a call of its own. A batch of which only the first
+is kept is looked
 for at the provider before its calls are asked again.
 """
 
@@ -153,7 +155,11 @@ class Provider(Protocol):
 
 def request_line(submission: Submission, line: BatchLine) -> bytes:
     """Return a call as a line of OpenAI's batch files, which vLLM reads, too."""
-    head = {"custom_id": submission.line_id(line.key), "method": "POST", "url": "/v1/chat/completions"}
+    head = {
+        "custom_id": submission.line_id(line.key),
+        "method": "POST",
+        "url": "/v1/chat/completions",
+    }
     return json.dumps(head)[:-1].encode() + b', "body": ' + line.body + b"}\n"
 
 
@@ -162,7 +168,8 @@ def answer_in(text: str | bytes) -> BatchReply | None:
     try:
         row = json.loads(text)
         response: Any = row["response"]
-        body = response.get("body") or {"error": row.get("error")}  # vLLM's words about a failure
+        # vLLM's words about a failure
+        body = response.get("body") or {"error": row.get("error")}
         return BatchReply(str(row["custom_id"]), int(response["status_code"]), dump_compactly(body))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
@@ -173,7 +180,9 @@ def dump_compactly(body: Any) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def parts(lines: Sequence[BatchLine], provider: Provider, overhead: int = 256) -> Iterator[list[BatchLine]]:
+def parts(
+    lines: Sequence[BatchLine], provider: Provider, overhead: int = 256
+) -> Iterator[list[BatchLine]]:
     """Split lines so that no part is larger than the provider takes."""
     part: list[BatchLine] = []
     size = 0
@@ -181,14 +190,16 @@ def parts(lines: Sequence[BatchLine], provider: Provider, overhead: int = 256) -
         more = len(line.body) + overhead
         if part and (len(part) == provider.most_lines or size + more > provider.most_bytes):
             yield part
-            part, size = [], 0
+            part = []
+            size = 0
         part.append(line)
         size += more
     if part:
         yield part
 
 
-ASKED, ANSWERED = ".jsonl", ".answers.jsonl"
+ASKED = ".jsonl"
+ANSWERED = ".answers.jsonl"
 
 
 class FileBatches:
@@ -343,7 +354,11 @@ class Desk:
         self.round.join(self)
 
     def serve(
-        self, used: UsageTable, budget: Budget, stop: Callable[[PollexError], None], flights: Callable[[], int]
+        self,
+        used: UsageTable,
+        budget: Budget,
+        stop: Callable[[PollexError], None],
+        flights: Callable[[], int],
     ) -> None:
         """Take over what a gateway counts.
 
@@ -351,7 +366,10 @@ class Desk:
             stop: Ends the gateway's run.
             flights: Number of its calls that have no outcome yet.
         """
-        self.used, self.budget, self.stop, self.others = used, budget, stop, flights
+        self.used = used
+        self.budget = budget
+        self.stop = stop
+        self.others = flights
 
     def takes(self, request: Request) -> bool:
         """Return whether a call is asked by batch, or was."""
@@ -462,7 +480,9 @@ class Desk:
         about = {"stage": line.stage, "item": line.item, "request": line.body.decode()}
         return await self.ledger.intend(line.key, line.attempt, about)
 
-    async def _look_for(self, submission: Submission, provider: Provider, *, twice: bool = False) -> str | None:
+    async def _look_for(
+        self, submission: Submission, provider: Provider, *, twice: bool = False
+    ) -> str | None:
         """Return the id of a batch that may have been created; empty where that can't be told, None without one."""
         try:
             found = await provider.find(submission)
@@ -487,11 +507,17 @@ class Desk:
         if standing is None or not standing.ended:
             self._is_open(submission, provider, id_, (line.key for line in lines))
             return
-        await self._record(submission, lines, [answer async for answer in provider.answers(id_, standing)])
+        await self._record(
+            submission, lines, [answer async for answer in provider.answers(id_, standing)]
+        )
         await self.book.close(submission.digest)
         if standing.fault:
             remedy = "correct what it names, then resume: the calls are asked again"
-            raise ModelRefused(f"batch {id_} was refused: {standing.fault}", where=self.endpoint.shown, remedy=remedy)
+            raise ModelRefused(
+                f"batch {id_} was refused: {standing.fault}",
+                where=self.endpoint.shown,
+                remedy=remedy,
+            )
 
     async def _standing(self, submission: Submission, provider: Provider, id_: str) -> Standing:
         """Return how far a batch is; one that is gone has ended once providers forget them."""
@@ -501,15 +527,26 @@ class Desk:
             if time.time() - submission.intended > KEPT:
                 return Standing(ended=True)
             remedy = (
-                f"use the key that it was handed in with; from {clock(submission.intended + KEPT)} on it is given up"
+                f"use the key that it was handed in with; from {clock(submission.intended + KEPT)} on "
+                "it is given up"
             )
-            raise ModelRefused(f"there is no batch {id_}: {gone.what}", where=gone.where, remedy=remedy) from gone
+            raise ModelRefused(
+                f"there is no batch {id_}: {gone.what}", where=gone.where, remedy=remedy
+            ) from gone
 
-    async def _record(self, submission: Submission, lines: Sequence[BatchLine], answers: Sequence[BatchReply]) -> None:
+    async def _record(
+        self, submission: Submission, lines: Sequence[BatchLine], answers: Sequence[BatchReply]
+    ) -> None:
         asked = {submission.line_id(line.key): line for line in lines}
-        found = [(line, answer) for answer in answers if (line := asked.pop(answer.line_id, None)) is not None]
+        found = [
+            (line, answer)
+            for answer in answers
+            if (line := asked.pop(answer.line_id, None)) is not None
+        ]
         for start in range(0, len(found), AT_ONCE):
-            await asyncio.gather(*(self._take(line, answer) for line, answer in found[start : start + AT_ONCE]))
+            await asyncio.gather(
+                *(self._take(line, answer) for line, answer in found[start : start + AT_ONCE])
+            )
 
     async def _take(self, line: BatchLine, answer: BatchReply) -> None:
         body = strip_secrets(self.endpoint.secrets, answer.body)
@@ -519,7 +556,9 @@ class Desk:
         if answer.status == 200:
             self.used.bill(line.stage, _usage(answer.body), by_batch=True)
 
-    def _is_open(self, submission: Submission, provider: Provider, id_: str, keys: Iterable[str]) -> None:
+    def _is_open(
+        self, submission: Submission, provider: Provider, id_: str, keys: Iterable[str]
+    ) -> None:
         self._pending |= set(keys)
         told = provider.where(id_) if id_ else "a batch whose creation is in doubt"
         until = None if provider.name == "files" else submission.intended + HOURS_24
@@ -571,14 +610,20 @@ class Round:
         while quiet < 2:
             before = self._asked
             await asyncio.sleep(QUIET)
-            quiet = quiet + 1 if before == self._asked and not any(desk.busy() for desk in self._desks) else 0
+            quiet = (
+                quiet + 1
+                if before == self._asked and not any(desk.busy() for desk in self._desks)
+                else 0
+            )
         self._handing_in = True
         try:
             error = await self._hand_in()
         except PollexError as failure:
             error = failure
         except Exception as failure:
-            error = PollexError(f"the batch failed: {type(failure).__name__}: {failure}", remedy="resume to go on")
+            error = PollexError(
+                f"the batch failed: {type(failure).__name__}: {failure}", remedy="resume to go on"
+            )
         finally:
             self._handing_in = False
         for desk in self._desks:
@@ -598,7 +643,8 @@ class Round:
 
 def pending(places: Sequence[OpenBatch], refused: Sequence[PollexError] = ()) -> AnswersPending:
     """Return the error that ends a command until answers are there."""
-    calls, n = sum(place.size for place in places), len(places)
+    calls = sum(place.size for place in places)
+    n = len(places)
     latest = max((place.until for place in places if place.until), default=None)
     when = f"by {clock(latest)} at the latest" if latest else "when you have run it"
     what = f"{calls} calls wait in {n} {'batch' if n == 1 else 'batches'}, answered {when}"

@@ -52,7 +52,8 @@ def candidates(material: Material) -> Candidates:
     pool = _answered(material)
     if not (material.pool and material.by_model):  # rubrics that were given all stay
         return pool
-    conversations, rubrics = pool.conversations, pool.rubrics
+    conversations = pool.conversations
+    rubrics = pool.rubrics
     rubrics, constant = _without_constant(material, conversations, rubrics)
     rubrics, rare = _without_rare(material, conversations, rubrics)
     rubrics, twins = _without_twins(material, conversations, rubrics)
@@ -67,8 +68,10 @@ def _answered(material: Material) -> Candidates:
     Raises:
         BadRubrics: No rubric has.
     """
-    table, kept = material.table, material.kept
-    rubrics, unjudged = [], {}
+    table = material.table
+    kept = material.kept
+    rubrics = []
+    unjudged = {}
     _, answered = table.matrix(material.training, kept)
     for rubric, share in zip(kept, answered.mean(axis=0), strict=True):
         if share >= LEAST_ANSWERED:
@@ -102,7 +105,8 @@ def _without_rare(
     material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> tuple[list[Rubric], dict[str, Any]]:
     never = material.table.never
-    kept, rare = [], {}
+    kept = []
+    rare = {}
     for rubric in rubrics:
         share = sum((c.id, rubric.id) not in never for c in conversations) / len(conversations)
         if (
@@ -111,7 +115,9 @@ def _without_rare(
             and len(rubric.reason_ids) < FEWEST_REASONS
             and share < LEAST_OCCASIONS
         ):
-            rare[rubric.id] = _out(why=f"it rests on one reason, and its occasion comes up in {share:.0%}")
+            rare[rubric.id] = _out(
+                why=f"it rests on one reason, and its occasion comes up in {share:.0%}"
+            )
         else:
             kept.append(rubric)
     return (kept, rare) if kept else (list(rubrics), {})
@@ -137,14 +143,17 @@ def _without_mirrors(
     material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> tuple[list[Rubric], dict[str, Any]]:
     """Keep of a rubric and its reverse on the other side the one that separates with the smaller loss."""
-    by_id, gone, up = {rubric.id: rubric for rubric in rubrics}, dict[str, Any](), positives(conversations)
+    by_id = {rubric.id: rubric for rubric in rubrics}
+    gone = dict[str, Any]()
+    up = positives(conversations)
     for pair in material.mirrors:
         both = [by_id[id_] for id_ in pair if id_ in by_id and id_ not in gone]
         if len(both) == 2 and up.any() and not up.all():
             values, _ = material.table.matrix(conversations, both)
             pool = Pool.of(values, up, np.zeros(2, dtype=np.intp), [one.id for one in both], (2,))
             better = pool.cheapest(np.arange(2), pool.losses(frozenset(), ALPHA))
-            goes, stays = both[1 - better], both[better]
+            goes = both[1 - better]
+            stays = both[better]
             gone[goes.id] = _out(why=f"it is the reverse of “{stays.text}”, which separates better")
     return [rubric for rubric in rubrics if rubric.id not in gone], gone
 
@@ -161,10 +170,16 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
     pool = _answered(material)
     asked = [rubric for rubric in pool.rubrics if not rubric.answered_by]
     counts = never_values(table, pool.conversations, asked)
-    answers = sum(rubric.id in table.distributions.get(c.id, {}) for c in pool.conversations for rubric in asked)
+    answers = sum(
+        rubric.id in table.distributions.get(c.id, {})
+        for c in pool.conversations
+        for rubric in asked
+    )
     never = sum((c.id, rubric.id) in table.never for c in pool.conversations for rubric in asked)
     by_side = {rubric.polarity: counts[rubric.id] for rubric in asked if rubric.id in counts}
-    said = " and ".join(f"{value:.1f} of 10 for {SIDES[side]}" for side, value in sorted(by_side.items()))
+    said = " and ".join(
+        f"{value:.1f} of 10 for {SIDES[side]}" for side, value in sorted(by_side.items())
+    )
     counting = replace(material, table=replace(table, never_counts=counts))
     return counting, [
         f"“Never came up” ({never / max(answers, 1):.0%} of the model's answers) counts as {said or 'neutral'}."
@@ -177,8 +192,10 @@ class Chosen:
 
     Attributes:
         table: AUC of each α, as JSON values.
-        held_out_scores: NetSAT of training conversations by choices that did not see them; None where unknown.
-        stability: How often halves of the conversations choose each rubric `[rubric]`; None where unknown.
+        held_out_scores: NetSAT of training conversations by choices that did not see them; None
+            where unknown.
+        stability: How often halves of the conversations choose each rubric `[rubric]`; None where
+            unknown.
         p: What labels prove of each rubric, by its id; None where halvings don't tell.
         families: What a rubric that leads a family consists of, by its id, as JSON values.
         why: Why rubrics are out, by column, where the losses don't tell.
@@ -198,10 +215,13 @@ class Chosen:
 def choose(material: Material) -> dict[str, Any]:
     """Choose rubrics on training conversations; return the choice as JSON values."""
     material, told = count_never(material)
-    pool, settings = candidates(material), material.settings
+    pool = candidates(material)
+    settings = material.settings
     by_labels = material.by_evidence or material.by_both
     chosen = chosen_by_labels(material, pool) if by_labels else chosen_to_budget(material, pool)
-    notes, shares, selection = list(chosen.notes), chosen.stability, chosen.selection
+    notes = list(chosen.notes)
+    shares = chosen.stability
+    selection = chosen.selection
     if material.pool and (nothing := nothing_to_choose(pool, settings)):
         notes.append(nothing)
         shares = None if len(selection.steps) == len(pool.ids) else shares
@@ -245,7 +265,8 @@ def choose(material: Material) -> dict[str, Any]:
 
 def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
     """Choose as many rubrics as labels bear out, whoever wrote them, and measure that choice by folds."""
-    settings, every = material.settings, np.ones(len(pool.labels), dtype=bool)
+    settings = material.settings
+    every = np.ones(len(pool.labels), dtype=bool)
     kind = Weighed if material.by_evidence else Mixed
     weighed = kind.of(pool, settings, material.family_of, material.words_of(pool.conversations))
     if isinstance(weighed, Mixed) and not (len(weighed.models) or len(weighed.deeds)):
@@ -257,7 +278,8 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
     found, narrowed = weighed.weigh(every)
     order = weighed.order(every, fit.alpha, hints=fit.hints)
 
-    # What went the other way on conversations that its choice did not see leaves, where these can tell.
+    # What went the other way on conversations that its choice did not see leaves, where these can
+    # tell.
     turned = turned_of(fit, pool, order) if material.crossfitted and fit.parts else order[:0]
     order = order[~np.isin(order, turned)]
     theta = theta_c(pool.values[:, order].sum(axis=1), pool.labels)
@@ -266,14 +288,24 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
     if isinstance(weighed, Mixed):
         notes += [SEEN.format(n=len(material.training))] if material.crossfitted else []
         notes += told_of_no_model(weighed, order)
-        why, families = why_out_of_both(weighed, order), {}
+        why = why_out_of_both(weighed, order)
+        families = {}
     else:
         notes += told_of_noise(kept_under_noise(weighed, fit.alpha, hints=fit.hints))
-        why = _why_out(pool, narrowed, found.p, "other hints came first" if fit.hints else "hints do not help here")
+        why = _why_out(
+            pool,
+            narrowed,
+            found.p,
+            "other hints came first" if fit.hints else "hints do not help here",
+        )
         families = families_of(weighed, narrowed)
-    why |= {one: {"why": "went the other way on conversations that it did not see"} for one in turned.tolist()}
+    why |= {
+        one: {"why": "went the other way on conversations that it did not see"}
+        for one in turned.tolist()
+    }
 
-    # A model's words come from these conversations: where others are held out, these alone can prove them.
+    # A model's words come from these conversations: where others are held out, these alone can
+    # prove them.
     held_out_tells = material.by_both and not material.crossfitted
     n = len(pool.rubrics)
     return Chosen(
@@ -292,16 +324,23 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
 def chosen_to_budget(material: Material, pool: Candidates) -> Chosen:
     """Choose up to the budget: from rubrics that were given, or that a model revised in place."""
     alpha, table, held_out_scores, notes = cross_validated_alpha(material, pool)
-    every, rng = np.ones(len(pool.labels), dtype=bool), np.random.default_rng(material.settings.seed)
+    every = np.ones(len(pool.labels), dtype=bool)
+    rng = np.random.default_rng(material.settings.seed)
     selection = chosen_by(material, pool, every, alpha, rng)
-    return Chosen(alpha, table, held_out_scores, selection, notes, stable_shares(material, pool, alpha))
+    return Chosen(
+        alpha, table, held_out_scores, selection, notes, stable_shares(material, pool, alpha)
+    )
 
 
 def why_out_of_both(weighed: Mixed, order: Ints) -> dict[int, dict[str, str]]:
     """Say why columns of a model's pool would be out."""
     entering = weighed.entering(np.ones(len(weighed.pool.labels), dtype=bool)).tolist()
     full = len(order) >= weighed.most
-    left = "no room was left for it" if full else "it adds nothing on conversations that the choice did not see"
+    left = (
+        "no room was left for it"
+        if full
+        else "it adds nothing on conversations that the choice did not see"
+    )
     tone = "moods and lengths are no rubrics of a set: they are one tone"
     outside = {
         column: {"why": "neither proven nor likely" if rubric.leads else tone}
@@ -331,7 +370,8 @@ def told_of_no_model(weighed: Mixed, order: Ints) -> list[str]:
 
 def nothing_to_choose(pool: Candidates, settings: LearnSettings) -> str:
     """Say that a pool is too small for a choice to mean much; empty where it isn't."""
-    n, room = len(pool.ids), min(settings.most, sum(settings.limits))
+    n = len(pool.ids)
+    room = min(settings.most, sum(settings.limits))
     if n >= 2 * room:
         return ""
     had = "nothing to choose from" if n <= room else "little to choose from"
@@ -340,18 +380,28 @@ def nothing_to_choose(pool: Candidates, settings: LearnSettings) -> str:
 
 def turned_of(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     """Return the columns that conversations speak against which other choices of them did not see, not all of them."""
-    rubrics, up = [pool.rubrics[column] for column in order.tolist()], pool.labels
+    rubrics = [pool.rubrics[column] for column in order.tolist()]
+    up = pool.labels
     held, known = fit.held_of(rubrics)
     known &= ~preferred(pool.conversations)[:, None]
     worths = [worth_of(mine[told], up[told]) for mine, told in zip(held.T, known.T, strict=True)]
-    against = np.array([speaks_against(worth, r.polarity) for worth, r in zip(worths, rubrics, strict=True)])
+    against = np.array(
+        [speaks_against(worth, r.polarity) for worth, r in zip(worths, rubrics, strict=True)]
+    )
     against[0] &= not against.all()
     return np.asarray(order[against])
 
 
-def _why_out(pool: Candidates, narrowed: Narrowed, p: Floats, hints: str) -> dict[int, dict[str, str]]:
+def _why_out(
+    pool: Candidates, narrowed: Narrowed, p: Floats, hints: str
+) -> dict[int, dict[str, str]]:
     """Say by evidence why a column would be out: its family has another, or its labels don't bear it out."""
-    leads = {one: first for first, members in narrowed.members.items() for one in members.tolist() if one != first}
+    leads = {
+        one: first
+        for first, members in narrowed.members.items()
+        for one in members.tolist()
+        if one != first
+    }
     return {
         one: {
             "why": f"belongs to the family of “{pool.rubrics[leads[one]].text}”"
@@ -364,12 +414,19 @@ def _why_out(pool: Candidates, narrowed: Narrowed, p: Floats, hints: str) -> dic
     }
 
 
-def chosen_by(material: Material, pool: Candidates, rows: Bools, alpha: float, rng: np.random.Generator) -> Selection:
+def chosen_by(
+    material: Material, pool: Candidates, rows: Bools, alpha: float, rng: np.random.Generator
+) -> Selection:
     """Choose from a pool by some of its conversations `[conversation]`, as a run does whose answers were paid for."""
-    settings, about = material.settings, (pool.values[rows], pool.labels[rows], pool.kinds, pool.ids)
+    settings = material.settings
+    about = (pool.values[rows], pool.labels[rows], pool.kinds, pool.ids)
     found = select(*about, settings.limits, alpha, rng, settings.policy)
     order = found.chosen[: settings.most] if material.pool else found.chosen
-    return found if len(order) == len(found.steps) else in_order(Pool.of(*about, settings.limits), alpha, order)
+    return (
+        found
+        if len(order) == len(found.steps)
+        else in_order(Pool.of(*about, settings.limits), alpha, order)
+    )
 
 
 def cross_validated_alpha(
@@ -403,9 +460,11 @@ def cross_validated_alpha(
 def stable_shares(material: Material, pool: Candidates, alpha: float) -> Floats | None:
     """Return how often halves of the training conversations choose each rubric `[rubric]`; None if switched off.
 
-    Source: Meinshausen and Bühlmann 2010, stability selection, doi:10.1111/j.1467-9868.2010.00740.x.
+    Source: Meinshausen and Bühlmann 2010, stability selection,
+        doi:10.1111/j.1467-9868.2010.00740.x.
     """
-    settings, taken = material.settings, np.zeros(len(pool.ids))
+    settings = material.settings
+    taken = np.zeros(len(pool.ids))
     if not settings.stability:
         return None
     rng = np.random.default_rng([settings.seed, 1])

@@ -1,6 +1,7 @@
 """Circumstances of conversations: what they are about and when they were had, apart from what happens in them.
 
-A rubric may tell thumbs apart because it comes with short conversations, with one tariff or one week. Within each of
+A rubric may tell thumbs apart because it comes with short conversations, with one tariff or one
+week. Within each of
 them there is then no difference, and changing what the rubric says would change no thumb.
 """
 
@@ -51,7 +52,10 @@ class Circumstance:
 
 
 def circumstances_of(
-    conversations: Sequence[Conversation], topics: Mapping[str, Bools], languages: Sequence[str], label_field: str = ""
+    conversations: Sequence[Conversation],
+    topics: Mapping[str, Bools],
+    languages: Sequence[str],
+    label_field: str = "",
 ) -> list[Circumstance]:
     """List the circumstances in which conversations differ.
 
@@ -61,17 +65,26 @@ def circumstances_of(
         label_field: Where thumbs came from.
     """
     up = np.array([one.label is Label.POSITIVE for one in conversations], dtype=bool)
-    lengths = np.array([sum(turn.size for turn in one.turns) for one in conversations], dtype=np.float64)
+    lengths = np.array(
+        [sum(turn.size for turn in one.turns) for one in conversations], dtype=np.float64
+    )
     turns = np.array([len(one.turns) for one in conversations], dtype=np.float64)
-    found = [Circumstance("length", binned(lengths)), Circumstance("number of turns", binned(turns))]
+    found = [
+        Circumstance("length", binned(lengths)),
+        Circumstance("number of turns", binned(turns)),
+    ]
     if topics:
         about = np.column_stack([*topics.values()])
-        found.append(Circumstance("topic", np.where(about.any(axis=1), about.argmax(axis=1) + 1, 0)))
+        found.append(
+            Circumstance("topic", np.where(about.any(axis=1), about.argmax(axis=1) + 1, 0))
+        )
     moments = [moment_of(one.metadata) for one in conversations]
     if (known := [one is not None for one in moments]) and all(known):
         found.append(Circumstance("week", binned(np.array(moments, dtype=np.float64))))
     named = {"language": languages, "prompt version": [one.prompt for one in conversations]}
-    named |= {f"field “{path}”": values for path, values in fields_of(conversations, label_field).items()}
+    named |= {
+        f"field “{path}”": values for path, values in fields_of(conversations, label_field).items()
+    }
     for name, values in named.items():
         stratum = numbered(values)
         if 1 < stratum.max() + 1 <= MOST_VALUES and not restates(stratum, up):
@@ -82,13 +95,21 @@ def circumstances_of(
 def binned(values: Floats) -> Ints:
     """Put numbers into bins of about as many each `[conversation]`."""
     bins = int(np.clip(len(values) // A_STRATUM, 1, MOST_BINS))
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1])) if len(values) else np.zeros(0)
-    return np.unique(np.searchsorted(edges, values, side="left"), return_inverse=True)[1].astype(np.intp)
+    edges = (
+        np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1]))
+        if len(values)
+        else np.zeros(0)
+    )
+    return np.unique(np.searchsorted(edges, values, side="left"), return_inverse=True)[1].astype(
+        np.intp
+    )
 
 
 def numbered(values: Sequence[str]) -> Ints:
     """Give different values numbers from 0 `[conversation]`."""
-    return np.unique(np.array(values, dtype=object).astype(str), return_inverse=True)[1].astype(np.intp)
+    return np.unique(np.array(values, dtype=object).astype(str), return_inverse=True)[1].astype(
+        np.intp
+    )
 
 
 def restates(stratum: Ints, up: Bools) -> bool:
@@ -98,7 +119,9 @@ def restates(stratum: Ints, up: Bools) -> bool:
     if not 0 < share < 1:
         return False
     ups = np.bincount(stratum, up, minlength=len(n))
-    return bool((np.square(ups - n * share) / (n * share * (1 - share))).sum() / len(up) >= RESTATES**2)
+    return bool(
+        (np.square(ups - n * share) / (n * share * (1 - share))).sum() / len(up) >= RESTATES**2
+    )
 
 
 def fields_of(conversations: Sequence[Conversation], label_field: str) -> dict[str, list[str]]:
@@ -112,7 +135,9 @@ def fields_of(conversations: Sequence[Conversation], label_field: str) -> dict[s
     return {
         path: [values.get(row, "") for row in range(n)]
         for path, values in found.items()
-        if path != label_field and not OUTCOMES.search(path) and 1 < len(set(values.values())) <= MOST_VALUES
+        if path != label_field
+        and not OUTCOMES.search(path)
+        and 1 < len(set(values.values())) <= MOST_VALUES
     }
 
 
@@ -139,7 +164,9 @@ def moment_of(metadata: Mapping[str, Any]) -> float | None:
     return None
 
 
-def explained_by(held: Bools, up: Bools, circumstances: Sequence[Circumstance]) -> CircumstanceRecord | None:
+def explained_by(
+    held: Bools, up: Bools, circumstances: Sequence[Circumstance]
+) -> CircumstanceRecord | None:
     """Return the circumstance that a rubric goes along with, which explains its difference best; None for most.
 
     Args:

@@ -1,7 +1,9 @@
 """The choice of built-in rubrics by what the labels prove of them, and cross-fitting.
 
-All that labels decide is done anew without each fifth of the conversations, which then measure it. Pools, sides, scales
-and choices that saw a conversation flatter themselves on it: with labels that mean nothing, and the choice alone made
+All that labels decide is done anew without each fifth of the conversations, which then measure it.
+Pools, sides, scales
+and choices that saw a conversation flatter themselves on it: with labels that mean nothing, and the
+choice alone made
 anew, one log's AUC was .578.
 Source of the point: Ambroise and McLachlan 2002, doi:10.1073/pnas.102102699.
 """
@@ -83,7 +85,8 @@ class Candidates:
     def only(self, columns: Ints) -> Candidates:
         """Return the pool of some of its rubrics."""
         rubrics = [self.rubrics[column] for column in columns.tolist()]
-        values, answered = self.values[:, columns], self.answered[:, columns]
+        values = self.values[:, columns]
+        answered = self.answered[:, columns]
         return Candidates(self.conversations, rubrics, values, answered, self.unjudged)
 
     @property
@@ -98,7 +101,8 @@ class Weighed:
 
     Attributes:
         sat: Whether a rubric is one of satisfaction `[rubric]`.
-        mined: Words that were found by looking at these labels, and that only halvings of their own prove `[rubric]`.
+        mined: Words that were found by looking at these labels, and that only halvings of their own
+            prove `[rubric]`.
         ranks: How easy each is to act on; see `multi_split.EVENT` `[rubric]`.
         families: Name of each rubric's family.
         blocks: Number of each conversation's user or other unit `[conversation]`.
@@ -124,7 +128,11 @@ class Weighed:
 
     @classmethod
     def of(
-        cls, pool: Candidates, settings: LearnSettings, family_of: Callable[[str], str], words: Words | None = None
+        cls,
+        pool: Candidates,
+        settings: LearnSettings,
+        family_of: Callable[[str], str],
+        words: Words | None = None,
     ) -> Self:
         """Lay out a pool; families are by what rubrics are found by."""
         rubrics = pool.rubrics
@@ -160,8 +168,10 @@ class Weighed:
             rows: Which conversations of the pool `[conversation]`.
         """
         if (key := rows.tobytes()) not in self._known:
-            pool, rng = self.pool, np.random.default_rng([self.seed, 9])
-            values, up = pool.values[rows], pool.labels[rows]
+            pool = self.pool
+            rng = np.random.default_rng([self.seed, 9])
+            values = pool.values[rows]
+            up = pool.labels[rows]
             found = multi_split(values, up, self.sat, pool.ids, self.blocks[rows], rng, self.policy)
             proofs = self.word_proofs(rows)
             found = MultiSplit(
@@ -169,7 +179,9 @@ class Weighed:
                 np.where(self.mined, [proof.chosen for proof in proofs], found.chosen),
             )
             alone = one_each(np.ones(len(up), dtype=bool), self.blocks[rows], rng)
-            leads = keep_one_a_family(values[alone], up[alone], self.sat, found.p, self.ranks, self.families, LIKELY)
+            leads = keep_one_a_family(
+                values[alone], up[alone], self.sat, found.p, self.ranks, self.families, LIKELY
+            )
             self._known[key] = found, leads
         return self._known[key]
 
@@ -181,10 +193,13 @@ class Weighed:
             hints: Add what is neither proven nor likely, chosen by the policy with this α.
         """
         pool, (_, found) = self.pool, self.weigh(rows)
-        values, up = pool.values[rows], pool.labels[rows]
+        values = pool.values[rows]
+        up = pool.labels[rows]
         order = found.base
         if hints or not len(order):
-            order = with_hints(values, up, self.sat, pool.ids, found, alpha, len(pool.ids), self.policy)
+            order = with_hints(
+                values, up, self.sat, pool.ids, found, alpha, len(pool.ids), self.policy
+            )
         if not len(order):
             order = np.argsort(one_sided(find_holding(values), up, self.sat), kind="stable")[:1]
         return self.within_limits(order)
@@ -256,16 +271,22 @@ class Mixed(Weighed):
         """Say what the labels of some conversations prove: of each side's rubrics as of that side alone."""
         if (key := rows.tobytes()) not in self._known:
             p, chosen = np.ones((2, len(self.pool.rubrics)))
-            base, members = list[int](), dict[int, Ints]()
+            base = list[int]()
+            members = dict[int, Ints]()
             for part, columns in ((self.gate, self.built_in), (self.own, self.models)):
                 if len(columns):
                     found, narrowed = part.weigh(rows)
                     p[columns], chosen[columns] = found.p, found.chosen
                     base += columns[narrowed.base].tolist()
-                    members |= {int(columns[one]): columns[each] for one, each in narrowed.members.items()}
+                    members |= {
+                        int(columns[one]): columns[each] for one, each in narrowed.members.items()
+                    }
             taken = np.concatenate([*members.values(), np.zeros(0, dtype=np.intp)]).astype(np.intp)
             left = np.setdiff1d(np.arange(len(p)), taken)
-            self._known[key] = MultiSplit(p, chosen), Narrowed(np.array(base, dtype=np.intp), left, members)
+            self._known[key] = (
+                MultiSplit(p, chosen),
+                Narrowed(np.array(base, dtype=np.intp), left, members),
+            )
         return self._known[key]
 
     def entering(self, rows: Bools) -> Ints:
@@ -292,14 +313,17 @@ class Mixed(Weighed):
         Args:
             hints: As for `order`: of built-in rubrics alone.
         """
-        chosen, alone = self._chosen(rows, self.entering(rows), alpha), self._alone(rows, alpha, hints=hints)
+        chosen = self._chosen(rows, self.entering(rows), alpha)
+        alone = self._alone(rows, alpha, hints=hints)
         return self._cut(chosen, alone, most)
 
     def _cut(self, chosen: Ints, alone: Ints, most: int) -> Ints:
         """Keep of what is chosen together the first of the model's rubrics, and add what is chosen alone."""
         models = np.isin(chosen, self.models)
         first = chosen[~models | (np.cumsum(models) <= most)]
-        return self.within_limits(np.concatenate([first, alone[~np.isin(alone, first)]]).astype(np.intp))
+        return self.within_limits(
+            np.concatenate([first, alone[~np.isin(alone, first)]]).astype(np.intp)
+        )
 
     def _alone(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
         """Choose as built-in roles do alone, and leave out moods and lengths."""
@@ -315,7 +339,8 @@ class Mixed(Weighed):
         key = rows.tobytes() + columns.tobytes()
         if key not in self._pools:  # shared: the first steps of several α are alike
             names = [self.pool.ids[column] for column in columns.tolist()]
-            values, up = self.pool.values[np.ix_(rows, columns)], self.pool.labels[rows]
+            values = self.pool.values[np.ix_(rows, columns)]
+            up = self.pool.labels[rows]
             self._pools[key] = Pool.of(values, up, self.sat[columns], names, self.limits)
         found = policy_named(self.policy)(self._pools[key], alpha, np.random.default_rng(self.seed))
         return self.within_limits(columns[found])
@@ -326,22 +351,29 @@ class Mixed(Weighed):
             return self.most
         inside = np.flatnonzero(rows)
         try:
-            dealt = folds([self.pool.conversations[row] for row in inside.tolist()], FOLDS, self.seed)
+            dealt = folds(
+                [self.pool.conversations[row] for row in inside.tolist()], FOLDS, self.seed
+            )
         except BadLabels:
             return self.most
 
         # Each length is measured on each fifth by a choice that did not see it.
-        up, above = self.pool.labels[inside], np.zeros((self.most + 1, len(inside)))
+        up = self.pool.labels[inside]
+        above = np.zeros((self.most + 1, len(inside)))
         for number in range(FOLDS):
-            out, seen = dealt == number, np.zeros(len(rows), dtype=bool)
+            out = dealt == number
+            seen = np.zeros(len(rows), dtype=bool)
             seen[inside[~out]] = True
-            chosen, alone = self._chosen(seen, self.entering(seen), alpha), self._alone(seen, alpha, hints=hints)
+            chosen = self._chosen(seen, self.entering(seen), alpha)
+            alone = self._alone(seen, alpha, hints=hints)
             for most in range(self.most + 1):
                 order = self._cut(chosen, alone, most)
                 netsat = self.pool.values[np.ix_(inside, order)].sum(axis=1)
                 above[most, out] = netsat[out] - theta_c(netsat[~out], up[~out])
         losses = np.array([log_losses(scores, up) for scores in above])
-        return worth_following(losses, instead=len(self.with_first(rows, alpha, 0, hints=hints)) > 0)
+        return worth_following(
+            losses, instead=len(self.with_first(rows, alpha, 0, hints=hints)) > 0
+        )
 
 
 def rank_of(rubric: Rubric) -> int:
@@ -364,11 +396,16 @@ def key_of(rubric: Rubric) -> tuple[str, str]:
 
 def families_of(weighed: Weighed, found: Narrowed) -> dict[str, dict[str, Any]]:
     """Return what each rubric that leads a family mostly consists of, by its id, as JSON values."""
-    pool, held = weighed.pool, find_holding(weighed.pool.values)
-    up, together = positives(pool.conversations), block_ids(pool.conversations)
-    often, told = held.sum(axis=0), {}
+    pool = weighed.pool
+    held = find_holding(weighed.pool.values)
+    up = positives(pool.conversations)
+    together = block_ids(pool.conversations)
+    often = held.sum(axis=0)
+    told = {}
     for first, members in found.members.items():
-        narrower = [one for one in members.tolist() if often[one] < often[first] and pool.rubrics[one].leads]
+        narrower = [
+            one for one in members.tolist() if often[one] < often[first] and pool.rubrics[one].leads
+        ]
         others = [(int((held[:, first] & held[:, one]).sum()), one) for one in narrower]
         family = Family(
             n=int(held[:, first].sum()),
@@ -387,7 +424,9 @@ def member_of(rubric: Rubric, among: int, worth: Worth | None = None) -> Member:
     """Return a narrower form with its best quote, and its thumbs where it was judged by itself."""
     quote = rubric.quotes[0] if rubric.quotes else None
     source = found_by(rubric) if worth else ""
-    return Member(id=rubric.id, text=rubric.text, among=among, quote=quote, source=source, worth=worth)
+    return Member(
+        id=rubric.id, text=rubric.text, among=among, quote=quote, source=source, worth=worth
+    )
 
 
 NEVER_TRIED = (0.0, EVAL_RANGE / 4)
@@ -397,10 +436,13 @@ HALFWAY = 30
 """Answers "never came up" of a side at which half of what they show is believed."""
 
 
-def never_values(table: GivenAnswers, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> dict[str, float]:
+def never_values(
+    table: GivenAnswers, training: Sequence[Conversation], rubrics: Sequence[Rubric]
+) -> dict[str, float]:
     """Return what "never came up" counts, by rubric: one value for all rubrics of a side, as labels show.
 
-    That there was no occasion for what goes wrong is good news, so 0 may be right of dissatisfaction; that there was
+    That there was no occasion for what goes wrong is good news, so 0 may be right of
+    dissatisfaction; that there was
     none for what goes well is often no news at all.
     """
     found = dict[str, float]()
@@ -424,7 +466,8 @@ def never_value(signed: Floats, came_up: Bools, never: Bools, up: Bools) -> floa
     """
     if up.all() or not up.any():
         return NEUTRAL
-    weights, sign = never.sum(axis=0), np.sign(signed.sum()) or 1.0
+    weights = never.sum(axis=0)
+    sign = np.sign(signed.sum()) or 1.0
     usual = float(np.abs(signed[came_up]).mean()) if came_up.any() else NEUTRAL
 
     def separates(value: float) -> float:
@@ -469,7 +512,8 @@ class Part:
     @cached_property
     def above(self) -> Floats:
         """NetSAT less the fold's own θ `[labeled row]`."""
-        pool, seen = self.weighed.pool, ~self.labeled_out
+        pool = self.weighed.pool
+        seen = ~self.labeled_out
         netsat = pool.values[:, self.chosen].sum(axis=1)
         return np.asarray(netsat - theta_c(netsat[seen], pool.labels[seen]))
 
@@ -483,23 +527,32 @@ class Part:
         """Where a rubric of dissatisfaction holds that would lead `[labeled row]`."""
         found, _ = self.weighed.weigh(~self.labeled_out)
         leads = self.made.leads & ~self.weighed.sat & (found.p <= LIKELY)
-        return np.asarray(self.held[:, [column for column in self.chosen.tolist() if leads[column]]].any(axis=1))
+        return np.asarray(
+            self.held[:, [column for column in self.chosen.tolist() if leads[column]]].any(axis=1)
+        )
 
     def column(self, rubric: Rubric) -> int | None:
         """Return the column of a rubric that it chose, or of one of a family that leads; None where it has none."""
         _, found = self.weighed.weigh(~self.labeled_out)
-        own = {*self.chosen.tolist(), *(one for members in found.members.values() for one in members.tolist())}
+        own = {
+            *self.chosen.tolist(),
+            *(one for members in found.members.values() for one in members.tolist()),
+        }
         named = (i for i, one in enumerate(self.made.rubrics) if key_of(one) == key_of(rubric))
         return next((i for i in named if i in own), None)
 
     @property
     def fold(self) -> Fold:
         """The fold for models of the probability."""
-        from pollex.calibration.thumbs import Fold  # scikit-learn comes with it, and takes a second to import
+        # scikit-learn comes with it, and takes a second to import
+        from pollex.calibration.thumbs import Fold
 
         rubrics = self.made.rubrics
-        places = sorted(self.chosen.tolist(), key=lambda place: rubrics[place].id)  # the network's one order
-        return Fold(self.out, [rubrics[place].sign for place in places], self.made.answers[:, places])
+        # the network's one order
+        places = sorted(self.chosen.tolist(), key=lambda place: rubrics[place].id)
+        return Fold(
+            self.out, [rubrics[place].sign for place in places], self.made.answers[:, places]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -572,9 +625,12 @@ def with_thumbs(conversations: Sequence[Conversation]) -> list[Conversation]:
 def held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
     """List held-out conversations that have all answers, those with a thumb first, and deal them to folds.
 
-    What is fitted for a fold sees all of the others, and all that taught. Where there are too few, all are one fold.
+    What is fitted for a fold sees all of the others, and all that taught. Where there are too few,
+    all are one fold.
     """
-    found = material.table.answered((*material.held_out, *material.graded_held_out), material.chosen)
+    found = material.table.answered(
+        (*material.held_out, *material.graded_held_out), material.chosen
+    )
     fold = fold_of_each(material, found)
     return found, np.zeros(len(found), dtype=np.int64) if fold is None else fold
 
@@ -592,22 +648,30 @@ def as_edited(material: Material, made: Made, rows: Sequence[Conversation]) -> M
     written = {one.id for side in material.pool.values() for one in side} - material.merged.keys()
     if not material.kept or written == {one.id for one in material.kept}:
         return made
-    left, own = {key_of(one) for one in material.kept}, [one for one in material.kept if one.source == PERSON]
+    left = {key_of(one) for one in material.kept}
+    own = [one for one in material.kept if one.source == PERSON]
     here = [place for place, one in enumerate(made.rubrics) if key_of(one) in left]
-    answers = np.concatenate([made.answers[:, here], material.table.probabilities(rows, own)], axis=1)
+    answers = np.concatenate(
+        [made.answers[:, here], material.table.probabilities(rows, own)], axis=1
+    )
     leads = np.append(made.leads[here], np.array([one.leads for one in own], dtype=bool))
     return Made([*(made.rubrics[place] for place in here), *own], leads, answers)
 
 
 def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
-    settings, rows, labels = material.settings, with_graded(material, pool), pool.labels
+    settings = material.settings
+    rows = with_graded(material, pool)
+    labels = pool.labels
     first = ALPHA if settings.alpha is None else settings.alpha
     try:
         dealt = folds(rows, FOLDS, settings.seed)
     except BadLabels as error:
-        return CrossFit(first, True, [], [], [f"α = {first:g} was not cross-validated: {error.what}"])
+        return CrossFit(
+            first, True, [], [], [f"α = {first:g} was not cross-validated: {error.what}"]
+        )
     alphas = ALPHAS[settings.policy] if settings.alpha is None else (settings.alpha,)
-    ways, free = _ways_of(material, pool, alphas), material.make is not None
+    ways = _ways_of(material, pool, alphas)
+    free = material.make is not None
     tried: list[tuple[Bools, Made, Weighed, list[Ints]]] = []
     aucs = np.zeros((FOLDS, len(ways)))
     for number in range(FOLDS):
@@ -628,11 +692,17 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
         for number, (out, made, weighed, orders) in enumerate(tried)
     ]
 
-    # What is told of each α is of the ways that differ by it: without hints, built-in rubrics are chosen without α.
+    # What is told of each α is of the ways that differ by it: without hints, built-in rubrics are
+    # chosen without α.
     alpha, hints = ways[_best_way(aucs, ways)]
     told = np.flatnonzero([way[1] == (hints or free) for way in ways])
     table = [
-        {"alpha": ways[way][0], "mean_auc": float(each.mean()), "deviation": float(each.std(ddof=1)), "folds": FOLDS}
+        {
+            "alpha": ways[way][0],
+            "mean_auc": float(each.mean()),
+            "deviation": float(each.std(ddof=1)),
+            "folds": FOLDS,
+        }
         for way, each in zip(told.tolist(), aucs[:, told].T, strict=True)
     ]
     if free and not hints:
@@ -640,10 +710,13 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     return CrossFit(alpha, hints, table, parts, [])
 
 
-def _ways_of(material: Material, pool: Candidates, alphas: Sequence[float]) -> list[tuple[float, bool]]:
+def _ways_of(
+    material: Material, pool: Candidates, alphas: Sequence[float]
+) -> list[tuple[float, bool]]:
     """List the ways to choose: α, and whether built-in hints are added.
 
-    Without hints α makes a difference to a model's rubrics alone, and these are never left out as hints.
+    Without hints α makes a difference to a model's rubrics alone, and these are never left out as
+    hints.
     """
     hinted = [(alpha, True) for alpha in alphas]
     if material.make is not None:
@@ -658,35 +731,47 @@ def _best_way(aucs: Floats, ways: Sequence[tuple[float, bool]]) -> int:
     Args:
         aucs: `[fold, way]`.
     """
-    hinted, means = np.array([hints for _, hints in ways]), aucs.mean(axis=0)
+    hinted = np.array([hints for _, hints in ways])
+    means = aucs.mean(axis=0)
     best, bare = (int(np.argmax(np.where(some, means, -1.0))) for some in (hinted, ~hinted))
     gain = aucs[:, best] - aucs[:, bare]
     return best if hinted.all() or gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5 else bare
 
 
-def _made_anew(material: Material, pool: Candidates, rows: Sequence[Conversation], out: Bools) -> tuple[Made, Weighed]:
+def _made_anew(
+    material: Material, pool: Candidates, rows: Sequence[Conversation], out: Bools
+) -> tuple[Made, Weighed]:
     """Make the pool anew without a fold, as built-in roles do for nothing."""
     assert material.make is not None, "what is chosen by evidence can be made anew"
     seen = ~out & (np.arange(len(rows)) < len(pool.labels))
     made = as_edited(material, material.make(rows, seen), rows)
     left = pool_of(made, pool.conversations, material.table.rule)
-    return made, Weighed.of(left, material.settings, material.family_of, material.words_of(left.conversations))
+    return made, Weighed.of(
+        left, material.settings, material.family_of, material.words_of(left.conversations)
+    )
 
 
-def _paid_for(material: Material, pool: Candidates, rows: Sequence[Conversation], out: Bools) -> tuple[Made, Weighed]:
+def _paid_for(
+    material: Material, pool: Candidates, rows: Sequence[Conversation], out: Bools
+) -> tuple[Made, Weighed]:
     """Return the pool that was paid for; what "never came up" counts is learned without the fold."""
     seen = [one for one, mine in zip(pool.conversations, out, strict=True) if not mine]
     table = replace(material.table, never_counts=never_values(material.table, seen, pool.rubrics))
     leads = np.array([rubric.leads for rubric in pool.rubrics], dtype=bool)
     made = Made(pool.rubrics, leads, material.table.probabilities(rows, pool.rubrics))
-    counted = Candidates(pool.conversations, pool.rubrics, *table.matrix(pool.conversations, pool.rubrics), {})
+    counted = Candidates(
+        pool.conversations, pool.rubrics, *table.matrix(pool.conversations, pool.rubrics), {}
+    )
     words = material.words_of(counted.conversations)
     return made, Mixed.of(counted, material.settings, material.family_of, words)
 
 
 def pool_of(made: Made, conversations: list[Conversation], rule: str) -> Candidates:
     """Return a pool made anew with its signed terms of NetSAT."""
-    answers, options = made.answers[: len(conversations)], np.linspace(0, EVAL_RANGE, made.answers.shape[2])
+    answers = made.answers[: len(conversations)]
+    options = np.linspace(0, EVAL_RANGE, made.answers.shape[2])
     values = options[answers.argmax(axis=2)] if rule == "mode" else answers @ options
     signed = values * [rubric.sign for rubric in made.rubrics]
-    return Candidates(conversations, list(made.rubrics), signed, np.ones(values.shape, dtype=bool), {})
+    return Candidates(
+        conversations, list(made.rubrics), signed, np.ones(values.shape, dtype=bool), {}
+    )

@@ -29,7 +29,8 @@ class GivenAnswers:
         rule: How an answer becomes a value; see `score.value_of`.
         options: Number of options of each rubric.
         values: By conversation and rubric, the term of NetSAT without its sign; None if unanswered.
-        distributions: By conversation and rubric, the probability of each option; missing if unanswered.
+        distributions: By conversation and rubric, the probability of each option; missing if
+            unanswered.
         never: Pairs of conversation and rubric whose occasion never came up.
         never_counts: Value of "never came up" by rubric; neutral for those not named.
         failures: First reason why a conversation has no answer to any rubric.
@@ -63,14 +64,20 @@ class GivenAnswers:
         asked = {rubric.id for rubric in rubrics}
         return [id_ for id_ in conversation_ids if not self.values.get(id_, {}).keys() >= asked]
 
-    def matrix(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> tuple[Floats, Bools]:
+    def matrix(
+        self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    ) -> tuple[Floats, Bools]:
         """Return values [conversation, rubric], signed so that larger is better, and an answered mask.
 
         Unanswered values hold the rubric's mean.
         """
         rows = [[self._value(c.id, r.id) for r in rubrics] for c in conversations]
-        answered = np.array([[v is not None for v in row] for row in rows], dtype=bool).reshape(len(rows), len(rubrics))
-        values = np.array([[v or 0.0 for v in row] for row in rows], dtype=np.float64).reshape(len(rows), len(rubrics))
+        answered = np.array([[v is not None for v in row] for row in rows], dtype=bool).reshape(
+            len(rows), len(rubrics)
+        )
+        values = np.array([[v or 0.0 for v in row] for row in rows], dtype=np.float64).reshape(
+            len(rows), len(rubrics)
+        )
         counts = np.maximum(answered.sum(axis=0), 1)
         values = np.where(answered, values, (values * answered).sum(axis=0) / counts)
         return values * np.array([r.sign for r in rubrics], float), answered
@@ -80,19 +87,29 @@ class GivenAnswers:
             return self.never_counts.get(rubric_id, NEUTRAL)
         return self.values.get(conversation_id, {}).get(rubric_id)
 
-    def answered(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> list[Conversation]:
+    def answered(
+        self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    ) -> list[Conversation]:
         """List conversations with an answer to every rubric, as a score needs."""
-        return list(compress(conversations, np.asarray(self.matrix(conversations, rubrics)[1].all(axis=1))))
+        return list(
+            compress(conversations, np.asarray(self.matrix(conversations, rubrics)[1].all(axis=1)))
+        )
 
-    def judged(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> list[Conversation]:
+    def judged(
+        self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    ) -> list[Conversation]:
         """List conversations with an answer to any of the rubrics."""
-        return list(compress(conversations, np.asarray(self.matrix(conversations, rubrics)[1].any(axis=1))))
+        return list(
+            compress(conversations, np.asarray(self.matrix(conversations, rubrics)[1].any(axis=1)))
+        )
 
     def held(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Bools:
         """Tell where rubrics hold `[conversation, rubric]`; one whose occasion never came up doesn't."""
         values, _ = self.matrix(conversations, rubrics)
         came_up = [[(c.id, r.id) not in self.never for r in rubrics] for c in conversations]
-        return np.asarray((np.abs(values) > EVAL_RANGE / 2) & np.array(came_up, dtype=bool).reshape(values.shape))
+        return np.asarray(
+            (np.abs(values) > EVAL_RANGE / 2) & np.array(came_up, dtype=bool).reshape(values.shape)
+        )
 
     def picked(self, conversation_id: str, rubric_id: str, options: Sequence[Option]) -> str:
         """Describe the most probable answer."""
@@ -101,18 +118,29 @@ class GivenAnswers:
         found = self.distributions.get(conversation_id, {}).get(rubric_id)
         return options[int(np.argmax(found))].text if found else "unanswered"
 
-    def probabilities(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Floats:
+    def probabilities(
+        self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    ) -> Floats:
         """Probability of each option `[conversation, rubric, option]`; NaN where unanswered."""
         missing = (np.nan,) * self.options
-        rows = [[self.distributions.get(c.id, {}).get(r.id, missing) for r in rubrics] for c in conversations]
+        rows = [
+            [self.distributions.get(c.id, {}).get(r.id, missing) for r in rubrics]
+            for c in conversations
+        ]
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(rubrics), self.options)
 
-    def summary(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> dict[str, dict[str, float]]:
+    def summary(
+        self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    ) -> dict[str, dict[str, float]]:
         """Tell the answers to each rubric: mean term of NetSAT, spread, share answered."""
         values, answered = self.matrix(conversations, rubrics)
         columns = zip(rubrics, values.T, answered.T, strict=True)
         return {
-            rubric.id: {"mean": float(v.mean()), "spread": float(v.std()), "answered": float(a.mean())}
+            rubric.id: {
+                "mean": float(v.mean()),
+                "spread": float(v.std()),
+                "answered": float(a.mean()),
+            }
             for rubric, v, a in columns
         }
 
@@ -136,7 +164,9 @@ class Starter:
 
     def netsats(self, conversations: Sequence[Conversation]) -> Floats:
         """Return its NetSAT `[conversation]`; an unanswered rubric counts as its mean."""
-        return np.asarray(self.table.matrix(conversations, self.record.rubrics)[0].sum(axis=1), dtype=np.float64)
+        return np.asarray(
+            self.table.matrix(conversations, self.record.rubrics)[0].sum(axis=1), dtype=np.float64
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +174,10 @@ class Made:
     """A pool that some conversations made.
 
     Attributes:
-        leads: Those that tell of a deed or an outcome, on the side that their words are of `[rubric]`.
-        answers: Probabilities `[conversation, rubric, option]`, of all others, too, each on a scale without it.
+        leads: Those that tell of a deed or an outcome, on the side that their words are of
+            `[rubric]`.
+        answers: Probabilities `[conversation, rubric, option]`, of all others, too, each on a scale
+            without it.
     """
 
     rubrics: Sequence[Rubric]
@@ -160,7 +192,8 @@ class Material:
     Attributes:
         training: Labeled and scorable conversations, ordered by id.
         held_out: Labeled and scorable conversations, ordered by id; empty when nothing is held out.
-        graded_training: Those with a grade that is no thumb; models of grades alone are fitted to them.
+        graded_training: Those with a grade that is no thumb; models of grades alone are fitted to
+            them.
         graded_held_out: Those on the side that is held out.
         family_of: Name of the family of a rubric, by its source.
         make: Makes the pool anew of some of these conversations; None where that isn't free.
@@ -168,7 +201,8 @@ class Material:
         form: What tone is made of; None where nobody measures it.
         earlier_tone: That of the set whose rubrics these are; None where there is none.
         once: What was worked out of all this, and need not be again in this process.
-        learned_from: Text hashes of conversations that the rubrics were learned from in an earlier run. Models of the
+        learned_from: Text hashes of conversations that the rubrics were learned from in an earlier
+            run. Models of the
             thumbs can't be compared on these, since the choice of rubrics saw them.
         pool: By side, the rubrics that were written; empty where rubrics were given.
         refused: Why batches and texts came to no rubric, and how often.
@@ -176,7 +210,8 @@ class Material:
         merged: By duplicate, the rubric that it was merged into.
         reworded: By rubric that was hard to judge, the one that says it in better words.
         mirrors: Pairs of a rubric and its reverse on the other side: of each the better one stays.
-        starter: A set that was learned elsewhere, with its answers: for the model of the probability alone.
+        starter: A set that was learned elsewhere, with its answers: for the model of the
+            probability alone.
     """
 
     logs: Logs
@@ -216,7 +251,11 @@ class Material:
     def answers(self, conversations: Sequence[Conversation]) -> Floats:
         """Probability of each option `[conversation, rubric, option]` of the rubrics in order; NaN where unanswered."""
         own = self.table.probabilities(conversations, self.in_order[: len(self.chosen)])
-        return own if self.starter is None else np.concatenate([own, self.of_starter(conversations)], axis=1)
+        return (
+            own
+            if self.starter is None
+            else np.concatenate([own, self.of_starter(conversations)], axis=1)
+        )
 
     def of_starter(self, conversations: Sequence[Conversation]) -> Floats:
         """Return the starter's share of `answers`."""

@@ -15,7 +15,14 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import positives
 from pollex.conversations.splits import block_ids, preferred
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.classification import assess, auc, auc_difference, auc_of_scores, learning_curve, recovered
+from pollex.measures.classification import (
+    assess,
+    auc,
+    auc_difference,
+    auc_of_scores,
+    learning_curve,
+    recovered,
+)
 from pollex.measures.correlations import mean_correlation
 from pollex.measures.drift import counts_of, edges_of
 from pollex.measures.intervals import Figure
@@ -61,12 +68,20 @@ from pollex.rubrics.worth import (
 )
 from pollex.selection.losses import theta_c
 from pollex.selection.multi_split import holm, one_each, one_sided
-from pollex.selection.threshold import GuaranteedWindow, Window, fit_window, guaranteed_window, is_clear
+from pollex.selection.threshold import (
+    GuaranteedWindow,
+    Window,
+    fit_window,
+    guaranteed_window,
+    is_clear,
+)
 
 Scored = tuple[Floats, Floats]
 """Log-odds of being positive `[conversation]`, of training conversations and of others."""
 
-WORDS, SIGNALS, CONSTANT = "TF-IDF + logistic regression", "signals + logistic regression", "constant"
+WORDS = "TF-IDF + logistic regression"
+SIGNALS = "signals + logistic regression"
+CONSTANT = "constant"
 
 
 class Plain:
@@ -74,12 +89,14 @@ class Plain:
 
     Attributes:
         scores: By method, what it gives training conversations, and those that figures are of.
-        strongest: The method with the highest cross-validated AUC; words where there are too few labels.
+        strongest: The method with the highest cross-validated AUC; words where there are too few
+            labels.
 
     Args:
         measured: What was held out, or training conversations that are measured by folds.
         features: See `word_features`, of training and held-out conversations.
-        fold: Of each training conversation, and of others behind them `[conversation]`; None where there are too few.
+        fold: Of each training conversation, and of others behind them `[conversation]`; None where
+            there are too few.
         crossfitted: Whether figures are by folds.
     """
 
@@ -93,9 +110,13 @@ class Plain:
         *,
         crossfitted: bool,
     ) -> None:
-        self.training, self.positive, self.measured = training, positive, measured
-        texts, held_out = [text_of(c) for c in training], [] if crossfitted else [text_of(c) for c in measured]
-        known, rest = features[: len(training)], features[len(training) :]
+        self.training = training
+        self.positive = positive
+        self.measured = measured
+        texts = [text_of(c) for c in training]
+        held_out = [] if crossfitted else [text_of(c) for c in measured]
+        known = features[: len(training)]
+        rest = features[len(training) :]
         constant = 1.0 if positive.mean() >= 0.5 else -1.0
         self.scores: dict[str, Scored] = {
             WORDS: by_words(texts, held_out, positive),
@@ -103,22 +124,30 @@ class Plain:
             SIGNALS: by_signals(known, rest, positive),
         }
         ways: dict[str, Callable[[Bools], Floats]] = {
-            WORDS: lambda out: by_words(list(compress(texts, ~out)), list(compress(texts, out)), positive[~out])[1],
+            WORDS: lambda out: by_words(
+                list(compress(texts, ~out)), list(compress(texts, out)), positive[~out]
+            )[1],
             SIGNALS: lambda out: by_signals(known[~out], known[out], positive[~out])[1],
         }
-        self.strongest, reached = WORDS, -1.0
-        outs = [] if fold is None else [fold[: len(training)] == number for number in np.unique(fold)]
+        self.strongest = WORDS
+        reached = -1.0
+        outs = (
+            [] if fold is None else [fold[: len(training)] == number for number in np.unique(fold)]
+        )
         for name, way in ways.items() if outs else ():
             found = np.zeros(len(training))
             for out in outs:
                 found[out] = way(out)
             if (own := float(np.mean([auc(found[out], positive[out]) for out in outs]))) > reached:
-                self.strongest, reached = name, own
+                self.strongest = name
+                reached = own
             if crossfitted:
                 own_rows = {c.id: row for row, c in enumerate(training)}
                 self.scores[name] = self.scores[name][0], found[[own_rows[c.id] for c in measured]]
 
-    def baselines(self, truth: Bools, tested: Floats, likely: Floats, rng: np.random.Generator) -> list[Baseline]:
+    def baselines(
+        self, truth: Bools, tested: Floats, likely: Floats, rng: np.random.Generator
+    ) -> list[Baseline]:
         """Measure each method on both sides, and how far the rubrics are ahead.
 
         Args:
@@ -126,16 +155,24 @@ class Plain:
             tested: Their NetSAT `[conversation]`.
             likely: Their probability `[conversation]`.
         """
-        known, blocks = block_ids(self.training), block_ids(self.measured)
-        held_out, other_rng = len(truth) > 0, np.random.default_rng(13)
+        known = block_ids(self.training)
+        blocks = block_ids(self.measured)
+        held_out = len(truth) > 0
+        other_rng = np.random.default_rng(13)
         return [
             Baseline(
                 name=name,
-                training=assess(seen, self.positive, 0.0, np.zeros(len(seen), bool), rng, together=known),
-                held_out=assess(unseen, truth, 0.0, np.zeros(len(unseen), bool), rng, together=blocks)
+                training=assess(
+                    seen, self.positive, 0.0, np.zeros(len(seen), bool), rng, together=known
+                ),
+                held_out=assess(
+                    unseen, truth, 0.0, np.zeros(len(unseen), bool), rng, together=blocks
+                )
                 if held_out
                 else None,
-                advantage=auc_difference(tested, unseen, truth, rng, together=blocks) if held_out else None,
+                advantage=auc_difference(tested, unseen, truth, rng, together=blocks)
+                if held_out
+                else None,
                 probability_ahead=auc_difference(likely, unseen, truth, other_rng, together=blocks)
                 if held_out
                 else None,
@@ -146,7 +183,8 @@ class Plain:
 
 def by_words(seen: Sequence[str], unseen: Sequence[str], positive: Bools) -> Scored:
     """Fit words and pairs of words that two conversations have, sublinear, C = 10, balanced classes."""
-    from sklearn.feature_extraction.text import TfidfVectorizer  # a second, needed by `learn` alone
+    # a second, needed by `learn` alone
+    from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
     try:
@@ -155,7 +193,9 @@ def by_words(seen: Sequence[str], unseen: Sequence[str], positive: Bools) -> Sco
     except ValueError:  # no word stands in two conversations
         return np.zeros(len(seen)), np.zeros(len(unseen))
     model = LogisticRegression(C=10, class_weight="balanced", max_iter=2000).fit(known, positive)
-    others = np.asarray(model.decision_function(vectorizer.transform(unseen))) if unseen else np.zeros(0)
+    others = (
+        np.asarray(model.decision_function(vectorizer.transform(unseen))) if unseen else np.zeros(0)
+    )
     return np.asarray(model.decision_function(known)), others
 
 
@@ -167,7 +207,9 @@ def by_signals(seen: Floats, unseen: Floats, positive: Bools) -> Scored:
 
 def text_of(conversation: Conversation) -> str:
     """Return the text of all turns, without roles."""
-    return "\n".join(turn.content for turn in conversation.turns).encode("utf-8", "replace").decode()
+    return (
+        "\n".join(turn.content for turn in conversation.turns).encode("utf-8", "replace").decode()
+    )
 
 
 @dataclass(frozen=True)
@@ -185,7 +227,8 @@ class Teaching:
 
     Attributes:
         own: By the set `[conversation]`.
-        honest: Of training conversations by rubrics chosen without each, where there were folds `[conversation]`.
+        honest: Of training conversations by rubrics chosen without each, where there were folds
+            `[conversation]`.
         up: Thumbs `[conversation]`.
         fold: Of those that are measured; −1 of others `[conversation]`.
         promises: Whether there were folds of training conversations.
@@ -208,11 +251,18 @@ class Teaching:
         folded = selection["held_out_scores"]
         honest = np.append(scores if folded is None else np.array(folded), others)
         fold = np.append(np.full(len(training), -1), dealt[: len(held_out)])
-        return cls(np.append(scores, others), honest, positives([*training, *held_out]), fold, folded is not None)
+        return cls(
+            np.append(scores, others),
+            honest,
+            positives([*training, *held_out]),
+            fold,
+            folded is not None,
+        )
 
     def bounds(self, rows: Bools, theta: float | None = None) -> Thresholds:
         """Fit θ, unless it is given, and the windows to some conversations `[conversation]`."""
-        honest, up = self.honest[rows], self.up[rows]
+        honest = self.honest[rows]
+        up = self.up[rows]
         theta = theta_c(self.own[rows], up) if theta is None else theta
         promised = guaranteed_window(honest, up, theta) if self.promises else None
         known = self.promises or bool((self.fold >= 0).any())
@@ -231,7 +281,8 @@ class Unseen:
         promised: Outside the window with a guarantee, where one was fitted `[conversation]`.
         probability: Of a thumb up `[conversation]`.
         held: Where each rubric of the set holds `[conversation, rubric]`.
-        known: Where that was measured: by folds that chose it without the conversation `[conversation, rubric]`.
+        known: Where that was measured: by folds that chose it without the conversation
+            `[conversation, rubric]`.
         folds: In how many it was learned; 0 where they were held out.
     """
 
@@ -251,20 +302,26 @@ class Unseen:
         conversations = with_thumbs(held_out_folds(material)[0])
         held = material.table.held(conversations, material.chosen)
         rows = np.flatnonzero(taught.fold >= 0)
-        return cls._by_folds(conversations, rows, taught, None, fitted, held, np.ones(held.shape, dtype=bool))
+        return cls._by_folds(
+            conversations, rows, taught, None, fitted, held, np.ones(held.shape, dtype=bool)
+        )
 
     @classmethod
     def crossfitted(cls, material: Material, fitted: FittedThumbs, theta: float) -> Unseen:
         """Measure what was learned without each fold on that fold; what a queue preferred is in no figure."""
         pool = candidates(material)
-        fit, fold = cross_fit(material, pool), np.zeros(len(pool.labels), dtype=np.int64)
+        fit = cross_fit(material, pool)
+        fold = np.zeros(len(pool.labels), dtype=np.int64)
         held, known = fit.held_of(material.chosen)
         for number, part in enumerate(fit.parts):
             fold[part.labeled_out] = number
-        netsat, rows = fit.above + theta, np.flatnonzero(~preferred(pool.conversations))
+        netsat = fit.above + theta
+        rows = np.flatnonzero(~preferred(pool.conversations))
         conversations = [pool.conversations[row] for row in rows.tolist()]
         taught = Teaching(netsat, netsat, pool.labels, fold, promises=False)
-        return cls._by_folds(conversations, rows, taught, theta, fitted, held[rows], known[rows], len(fit.parts))
+        return cls._by_folds(
+            conversations, rows, taught, theta, fitted, held[rows], known[rows], len(fit.parts)
+        )
 
     @classmethod
     def _by_folds(
@@ -278,14 +335,23 @@ class Unseen:
         known: Bools,
         folds: int = 0,
     ) -> Unseen:
-        theta, (confident, promised) = np.zeros(len(taught.up)), np.zeros((2, len(taught.up)), dtype=bool)
+        theta, (confident, promised) = (
+            np.zeros(len(taught.up)),
+            np.zeros((2, len(taught.up)), dtype=bool),
+        )
         for number in np.unique(taught.fold[taught.fold >= 0]):
             out = taught.fold == number
-            found, scores = taught.bounds(~out, given), taught.own[out]
+            found = taught.bounds(~out, given)
+            scores = taught.own[out]
             theta[out], confident[out] = found.theta, found.window.confident(scores)
             promised[out] = found.promised is not None and found.promised.window.confident(scores)
         probability = np.array([fitted.crossfitted[c.id] for c in conversations])
-        of_rows = (taught.own[rows], theta[rows], confident[rows] & is_clear(probability), promised[rows])
+        of_rows = (
+            taught.own[rows],
+            theta[rows],
+            confident[rows] & is_clear(probability),
+            promised[rows],
+        )
         return cls(conversations, *of_rows, probability, held, known, folds)
 
 
@@ -299,14 +365,21 @@ def unseen_of(material: Material, fitted: FittedThumbs, taught: Teaching, theta:
 def spread_of(netsat: Floats) -> SpreadRecord:
     """Record how NetSAT is spread `[conversation]`."""
     edges = edges_of(netsat)
-    return SpreadRecord(edges=tuple(edges.tolist()), counts=tuple(counts_of(netsat, edges).astype(int).tolist()))
+    return SpreadRecord(
+        edges=tuple(edges.tolist()), counts=tuple(counts_of(netsat, edges).astype(int).tolist())
+    )
 
 
 def worths_of(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, Worth]:
     """Return how each rubric separates conversations that it did not see, by rubric."""
-    up, unit = positives(unseen.conversations), block_ids(unseen.conversations)
+    up = positives(unseen.conversations)
+    unit = block_ids(unseen.conversations)
     columns = zip(chosen, unseen.held.T, unseen.known.T, strict=True)
-    return {rubric.id: worth_of(held[known], up[known], unit[known]) for rubric, held, known in columns if known.any()}
+    return {
+        rubric.id: worth_of(held[known], up[known], unit[known])
+        for rubric, held, known in columns
+        if known.any()
+    }
 
 
 def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[SignalShare, ...]]:
@@ -316,7 +389,10 @@ def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[
         return {}
     unit = block_ids(unseen.conversations)
     has = {name: np.array([name in one.signals for one in unseen.conversations]) for name in names}
-    happened = {name: np.array([one.signals.get(name, False) for one in unseen.conversations]) for name in names}
+    happened = {
+        name: np.array([one.signals.get(name, False) for one in unseen.conversations])
+        for name in names
+    }
 
     def beside(name: str, held: Bools, known: Bools) -> SignalShare:
         rows = has[name] & known
@@ -333,26 +409,39 @@ def standings_of(
 ) -> dict[str, StandingRecord]:
     """Return how far labels bear the chosen rubrics out, by id; empty where no labels could tell.
 
-    The words of a model's rubrics come from the training conversations, so only the held-out ones can prove them.
-    Rubrics that were given have all labels but those that they were learned from in an earlier run: where none are
+    The words of a model's rubrics come from the training conversations, so only the held-out ones
+    can prove them.
+    Rubrics that were given have all labels but those that they were learned from in an earlier run:
+    where none are
     left, all are hints.
     """
     chosen = material.chosen
     if (p := selection.get("p")) is not None:
         return {r.id: StandingRecord(p=p[r.id], n=len(training), by="halvings") for r in chosen}
-    given, held_out = not material.pool, material.table.answered(material.held_out, chosen)
+    given = not material.pool
+    held_out = material.table.answered(material.held_out, chosen)
     known = material.learned_from
-    asked = [c for c in (*training, *held_out) if c.text_hash[:16] not in known] if given else held_out
-    rng, every = np.random.default_rng([material.settings.seed, 10]), np.ones(len(asked), dtype=bool)
+    asked = (
+        [c for c in (*training, *held_out) if c.text_hash[:16] not in known] if given else held_out
+    )
+    rng = np.random.default_rng([material.settings.seed, 10])
+    every = np.ones(len(asked), dtype=bool)
     asked = list(compress(asked, one_each(every, block_ids(asked), rng)))  # a user counts once
     up = positives(asked)
     told = 0 < up.sum() < len(up)
     if not (told or known):
         return {}
     sat = np.array([rubric.polarity == "sat" for rubric in chosen], dtype=bool)
-    p = holm(one_sided(material.table.held(asked, chosen), up, sat)) if told else np.ones(len(chosen))
+    p = (
+        holm(one_sided(material.table.held(asked, chosen), up, sat))
+        if told
+        else np.ones(len(chosen))
+    )
     by: Literal["all", "held-out"] = "all" if given and not known else "held-out"
-    return {r.id: StandingRecord(p=own, n=len(up), by=by) for r, own in zip(chosen, p.tolist(), strict=True)}
+    return {
+        r.id: StandingRecord(p=own, n=len(up), by=by)
+        for r, own in zip(chosen, p.tolist(), strict=True)
+    }
 
 
 def merged_families(
@@ -360,16 +449,26 @@ def merged_families(
 ) -> dict[str, dict[str, Any]]:
     """Return the forms that the deduplicator merged into each chosen rubric, by its id, as JSON values.
 
-    Nobody judged these forms: they are counted where the rubric holds, in conversations whose reasons they came from.
+    Nobody judged these forms: they are counted where the rubric holds, in conversations whose
+        reasons they came from.
     """
     pool = {rubric.id: rubric for rubrics in material.pool.values() for rubric in rubrics}
-    place, told = {reason.id: reason.conversation_id for reason in reasons}, {}
-    for rubric, held in zip(material.chosen, material.table.held(training, material.chosen).T, strict=True):
+    place = {reason.id: reason.conversation_id for reason in reasons}
+    told = {}
+    for rubric, held in zip(
+        material.chosen, material.table.held(training, material.chosen).T, strict=True
+    ):
         here = {c.id for c in compress(training, held)}
         forms = [pool[id_] for id_, into in material.merged.items() if into == rubric.id]
         counted = ((len(here & {place.get(id_) for id_ in one.reason_ids}), one) for one in forms)
-        own = [member_of(one, among) for among, one in counted if among and one.polarity == rubric.polarity]
-        members = [one.model_dump(mode="json") for one in sorted(own, key=lambda one: (-one.among, one.id))]
+        own = [
+            member_of(one, among)
+            for among, one in counted
+            if among and one.polarity == rubric.polarity
+        ]
+        members = [
+            one.model_dump(mode="json") for one in sorted(own, key=lambda one: (-one.among, one.id))
+        ]
         if members:
             told[rubric.id] = {"n": len(here), "members": members}
     return told
@@ -381,14 +480,21 @@ def never_came_up(table: GivenAnswers, training: Sequence[Conversation], rubric:
     return share_of(sum((id_, rubric.id) in table.never for id_ in answered), len(answered))
 
 
-def alone_by_id(material: Material, training: Sequence[Conversation], by: Mapping[str, JudgedBy]) -> dict[str, Alone]:
+def alone_by_id(
+    material: Material, training: Sequence[Conversation], by: Mapping[str, JudgedBy]
+) -> dict[str, Alone]:
     """Return each rubric's figures alone on training conversations, by id; `by` says what each is judged by."""
-    table, options = material.table, SCALES[material.judge_record.scale]
+    table = material.table
+    options = SCALES[material.judge_record.scale]
     values, _ = table.matrix(training, material.chosen)
-    rng, blocks, up = np.random.default_rng([material.settings.seed, 5]), block_ids(training), positives(training)
+    rng = np.random.default_rng([material.settings.seed, 5])
+    blocks = block_ids(training)
+    up = positives(training)
     found = {}
     for rubric, own in zip(material.chosen, values.T, strict=True):
-        commonest, n = Counter(table.picked(c.id, rubric.id, options) for c in training).most_common(1)[0]
+        commonest, n = Counter(
+            table.picked(c.id, rubric.id, options) for c in training
+        ).most_common(1)[0]
         found[rubric.id] = Alone(
             by=by[rubric.id],
             spread=float(own.std()),
@@ -405,7 +511,8 @@ def guarantee(found: GuaranteedWindow | None, unseen: Unseen) -> GuaranteedWindo
         return None
     held_out = [] if unseen.folds else unseen.conversations
     right = (unseen.netsat > unseen.theta) == positives(unseen.conversations)
-    outside, blocks = unseen.promised[: len(held_out)], block_ids(held_out)
+    outside = unseen.promised[: len(held_out)]
+    blocks = block_ids(held_out)
     return replace(
         found,
         held_out=len(held_out),
@@ -423,13 +530,16 @@ def calibrator_record(
     unseen: Unseen,
 ) -> tuple[CalibratorRecord, bytes]:
     """Return the chosen probability model with the figures of both sides, and its arrays."""
-    from pollex.calibration.storage import pack_up  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.storage import pack_up
 
     rng = np.random.default_rng([material.settings.seed, 4])
     model = fitted.model
     pack = pack_up(model.model, model.rating)
-    seen, held_out = comparison["held_out"], unseen.conversations
-    positive, truth = positives(training), positives(held_out)
+    seen = comparison["held_out"]
+    held_out = unseen.conversations
+    positive = positives(training)
+    truth = positives(held_out)
     share = float(positive.mean())
     record = CalibratorRecord(
         chosen=comparison["chosen"],
@@ -438,10 +548,18 @@ def calibrator_record(
         curve=tuple(LabelsPoint(**row) for row in comparison.get("curve", ())),
         compared=tuple(CandidateScore(**row) for row in comparison["compared"]),
         labels=len(training) + (0 if unseen.folds else len(held_out)),
-        training=probability_figures(np.array(seen), positive, share, rng, block_ids(training)) if seen else None,
-        held_out=probability_figures(unseen.probability, truth, share, rng, block_ids(held_out)) if held_out else None,
+        training=probability_figures(np.array(seen), positive, share, rng, block_ids(training))
+        if seen
+        else None,
+        held_out=probability_figures(unseen.probability, truth, share, rng, block_ids(held_out))
+        if held_out
+        else None,
         rubrics=model.rubrics,
-        facts={name: value for name, value in pack.facts.items() if name not in ("questionnaire", "beside")},
+        facts={
+            name: value
+            for name, value in pack.facts.items()
+            if name not in ("questionnaire", "beside")
+        },
         rating=rating_record(material, fitted, comparison, pack.facts),
     )
     return record, pack.arrays
@@ -458,11 +576,14 @@ def rating_record(
 
     held_out, _ = held_out_folds(material)
     grades, scales = grades_on(found, held_out)
-    known, values, measured = ~np.isnan(grades[:, 0]), scales[0].values, None
+    known = ~np.isnan(grades[:, 0])
+    values = scales[0].values
+    measured = None
     if known.any():
         proba = np.array([fitted.grades[one.id] for one in held_out])[known]
         place = np.searchsorted(values, grades[known, 0])
-        rng, blocks = np.random.default_rng([material.settings.seed, 8]), block_ids(held_out)[known]
+        rng = np.random.default_rng([material.settings.seed, 8])
+        blocks = block_ids(held_out)[known]
         one = assess_grades(Predictions(proba, place, blocks, values), rng, smooth=False)
         measured = GradeRow(name=found["chosen"], n=one.n, rmse=one.rmse, pearson=one.pearson)
     own = {name: value for name, value in facts["beside"].items() if name != "questionnaire"}
@@ -472,8 +593,10 @@ def rating_record(
 
 def data_record(material: Material, training: Sequence[Conversation], unseen: Unseen) -> DataRecord:
     """Describe the data that the set was learned from."""
-    logs, settings = material.logs, material.settings
-    written = bool(material.pool)  # nothing is written where rubrics are given: they are only fitted
+    logs = material.logs
+    settings = material.settings
+    # nothing is written where rubrics are given: they are only fitted
+    written = bool(material.pool)
     # One that could not be judged has given its reasons all the same.
     hashes = {c.text_hash[:16] for c in (material.training if written else training)}
     others = set() if unseen.folds else {c.text_hash[:16] for c in unseen.conversations} - hashes
@@ -506,7 +629,11 @@ SIDES: tuple[Polarity, ...] = ("sat", "dsat")
 
 
 def reach_of(
-    material: Material, rubrics: Sequence[ChosenRubric], unseen: Unseen, plain: Plain, pool_values: Floats | None
+    material: Material,
+    rubrics: Sequence[ChosenRubric],
+    unseen: Unseen,
+    plain: Plain,
+    pool_values: Floats | None,
 ) -> Reach | None:
     """Measure how far a set reaches; None where nothing was held out.
 
@@ -516,11 +643,13 @@ def reach_of(
     """
     if not unseen.conversations:
         return None
-    truth, unit = positives(unseen.conversations), block_ids(unseen.conversations)
+    truth = positives(unseen.conversations)
+    unit = block_ids(unseen.conversations)
     rng = np.random.default_rng([material.settings.seed, 6])
     values = material.table.matrix(unseen.conversations, material.chosen)[0]
     leads = [rubric.headlined and rubric.polarity == "dsat" for rubric in rubrics]
-    covered, good = np.asarray(unseen.held[:, leads].any(axis=1)), unseen.probability >= 0.5
+    covered = np.asarray(unseen.held[:, leads].any(axis=1))
+    good = unseen.probability >= 0.5
     pool = candidates(material)
     if unseen.folds:
         rows = {c.id: row for row, c in enumerate(pool.conversations)}
@@ -534,7 +663,8 @@ def reach_of(
         beside=plain.strongest,
         recovered=recovered(unseen.netsat, plain.scores[plain.strongest][1], truth, unit, rng),
         correlation={
-            side: mean_correlation(values[:, [r.polarity == side for r in rubrics]], unit, rng) for side in SIDES
+            side: mean_correlation(values[:, [r.polarity == side for r in rubrics]], unit, rng)
+            for side in SIDES
         },
         curve=curve,
         more=more,
@@ -542,12 +672,18 @@ def reach_of(
 
 
 def curve_of(
-    pool: Candidates, pool_values: Floats | None, unseen: Unseen, truth: Bools, unit: Ints, material: Material
+    pool: Candidates,
+    pool_values: Floats | None,
+    unseen: Unseen,
+    truth: Bools,
+    unit: Ints,
+    material: Material,
 ) -> tuple[tuple[CurvePoint, ...], Figure]:
     """Measure the AUC of choices with fewer labels; without a curve, the figure says why."""
     if why := why_no_curve(material, pool_values, unseen, pool.labels, truth):
         return (), Figure(None, n=len(truth), undefined=why)
-    rng, fit = np.random.default_rng([material.settings.seed, 7]), cross_fit(material, pool)
+    rng = np.random.default_rng([material.settings.seed, 7])
+    fit = cross_fit(material, pool)
     labels = round(len(pool.labels) * (1 - 1 / unseen.folds if unseen.folds else 1))
     rows = {c.id: row for row, c in enumerate(pool.conversations)}
     scores: dict[int, list[Floats]] = {}
@@ -557,17 +693,25 @@ def curve_of(
             scores[round(share * labels)] = [found[[rows[c.id] for c in unseen.conversations]]]
         else:
             assert pool_values is not None, "there is no curve without"
-            weighed = Weighed.of(pool, material.settings, material.family_of, material.words_of(pool.conversations))
-            orders = [draw(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1] for _ in range(DRAWS)]
+            weighed = Weighed.of(
+                pool, material.settings, material.family_of, material.words_of(pool.conversations)
+            )
+            orders = [
+                draw(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1]
+                for _ in range(DRAWS)
+            ]
             scores[round(share * labels)] = [pool_values[:, order].sum(axis=1) for order in orders]
     scores[labels] = [unseen.netsat]
     points, more = learning_curve(scores, truth, unit, rng, MORE)
     return tuple(CurvePoint(labels=size, auc=auc) for size, auc in points.items()), more
 
 
-def draw(weighed: Weighed, rows: Bools, share: float, fit: CrossFit, rng: np.random.Generator) -> tuple[Bools, Ints]:
+def draw(
+    weighed: Weighed, rows: Bools, share: float, fit: CrossFit, rng: np.random.Generator
+) -> tuple[Bools, Ints]:
     """Choose by a share of each class of some conversations: which were drawn, and columns of the pool."""
-    drawn, up = np.zeros(len(rows), dtype=bool), weighed.pool.labels
+    drawn = np.zeros(len(rows), dtype=bool)
+    up = weighed.pool.labels
     for one in (np.flatnonzero(rows & up), np.flatnonzero(rows & ~up)):
         drawn[rng.choice(one, round(share * len(one)), replace=False)] = True
     return drawn, weighed.order(drawn, fit.alpha, hints=fit.hints)
@@ -581,7 +725,9 @@ def by_fewer(part: Part, share: float, fit: CrossFit, rng: np.random.Generator) 
     return np.asarray(netsat - theta_c(netsat[drawn], pool.labels[drawn]))
 
 
-def why_no_curve(material: Material, pool_values: Floats | None, unseen: Unseen, labels: Bools, truth: Bools) -> str:
+def why_no_curve(
+    material: Material, pool_values: Floats | None, unseen: Unseen, labels: Bools, truth: Bools
+) -> str:
     """Say why there is no curve; empty where there can be one."""
     if pool_values is None and not unseen.folds:
         if not material.pool:

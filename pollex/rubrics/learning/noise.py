@@ -5,7 +5,14 @@ import numpy as np
 from pollex.measures.arrays import Bools, Ints
 from pollex.rubrics.learning.crossfit import Weighed
 from pollex.rubrics.records import LIKELY
-from pollex.selection.multi_split import find_holding, holm, keep_one_a_family, one_each, one_sided, with_hints
+from pollex.selection.multi_split import (
+    find_holding,
+    holm,
+    keep_one_a_family,
+    one_each,
+    one_sided,
+    with_hints,
+)
 
 FLIPPED = 0.05
 """Share of the labels that each draw turns round."""
@@ -15,13 +22,16 @@ DRAWS = 20
 def kept_under_noise(weighed: Weighed, alpha: float, *, hints: bool) -> list[float]:
     """Return which share of the choice each draw of flipped labels leaves; empty where nothing is chosen.
 
-    The answers stay, and so does the pool. The choice is the one that all labels make at once, without halvings, with
-    the labels as they are and with flipped ones: twenty choices take less time than one by halvings.
+    The answers stay, and so does the pool. The choice is the one that all labels make at once,
+    without halvings, with
+    the labels as they are and with flipped ones: twenty choices take less time than one by
+    halvings.
 
     Args:
         hints: As for `Weighed.order`.
     """
-    rng, up = np.random.default_rng([weighed.seed, 11]), weighed.pool.labels
+    rng = np.random.default_rng([weighed.seed, 11])
+    up = weighed.pool.labels
     alone = one_each(np.ones(len(up), dtype=bool), weighed.blocks, rng)
     plain = _chosen_at_once(weighed, up, alone, alpha, hints=hints)
     shares = []
@@ -30,19 +40,31 @@ def kept_under_noise(weighed: Weighed, alpha: float, *, hints: bool) -> list[flo
         turned[rng.choice(len(up), max(1, round(FLIPPED * len(up))), replace=False)] = True
         flipped = up ^ turned
         if flipped[alone].any() and not flipped[alone].all():
-            shares.append(float(np.isin(plain, _chosen_at_once(weighed, flipped, alone, alpha, hints=hints)).mean()))
+            shares.append(
+                float(
+                    np.isin(
+                        plain, _chosen_at_once(weighed, flipped, alone, alpha, hints=hints)
+                    ).mean()
+                )
+            )
     return shares
 
 
-def _chosen_at_once(weighed: Weighed, up: Bools, alone: Bools, alpha: float, *, hints: bool) -> Ints:
+def _chosen_at_once(
+    weighed: Weighed, up: Bools, alone: Bools, alpha: float, *, hints: bool
+) -> Ints:
     """Choose by the exact p-values of all conversations that don't depend on each other."""
-    pool, sat = weighed.pool, weighed.sat
-    values, labels = pool.values[alone], up[alone]
+    pool = weighed.pool
+    sat = weighed.sat
+    values = pool.values[alone]
+    labels = up[alone]
     unproven = weighed.mined & (weighed.weigh(np.ones(len(up), dtype=bool))[0].p > LIKELY)
     p = np.where(unproven, 1.0, holm(one_sided(find_holding(values), labels, sat)))
     found = keep_one_a_family(values, labels, sat, p, weighed.ranks, weighed.families, LIKELY)
     if hints or not len(found.base):
-        order = with_hints(pool.values, up, sat, pool.ids, found, alpha, len(pool.ids), weighed.policy)
+        order = with_hints(
+            pool.values, up, sat, pool.ids, found, alpha, len(pool.ids), weighed.policy
+        )
         return weighed.within_limits(order)
     return weighed.within_limits(found.base)
 

@@ -45,7 +45,8 @@ class Learned:
     """The result of a learning run.
 
     Attributes:
-        means: By rubric of the set, its mean answer among positive and among negative conversations, 0 … 10; None if
+        means: By rubric of the set, its mean answer among positive and among negative
+            conversations, 0 … 10; None if
             none of them has an answer.
         unextracted: By conversation, why no reasons could be extracted.
     """
@@ -57,23 +58,41 @@ class Learned:
     unextracted: Mapping[str, Unanswered]
 
 
-def labelled_scores(material: Material, fitted: FittedThumbs, unseen: Unseen) -> Iterator[LabelledScore]:
+def labelled_scores(
+    material: Material, fitted: FittedThumbs, unseen: Unseen
+) -> Iterator[LabelledScore]:
     """NetSAT of every labelled conversation, for plots: where folds measured it, by rubrics that did not see it."""
-    table, measured = material.table, {c.id: n for n, c in enumerate(unseen.conversations)}
-    sides: dict[Literal["training", "held_out"], list[Conversation]] = {"training": [], "held_out": []}
+    table = material.table
+    measured = {c.id: n for n, c in enumerate(unseen.conversations)}
+    sides: dict[Literal["training", "held_out"], list[Conversation]] = {
+        "training": [],
+        "held_out": [],
+    }
     sides["training"] = [c for c in material.training if c.id not in measured]
     sides["held_out"] = [*material.held_out, *(c for c in material.training if c.id in measured)]
     for side, conversations in sides.items():
         values, answered = table.matrix(conversations, material.chosen)
-        complete, units = np.all(answered, axis=1).tolist(), block_ids(conversations).tolist()
+        complete = np.all(answered, axis=1).tolist()
+        units = block_ids(conversations).tolist()
         for c, row, scored, block in zip(conversations, values, complete, units, strict=True):
-            failure, positive, place = table.failures.get(c.id), c.label is Label.POSITIVE, measured.get(c.id)
+            failure = table.failures.get(c.id)
+            positive = c.label is Label.POSITIVE
+            place = measured.get(c.id)
             if place is not None:
                 likely = float(unseen.probability[place])
-                yield LabelledScore(c.id, side, positive, float(unseen.netsat[place]), probability=likely, block=block)
+                yield LabelledScore(
+                    c.id,
+                    side,
+                    positive,
+                    float(unseen.netsat[place]),
+                    probability=likely,
+                    block=block,
+                )
             elif scored:
                 known = fitted.crossfitted.get(c.id)
-                yield LabelledScore(c.id, side, positive, float(row.sum()), probability=known, block=block)
+                yield LabelledScore(
+                    c.id, side, positive, float(row.sum()), probability=known, block=block
+                )
             else:
                 outcome = failure.outcome if failure else "incomplete"
                 yield LabelledScore(c.id, side, positive, None, outcome, block=block)
@@ -90,7 +109,9 @@ def mean_answers(material: Material) -> dict[str, tuple[float | None, float | No
     values = material.table.values
 
     def mean(rubric_id: str, label: Label) -> float | None:
-        answers = (values.get(c.id, {}).get(rubric_id) for c in material.training if c.label is label)
+        answers = (
+            values.get(c.id, {}).get(rubric_id) for c in material.training if c.label is label
+        )
         given = [value for value in answers if value is not None]
         return sum(given) / len(given) if given else None
 
@@ -105,13 +126,20 @@ def dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[Dropp
     texts = {id_: rubric.text for id_, rubric in known.items()}
 
     def out(rubric: Rubric, reason: str, **more: Any) -> DroppedRubric:
-        about = {"id": rubric.id, "text": rubric.text, "polarity": rubric.polarity, "support": len(rubric.reason_ids)}
+        about = {
+            "id": rubric.id,
+            "text": rubric.text,
+            "polarity": rubric.polarity,
+            "support": len(rubric.reason_ids),
+        }
         return DroppedRubric(**about, reason=reason, **more)
 
     duplicates = []
     for id_, into in material.merged.items():
         if into in texts:  # people may have taken it out
-            duplicates.append(out(pool[id_], f"says the same as “{texts[into]}”", duplicate_of=into))
+            duplicates.append(
+                out(pool[id_], f"says the same as “{texts[into]}”", duplicate_of=into)
+            )
     better = [
         out(pool[id_], f"is in better words: “{texts[new]}”", duplicate_of=new)
         for id_, new in material.reworded.items()
@@ -149,7 +177,8 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
         silent: Training conversations that gave no reasons.
         language: What the log lacks because of its language.
     """
-    notes, held_out = [*material.logs.lost_labels, *material.logs.note_on_repeats], len(material.held_out)
+    notes = [*material.logs.lost_labels, *material.logs.note_on_repeats]
+    held_out = len(material.held_out)
     truth = positives(unseen.conversations)
     if not unseen.folds and (left_out := held_out - len(truth)):
         notes.append(
@@ -158,7 +187,9 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
         )
     if not (held_out or unseen.folds):
         notes.append("Nothing was held out, so there are no figures for new conversations.")
-        notes.append(f"No score is called confident: that takes labels of {FOLDS} or more units of each class.")
+        notes.append(
+            f"No score is called confident: that takes labels of {FOLDS} or more units of each class."
+        )
     elif len(truth) and (smaller := int(min(truth.sum(), (~truth).sum()))) < SMALL:
         notes.append(
             f"The smaller class has {count(smaller, 'measured conversation')}: figures vary a lot from split to "
@@ -175,7 +206,9 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
     budget = material.settings.limits if fixed else (0, 0)  # else it is a maximum
     n_sat, n_dsat = (sum(r.polarity == kind for r in material.chosen) for kind in ("sat", "dsat"))
     if n_sat < budget[0] or n_dsat < budget[1]:
-        notes.append(f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen.")
+        notes.append(
+            f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen."
+        )
     notes += language
     if failed := len(material.table.failures):
         notes.append(
@@ -183,7 +216,9 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
             "`pollex trace` of this run says why."
         )
     if silent:
-        notes.append(f"{count(silent, 'training conversation')} gave no reasons; `pollex trace` of this run says why.")
+        notes.append(
+            f"{count(silent, 'training conversation')} gave no reasons; `pollex trace` of this run says why."
+        )
     return notes
 
 
@@ -204,5 +239,6 @@ NOT_THE_MODELS = "rubrics are the model's: "
 def refusals(refused: Mapping[str, int]) -> list[str]:
     """List refused rubrics, one line for each cause."""
     return [
-        f"{count(n, 'rubric text was', 'rubric texts were')} refused: {cause}" for cause, n in sorted(refused.items())
+        f"{count(n, 'rubric text was', 'rubric texts were')} refused: {cause}"
+        for cause, n in sorted(refused.items())
     ]

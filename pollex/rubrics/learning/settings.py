@@ -46,18 +46,24 @@ class LearnSettings:
     """Settings of a learning run.
 
     Attributes:
-        test_fraction: Share of the labeled conversations that is held out of words and choice; 0 holds nothing out.
+        test_fraction: Share of the labeled conversations that is held out of words and choice; 0
+            holds nothing out.
             None leaves it to the number of labels, see `held_out_share`.
-        budget: Maximum number of SAT and of DSAT rubrics of the set, whoever wrote them; None: `MOST` in all.
+        budget: Maximum number of SAT and of DSAT rubrics of the set, whoever wrote them; None:
+            `MOST` in all.
         mini_batch: Reasons a summarizer sees at once.
-        method: `rubicon` writes a growing pool and chooses from it; `spur` revises one set of limited size in place.
+        method: `rubicon` writes a growing pool and chooses from it; `spur` revises one set of
+            limited size in place.
         policy: How rubrics are chosen; a name of `selection.policies`.
         alpha: Weight of sharpness; None chooses it by cross-validation.
-        probability: What gives the probability of a thumb up: `network`; `best`, the one with the least log-loss; or
+        probability: What gives the probability of a thumb up: `network`; `best`, the one with the
+            least log-loss; or
             the name of a model.
-        also: Fields of other questions that people rated, separated by commas: where the labels are grades, the network
+        also: Fields of other questions that people rated, separated by commas: where the labels are
+            grades, the network
             learns these first, with the grades.
-        fills: Whether a model's rubrics are chosen up to the budget, as in the paper, and not as far as they lower
+        fills: Whether a model's rubrics are chosen up to the budget, as in the paper, and not as
+            far as they lower
             the loss of conversations that the choice did not see.
         stability: Whether to measure how often halves of the conversations choose each rubric.
         minimum: Conversations of each class that are needed to learn at all.
@@ -108,14 +114,24 @@ class LearnSettings:
         policy_named(self.policy)
         candidate(self.probability)
         if self.method not in get_args(Method):
-            raise WrongUse(f"no method is called {self.method!r}", remedy=f"use one of {', '.join(get_args(Method))}")
+            raise WrongUse(
+                f"no method is called {self.method!r}",
+                remedy=f"use one of {', '.join(get_args(Method))}",
+            )
         if self.test_fraction is not None and not 0 <= self.test_fraction < 1:
-            raise WrongUse(f"a test fraction of {self.test_fraction}", remedy="give one from 0 to less than 1")
+            raise WrongUse(
+                f"a test fraction of {self.test_fraction}", remedy="give one from 0 to less than 1"
+            )
         if min(self.limits) < 0 or max(self.limits) < 1:
-            raise WrongUse(f"a budget of {max(self.limits)}", remedy="give 1 or more rubrics of each side")
+            raise WrongUse(
+                f"a budget of {max(self.limits)}", remedy="give 1 or more rubrics of each side"
+            )
         if self.mini_batch < 1:
             raise WrongUse(f"a mini-batch of {self.mini_batch}", remedy="give 1 or more reasons")
         if self.alpha is not None and not (math.isfinite(self.alpha) and self.alpha >= 0):
-            raise WrongUse(f"an alpha of {self.alpha}", remedy="give 0 or more, or leave it to cross-validation")
+            raise WrongUse(
+                f"an alpha of {self.alpha}",
+                remedy="give 0 or more, or leave it to cross-validation",
+            )
         if not 0 <= self.seed <= HIGHEST_SEED:
             raise WrongUse(f"a seed of {self.seed}", remedy=f"give one from 0 to {HIGHEST_SEED}")

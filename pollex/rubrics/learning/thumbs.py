@@ -43,17 +43,23 @@ FEWEST_GRADES = 3
 """Of two different grades the labels are thumbs, and a value between them is none."""
 
 
-def grades_of(conversations: Sequence[Conversation], names: Sequence[str]) -> tuple[Floats, list[Scale]]:
+def grades_of(
+    conversations: Sequence[Conversation], names: Sequence[str]
+) -> tuple[Floats, list[Scale]]:
     """Return the grades that people gave `[conversation, question]`, NaN where none, and the questions' scales.
 
     Args:
-        names: Fields of the log; the first is the main one. Without grades in that there are no questions.
+        names: Fields of the log; the first is the main one. Without grades in that there are no
+            questions.
     """
     from pollex.calibration.grades import round_grades, scale_of
 
-    found, scales = [], []
+    found = []
+    scales = []
     for name in names:
-        grades = np.array([_grade(conversation, name) for conversation in conversations], dtype=np.float64)
+        grades = np.array(
+            [_grade(conversation, name) for conversation in conversations], dtype=np.float64
+        )
         scale = scale_of(name, grades)
         if scale is not None and (name != names[0] or len(scale.values) >= FEWEST_GRADES):
             found.append(round_grades(grades))
@@ -63,7 +69,9 @@ def grades_of(conversations: Sequence[Conversation], names: Sequence[str]) -> tu
     return np.stack(found, axis=1) if found else np.zeros((len(conversations), 0)), scales
 
 
-def grades_on(found: Mapping[str, Any], conversations: Sequence[Conversation]) -> tuple[Floats, list[Scale]]:
+def grades_on(
+    found: Mapping[str, Any], conversations: Sequence[Conversation]
+) -> tuple[Floats, list[Scale]]:
     """Return grades on the scales that models were compared on, as `grades_of` does; NaN for one that is off them."""
     from pollex.calibration.questionnaire import Scale
 
@@ -89,12 +97,15 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
     known = {scale.question for scale in grades_of(list(logs), names)[1]}
     if missing := [name for name in names if name not in known]:
         remedy = "name a field of grades by --label-field, and others by --also"
-        raise WrongUse(f"{missing[0]!r} holds no two different grades to learn", remedy=remedy, option="also")
+        raise WrongUse(
+            f"{missing[0]!r} holds no two different grades to learn", remedy=remedy, option="also"
+        )
 
 
 def grades_told(logs: Logs) -> str:
     """Say what becomes of the label's grades; empty where they are thumbs."""
-    from pollex.calibration.grades import MOST, round_grades  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.grades import MOST, round_grades
 
     if not logs.label_field:
         return ""
@@ -114,10 +125,15 @@ def graded_between(logs: Logs) -> tuple[Conversation, ...]:
     _, scales = grades_of(logs.learnable, [logs.label_field] if logs.label_field else [])
     if not scales:
         return ()
-    low, high = scales[0].values[0], scales[0].values[-1]
+    low = scales[0].values[0]
+    high = scales[0].values[-1]
     found: dict[tuple[str, str | None], Conversation] = {}
     for one in logs:
-        if one.label is Label.NONE and not one.not_scorable and low < _grade(one, logs.label_field) < high:
+        if (
+            one.label is Label.NONE
+            and not one.not_scorable
+            and low < _grade(one, logs.label_field) < high
+        ):
             found.setdefault((one.text_hash, one.judge), one)
     return tuple(found.values())
 
@@ -156,7 +172,9 @@ def _grade(conversation: Conversation, name: str) -> float:
         value = value.get(part) if isinstance(value, Mapping) else None
     values = value if isinstance(value, list) and value else [value]
     try:
-        return float(np.mean([float(one) for one in values if not isinstance(one, bool)] or [np.nan]))
+        return float(
+            np.mean([float(one) for one in values if not isinstance(one, bool)] or [np.nan])
+        )
     except (TypeError, ValueError):
         return float("nan")
 
@@ -176,7 +194,10 @@ def grades_compared(
     if not scales:
         return None
     labels = int((~np.isnan(grades[:, 0])).sum())
-    record: dict[str, Any] = {"scales": {scale.question: scale.values for scale in scales}, "labels": labels}
+    record: dict[str, Any] = {
+        "scales": {scale.question: scale.values for scale in scales},
+        "labels": labels,
+    }
     if parts is None:
         why = "models could not be compared on these conversations"
         return record | {"chosen": NETWORK, "why": why}
@@ -186,7 +207,12 @@ def grades_compared(
         {"name": name, "n": one.n, "rmse": vars(one.rmse), "pearson": vars(one.pearson)}
         for name, one in found.figures.items()
     ]
-    return record | {"chosen": found.chosen, "why": found.why, "compared": rows, "reliability": found.reliability}
+    return record | {
+        "chosen": found.chosen,
+        "why": found.why,
+        "compared": rows,
+        "reliability": found.reliability,
+    }
 
 
 def rating_of(
@@ -227,7 +253,12 @@ def comparison_as_json(found: ModelComparison | None, probability: str) -> dict[
 def uncompared(probability: str, why: str) -> dict[str, Any]:
     """Return the record without a comparison; the network is taken where `best` can't be told."""
     wanted = candidate(probability)
-    return {"chosen": NETWORK if wanted == BEST else wanted, "why": why, "compared": [], "held_out": None}
+    return {
+        "chosen": NETWORK if wanted == BEST else wanted,
+        "why": why,
+        "compared": [],
+        "held_out": None,
+    }
 
 
 @dataclass(frozen=True)
@@ -236,7 +267,8 @@ class FittedThumbs:
 
     Attributes:
         crossfitted: By conversation, P(thumb up) by a model and rubrics that did not see it.
-        grades: By held-out conversation, the probability of each grade, likewise; empty where labels are no grades.
+        grades: By held-out conversation, the probability of each grade, likewise; empty where
+            labels are no grades.
         tone: None where it was not looked at.
     """
 
@@ -248,12 +280,19 @@ class FittedThumbs:
     @classmethod
     def of(cls, material: Material, comparison: Mapping[str, Any]) -> FittedThumbs:
         """Fit the models that `compare` chose, and once more without each fold of what was held out."""
-        pool, seen = candidates(material), comparison["held_out"]
-        likely, grades = dict[str, float](), dict[str, Floats]()
+        pool = candidates(material)
+        seen = comparison["held_out"]
+        likely = dict[str, float]()
+        grades = dict[str, Floats]()
         taught, (held_out, fold) = with_graded(material, pool), held_out_folds(material)
         for number in np.unique(fold):
-            known, out = (list(compress(held_out, rows)) for rows in (fold != number, fold == number))
-            (part, tone), ids = _fitted(material, comparison, [*taught, *known]), [one.id for one in out]
+            known, out = (
+                list(compress(held_out, rows)) for rows in (fold != number, fold == number)
+            )
+            (part, tone), ids = (
+                _fitted(material, comparison, [*taught, *known]),
+                [one.id for one in out],
+            )
             answers = material.answers(out)
             answers = answers if tone is None else tone.beside(answers, material, out)
             likely |= zip(ids, part.probability(answers).tolist(), strict=True)
@@ -267,19 +306,27 @@ class FittedThumbs:
 def _fitted(
     material: Material, comparison: Mapping[str, Any], rows: Sequence[Conversation]
 ) -> tuple[ThumbModel, FittedTone | None]:
-    from pollex.calibration.thumbs import fit_one  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.thumbs import fit_one
 
     rubrics, (own, other) = material.in_order, comparison["weights"]
     weights = np.where(np.arange(len(rubrics)) < len(material.chosen), own, other)
     signs = np.array([rubric.sign for rubric in rubrics]) * weights
-    ids, answers, tone = [rubric.id for rubric in rubrics], material.answers(rows), None
-    if (weight := (comparison.get("tone") or {}).get("weight")) and (tone := tone_of(material, rows)) is not None:
-        answers, signs = tone.beside(answers, material, rows), np.append(signs, weight)
+    ids = [rubric.id for rubric in rubrics]
+    answers = material.answers(rows)
+    tone = None
+    if (weight := (comparison.get("tone") or {}).get("weight")) and (
+        tone := tone_of(material, rows)
+    ) is not None:
+        answers = tone.beside(answers, material, rows)
+        signs = np.append(signs, weight)
         ids.append(TONE)
     has_thumb = np.array([one.label is not Label.NONE for one in rows], dtype=bool)
     thumbs = with_thumbs(rows)
     about = (judges_of(thumbs), ids, block_ids(thumbs))
-    own_model = fit_one(comparison["chosen"], answers[has_thumb], signs.tolist(), positives(thumbs), *about)
+    own_model = fit_one(
+        comparison["chosen"], answers[has_thumb], signs.tolist(), positives(thumbs), *about
+    )
     model = ThumbModel(tuple(ids), own_model, answers.shape[2])
     if (graded := comparison.get("grades")) is not None:
         model.rating = rating_of(graded, answers, ids, signs, rows)
@@ -288,13 +335,21 @@ def _fitted(
 
 def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     """Compare models of the probability by cross-validation on training conversations."""
-    from pollex.calibration.thumbs import compare_models  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.thumbs import compare_models
 
-    settings, pool = material.settings, candidates(material)
+    settings = material.settings
+    pool = candidates(material)
     about: dict[str, Any] = {"conversations": [c.id for c in pool.conversations]}
     if any(c.text_hash[:16] in material.learned_from for c in pool.conversations):
-        why = "the rubrics were learned from these conversations, so models can't be compared on them"
-        unknown = {"grades": grades_compared(None, with_graded(material, pool), graded_fields(material), settings.seed)}
+        why = (
+            "the rubrics were learned from these conversations, so models can't be compared on them"
+        )
+        unknown = {
+            "grades": grades_compared(
+                None, with_graded(material, pool), graded_fields(material), settings.seed
+            )
+        }
         about["weights"] = material.starter.record.weights if material.starter else (1.0, 1.0)
         about["tone"] = earlier_tone(material)
         return uncompared(settings.probability, why) | unknown | about
@@ -308,9 +363,17 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     about["tone"] = None
     if parts and material.form is not None and material.starter is None:
         parts, about["tone"] = toned(material, pool, selection, parts, rows)
-    advance, count = partial(material.progress.advance, "calibrate"), len(pool.conversations)
-    thumbs = parts and [replace(fold, out=fold.out[:count], answers=fold.answers[:count]) for fold in parts]
-    about_rows = (pool.labels, judges_of(pool.conversations), advance, block_ids(pool.conversations))
+    advance = partial(material.progress.advance, "calibrate")
+    count = len(pool.conversations)
+    thumbs = parts and [
+        replace(fold, out=fold.out[:count], answers=fold.answers[:count]) for fold in parts
+    ]
+    about_rows = (
+        pool.labels,
+        judges_of(pool.conversations),
+        advance,
+        block_ids(pool.conversations),
+    )
     found = compare_models(thumbs, *about_rows, candidate(settings.probability)) if thumbs else None
     grades = grades_compared(parts, rows, graded_fields(material), settings.seed)
     about["weights"] = weights_of(material, pool, selection)
@@ -324,16 +387,23 @@ def earlier_tone(material: Material) -> dict[str, Any] | None:
 
 
 def toned(
-    material: Material, pool: Candidates, selection: Mapping[str, Any], parts: list[Fold], rows: Sequence[Conversation]
+    material: Material,
+    pool: Candidates,
+    selection: Mapping[str, Any],
+    parts: list[Fold],
+    rows: Sequence[Conversation],
 ) -> tuple[list[Fold], dict[str, Any]]:
     """Return the folds with tone beside the rubrics where it lowers log-loss, else as they are, and what was found.
 
-    Measured is what the network begins as, with tone and without: it takes a second, and networks a minute.
+    Measured is what the network begins as, with tone and without: it takes a second, and networks a
+    minute.
     """
-    from pollex.calibration.model_choice import joint_intervals, standard_error  # scikit-learn comes with them
+    # scikit-learn comes with them
+    from pollex.calibration.model_choice import joint_intervals, standard_error
     from pollex.calibration.thumbs import fit_one, probability_positive
 
-    honest, count = selection["held_out_scores"], len(pool.conversations)
+    honest = selection["held_out_scores"]
+    count = len(pool.conversations)
     others = [with_tone(material, fold, rows, honest) for fold in parts]
     beside = [fold for fold in others if fold is not None]
     if len(beside) < len(parts):
@@ -341,10 +411,13 @@ def toned(
         return parts, {"weight": 0.0, "adds": asdict(too_few)}
 
     # How much lower log-loss is with tone, of each conversation by what did not see it.
-    up, blocks, loss = pool.labels, block_ids(pool.conversations), np.zeros((2, count))
+    up = pool.labels
+    blocks = block_ids(pool.conversations)
+    loss = np.zeros((2, count))
     for place, folds in enumerate((parts, beside)):
         for fold in folds:
-            out, answers = fold.out[:count], fold.answers[:count]
+            out = fold.out[:count]
+            answers = fold.answers[:count]
             model = fit_one(BEGINNING, answers[~out], fold.signs, up[~out], groups=blocks[~out])
             p = probability_positive(model, answers[out])
             loss[place, out] = -np.log(np.where(up[out], p, 1 - p))
@@ -364,17 +437,22 @@ def without_each_fold(
     material: Material, pool: Candidates, alpha: float, rows: Sequence[Conversation]
 ) -> list[Fold] | None:
     """Deal folds, and choose rubrics without each by those with thumbs; None if there are too few conversations."""
-    from pollex.calibration.thumbs import Fold  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.calibration.thumbs import Fold
 
-    rubrics, parts = pool.rubrics, []
+    rubrics = pool.rubrics
+    parts = []
     if (fold := fold_of_each(material, rows)) is None:
         return None
     answers = material.table.probabilities(rows, rubrics)
     for number in range(FOLDS):
-        out, rng = fold == number, np.random.default_rng([material.settings.seed, 3, number])
+        out = fold == number
+        rng = np.random.default_rng([material.settings.seed, 3, number])
         chosen = chosen_by(material, pool, ~out[: len(pool.labels)], alpha, rng).chosen
         places = sorted(chosen, key=lambda place: rubrics[place].id)
-        parts.append(Fold(out, [float(rubrics[place].sign) for place in places], answers[:, places]))
+        parts.append(
+            Fold(out, [float(rubrics[place].sign) for place in places], answers[:, places])
+        )
     return parts
 
 
@@ -389,25 +467,44 @@ def weights_of(
     if material.starter is None:
         return 1.0, 1.0
     some = np.ones(len(pool.conversations), dtype=bool) if known is None else known
-    other, positive = material.starter.netsats(pool.conversations), positives(pool.conversations)
-    # Without folds the set has seen these labels: beside its own NetSAT the starter's would seem to say nothing.
+    other = material.starter.netsats(pool.conversations)
+    positive = positives(pool.conversations)
+    # Without folds the set has seen these labels: beside its own NetSAT the starter's would seem to
+    # say nothing.
     honest = selection["held_out_scores"]
     own = np.zeros(len(other)) if honest is None else np.array(honest)
-    spread = own if honest is not None else material.table.matrix(pool.conversations, material.chosen)[0].sum(axis=1)
+    spread = (
+        own
+        if honest is not None
+        else material.table.matrix(pool.conversations, material.chosen)[0].sum(axis=1)
+    )
     first, second = weigh(standard(own)[some], standard(other)[some], positive[some])
     return first / (spread.std() or 1.0), second / (other.std() or 1.0)
 
 
 def with_starter(
-    material: Material, pool: Candidates, selection: Mapping[str, Any], fold: Fold, rows: Sequence[Conversation]
+    material: Material,
+    pool: Candidates,
+    selection: Mapping[str, Any],
+    fold: Fold,
+    rows: Sequence[Conversation],
 ) -> Fold:
     """Return a fold with the starter's answers beside those of the rubrics that were chosen without it."""
     assert material.starter is not None, "only called where there is one"
     own, other = weights_of(material, pool, selection, ~fold.out[: len(pool.conversations)])
-    signs = [*(own * sign for sign in fold.signs), *(other * one.sign for one in material.starter.record.rubrics)]
-    return replace(fold, signs=signs, answers=np.concatenate([fold.answers, material.of_starter(rows)], axis=1))
+    signs = [
+        *(own * sign for sign in fold.signs),
+        *(other * one.sign for one in material.starter.record.rubrics),
+    ]
+    return replace(
+        fold, signs=signs, answers=np.concatenate([fold.answers, material.of_starter(rows)], axis=1)
+    )
 
 
 def graded_fields(material: Material) -> list[str]:
     """Return the fields that may hold grades, the main one first."""
-    return [material.logs.label_field, *material.settings.others_rated] if material.logs.label_field else []
+    return (
+        [material.logs.label_field, *material.settings.others_rated]
+        if material.logs.label_field
+        else []
+    )

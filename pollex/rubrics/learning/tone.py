@@ -33,7 +33,8 @@ def fit_signals(features: Floats, positive: Bools) -> tuple[Floats, float]:
     """Fit a logistic model of standardized features, balanced classes: slopes `[feature]` and intercept of raw ones."""
     from sklearn.linear_model import LogisticRegression  # a second, needed by `learn` alone
 
-    spread, middle = features.std(axis=0), features.mean(axis=0)
+    spread = features.std(axis=0)
+    middle = features.mean(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
     model = LogisticRegression(C=PENALTY, class_weight="balanced", max_iter=2000)
     model.fit((features - middle) / scale, positive)
@@ -56,9 +57,13 @@ class FittedTone:
     def of(self, material: Material, conversations: Sequence[Conversation]) -> Floats:
         """Return the tone of conversations `[conversation]`, by what their labels did not teach."""
         tones = self.scale.tone(form_of(material, conversations)).tolist()
-        return np.array([self.own.get(one.id, tone) for one, tone in zip(conversations, tones, strict=True)])
+        return np.array(
+            [self.own.get(one.id, tone) for one, tone in zip(conversations, tones, strict=True)]
+        )
 
-    def beside(self, answers: Floats, material: Material, conversations: Sequence[Conversation]) -> Floats:
+    def beside(
+        self, answers: Floats, material: Material, conversations: Sequence[Conversation]
+    ) -> Floats:
         """Return answers `[conversation, rubric, option]` with tone as one more."""
         tones = as_answers(self.of(material, conversations), answers.shape[2])
         return np.concatenate([answers, tones[:, None]], axis=1)
@@ -73,11 +78,14 @@ def form_of(material: Material, conversations: Sequence[Conversation]) -> Floats
     return np.array([known[one.text_hash] for one in conversations]).reshape(len(conversations), -1)
 
 
-def fit_tone(features: Floats, positive: Bools, blocks: Ints, seed: int) -> tuple[ToneScale, Floats] | None:
+def fit_tone(
+    features: Floats, positive: Bools, blocks: Ints, seed: int
+) -> tuple[ToneScale, Floats] | None:
     """Fit tone, and once more without each fold; None where a class has too few blocks.
 
     Returns:
-        Tone for others, and tone of each conversation by what was fitted without its fold `[conversation]`.
+        Tone for others, and tone of each conversation by what was fitted without its fold
+        `[conversation]`.
     """
     fold = deal(positive, blocks, seed)
     rests = [positive[fold != number] for number in range(FOLDS)]
@@ -90,7 +98,8 @@ def fit_tone(features: Floats, positive: Bools, blocks: Ints, seed: int) -> tupl
         odds[out] = features[out] @ slopes + intercept
 
     # One scale for all: what is far for a conversation that taught it not is far for a new one.
-    middle, spread = float(odds.mean()), max(float(odds.std()), LEAST_SPREAD)
+    middle = float(odds.mean())
+    spread = max(float(odds.std()), LEAST_SPREAD)
     slopes, intercept = fit_signals(features, positive)
     scale = ToneScale(slopes / spread, (intercept - middle) / spread)
     return scale, np.clip((odds - middle) / spread, -FARTHEST, FARTHEST)
@@ -109,11 +118,14 @@ def deal(positive: Bools, blocks: Ints, seed: int) -> Ints:
 def tone_of(material: Material, conversations: Sequence[Conversation]) -> FittedTone | None:
     """Fit tone on the conversations that have a thumb; None where there are too few."""
     thumbs = with_thumbs(conversations)
-    features, up = form_of(material, thumbs), positives(thumbs)
+    features = form_of(material, thumbs)
+    up = positives(thumbs)
     fitted = fit_tone(features, up, block_ids(thumbs), material.settings.seed)
     if fitted is None:
         return None
-    return FittedTone(fitted[0], dict(zip([one.id for one in thumbs], fitted[1].tolist(), strict=True)))
+    return FittedTone(
+        fitted[0], dict(zip([one.id for one in thumbs], fitted[1].tolist(), strict=True))
+    )
 
 
 def with_tone(
@@ -122,7 +134,8 @@ def with_tone(
     """Return a fold with tone as the last answer; None where there are too few to learn it from.
 
     Args:
-        honest: NetSAT of the conversations with a thumb, by rubrics that did not see them; None where there is none.
+        honest: NetSAT of the conversations with a thumb, by rubrics that did not see them; None
+            where there is none.
     """
     known = [one for one, out in zip(rows, fold.out.tolist(), strict=True) if not out]
     tone = tone_of(material, known)
@@ -143,13 +156,18 @@ def weight_of(
     """Return what a point of tone counts for beside a point of a rubric.
 
     Args:
-        answers: With tone as the last `[conversation, rubric, option]`, of those with a thumb first.
+        answers: With tone as the last `[conversation, rubric, option]`, of those with a thumb
+            first.
         thumbs: Conversations with a thumb.
         known: Those whose labels are looked at `[conversation]`.
         honest: See `with_tone`.
     """
-    values = np.nan_to_num(answers[: len(thumbs)] @ np.linspace(0, EVAL_RANGE, answers.shape[2]), nan=EVAL_RANGE / 2)
-    tone, sums, some = values[:, -1], values[:, :-1] @ np.array(signs), known[: len(thumbs)]
+    values = np.nan_to_num(
+        answers[: len(thumbs)] @ np.linspace(0, EVAL_RANGE, answers.shape[2]), nan=EVAL_RANGE / 2
+    )
+    tone = values[:, -1]
+    sums = values[:, :-1] @ np.array(signs)
+    some = known[: len(thumbs)]
     own = sums if honest is None else np.array(honest)
     first, second = weigh(standard(own)[some], standard(tone)[some], positives(thumbs)[some])
     ratio = float((sums.std() or 1.0) / (tone.std() or 1.0))
@@ -160,7 +178,9 @@ LEAST_FIRST = 0.1
 """Of the weight that tone's is set against: a set whose sum says nothing is no reason for an endless weight."""
 
 
-def tone_record(material: Material, tone: FittedTone | None, found: Mapping[str, Any] | None) -> ToneRecord | None:
+def tone_record(
+    material: Material, tone: FittedTone | None, found: Mapping[str, Any] | None
+) -> ToneRecord | None:
     """Return the record of a set's tone; None where it was not looked at.
 
     Args:
@@ -172,6 +192,14 @@ def tone_record(material: Material, tone: FittedTone | None, found: Mapping[str,
     if tone is None or not found["weight"]:
         return ToneRecord(weight=0.0, signals=(), adds=adds)
     training = form_of(material, with_thumbs(material.training))
-    pulls = np.abs(tone.scale.slopes * training.std(axis=0)).reshape(len(material.form.signals), -1).sum(axis=1)
-    signals = tuple(material.form.signals[place] for place in np.argsort(-pulls, kind="stable")[:NAMED].tolist())
-    return ToneRecord(weight=found["weight"], signals=signals, adds=adds, learned=tone.scale.to_json())
+    pulls = (
+        np.abs(tone.scale.slopes * training.std(axis=0))
+        .reshape(len(material.form.signals), -1)
+        .sum(axis=1)
+    )
+    signals = tuple(
+        material.form.signals[place] for place in np.argsort(-pulls, kind="stable")[:NAMED].tolist()
+    )
+    return ToneRecord(
+        weight=found["weight"], signals=signals, adds=adds, learned=tone.scale.to_json()
+    )

@@ -1,7 +1,9 @@
 """Which words go along with the thumbs: mined anew on one half of the conversations, tested on the other.
 
-Words that were found by looking at all labels can't be proven by the same labels: of twenty thousand phrases some
-differ by chance. So each halving looks for its own, and those that keep coming and hold on the other half are proven.
+Words that were found by looking at all labels can't be proven by the same labels: of twenty
+thousand phrases some
+differ by chance. So each halving looks for its own, and those that keep coming and hold on the
+other half are proven.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class Words:
         """Return the words of some conversations, in their order."""
         return Words(self.sources, self.present[rows])
 
-    def proofs(self, up: Bools, blocks: Ints, rng: np.random.Generator) -> dict[tuple[str, bool], Proof]:
+    def proofs(
+        self, up: Bools, blocks: Ints, rng: np.random.Generator
+    ) -> dict[tuple[str, bool], Proof]:
         """Say what the labels prove of each phrase that any half picks, by its source and whether it is a good sign.
 
         Args:
@@ -55,7 +59,8 @@ class Words:
             picked = pick_words(self.present[mine], up[mine])
             if not picked:
                 continue
-            columns, sides = [column for column, _ in picked], np.array([sat for _, sat in picked])
+            columns = [column for column, _ in picked]
+            sides = np.array([sat for _, sat in picked])
             other = one_each(~mine, blocks, rng)
             held = self.present[other][:, columns].toarray().astype(bool)
             for key, p in zip(picked, one_sided(held, up[other], sides).tolist(), strict=True):
@@ -88,7 +93,8 @@ NOTHING = Proof(1.0, 0.0)
 def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
     """Pick the phrases that differ most between the classes: columns of `present`, and whether each is a good sign.
 
-    Of phrases of the same conversations that are nearly as clear, the one that most conversations have: halves then
+    Of phrases of the same conversations that are nearly as clear, the one that most conversations
+    have: halves then
     pick the same.
     """
     counts = np.asarray(present.sum(axis=0), dtype=np.float64).ravel()
@@ -123,7 +129,8 @@ def overlaps(present: Any, counts: Floats, column: int, others: Ints) -> Floats:
 def contrast(present: Any, positive: Bools) -> Floats:
     """Compute z of the difference between the classes in log-odds of presence [conversation, thing].
 
-    Half a conversation is added to each cell. Source: Haldane 1956, doi:10.1111/j.1469-1809.1955.tb01285.x.
+    Half a conversation is added to each cell. Source: Haldane 1956,
+    doi:10.1111/j.1469-1809.1955.tb01285.x.
     """
     yes_good, yes_bad = (side.astype(np.float64) @ present + 0.5 for side in (positive, ~positive))
     no_good = positive.sum() + 1 - yes_good

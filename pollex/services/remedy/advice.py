@@ -13,9 +13,12 @@ from pollex.rubrics.rubric import Polarity, Rubric
 
 WORDS_ALONE = "it is a word, no deed: what the assistant does where it says so has to be read first"
 UNCLEAR = (
-    "nobody knows here whether its opposite can be said truly: read the exchanges, and write the sentence yourself"
+    "nobody knows here whether its opposite can be said truly: read the exchanges, and "
+    "write the sentence yourself"
 )
-NOT_ON_THIS_SIDE = "thumbs go another way here than this deed is known for: read the exchanges first"
+NOT_ON_THIS_SIDE = (
+    "thumbs go another way here than this deed is known for: read the exchanges first"
+)
 NEVER_PLAIN = frozenset({"figures", "refusals", "knowledge"})
 """Kinds whose plain opposite has an assistant make something up, or promise what it mustn't: never proposed."""
 
@@ -59,8 +62,11 @@ def advice_on(rubric: Rubric) -> Advice:
         return Advice("words", why=WORDS_ALONE)
     listed = any(name in kind.events for kind in kinds())
     for kind in kinds():
-        # An event that the table doesn't list is told by its words, as a rubric of a model or a person.
-        fits = name in kind.events if listed else bool(kind.words and kind.words.search(rubric.text))
+        # An event that the table doesn't list is told by its words, as a rubric of a model or a
+        # person.
+        fits = (
+            name in kind.events if listed else bool(kind.words and kind.words.search(rubric.text))
+        )
         if fits and kind.sentence and rubric.polarity != kind.side:
             return Advice(kind.name, why=NOT_ON_THIS_SIDE)
         if fits:

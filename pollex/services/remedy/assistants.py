@@ -28,7 +28,11 @@ class RoleTable(ModelTable):
         """Return the role's model, asked as the command says where the table doesn't."""
         given = self.model_dump(include={"max_calls", "max_cost", "concurrency"}, exclude_none=True)
         limits = replace(command.limits, price=self.price or command.limits.price, **given)
-        return replace(self.within(), limits=limits, **{name: getattr(command, name) for name in AS_THE_COMMAND})
+        return replace(
+            self.within(),
+            limits=limits,
+            **{name: getattr(command, name) for name in AS_THE_COMMAND},
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +79,14 @@ def named_assistant(
     module, _, name = given.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
         what = f"{given!r:.60} is no MODULE:FUNCTION"
-        raise WrongUse(what, remedy="give shop:answer for the function answer of shop.py here", option="assistant")
-    return AssistantOptions(given=ProcessAssistant(module, name, Path.cwd(), seconds), models=models)
+        raise WrongUse(
+            what,
+            remedy="give shop:answer for the function answer of shop.py here",
+            option="assistant",
+        )
+    return AssistantOptions(
+        given=ProcessAssistant(module, name, Path.cwd(), seconds), models=models
+    )
 
 
 def folder_of_files(path: Path) -> Path:

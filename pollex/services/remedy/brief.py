@@ -35,7 +35,8 @@ from pollex.text import Line, Told, count, printable
 
 NEAR, NEAREST = 0.2, 3
 """Likeness in words from which on a line of the prompt speaks of a rubric, and how many are shown."""
-EXAMPLES, TOPICS = 3, 3
+EXAMPLES = 3
+TOPICS = 3
 RARE = 0.4
 PARTIES = re.compile(r"\bthe (?:assistant|user)\b", re.IGNORECASE)
 """Words that every rubric has, and that say nothing of what it is about."""
@@ -83,7 +84,12 @@ class BriefedTarget:
     def row(self) -> dict[str, Any]:
         """The figures as JSON values."""
         share = self.share
-        told = {"target": self.rubric.id, "text": self.rubric.text, "failing": len(self.contexts), "share": share.value}
+        told = {
+            "target": self.rubric.id,
+            "text": self.rubric.text,
+            "failing": len(self.contexts),
+            "share": share.value,
+        }
         told |= {"low": share.low, "high": share.high, "kind": self.advice.kind}
         told |= {"sentence": self.advice.sentence, "no_sentence": self.advice.why}
         return told | {"lines": [number for number, _ in self.lines]}
@@ -104,7 +110,8 @@ class BriefResult(Shown):
     """What to change where.
 
     Attributes:
-        untestable: Rubrics of the headlines, and outcomes, that no reply shows, or of two parts, with the reason.
+        untestable: Rubrics of the headlines, and outcomes, that no reply shows, or of two parts,
+            with the reason.
         down: Conversations with a thumb down.
         unexplained: Of these, the ones in which no target fails.
     """
@@ -192,7 +199,8 @@ def brief(
         for one in wanted
         if failures_of(one)
     ]
-    # What tells how it came out leads no list, but a reader looks for it: it stands here with the reason.
+    # What tells how it came out leads no list, but a reader looks for it: it stands here with the
+    # reason.
     outcomes = [rubric for side in SIDES for rubric in outcomes_of(rubric_set.rubrics, side)]
     listed = [] if target else [*headline_rubrics(rubric_set), *outcomes]
     seen = [held[rubric.id] for rubric in listed if held[rubric.id].holds]
@@ -200,7 +208,9 @@ def brief(
     reached = {context.conversation.id for one in found for context in one.contexts}
     result = BriefResult(
         targets=tuple(found),
-        untestable=tuple((one.rubric, why) for one in seen if (why := why_no_target(rubric_set, one))),
+        untestable=tuple(
+            (one.rubric, why) for one in seen if (why := why_no_target(rubric_set, one))
+        ),
         out=out,
         judge=rubric_set.judge.name,
         n=len(read),
@@ -216,20 +226,35 @@ def brief(
 def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str]]:
     """Return the lines of a prompt that are nearest to a rubric in words, with their numbers from 1."""
     wanted = terms_of(PARTIES.sub("", rubric.text))
-    near = [(likeness(terms_of(line), wanted), n, line) for n, line in enumerate(text.lines, 1) if line.strip()]
-    return [(n, line) for value, n, line in sorted(near, key=lambda one: -one[0])[:NEAREST] if value >= NEAR]
+    near = [
+        (likeness(terms_of(line), wanted), n, line)
+        for n, line in enumerate(text.lines, 1)
+        if line.strip()
+    ]
+    return [
+        (n, line)
+        for value, n, line in sorted(near, key=lambda one: -one[0])[:NEAREST]
+        if value >= NEAR
+    ]
 
 
 def markdown(result: BriefResult, *, prompted: bool) -> str:
     """Write the brief for people; what was said stands in indented blocks, which nothing in it can leave."""
-    lines = ["# What to change where", "", f"{NOTHING} {result.n} conversations, judged by {result.judge}.", ""]
+    lines = [
+        "# What to change where",
+        "",
+        f"{NOTHING} {result.n} conversations, judged by {result.judge}.",
+        "",
+    ]
     for one in result.targets:
         lines += [*_about(one, prompted=prompted), ""]
     if result.left:
         lines += [f"{result.left}.", ""]
     if result.untestable:
         lines += ["## What can't be tested at a reply", ""]
-        lines += [f"- {_plain(rubric.text)} ({rubric.id}): {why}" for rubric, why in result.untestable]
+        lines += [
+            f"- {_plain(rubric.text)} ({rubric.id}): {why}" for rubric, why in result.untestable
+        ]
     return "\n".join([*lines, ""])
 
 
@@ -237,7 +262,11 @@ def _about(one: BriefedTarget, *, prompted: bool) -> list[str]:
     share = f"{one.share.value:.1%} of {one.share.n} conversations [{one.share.low:.1%}, {one.share.high:.1%}]"
     aim = "do less" if one.rubric.polarity == "dsat" else "do more"
     fails = "holds" if one.rubric.polarity == "dsat" else "doesn't hold where it might"
-    lines = [f"## {_plain(one.rubric.text)}", "", f"- Target `{one.rubric.id}` ({aim}): {fails} in {share}."]
+    lines = [
+        f"## {_plain(one.rubric.text)}",
+        "",
+        f"- Target `{one.rubric.id}` ({aim}): {fails} in {share}.",
+    ]
     if topics := one.topics:
         lines.append("- Asked about: " + ", ".join(f"{word} ({n})" for word, n in topics) + ".")
     if one.survives is not None:

@@ -34,7 +34,8 @@ class CasesResult(Shown):
     """Cases in a tool's form.
 
     Attributes:
-        unmatched: Conversations that are left out, since their system turn isn't made from the prompt.
+        unmatched: Conversations that are left out, since their system turn isn't made from the
+            prompt.
         proving: Cases that are left out, since they prove.
     """
 
@@ -59,9 +60,13 @@ class CasesResult(Shown):
             yield f"Wrote {path}"
         left = []
         if self.proving:
-            left.append(f"{count(self.proving, 'case')} left out for a proof: nobody is to tune on them (--all)")
+            left.append(
+                f"{count(self.proving, 'case')} left out for a proof: nobody is to tune on them (--all)"
+            )
         if self.unmatched:
-            left.append(f"{count(self.unmatched, 'conversation')} left out: the prompt doesn't make their system turn")
+            left.append(
+                f"{count(self.unmatched, 'conversation')} left out: the prompt doesn't make their system turn"
+            )
         yield from notes_told(left)
 
     def as_json(self) -> dict[str, Any]:
@@ -90,7 +95,9 @@ def cases(
     """
     if to not in CASE_FORMS:
         raise WrongUse(
-            f"no tool for cases is called {to!r:.40}", remedy=f"one of: {', '.join(CASE_FORMS)}", option="to"
+            f"no tool for cases is called {to!r:.40}",
+            remedy=f"one of: {', '.join(CASE_FORMS)}",
+            option="to",
         )
     if out.exists() and not out.is_dir():
         raise WrongUse("it is a file", where=str(out), remedy="give the name of a folder")
@@ -103,18 +110,30 @@ def cases(
         for context in in_order(held.replies, 0)[:MOST]:
             rubric = held.rubric
             contexts[context.id] = context
-            checks[context.id].append(CaseCheck(rubric.id, rubric.polarity, rubric.text, context.reply.content))
+            checks[context.id].append(
+                CaseCheck(rubric.id, rubric.polarity, rubric.text, context.reply.content)
+            )
     found = []
     for context in in_order(contexts.values(), 0):
-        said, id_ = messages_of(context.conversation)[: context.turn], context.conversation.id
+        said = messages_of(context.conversation)[: context.turn]
+        id_ = context.conversation.id
         if text is not None:
             system = rendered_for(context, text)
-            said = [{"role": "system", "content": system}, *(one for one in said if one["role"] != "system")]
+            said = [
+                {"role": "system", "content": system},
+                *(one for one in said if one["role"] != "system"),
+            ]
         if text is None or system is not None:
-            found.append(ReplyCase(context.id, said, checks[context.id], id_, context.turn, parts[id_]))
+            found.append(
+                ReplyCase(context.id, said, checks[context.id], id_, context.turn, parts[id_])
+            )
     shown = [case for case in found if every or case.part != "prove"]
     if not shown:
-        what = f"no cases: {len(found)} replies, all of them left for a proof" if found else "no reply shows a rubric"
+        what = (
+            f"no cases: {len(found)} replies, all of them left for a proof"
+            if found
+            else "no reply shows a rubric"
+        )
         raise BadLabels(what, remedy="give more conversations")
     model = "MODEL" if rubric_set.judge.built_in else rubric_set.judge.name
     texts = case_files(to, shown, model)

@@ -21,43 +21,56 @@ from pollex.services.remedy.trials import Gathered
 from pollex.services.scorer import BatchScorer
 
 MOST_DIVERGED = 0.1
-AGREE, AGAINST = "better, people agree", "people prefer the old one"
+AGREE = "better, people agree"
+AGAINST = "people prefer the old one"
 OWN = "judged better, by its own family"
 DRAWS = 200
 BASIS = "if the relation of rubrics and thumbs in the log holds for the new replies too"
 
 
-def conclude_edits(found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, own: bool) -> list[dict[str, Any]]:
+def conclude_edits(
+    found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, own: bool
+) -> list[dict[str, Any]]:
     """Conclude on each change that was proven, the best first; return the fields of each `ProvenEdit`.
 
     Args:
         own: Whether judges and assistant are of one family.
     """
-    trial, believes, verdicts = live.trials["prove"], state["flatterer"], list[dict[str, Any]]()
-    arrays, sealed = trial.arrays, {one.text for one in found.guards if one.id in found.sealed}
+    trial = live.trials["prove"]
+    believes = state["flatterer"]
+    verdicts = list[dict[str, Any]]()
+    arrays = trial.arrays
+    sealed = {one.text for one in found.guards if one.id in found.sealed}
     for arm, ended in sorted(ended_of(state).items()):
         edit = proven_in(state)[arm - 1]
-        primary, guards = arrays.primary(arm, ended), arrays.guardrails(ended.look, arm, found.options.margin)
-        pair, wording = state["pairs"].get(edit["name"]), wording_of(live, arm, primary)
+        primary = arrays.primary(arm, ended)
+        guards = arrays.guardrails(ended.look, arm, found.options.margin)
+        pair = state["pairs"].get(edit["name"])
+        wording = wording_of(live, arm, primary)
         over = shown_over_sealed(trial, arm, ended.look, sealed)
         said = {
             "over 10 % of the old arm left the recorded calls of tools": has_diverged(trial, OLD),
             "over 10 % of the new arm left the recorded calls of tools": has_diverged(trial, arm),
             believes["said"]: believes["found"],
             "the rubrics like it, a reader without rubrics doesn't": pair and pair["against"],
-            "it depends on the wording of the target": wording and any(not one["holds"] for one in wording),
+            "it depends on the wording of the target": wording
+            and any(not one["holds"] for one in wording),
             "guardrails that the proposer saw rise more than sealed ones": over and over["low"] > 0,
         }
         speaks = [words for words, holds in said.items() if holds]
         missing = missing_told(trial, arm, ended.look)
         verdict, against = verdict_of(primary, guards, speaks, missing, found.options.margin)
-        people, level, named = None, "R", verdict
+        people = None
+        level = "R"
+        named = verdict
         if state["choices"] and arm == compared_arm(state):
             people = people_say(trial, arm, state["choices"], found.options, live.salt)
             if people["value"] is not None and people["high"] < 0.5:
-                named, level = AGAINST, "P"
+                named = AGAINST
+                level = "P"
             elif people["value"] is not None and people["low"] > 0.5 and verdict == "judged better":
-                named, level = AGREE, "P"
+                named = AGREE
+                level = "P"
         verdicts.append({
             "name": edit["name"],
             "diff": edit["diff"],
@@ -91,7 +104,9 @@ def missing_told(trial: Trial, arm: int, look: int) -> str:
 
 def has_diverged(trial: Trial, arm: int) -> bool:
     """Tell whether an arm left the recorded tools too often for a proof by replies."""
-    return trial.missing(arm)["diverged"] > MOST_DIVERGED * sum(place[1] == arm for place in trial.texts)
+    return trial.missing(arm)["diverged"] > MOST_DIVERGED * sum(
+        place[1] == arm for place in trial.texts
+    )
 
 
 def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, Any]] | None:
@@ -110,7 +125,8 @@ def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, A
 
 def shown_over_sealed(trial: Trial, arm: int, look: int, sealed: set[str]) -> dict[str, Any] | None:
     """Return how much more guardrails rose that the proposer saw than those it didn't; None without both."""
-    arrays, most = trial.arrays, len(trial.questions)
+    arrays = trial.arrays
+    most = len(trial.questions)
     hidden = np.array([name in sealed for name in arrays.names[1:most]], bool)
     if not hidden.any() or hidden.all():
         return None
@@ -123,29 +139,48 @@ def thumbs_of(found: Gathered, trial: Trial, arm: int, look: int) -> dict[str, A
     """Return the effect on P(thumb up) where the target failed, as `pollex turns` fits it, labels resampled."""
     able = [one.turns for one in found.rubric_set.turns if one.helps]
     if not found.rubric_set.judge.built_in:
-        return {"value": None, "reason": "the set's judge is a model: every rubric would be paid for at each reply"}
+        return {
+            "value": None,
+            "reason": "the set's judge is a model: every rubric would be paid for at each reply",
+        }
     if not able:
-        return {"value": None, "reason": "the set has no probability that helps after a turn (`pollex turns`)"}
-    depth, scorer, arrays = min(able), BatchScorer(found.rubric_set), trial.arrays
+        return {
+            "value": None,
+            "reason": "the set has no probability that helps after a turn (`pollex turns`)",
+        }
+    depth = min(able)
+    scorer = BatchScorer(found.rubric_set)
+    arrays = trial.arrays
     here = (arrays.wave <= look) & (arrays.stratum == FAILING)
     mine = [n for n, one in enumerate(trial.contexts) if here[n] and user_turns(one.cut) == depth]
     old, new = (netsat_of(trial, number, mine, scorer) for number in (OLD, arm))
     known = ~np.isnan(old) & ~np.isnan(new)
-    labeled = [one for one in found.logs.conversations if one.label is not Label.NONE and user_turns(one) >= depth]
+    labeled = [
+        one
+        for one in found.logs.conversations
+        if one.label is not Label.NONE and user_turns(one) >= depth
+    ]
     if known.sum() < FEWEST // 2 or len(labeled) < FEWEST:
-        return {"value": None, "reason": f"{int(known.sum())} replies after turn {depth}, where a probability helps"}
+        return {
+            "value": None,
+            "reason": f"{int(known.sum())} replies after turn {depth}, where a probability helps",
+        }
     scored = scorer.scores([beginning(one, depth) for one in labeled])
     x = np.array([np.nan if one.netsat is None else one.netsat for one in scored], float)
     up = np.array([one.label is Label.POSITIVE for one in labeled])
     x, up = x[~np.isnan(x)], up[~np.isnan(x)]
-    rng, drawn, users = np.random.default_rng(found.options.seed), [], arrays.user[np.array(mine)[known]]
+    rng = np.random.default_rng(found.options.seed)
+    drawn = []
+    users = arrays.user[np.array(mine)[known]]
     for number in range(DRAWS + 1):
         rows = rng.integers(0, len(x), len(x)) if number else np.arange(len(x))
         if up[rows].all() or not up[rows].any():
             continue
         fitted = fit_calibration(x[rows], up[rows])
         each = of_users(fitted.probability(new[known]) - fitted.probability(old[known]), users)
-        drawn.append(float(each[rng.integers(0, len(each), len(each))].mean() if number else each.mean()))
+        drawn.append(
+            float(each[rng.integers(0, len(each), len(each))].mean() if number else each.mean())
+        )
     low, high = np.quantile(drawn[1:], (0.025, 0.975))
     told = {"value": drawn[0], "low": float(low), "high": float(high), "n": int(known.sum())}
     return told | {"basis": f"{BASIS}; where the target failed, after turn {depth}"}
@@ -157,7 +192,10 @@ def netsat_of(trial: Trial, arm: int, mine: Sequence[int], scorer: BatchScorer) 
     for place, n in enumerate(mine):
         replies = (trial.texts.get(one) for one in trial.places([n], [arm]))
         texts = [one.text for one in replies if isinstance(one, AssistantReply)]
-        scores = [one.netsat for one in scorer.scores([trial.contexts[n].with_reply(text) for text in texts])]
+        scores = [
+            one.netsat
+            for one in scorer.scores([trial.contexts[n].with_reply(text) for text in texts])
+        ]
         if scores and None not in scores:
             found[place] = float(np.mean(np.array(scores, float)))
     return found
@@ -177,21 +215,28 @@ def arms_of(state: Mapping[str, Any], trial: str) -> list[str]:
 
 def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> dict[str, Any]:
     """Return what a run was about and came to, but for the verdicts."""
-    trial, target, strata = live.trials.get("prove"), found.target, [stratum for _, stratum in found.proof]
+    trial = live.trials.get("prove")
+    target = found.target
+    strata = [stratum for _, stratum in found.proof]
     arms = {} if trial is None else dict(enumerate(arms_of(state, "prove")))
     return {
         "target": {"id": target.id, "text": target.text, "polarity": target.polarity},
         "headroom": state["headroom"],
         "candidates": [
             {name: one[name] for name in ("name", "purpose", "diff", "refused")}
-            | {"proven": bool(state["looks"]) and one["name"] in state["edits"], "left": reason_left(state, one)}
+            | {
+                "proven": bool(state["looks"]) and one["name"] in state["edits"],
+                "left": reason_left(state, one),
+            }
             for one in ([] if found.edits else state["candidates"])
         ],
         "flatterer": state["flatterer"],
         "contexts": {name: strata.count(n) for n, name in enumerate(STRATA)}
         | {"users": found.users, "learned_from": found.proving(found.learned)},
         "left_out_by_prompt": found.unmatched,
-        "missing": {name: dict(sorted(trial.missing(n).items())) for n, name in arms.items() if trial},
+        "missing": {
+            name: dict(sorted(trial.missing(n).items())) for n, name in arms.items() if trial
+        },
         "per_reply": {name: sizes_of(trial, n) for n, name in arms.items() if trial},
     }
 
@@ -205,12 +250,19 @@ def reason_left(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
         return "" if state["looks"] else "the run ended before a proof"
     waves = [scores for scores in state.get("scores", ()) if name in scores]
     if waves:
-        last, best = waves[-1][name], max(waves[-1].values())
+        last = waves[-1][name]
+        best = max(waves[-1].values())
         return f"not selected: it came to {last:+.2f} (effect less twice what fell), the best to {best:+.2f}"
-    return "not accepted" if name not in state["tried"] else "not selected: the run ended before a selection"
+    return (
+        "not accepted"
+        if name not in state["tried"]
+        else "not selected: the run ended before a selection"
+    )
 
 
 def sizes_of(trial: Trial, arm: int) -> dict[str, float]:
     """Return mean characters and cost of a reply, in tokens of its prompt; what nobody counts is left out."""
     known = {name: size[:, arm] for name, size in trial.arrays.sizes.items()}
-    return {name: float(np.nanmean(size)) for name, size in known.items() if not np.isnan(size).all()}
+    return {
+        name: float(np.nanmean(size)) for name, size in known.items() if not np.isnan(size).all()
+    }

@@ -41,7 +41,8 @@ class Held:
     Attributes:
         asked: Conversations that were answered.
         holds: Conversations in which it holds.
-        replies: Of these, the first assistant's turn that its evidence names; none where it tells of the user's turns.
+        replies: Of these, the first assistant's turn that its evidence names; none where it tells
+            of the user's turns.
         without: Replies in conversations that had the occasion, where it doesn't hold.
         later: Of the replies, those after which the evidence goes on with turns of the user's.
     """
@@ -79,10 +80,13 @@ def read_held(
     )
 
 
-def held_in(rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path) -> dict[str, Held]:
+def held_in(
+    rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path
+) -> dict[str, Held]:
     """Find where each rubric holds, by id; no model is asked.
 
-    A built-in judge answers anew. Of a model's set the answers of its learning run are read from the store; where that
+    A built-in judge answers anew. Of a model's set the answers of its learning run are read from
+    the store; where that
     isn't there, the exchanges that the set quotes are all there is.
 
     Raises:
@@ -94,18 +98,26 @@ def held_in(rubric_set: RubricSet, conversations: Sequence[Conversation], store:
         return _quoted(rubric_set, {one.id: one for one in scorable})
     found = {}
     for rubric in rubric_set.rubrics:
-        known = [(one, answer, answer.value() > NEUTRAL) for one, answer in said[rubric.id] if not answer.never_came_up]
+        known = [
+            (one, answer, answer.value() > NEUTRAL)
+            for one, answer in said[rubric.id]
+            if not answer.never_came_up
+        ]
         places: dict[bool, list[ReplyContext]] = {True: [], False: []}
         later = 0
         for one, answer, holds in known:
             turn = reply_at(one, answer.turns)
             if turn is not None:  # the first reply that the evidence names
                 places[holds].append(ReplyContext(one, turn))
-                later += holds and any(one.turns[n].role == "user" for n in answer.turns if n > turn)
+                later += holds and any(
+                    one.turns[n].role == "user" for n in answer.turns if n > turn
+                )
         holding = sum(holds for *_, holds in known)
         replies, without = map(tuple, (places[True], places[False]))
         found[rubric.id] = Held(rubric, len(said[rubric.id]), holding, replies, without, later)
-    return found | _with_occasions(found, {id_ for id_ in found if is_local(rubric_set, found[id_].rubric)})
+    return found | _with_occasions(
+        found, {id_ for id_ in found if is_local(rubric_set, found[id_].rubric)}
+    )
 
 
 def reply_at(conversation: Conversation, evidence: Sequence[int]) -> int | None:
@@ -123,7 +135,9 @@ def reply_at(conversation: Conversation, evidence: Sequence[int]) -> int | None:
 Said = list[tuple[Conversation, Answer]]
 
 
-def _answers(rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path) -> dict[str, Said]:
+def _answers(
+    rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path
+) -> dict[str, Said]:
     """Return the answers about each rubric: without a model anew, of a model as the learning run kept them."""
     said: dict[str, Said] = defaultdict(list)
     rubrics = [rubric for rubric in rubric_set.rubrics if is_local(rubric_set, rubric)]
@@ -145,7 +159,8 @@ def _answers(rubric_set: RubricSet, conversations: Sequence[Conversation], store
             for rubric_id, answer in known.get(conversation.text_hash, {}).items():
                 if isinstance(answer, Answer):
                     said[rubric_id].append((conversation, answer))
-    # Where a model judged and nothing of it is here, what the set quotes tells of all its rubrics alike.
+    # Where a model judged and nothing of it is here, what the set quotes tells of all its rubrics
+    # alike.
     if local and (said or rubric_set.judge.built_in):
         run_to_end(judged())
     return said
@@ -160,14 +175,17 @@ def local_judge(rubric_set: RubricSet) -> Judge:
     """Return who answers a set's rubrics without a model: all of them, or those that its model leaves."""
     if rubric_set.judge.built_in:
         return embedded_judge(rubric_set, None)
-    from pollex.agents.distilled.judge import LocalJudge  # NumPy and the tables of the built-in roles come with it
+    # NumPy and the tables of the built-in roles come with it
+    from pollex.agents.distilled.judge import LocalJudge
 
     own = {rubric.id for rubric in rubric_set.rubrics if rubric.answered_by}
     learned = {id_: what for id_, what in rubric_set.judge.learned.items() if id_ in own}
     return LocalJudge(embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_MODEL)), learned)
 
 
-def _with_occasions(found: Mapping[str, Held], among: Collection[str] | None = None) -> dict[str, Held]:
+def _with_occasions(
+    found: Mapping[str, Held], among: Collection[str] | None = None
+) -> dict[str, Held]:
     """Add where it went well: without a model's answers no occasions are known, but what holds for the other side is.
 
     Args:
@@ -178,32 +196,57 @@ def _with_occasions(found: Mapping[str, Held], among: Collection[str] | None = N
         if among is not None and id_ not in among:
             continue
         failed = {context.conversation.id for context in held.replies}
-        other = [each for each in found.values() if each.rubric.polarity != held.rubric.polarity and each.rubric.leads]
-        without = {c.conversation.id: c for each in other for c in each.replies if c.conversation.id not in failed}
+        other = [
+            each
+            for each in found.values()
+            if each.rubric.polarity != held.rubric.polarity and each.rubric.leads
+        ]
+        without = {
+            c.conversation.id: c
+            for each in other
+            for c in each.replies
+            if c.conversation.id not in failed
+        }
         changed[id_] = replace(held, without=tuple(without.values()), later=0)
     return changed
 
 
 def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) -> dict[str, Held]:
-    reasons, found = {reason.id: reason for reason in rubric_set.reasons}, {}
+    reasons = {reason.id: reason for reason in rubric_set.reasons}
+    found = {}
     for rubric in rubric_set.rubrics:
-        seen, replies = set[str](), dict[str, ReplyContext]()
-        for quote in (quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes):
+        seen = set[str]()
+        replies = dict[str, ReplyContext]()
+        for quote in (
+            quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes
+        ):
             if (one := conversations.get(quote.conversation_id)) is not None:
                 seen.add(one.id)
-                spoken = not quote.of_comment and quote.turn < len(one.turns) and may_answer(one, quote.turn)
+                spoken = (
+                    not quote.of_comment
+                    and quote.turn < len(one.turns)
+                    and may_answer(one, quote.turn)
+                )
                 if spoken and quote.text in one.turns[quote.turn].shown:
                     replies[one.id] = ReplyContext(one, quote.turn)
         found[rubric.id] = Held(rubric, len(conversations), len(seen), tuple(replies.values()))
     if not any(one.holds for one in found.values()):
         what = f"{rubric_set.judge.name} judged, and its answers (run {rubric_set.run}) are not in the store"
-        raise BadRubrics(what, remedy="give the store of that run, or the log that it was learned from", option="store")
+        raise BadRubrics(
+            what,
+            remedy="give the store of that run, or the log that it was learned from",
+            option="store",
+        )
     return _with_occasions(found)
 
 
 def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
     """List what a change of the prompt may aim at, commonest first; see `why_no_target`."""
-    able = [held[one.id] for one in headline_rubrics(rubric_set) if not why_no_target(rubric_set, held[one.id])]
+    able = [
+        held[one.id]
+        for one in headline_rubrics(rubric_set)
+        if not why_no_target(rubric_set, held[one.id])
+    ]
     return sorted(able, key=lambda one: (one.rubric.polarity != "dsat", -len(one.replies)))
 
 
@@ -215,7 +258,8 @@ def headline_rubrics(rubric_set: RubricSet) -> list[ChosenRubric]:
 def why_no_target(rubric_set: RubricSet, held: Held) -> str:
     """Return why a rubric can't be a target; empty if it can.
 
-    Of two parts that can be done apart none is a target: the half that is easier would be done for the whole.
+    Of two parts that can be done apart none is a target: the half that is easier would be done for
+    the whole.
     """
     for mark in marks_on_words(held.rubric):
         if mark.why.startswith(TWO_PARTS):
@@ -223,20 +267,28 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
     if not held.holds:
         return "it holds in no conversation of this log"
     if not held.replies and TELLS_OF_USER.match(held.rubric.text):
-        return "it tells of the user's turns, which no reply shows: only whole dialogues or thumbs can"
+        return (
+            "it tells of the user's turns, which no reply shows: only whole dialogues or thumbs can"
+        )
     if not held.replies:
         return "it tells of the whole conversation, which no single reply shows: only whole dialogues or thumbs can"
     if held.later > (1 - SURVIVES) * len(held.replies):
         return "what it is told by goes on with what the user says after the reply, which no reply shows"
-    if is_local(rubric_set, held.rubric) and (share := share_that_survives(rubric_set, held)) < SURVIVES:
-        seen = f"{round(share * len(held.replies))} of {count(len(held.replies), 'reply', 'replies')}"
+    if (
+        is_local(rubric_set, held.rubric)
+        and (share := share_that_survives(rubric_set, held)) < SURVIVES
+    ):
+        seen = (
+            f"{round(share * len(held.replies))} of {count(len(held.replies), 'reply', 'replies')}"
+        )
         return f"it takes what comes after the reply to see it: by the reply alone the judge finds it in {seen}"
     return ""
 
 
 TWO_PARTS = "two parts"
 TELLS_OF_USER = re.compile(
-    r"(?:the|a) user\b|.*\bthe user (?:gives|takes|has to|turns|drops|asks|repeats)\b", re.IGNORECASE
+    r"(?:the|a) user\b|.*\bthe user (?:gives|takes|has to|turns|drops|asks|repeats)\b",
+    re.IGNORECASE,
 )
 
 
@@ -270,7 +322,8 @@ def target_of(rubric_set: RubricSet, held: Mapping[str, Held], named: str) -> He
 
 def share_that_survives(rubric_set: RubricSet, held: Held) -> float:
     """Return in which share of its replies the built-in judge finds a rubric without what follows the reply."""
-    question, judge = Question.about(held.rubric, rubric_set.judge.scale), local_judge(rubric_set)
+    question = Question.about(held.rubric, rubric_set.judge.scale)
+    judge = local_judge(rubric_set)
 
     async def count() -> int:
         found = 0

@@ -35,7 +35,15 @@ from pollex.services.remedy.assistants import AssistantOptions
 from pollex.services.remedy.conclude import arms_of, conclude_edits, family, record_of
 from pollex.services.remedy.people import CHOICES, PAIRS, read_choices, sheet_of
 from pollex.services.remedy.proposals import propose_and_vet
-from pollex.services.remedy.result import COMMAND, COMPARED, FORMAT, SHEET, RemedyResult, pairs_of, rows_of
+from pollex.services.remedy.result import (
+    COMMAND,
+    COMPARED,
+    FORMAT,
+    SHEET,
+    RemedyResult,
+    pairs_of,
+    rows_of,
+)
 from pollex.services.remedy.trials import Gathered, require_enough
 from pollex.services.results import ModelUsage
 from pollex.services.roles import Workers, hire, hire_judge
@@ -90,21 +98,30 @@ class RemedyDesk:
 
     async def propose(self, trial: Trial) -> list[dict[str, str]]:
         """Have changes proposed and vetted."""
-        proposer, embedder = self.askers["proposer"], self.staffs["judging"].embedder
-        return [one.kept for one in await propose_and_vet(self.found, trial, proposer, self.second, embedder)]
+        proposer = self.askers["proposer"]
+        embedder = self.staffs["judging"].embedder
+        return [
+            one.kept
+            for one in await propose_and_vet(self.found, trial, proposer, self.second, embedder)
+        ]
 
     async def register(self, run: str, trial: Trial, changed: Sequence[str]) -> int:
         """Keep what may not change once the first reply of a proof is asked for, then what came first, and its number.
 
         Returns:
-            Which proof of the target it is on any of its conversations, from 1; 0 before its first replies. The same
+            Which proof of the target it is on any of its conversations, from 1; 0 before its first
+            replies. The same
             replies judged once more are no other proof, unless a cap had ended it.
         """
         mine = step(self.store, run, REGISTERED) or self.found.frozen(trial, changed)
         if trial.texts and "number" not in mine:
-            told = [(place, one.kind if isinstance(one, NoReply) else one.text) for place, one in trial.texts.items()]
+            told = [
+                (place, one.kind if isinstance(one, NoReply) else one.text)
+                for place, one in trial.texts.items()
+            ]
             said = digest([self.judge.fingerprint, sorted(told)])
-            # The same replies judged once more are no other proof, unless a cap had ended the first.
+            # The same replies judged once more are no other proof, unless a cap had ended the
+            # first.
             others = {
                 (one["proof"], one["said"], one["cut"]): int(one["number"])
                 for one in [*proofs_in_store(self.store, run), *proofs_beside(self.out)]
@@ -123,13 +140,20 @@ class RemedyDesk:
         """
         if "pairs" in wanted:
             asked = {one["key"] for one in wanted["pairs"]}  # the file may be of an earlier run
-            return {key: one for key, one in read_choices(self.folder, self.store, run).items() if key in asked}
+            return {
+                key: one
+                for key, one in read_choices(self.folder, self.store, run).items()
+                if key in asked
+            }
         if (accept := self.found.options.accept) in (None, "all"):
             return accept
-        names, there = [one.strip() for one in accept.split(",")], [one["name"] for one in wanted["edits"]]
+        names = [one.strip() for one in accept.split(",")]
+        there = [one["name"] for one in wanted["edits"]]
         if unknown := [one for one in names if one not in there]:
             remedy = f"one or several of {', '.join(there)}"
-            raise WrongUse(f"no proposal is called {unknown[0]!r:.60}", remedy=remedy, option="accept")
+            raise WrongUse(
+                f"no proposal is called {unknown[0]!r:.60}", remedy=remedy, option="accept"
+            )
         return names
 
     async def waits(self, run: str, wanted: Mapping[str, Any]) -> None:
@@ -139,12 +163,17 @@ class RemedyDesk:
             AnswersPending: Always.
         """
         if "pairs" in wanted:
-            path, told = self.folder / PAIRS, '{"key": …, "choice": "1", "2" or "0"}'
-            shown = ({name: pair[name] for name in ("key", "said", "1", "2")} for pair in wanted["pairs"])
+            path = self.folder / PAIRS
+            told = '{"key": …, "choice": "1", "2" or "0"}'
+            shown = (
+                {name: pair[name] for name in ("key", "said", "1", "2")} for pair in wanted["pairs"]
+            )
             write_lines(path, shown, named=False)
             remedy = f"compare them in `pollex serve` (Remedies), or write {told} a line into {self.folder / CHOICES}"
             await self.store.write_step(run, SHEET, list(wanted["pairs"]))
-            raise AnswersPending(f"{len(wanted['pairs'])} pairs wait for people", where=str(path), remedy=remedy)
+            raise AnswersPending(
+                f"{len(wanted['pairs'])} pairs wait for people", where=str(path), remedy=remedy
+            )
         names = [one["name"] for one in wanted["edits"]]
         where = "; ".join(f"{one['name']}: {one['diff']!r}" for one in wanted["edits"])
         if self.out is not None:
@@ -155,13 +184,19 @@ class RemedyDesk:
                 write_text(diff, f"{one['purpose']}\n\n{one['diff']}", named=False)
             where = str(folder)
         remedy = f"read them, then go on with --resume --accept all, or {','.join(names)!r}"
-        raise AnswersPending(f"{len(names)} proposals wait to be accepted", where=where, remedy=remedy)
+        raise AnswersPending(
+            f"{len(names)} proposals wait to be accepted", where=where, remedy=remedy
+        )
 
 
 def proofs_in_store(store: Store, this: str) -> Iterator[dict[str, Any]]:
     """Yield what a store knows of earlier proofs than that of a run, as `ledger_of` writes it."""
     for run in runs(store):
-        frozen = (step(store, run.id, REGISTERED) or {}) if run.command == COMMAND and run.id != this else {}
+        frozen = (
+            (step(store, run.id, REGISTERED) or {})
+            if run.command == COMMAND and run.id != this
+            else {}
+        )
         if "number" in frozen:
             yield ledger_of(frozen, run.id if step(store, run.id, CUT) else "")
 
@@ -195,19 +230,25 @@ async def hire_all(
     found: Gathered, asked: AssistantOptions, model: ModelOptions, store: Store, out: Path | None
 ) -> AsyncIterator[RemedyDesk]:
     """Hire the judge and all that the profiles name."""
-    seed, second = found.options.seed, None
-    whole, together = Budget(model.limits), Round()  # of the whole command
+    seed = found.options.seed
+    second = None
+    # of the whole command
+    whole = Budget(model.limits)
+    together = Round()
     async with AsyncExitStack() as stack:
         judge = await hire_judge(model, found.rubric_set, store, whole, together)
         judging = await stack.enter_async_context(judge)
-        staffs, askers = {"judging": judging}, dict[str, Asker]()
+        staffs = {"judging": judging}
+        askers = dict[str, Asker]()
         for role, options in asked.models.items():
             own = Budget(options.limits, whole)
             staff = await hire(options, DomainProfile.neutral(), store, seed, own, together)
             staffs[role] = await stack.enter_async_context(staff)
             askers[role] = asker_of(staff, options, store, seed)
         if "second" in askers:
-            second = await SecondReader.of(askers["second"], found.target, found.rubric_set.judge.scale)
+            second = await SecondReader.of(
+                askers["second"], found.target, found.rubric_set.judge.scale
+            )
         yield RemedyDesk(
             found=found,
             store=store,
@@ -247,13 +288,15 @@ async def carried_out(
         ResumeRefused: The run to resume was started with other settings.
         WrongUse: The judge doesn't know the target in the reply alone.
     """
-    store, options = opened.store, found.options
+    store = opened.store
+    options = found.options
     async with hire_all(found, asked, model, store, out) as desk:
         opened.announce(desk.paid)
         kappa, without = await agreement(desk.judge, found)
         found = replace(found, without=without)
         require_enough(found)
-        desk, prompts = replace(desk, found=found), [one.new.text for one in found.edits]
+        desk = replace(desk, found=found)
+        prompts = [one.new.text for one in found.edits]
         begun = asdict(replace(options, render=None))
         begun |= {"accept": None, "prompt": found.prompt.text, "edit": prompts}
         given = [one.kept for one in found.edits]
@@ -273,7 +316,11 @@ async def carried_out(
                 tools=asked.tools,
                 make=found.make,
                 propose=desk.propose,
-                begun={"split": found.split, "candidates": given, "edits": [one["name"] for one in given]},
+                begun={
+                    "split": found.split,
+                    "candidates": given,
+                    "edits": [one["name"] for one in given],
+                },
                 register=desk.register,
                 finalists=options.finalists,
                 sheet=lambda trial, arm: sheet_of(trial, arm, options, live.salt),
@@ -282,12 +329,16 @@ async def carried_out(
                 blind=options.people > 0,
             )
             answers = partial(desk.answers, run.id)
-            state = await carry_out(build(), live, RemedyContext.of(arguments), anew=True, people=answers)
+            state = await carry_out(
+                build(), live, RemedyContext.of(arguments), anew=True, people=answers
+            )
             if waited := state.get("__interrupt__"):
                 await desk.waits(run.id, waited[0].value)
         usage = ModelUsage.of(desk.paid)
         usages = {
-            role: used for role, one in desk.staffs.items() if one is not desk.paid and (used := ModelUsage.of(one))
+            role: used
+            for role, one in desk.staffs.items()
+            if one is not desk.paid and (used := ModelUsage.of(one))
         }
     frozen = step(store, live.run, REGISTERED) if state["verdicts"] else None
     first = next(iter(state["verdicts"]), None)
@@ -296,7 +347,9 @@ async def carried_out(
         "verdict": first["verdict"] if first else state["why"],
         "level": first["level"] if first else None,
         "registered": frozen and frozen["proof"],
-        "ledger": ledger_of(frozen, live.run if state["cut"] else "") if frozen and "number" in frozen else None,
+        "ledger": ledger_of(frozen, live.run if state["cut"] else "")
+        if frozen and "number" in frozen
+        else None,
         "proof": state["proof"],
         "ended": state["why"],
         "assistant": desk.assistant.name,
@@ -306,8 +359,12 @@ async def carried_out(
         "bad_rows": encode(found.logs.bad_rows),
     }
     record = without_nan(record | record_of(live, state, found) | {"edits": state["verdicts"]})
-    replies = [row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))]
-    pairs = pairs_of(live.trials["prove"], arms_of(state, "prove")) if "prove" in live.trials else []
+    replies = [
+        row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))
+    ]
+    pairs = (
+        pairs_of(live.trials["prove"], arms_of(state, "prove")) if "prove" in live.trials else []
+    )
     await store.write_step(live.run, COMMAND, record)
     kept = enumerate({one["conversation"]: one} for one in pairs)  # so each can be forgotten
     await store.write([FactRow(live.run, COMPARED, str(n), pack(pair)) for n, pair in kept])
@@ -324,11 +381,13 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
         The agreement, and ids of contexts where the occasion never came up.
 
     Raises:
-        WrongUse: It doesn't: what the rubric tells of isn't in the reply, or the judge can't see it there.
+        WrongUse: It doesn't: what the rubric tells of isn't in the reply, or the judge can't see it
+            there.
     """
     if isinstance(judge, LastExchange):
         return None, frozenset()
-    question, dsat = gathered.questions[0], gathered.target.polarity == "dsat"
+    question = gathered.questions[0]
+    dsat = gathered.target.polarity == "dsat"
     known = [(one, stratum) for one, stratum in gathered.proof if stratum != ANY]
     found = await asyncio.gather(*(judge.judge(context.cut, [question]) for context, _ in known))
     said = [(*one, a) for one, (a,) in zip(known, found, strict=True) if isinstance(a, Answer)]
@@ -337,7 +396,9 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
         too_few = f"{len(said)} replies, {FEWEST_JUDGED} of both kinds are needed"
         return Figure(None, n=len(said), undefined=too_few), without
     whole = np.array([float((stratum == FAILING) == dsat) for _, stratum, _ in said])
-    alone = [float(not one.never_came_up and one.value(question.options) > NEUTRAL) for *_, one in said]
+    alone = [
+        float(not one.never_came_up and one.value(question.options) > NEUTRAL) for *_, one in said
+    ]
     kappa = weighted_kappa(whole, np.array(alone), np.arange(len(said)), np.random.default_rng(0))
     if kappa.value is None or kappa.value < LEAST_KAPPA:
         what = f"shown the reply alone, {judge.name} answers otherwise than of whole conversations: {told_of(kappa)}, "
@@ -348,28 +409,42 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
 
 def told_of(kappa: Figure) -> str:
     """Return an agreement, or why there is none."""
-    return kappa.undefined if kappa.value is None else f"agreement beyond chance (κ) {kappa.value:.2f}"
+    return (
+        kappa.undefined if kappa.value is None else f"agreement beyond chance (κ) {kappa.value:.2f}"
+    )
 
 
 def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -> list[str]:
     """Return what a reader must know."""
-    judge, assistant, second = desk.judge.name, desk.assistant.name, desk.second
+    judge = desk.judge.name
+    assistant = desk.assistant.name
+    second = desk.second
     kin = " and ".join(dict.fromkeys([assistant, *([second.name] if second else [])]))
-    notes = [f"the judge {judge} is of the model family of {kin}, and may favor it"] if desk.own else []
-    notes.append("“judged better” is what a judge says: only people who compare blind, or thumbs after a release, tell")
+    notes = (
+        [f"the judge {judge} is of the model family of {kin}, and may favor it"] if desk.own else []
+    )
+    notes.append(
+        "“judged better” is what a judge says: only people who compare blind, or thumbs after a release, tell"
+    )
     if second is None or (state["cut"] and not state["pairs"]):
-        notes.append(f"no second reader compared the replies{'' if second else ' ([second] in the profiles)'}")
+        notes.append(
+            f"no second reader compared the replies{'' if second else ' ([second] in the profiles)'}"
+        )
     if kappa is not None:
         said = "how far the judge answers of the reply alone as of the whole conversation"
         notes.append(f"{said}: {told_of(kappa)}{'' if kappa.value is None else f', n {kappa.n}'}")
     if (times := state["proof"]) > 1:
-        notes.append(f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}")
+        notes.append(
+            f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}"
+        )
     notes.append(
         "earlier proofs are known from this store and from results in the same folder; what was proven in another "
         "store, or a copy of this one, can't be known, and would make this level stricter"
     )
     if cut := state["cut"]:
-        notes.append(f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked")
+        notes.append(
+            f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked"
+        )
     notes.append("how long replies take is not compared")
     if desk.found.options.live_tools != "no":
         notes.append("tools of the assistant acted for real")

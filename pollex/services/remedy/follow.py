@@ -36,7 +36,9 @@ def show(name: str, *, run: RunOptions) -> RemedyResult:
     with Store.open(run.store, read_only=True) as store:
         found = find_run(store, name, COMMAND)
         if (kept := step(store, found.id, COMMAND)) is None:
-            raise WrongUse(f"{found.id} has no remedy", remedy="name a run of `pollex remedy run` that ended")
+            raise WrongUse(
+                f"{found.id} has no remedy", remedy="name a run of `pollex remedy run` that ended"
+            )
         return RemedyResult(record=kept, run=found.id)
 
 
@@ -51,9 +53,11 @@ class FollowResult(Shown):
 
     Attributes:
         first, second: The field's values for the old and the new prompt.
-        rows: Of the target's mean, of the probability of a thumb up, and of labels at random: predicted and realised.
+        rows: Of the target's mean, of the probability of a thumb up, and of labels at random:
+            predicted and realised.
         plan: What a live comparison of both prompts takes.
-        believed: Slope of realised on predicted over all followed remedies, with its interval; None under three.
+        believed: Slope of realised on predicted over all followed remedies, with its interval; None
+            under three.
     """
 
     json_fields = ("run", "target", "first", "second", "believed", "plan", "figures=rows")
@@ -110,30 +114,47 @@ def follow(
         baseline: The value of `by` for the old prompt: a guess could turn the difference round.
 
     Raises:
-        WrongUse: The run has no remedy, nothing was proven, or the log has one prompt alone, or several new ones.
+        WrongUse: The run has no remedy, nothing was proven, or the log has one prompt alone, or
+            several new ones.
     """
     found = show(name, run=run)
     if not found.edits:
-        raise WrongUse(f"{found.run} proved nothing: {found.verdict}", remedy="name one that proved a change")
-    edit, target = found.edits[0], found.record["target"]
+        raise WrongUse(
+            f"{found.run} proved nothing: {found.verdict}", remedy="name one that proved a change"
+        )
+    edit = found.edits[0]
+    target = found.record["target"]
     about: dict[str, Any] = {"reading": reading, "run": run, "model": model, "progress": progress}
     if thumbs := edit.thumbs["value"]:
         about["see"] = abs(thumbs)
-    one = compare([logs] if isinstance(logs, str | Path) else logs, rubrics, by=by, baseline=baseline, **about)
+    one = compare(
+        [logs] if isinstance(logs, str | Path) else logs, rubrics, by=by, baseline=baseline, **about
+    )
     seen, *others = one.comparisons
     if others:
         what = f"{by} has several values beside {baseline!r}: {', '.join(each.second for each in one.comparisons)}"
-        raise WrongUse(what, remedy="give the conversations under the old prompt and one new one", option="by")
+        raise WrongUse(
+            what, remedy="give the conversations under the old prompt and one new one", option="by"
+        )
     side = 1 if target["polarity"] == "sat" else -1
     mine = next((each.difference for each in seen.rubrics if each.id == target["id"]), None)
     if mine is None or mine.value is None:
-        raise WrongUse(f"the set has no rubric {target['id']}", remedy="give the set of that run", option="rubrics")
+        raise WrongUse(
+            f"the set has no rubric {target['id']}",
+            remedy="give the set of that run",
+            option="rubrics",
+        )
     ends = sorted(side * end / 10 for end in (mine.low or 0.0, mine.high or 0.0))
-    chance, share = seen.probability, seen.share
+    chance = seen.probability
+    share = seen.share
     figures = [
         (target["text"], promised(edit.traffic), side * mine.value / 10, *ends),
         ("P(thumb up)", edit.thumbs["value"], chance.value or 0.0, chance.low, chance.high),
-        *([] if share is None else [("share of thumbs up", None, share.value, share.low, share.high)]),
+        *(
+            []
+            if share is None
+            else [("share of thumbs up", None, share.value, share.low, share.high)]
+        ),
     ]
     with Store.open(run.store) as store:
         look = 1 + int((step(store, found.run, LOOKED) or {}).get("looks", 0))
@@ -142,7 +163,9 @@ def follow(
         rows = [at_look(dict(zip(names, figure, strict=True)), look) for figure in figures]
         run_to_end(store.write_step(found.run, FOLLOWED, rows[0]))
         known = [step(store, each.id, FOLLOWED) for each in runs(store) if each.command == COMMAND]
-    pairs = [(row["predicted"], row["realised"]) for row in known if row and row["predicted"] is not None]
+    pairs = [
+        (row["predicted"], row["realised"]) for row in known if row and row["predicted"] is not None
+    ]
     about = {"run": found.run, "target": target["text"], "plan": seen.plan.headline}
     about |= {"first": seen.first, "second": seen.second}
     return FollowResult(**about, rows=tuple(rows), believed=slope_of_promises(pairs))

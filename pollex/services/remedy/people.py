@@ -18,18 +18,25 @@ from pollex.services.remedy.result import chosen_of, said_before
 from pollex.services.remedy.sample import RemedyOptions
 from pollex.store.store import Store
 
-PAIRS, CHOICES = "pairs.jsonl", "choices.jsonl"
+PAIRS = "pairs.jsonl"
+CHOICES = "choices.jsonl"
 
 
 def draw_pairs(trial: Trial, arm: int, seed: int) -> list[int]:
     """Return contexts of traffic in random order, whose replies are there under both prompts."""
-    there = [n for n in range(len(trial.contexts)) if trial.arrays.stratum[n] != FINE and trial.pair(arm, n)]
+    there = [
+        n
+        for n in range(len(trial.contexts))
+        if trial.arrays.stratum[n] != FINE and trial.pair(arm, n)
+    ]
     return sorted(there, key=lambda n: chance_of(f"pair {trial.contexts[n].id}", seed))
 
 
 def key_of(trial: Trial, n: int, secret: bytes) -> str:
     """Name a pair at random, for this run alone; the name also tells which side the new reply is on."""
-    return hashlib.sha256(secret + f"pair {trial.contexts[n].id}".encode("utf-8", "replace")).hexdigest()[:16]
+    return hashlib.sha256(
+        secret + f"pair {trial.contexts[n].id}".encode("utf-8", "replace")
+    ).hexdigest()[:16]
 
 
 def sides_of(key: str, pair: tuple[str, str]) -> tuple[str, str]:
@@ -41,10 +48,14 @@ def sheet_of(trial: Trial, arm: int, options: RemedyOptions, secret: bytes) -> l
     """Return the pairs that people are shown: no prompt, arm, rubric or judge; equal replies need no look."""
     rows = []
     for n in draw_pairs(trial, arm, options.seed)[: options.people]:
-        pair, key = trial.pair(arm, n), key_of(trial, n, secret)
+        pair = trial.pair(arm, n)
+        key = key_of(trial, n, secret)
         if pair and pair[0] != pair[1]:
             left, right = sides_of(key, pair)
-            about = {"conversation": trial.contexts[n].conversation.id, "said": said_before(trial.contexts[n])}
+            about = {
+                "conversation": trial.contexts[n].conversation.id,
+                "said": said_before(trial.contexts[n]),
+            }
             rows.append({"key": key, **about, "1": left, "2": right})
     return sorted(rows, key=lambda row: row["key"])
 
@@ -58,7 +69,11 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
     found = dict[str, list[str]]()
     for key, choice, where in keyed_lines(folder / CHOICES, "choice"):
         if choice.upper() not in ("1", "2", "0", "S"):
-            raise BadInput(f"{choice!r:.20} is no choice", where=where, remedy="1, 2, 0 for no difference, or S")
+            raise BadInput(
+                f"{choice!r:.20} is no choice",
+                where=where,
+                remedy="1, 2, 0 for no difference, or S",
+            )
         found.setdefault(key, []).append(choice.upper())
     for key, by in chosen_of(store, run).items():
         found.setdefault(key, []).extend(by.values())
@@ -77,8 +92,11 @@ def people_say(
 
     What a reader without rubrics says is the prediction, where there is one.
     """
-    every, wins = draw_pairs(trial, arm, options.seed), trial.wins.get(arm)
-    guess = np.full(len(trial.contexts), 0.5) if wins is None else np.where(np.isnan(wins), 0.5, wins)
+    every = draw_pairs(trial, arm, options.seed)
+    wins = trial.wins.get(arm)
+    guess = (
+        np.full(len(trial.contexts), 0.5) if wins is None else np.where(np.isnan(wins), 0.5, wins)
+    )
     known: dict[int, float] = {}
     for n in every[: options.people]:
         key, (old, new) = key_of(trial, n, secret), trial.pair(arm, n) or ("", "")
@@ -88,14 +106,34 @@ def people_say(
             known[n] = float(sides_of(key, ("old", "new"))[int(choices[key]) - 1] == "new")
     mine = list(known)
     if len(mine) < FEWEST:
-        return {"value": None, "n": len(mine), "reason": f"{FEWEST - len(mine)} more pairs are needed"}
+        return {
+            "value": None,
+            "n": len(mine),
+            "reason": f"{FEWEST - len(mine)} more pairs are needed",
+        }
     others = [n for n in every if n not in known] if wins is not None else []
-    good, user = np.array(list(known.values())), trial.arrays.user
+    good = np.array(list(known.values()))
+    user = trial.arrays.user
     found = share_at_random(Labeled(good, guess[mine], guess[others], user[mine], user[others]))
-    decided = [(good[i] > 0.5) == (guess[n] > 0.5) for i, n in enumerate(mine) if good[i] != 0.5 and guess[n] != 0.5]
+    decided = [
+        (good[i] > 0.5) == (guess[n] > 0.5)
+        for i, n in enumerate(mine)
+        if good[i] != 0.5 and guess[n] != 0.5
+    ]
     agree = None
     if decided:
         low, high = wilson(float(np.mean(decided)), len(decided))
-        agree = {"value": float(np.mean(decided)), "low": float(low), "high": float(high), "n": len(decided)}
-    told = {"value": found.value, "low": found.low, "high": found.high, "n": found.n, "method": found.method}
+        agree = {
+            "value": float(np.mean(decided)),
+            "low": float(low),
+            "high": float(high),
+            "n": len(decided),
+        }
+    told = {
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "n": found.n,
+        "method": found.method,
+    }
     return told | {"drawn": "random", "reader_agrees": agree}

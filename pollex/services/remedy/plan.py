@@ -28,7 +28,9 @@ SPREAD = 0.32
 """Standard deviation of a user's difference with two replies an arm, for plans; as in the benchmark's world."""
 
 
-def count_calls(found: Gathered, assistant: AssistantOptions, run: RunOptions, model: ModelOptions) -> CallPlan:
+def count_calls(
+    found: Gathered, assistant: AssistantOptions, run: RunOptions, model: ModelOptions
+) -> CallPlan:
     """Count the calls of a remedy: exactly up to the proposals, and at most after them."""
     calls = _Calls(found, assistant, run, model)
     asyncio.run(calls.count())
@@ -44,25 +46,43 @@ def count_calls(found: Gathered, assistant: AssistantOptions, run: RunOptions, m
     ]
     tables = [(role, plan) for role, plan in calls.plans.items() if plan.planner.table.stages]
     if "assistant" not in assistant.models:
-        notes.append("The assistant is a function or files of yours: what it asks is its own affair.")
+        notes.append(
+            "The assistant is a function or files of yours: what it asks is its own affair."
+        )
     if not tables:
         return CallPlan(models=(), notes=tuple(notes))
     (first, plan), *others = tables
-    panel = [(role, ModelUsage(one.planner.table, calls.models[role].limits.price)) for role, one in others]
+    panel = [
+        (role, ModelUsage(one.planner.table, calls.models[role].limits.price))
+        for role, one in others
+    ]
     known = first == "judge" and calls.known
     counted = call_plan(calls.models[first], plan.planner.table, probed=known, panel=panel)
     return replace(counted, notes=(*counted.notes, *notes))
 
 
 class _Calls:
-    def __init__(self, found: Gathered, asked: AssistantOptions, run: RunOptions, model: ModelOptions) -> None:
-        self.found, self.replies, self.known, self.judge = found, 0, False, None
-        record, neutral, self.models = found.rubric_set.judge, DomainProfile.neutral(), {**asked.models}
-        self.plans = {role: Plan.of(one, neutral, run, found.options.seed) for role, one in asked.models.items()}
+    def __init__(
+        self, found: Gathered, asked: AssistantOptions, run: RunOptions, model: ModelOptions
+    ) -> None:
+        self.found = found
+        self.replies = 0
+        self.known = False
+        self.judge = None
+        record = found.rubric_set.judge
+        neutral = DomainProfile.neutral()
+        self.models = {**asked.models}
+        self.plans = {
+            role: Plan.of(one, neutral, run, found.options.seed)
+            for role, one in asked.models.items()
+        }
         if not record.built_in:
-            judging, known = options_as_before(model, record), record.options.capabilities
+            judging = options_as_before(model, record)
+            known = record.options.capabilities
             self.known, self.models["judge"] = known is not None, judging
-            self.plans["judge"] = Plan.of(judging, found.rubric_set.domain, run, seed_of(record), known)
+            self.plans["judge"] = Plan.of(
+                judging, found.rubric_set.domain, run, seed_of(record), known
+            )
             self.judge = reply_judge_of(LlmJudge(self.plans["judge"].asker))
         if "assistant" in asked.models:
             self.speaker = EndpointAssistant(self.plans["assistant"].asker, asked.temperature)
@@ -75,7 +95,9 @@ class _Calls:
             yield
 
     async def count(self) -> None:
-        found, own, reader = self.found, bool(self.found.edits), None
+        found = self.found
+        own = bool(self.found.edits)
+        reader = None
         if second := self.plans.get("second"):
             reader = await SecondReader.of(second.asker, found.target, found.rubric_set.judge.scale)
             reader = replace(reader, wordings=found.questions[:1] * 2)
@@ -113,7 +135,9 @@ class _Calls:
 
     async def of_judging(self, context: ReplyContext, questions: Sequence[Question]) -> None:
         if self.judge is not None:
-            await self.judge.judge(context.cut, [one for one in questions if one.rubric and not one.rubric.answered_by])
+            await self.judge.judge(
+                context.cut, [one for one in questions if one.rubric and not one.rubric.answered_by]
+            )
 
     async def of_second(self, proof: Trial, reader: SecondReader) -> None:
         """Count the pairs, and the judging by other words."""

@@ -35,7 +35,8 @@ PORTUGUESE = r"""
     | \b(?:alguém|um\ colega|(?:a\ )?nossa\ equipe)\ (?:entrará|vai\ entrar)\ em\ contato\b
 """
 PROMISE = re.compile(
-    "|".join((ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, DUTCH, PORTUGUESE)), re.IGNORECASE | re.VERBOSE
+    "|".join((ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, DUTCH, PORTUGUESE)),
+    re.IGNORECASE | re.VERBOSE,
 )
 
 

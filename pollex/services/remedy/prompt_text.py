@@ -20,7 +20,8 @@ KEEP = re.compile(r"<!--\s*keep\s*-->")
 PLACE = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}|\{([^\W\d]\w*)\}")
 """A value of a conversation: `{name}` or `{{name}}`."""
 HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
-ANY_HUNK, SIGNATURE = re.compile(r"^@@ "), re.compile(r"^-- ?$")
+ANY_HUNK = re.compile(r"^@@ ")
+SIGNATURE = re.compile(r"^-- ?$")
 BETWEEN = ("diff ", "index ", "--- ", "+++ ", "old mode", "new mode", "\\")
 """What stands before the first hunk of a file, or after its last one."""
 DIFFS = (".diff", ".patch")
@@ -55,10 +56,16 @@ class PromptText:
         """
         text = read_file(path, "prompt")
         if not text.strip():
-            raise BadInput("the prompt has no words", where=str(path), remedy="give the assistant's system prompt")
+            raise BadInput(
+                "the prompt has no words",
+                where=str(path),
+                remedy="give the assistant's system prompt",
+            )
         if len(KEEP.findall(text)) % 2:
             what = "a `<!-- keep -->` has no second one: what it protects has no end"
-            raise BadInput(what, where=str(path), remedy="put one before and one after the protected part")
+            raise BadInput(
+                what, where=str(path), remedy="put one before and one after the protected part"
+            )
         return cls(text, tuple(keep), name)
 
     @cached_property
@@ -74,7 +81,8 @@ class PromptText:
     @cached_property
     def protected(self) -> tuple[str, ...]:
         """The lines that nobody may change, in order."""
-        inside, found = False, []
+        inside = False
+        found = []
         for line in self.lines:
             marks = len(KEEP.findall(line))
             if inside or marks or any(re.search(pattern, line) for pattern in self.keep):
@@ -85,10 +93,12 @@ class PromptText:
     def values_in(self, logged: str) -> dict[str, str] | None:
         """Return the values with which the logged system turn was made from this template; None if it wasn't.
 
-        Each value ends where the text after its place stands first, so that a long turn is read once. Where a place
+        Each value ends where the text after its place stands first, so that a long turn is read
+        once. Where a place
         comes again, the text between is looked for with the value that it had.
         """
-        said, text = logged.strip(), self.text.strip()
+        said = logged.strip()
+        text = self.text.strip()
         places = list(PLACE.finditer(text))
         if not places:
             return {} if said == text else None
@@ -101,7 +111,8 @@ class PromptText:
         values: dict[str, str] = {}
         at = len(before)
         for number, (place, then) in enumerate(zip(places, after, strict=True)):
-            name, last = place[1] or place[2], number == len(places) - 1
+            name = place[1] or place[2]
+            last = number == len(places) - 1
             if name in values:
                 end = at + len(values[name])
                 if said[at:end] != values[name] or not said.startswith(then, end):
@@ -139,7 +150,9 @@ def read_file(path: Path, what: str) -> str:
     try:
         return read_lines(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"the {what} can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
+        raise BadInput(
+            f"the {what} can't be read: {error}", where=str(path), remedy=UNREADABLE
+        ) from error
 
 
 def named_file(given: str | Path) -> tuple[str, Path]:
@@ -159,15 +172,20 @@ def rendered_for(
     """Return the prompt with a conversation's values, from its system turn or its metadata; None where they miss.
 
     Args:
-        any_prompt: Whether a system turn that another prompt made is passed over: values are the metadata's then.
+        any_prompt: Whether a system turn that another prompt made is passed over: values are the
+            metadata's then.
         made_from: The prompt that made the logged system turn; None: this one.
         render: A function of the user's that does it.
     """
     if render is not None:
         return render(prompt.text, context.conversation)
     metadata = context.conversation.metadata
-    known = {name: str(value) for name, value in metadata.items() if isinstance(value, str | int | float)}
-    system = next((turn.content for turn in context.conversation.turns if turn.role == "system"), None)
+    known = {
+        name: str(value) for name, value in metadata.items() if isinstance(value, str | int | float)
+    }
+    system = next(
+        (turn.content for turn in context.conversation.turns if turn.role == "system"), None
+    )
     if system is None and prompt.name not in {"", *known.values()}:
         return None
     values = known if system is None else (made_from or prompt).values_in(system)
@@ -190,7 +208,8 @@ def naive_sentence(rubric: Rubric) -> str:
 
 def with_hint(prompt: PromptText, rubric: Rubric, context: ReplyContext) -> PromptText:
     """Return a prompt with the remedy of one conversation: the most that any prompt could do there."""
-    told = " ".join(context.reply.content.split())[:600].replace("{", "(").replace("}", ")")  # no place for a value
+    # no place for a value
+    told = " ".join(context.reply.content.split())[:600].replace("{", "(").replace("}", ")")
     return with_line(prompt, f"{naive_sentence(rubric)} Here above all. This reply failed: {told}")
 
 
@@ -199,7 +218,8 @@ def flattering_prompt(prompt: PromptText, rubric: Rubric) -> PromptText:
     claimed = "true" if rubric.polarity == "sat" else "not true"
     said = rubric.text.strip().rstrip(".")
     return with_line(
-        prompt, f"Change nothing in what you do, but end each reply by stating that this is {claimed}: {said}."
+        prompt,
+        f"Change nothing in what you do, but end each reply by stating that this is {claimed}: {said}.",
     )
 
 
@@ -254,7 +274,8 @@ def read_edit(path: Path, prompt: PromptText) -> PromptEdit:
     """Read a diff (`.diff`, `.patch`) or a changed prompt, and check it.
 
     Raises:
-        BadInput: It can't be read, doesn't apply, changes nothing, or changes what is protected or a place for a value.
+        BadInput: It can't be read, doesn't apply, changes nothing, or changes what is protected or
+            a place for a value.
     """
     text = read_file(path, "edit")
     changed = apply_diff(prompt, text, str(path)) if path.suffix in DIFFS else text
@@ -278,7 +299,8 @@ def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
     """
     mend = "write it with `diff -u OLD NEW`"
     hunks: list[tuple[int, list[str]]] = []
-    left, files = [0, 0], 0
+    left = [0, 0]
+    files = 0
     for number, line in enumerate(lines_of(diff.rstrip("\r\n")), 1):
         place = f"{where}:{number}"
         if match := HUNK.match(line):
@@ -294,11 +316,17 @@ def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
             hunks[-1][1].append(line or " ")
             left = [left[0] - (line[:1] != "+"), left[1] - (line[:1] != "-")]
         elif not line.startswith("\\"):
-            raise BadInput(f"a line of a diff begins with a blank, + or -: {line[:60]!r}", where=place, remedy=mend)
+            raise BadInput(
+                f"a line of a diff begins with a blank, + or -: {line[:60]!r}",
+                where=place,
+                remedy=mend,
+            )
     if not hunks:
         raise BadInput("no hunk (`@@ -1,3 +1,4 @@`) in it", where=where, remedy=mend)
     if files > 1:
-        raise BadInput(f"it changes {files} files", where=where, remedy="give a diff of the prompt alone")
+        raise BadInput(
+            f"it changes {files} files", where=where, remedy="give a diff of the prompt alone"
+        )
     return hunks
 
 
@@ -309,7 +337,8 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
         BadInput: A hunk doesn't fit the prompt; its number and line are named.
     """
     hunks = hunks_in(diff, where)
-    lines, moved = list(prompt.lines), 0
+    lines = list(prompt.lines)
+    moved = 0
     for number, (start, body) in enumerate(hunks, 1):
         before = [line[1:] for line in body if line[:1] in " -"]
         after = [line[1:] for line in body if line[:1] in " +"]
@@ -328,7 +357,9 @@ def _place(lines: list[str], before: list[str], wanted: int) -> int | None:
     """Return where lines stand: at the wanted place, else at the only other one."""
     if not before:
         return min(max(wanted + 1, 0), len(lines))
-    places = [n for n in range(len(lines) - len(before) + 1) if lines[n : n + len(before)] == before]
+    places = [
+        n for n in range(len(lines) - len(before) + 1) if lines[n : n + len(before)] == before
+    ]
     if wanted in places:
         return wanted
     return places[0] if len(places) == 1 else None

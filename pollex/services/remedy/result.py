@@ -28,9 +28,20 @@ if TYPE_CHECKING:
 
     from pollex.graphs.remedy.trial import Trial
 
-COMMAND, FORMAT, PAIRS, STRATA = "remedy", 1, 10, ("failing", "fine", "any")
-COLUMNS = dict.fromkeys(("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"), "VARCHAR")
-COLUMNS |= {"turn": "INTEGER", "k": "INTEGER", "length": "INTEGER", "values": "JSON", "distributions": "JSON"}
+COMMAND = "remedy"
+FORMAT = 1
+PAIRS = 10
+STRATA = ("failing", "fine", "any")
+COLUMNS = dict.fromkeys(
+    ("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"), "VARCHAR"
+)
+COLUMNS |= {
+    "turn": "INTEGER",
+    "k": "INTEGER",
+    "length": "INTEGER",
+    "values": "JSON",
+    "distributions": "JSON",
+}
 COLUMNS |= {"said": "VARCHAR", "reader": "DOUBLE"}
 COMPARED, SHEET, SAID = "pair", "pairs", 3
 """The kind of fact that a pair of replies is, which also begins the question that people's choices of a run are kept
@@ -50,7 +61,8 @@ class ProvenEdit(Shown):
         primary: Effect on the target where it failed; see `measures.proofs.Primary`.
         traffic: The effect per conversation of the log with its interval; None where it has none.
         thumbs: Effect on the probability of a thumb up, or None with the reason.
-        pair, wording, people: What a reader without rubrics, other words and people say; None: not asked.
+        pair, wording, people: What a reader without rubrics, other words and people say; None: not
+            asked.
     """
 
     name: str
@@ -86,7 +98,10 @@ class ProvenEdit(Shown):
         about = {"edit": self.name, "kind": "target", "what": "target", "state": self.verdict}
         rows = [about | self.primary["effect"]]
         about["kind"] = "guardrail"
-        return rows + [about | {"what": one["name"], "state": one["state"]} | one["effect"] for one in self.guardrails]
+        return rows + [
+            about | {"what": one["name"], "state": one["state"]} | one["effect"]
+            for one in self.guardrails
+        ]
 
     def told(self) -> Told:
         """Yield the verdict, what speaks against it, and the effects."""
@@ -95,11 +110,16 @@ class ProvenEdit(Shown):
         yield self.headline
         for line in self.against:
             yield f"  {line}"
-        if isinstance(self.traffic, dict):  # runs of before have no interval: a figure alone isn't told
+        # runs of before have no interval: a figure alone isn't told
+        if isinstance(self.traffic, dict):
             hundred = {end: 100 * value for end, value in self.traffic.items()}
             told = f"{hundred['value']:+.1f} [{hundred['low']:+.1f}, {hundred['high']:+.1f}]"
             yield f"Per 100 conversations of this log: {told} of the scale"
-        for what, one in (("Thumbs up", self.thumbs), ("A reader without rubrics", self.pair), ("People", self.people)):
+        for what, one in (
+            ("Thumbs up", self.thumbs),
+            ("A reader without rubrics", self.pair),
+            ("People", self.people),
+        ):
             if one is not None:
                 yield f"{what}: {one.get('reason') if one['value'] is None else _interval(one)}"
         yield f"With missing new replies as failing: {_interval(self.primary['worst'])}"
@@ -120,7 +140,8 @@ class RemedyResult(Shown):
         record: All that is kept, as JSON values: the same for the same replies.
         replies: A row a reply.
         compared: Pairs of replies of the proof; see `pairs_of`.
-        usage: Of the assistant, or of the judge where only that is a model; the others' by role in `usages`.
+        usage: Of the assistant, or of the judge where only that is a model; the others' by role in
+            `usages`.
     """
 
     record: Mapping[str, Any]
@@ -163,29 +184,38 @@ class RemedyResult(Shown):
 
     def save(self, path: str | Path) -> None:
         """Write the result, its page, a table of replies, and the changes."""
-        out, record = Path(path), self.record
+        out = Path(path)
+        record = self.record
         require_output(out, regular=True)  # other files stand beside it
         folder = out.with_name(f"{out.stem}-edits")
         folder.mkdir(parents=True, exist_ok=True)
         texts = {
             out.with_suffix(".html"): remedies_page(self.run, record, examples(self.compared)),
-            out: json.dumps(without_nan(dict(record)), ensure_ascii=False, indent=1, allow_nan=False) + os.linesep,
+            out: json.dumps(
+                without_nan(dict(record)), ensure_ascii=False, indent=1, allow_nan=False
+            )
+            + os.linesep,
         }
         for number, one in enumerate(self.edits, 1):
             texts |= {folder / f"{number}.diff": one.diff, folder / f"{number}.md": one.prompt}
         for place, text in texts.items():
             write_text(place, text, named=place == out)
-        write_rows(out.with_name(f"{out.stem}-pairs.parquet"), list(self.replies), COLUMNS, named=False)
+        write_rows(
+            out.with_name(f"{out.stem}-pairs.parquet"), list(self.replies), COLUMNS, named=False
+        )
 
     def told(self) -> Told:
         """Yield each verdict with its level, what speaks against it, the effects, and what is missing."""
         record = self.record
         yield record["target"]["text"]
         if room := record["headroom"]:
-            most, hints = room["room_high"], room["ceiling"]["value"]
+            most = room["room_high"]
+            hints = room["ceiling"]["value"]
             yield f"Room {room['room']:+.3f} (at most {most:+.3f}); with hints {hints:+.3f}"
         for one in record["candidates"]:
-            became = "proven" if one["proven"] else one.get("left") or one["refused"] or "not selected"
+            became = (
+                "proven" if one["proven"] else one.get("left") or one["refused"] or "not selected"
+            )
             yield f"  {became:32} {one['name']}: {one['purpose']}"
         if not self.edits:
             yield self.verdict
@@ -230,10 +260,15 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
     """Return a row a reply of a trial."""
     rows = []
     for (n, arm, k), found in sorted(trial.texts.items()):
-        context, here = trial.contexts[n], trial.arrays.values[n, arm, k]
-        reply, answers = found if isinstance(found, AssistantReply) else None, trial.answers.get((n, arm, k), ())
+        context = trial.contexts[n]
+        here = trial.arrays.values[n, arm, k]
+        reply = found if isinstance(found, AssistantReply) else None
+        answers = trial.answers.get((n, arm, k), ())
         read = trial.wins[arm][n] if k == 0 and arm in trial.wins else np.nan
-        values = {name: None if np.isnan(v) else float(v) for name, v in zip(trial.arrays.names, here, strict=True)}
+        values = {
+            name: None if np.isnan(v) else float(v)
+            for name, v in zip(trial.arrays.names, here, strict=True)
+        }
         rows.append({
             "trial": trial.name,
             "context": context.id,
@@ -258,12 +293,15 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
     """Return the pairs of replies of the proof, with what the target and the worst guardrail gained."""
     from pollex.measures.proofs import OLD  # half a second, and pages read this module
 
-    names, values, pairs = trial.arrays.names[1:], trial.arrays.values, []
+    names = trial.arrays.names[1:]
+    values = trial.arrays.values
+    pairs = []
     for n, context in enumerate(trial.contexts):
         for arm, edit in list(enumerate(arms))[1:]:
             gained = dict(zip(names, values[n, arm, 0, 1:] - values[n, OLD, 0, 1:], strict=True))
             known = {name: float(value) for name, value in gained.items() if not np.isnan(value)}
-            change, both = float(values[n, arm, 0, 0] - values[n, OLD, 0, 0]), trial.pair(arm, n)
+            change = float(values[n, arm, 0, 0] - values[n, OLD, 0, 0])
+            both = trial.pair(arm, n)
             if both is None or np.isnan(change):
                 continue
             worst = min(known, key=known.__getitem__, default="")

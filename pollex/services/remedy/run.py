@@ -54,14 +54,23 @@ def remedy(
     """Prove changes of a prompt: the user's, or such as a model proposes.
 
     Raises:
-        AnswersPending: The assistant's replies are to be written into a file first, or a person is asked.
+        AnswersPending: The assistant's replies are to be written into a file first, or a person is
+            asked.
         BadInput: A change doesn't apply, or changes what is protected.
         BadLabels: There are too few failing contexts for a proof.
         WrongUse: The target can't be one, nobody proposes, or the set's judge has to be confirmed.
     """
     try:
         return prove(
-            logs, rubrics, options, assistant, out=out, reading=reading, run=run, model=model, progress=progress
+            logs,
+            rubrics,
+            options,
+            assistant,
+            out=out,
+            reading=reading,
+            run=run,
+            model=model,
+            progress=progress,
         )
     finally:
         if isinstance(assistant.given, ProcessAssistant):
@@ -86,10 +95,14 @@ def prove(
         require_writable(out, *files_of(logs, rubrics, edits), regular=True)
         require_places(out)
     require_names(options)
-    prompts = [PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)]
+    prompts = [
+        PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)
+    ]
     alone = not options.edit and "proposer" not in assistant.models
     if alone and not run.dry_run:
-        raise WrongUse("nobody proposes", remedy="give [proposer] in the profiles, or a change", option="edit")
+        raise WrongUse(
+            "nobody proposes", remedy="give [proposer] in the profiles, or a change", option="edit"
+        )
     found = gather(logs, rubrics, options, prompts, reading, run, progress, planned=alone)
     require_no_harm(found, assistant.given)
     if run.dry_run:
@@ -97,11 +110,17 @@ def prove(
     from pollex.services.remedy.desk import carried_out  # LangGraph takes a while
 
     arguments: dict[str, Any] = {"logs": names_of(logs), "rubrics": ", ".join(names_of(rubrics))}
-    arguments |= {"target": options.target, "edit": list(map(str, options.edits)), "out": out and str(out)}
+    arguments |= {
+        "target": options.target,
+        "edit": list(map(str, options.edits)),
+        "out": out and str(out),
+    }
     with workspace(run, progress, found.logs) as opened:
         result = opened.run(carried_out(opened, found, assistant, model, arguments, out))
         target = found.target
-        opened.store.put(outcome_of_proof(target, result.run, one.name, one.verdict) for one in result.edits)
+        opened.store.put(
+            outcome_of_proof(target, result.run, one.name, one.verdict) for one in result.edits
+        )
     if out is not None:
         result.save(out)
     return result
@@ -113,11 +132,15 @@ def require_places(out: Path) -> None:
         folder = out.with_name(f"{out.stem}{ending}")
         if folder.exists() and not folder.is_dir():
             what = "it is a file, and a folder of this name is to stand beside the result"
-            raise WrongUse(what, where=str(folder), remedy="remove it, or name another output", option="out")
+            raise WrongUse(
+                what, where=str(folder), remedy="remove it, or name another output", option="out"
+            )
     for file in (out.with_suffix(".html"), out.with_name(f"{out.stem}-pairs.parquet")):
         if file.is_dir():
             what = "it is a folder, and a file of this name is to stand beside the result"
-            raise WrongUse(what, where=str(file), remedy="remove it, or name another output", option="out")
+            raise WrongUse(
+                what, where=str(file), remedy="remove it, or name another output", option="out"
+            )
 
 
 def require_names(options: RemedyOptions) -> None:
@@ -142,10 +165,13 @@ def gather(
     """Read everything but the prompts, and choose the contexts.
 
     Args:
-        planned: Whether to count for a change of the user's that isn't written yet: a line more stands for it.
+        planned: Whether to count for a change of the user's that isn't written yet: a line more
+            stands for it.
     """
     edited = [named_file(one) for one in options.edits]
-    mine = [one for one in prompts if len(prompts) == 1 or {name for name, _ in edited} <= {one.name}]
+    mine = [
+        one for one in prompts if len(prompts) == 1 or {name for name, _ in edited} <= {one.name}
+    ]
     if not mine:
         remedy_ = f"each as NAME=FILE, NAME one of {', '.join(one.name for one in prompts)}"
         raise WrongUse("the changes name no prompt, or several", remedy=remedy_, option="edit")
@@ -154,9 +180,18 @@ def gather(
         what = f"changes have the names of their files, and two are one: {', '.join(names)}"
         raise WrongUse(what, remedy="name each file otherwise", option="edit")
     edits = [read_edit(path, mine[0]) for _, path in edited]
-    rubric_set, read, held, (target,) = read_held(logs, rubrics, options.target, reading, run, progress)
-    guards = tuple(one.rubric for one in targets(rubric_set, held) if one.rubric.id != target.rubric.id)
-    prompt = max(mine, key=lambda one: sum(rendered_for(context, one) is not None for context in failures_of(target)))
+    rubric_set, read, held, (target,) = read_held(
+        logs, rubrics, options.target, reading, run, progress
+    )
+    guards = tuple(
+        one.rubric for one in targets(rubric_set, held) if one.rubric.id != target.rubric.id
+    )
+    prompt = max(
+        mine,
+        key=lambda one: sum(
+            rendered_for(context, one) is not None for context in failures_of(target)
+        ),
+    )
     others = [one for one in prompts if one is not prompt]
     tuned = tuned_on(run)
     if planned:
@@ -175,8 +210,16 @@ def tuned_on(run: RunOptions) -> frozenset[str]:
     if not (run.store / FILE).exists():
         return frozenset()
     with Store.open(run.store, read_only=True) as store:
-        begun = max((one.started for one in runs(store) if run.resume and one.command == COMMAND), default=now())
-        return frozenset(one for time, every in facts_of(store, "", CASES).items() if time < begun for one in every)
+        begun = max(
+            (one.started for one in runs(store) if run.resume and one.command == COMMAND),
+            default=now(),
+        )
+        return frozenset(
+            one
+            for time, every in facts_of(store, "", CASES).items()
+            if time < begun
+            for one in every
+        )
 
 
 def require_no_harm(found: Gathered, given: Any) -> None:
@@ -185,7 +228,8 @@ def require_no_harm(found: Gathered, given: Any) -> None:
         if acts := getattr(given, "acts", ()):
             what = f"the assistant carries out tools itself, or nobody can see that it doesn't: {', '.join(acts)}"
             remedy_ = (
-                "give a graph that ends at its calls, which get the logged results; or, with doubles of its tools,"
+                "give a graph that ends at its calls, which get the logged results; or, with doubles "
+                "of its tools,"
             )
             raise WrongUse(what, remedy=remedy_, option={"live_tools": "yes"})
         return

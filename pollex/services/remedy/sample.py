@@ -25,7 +25,8 @@ class RemedyOptions:
     """What a remedy is about; `pollex remedy run` describes each.
 
     Attributes:
-        render: Fills a prompt's template for a conversation; None: from its system turn or metadata.
+        render: Fills a prompt's template for a conversation; None: from its system turn or
+            metadata.
     """
 
     prompt: Path | str | tuple[str, ...]
@@ -67,11 +68,16 @@ def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> 
 
 
 def parts_of(
-    conversations: Sequence[Conversation], learned: Collection[str] = (), seed: int = 0, *, select: bool = True
+    conversations: Sequence[Conversation],
+    learned: Collection[str] = (),
+    seed: int = 0,
+    *,
+    select: bool = True,
 ) -> dict[str, RemedyPart]:
     """Assign each conversation a part, by id.
 
-    Conversations of a user, or of one text, are never parted. What the rubrics were learned from, or somebody tuned on,
+    Conversations of a user, or of one text, are never parted. What the rubrics were learned from,
+    or somebody tuned on,
     proposes and selects first: rubrics fitted there flatter themselves.
 
     Args:

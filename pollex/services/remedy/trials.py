@@ -45,7 +45,8 @@ SELECTED, FEWEST_TRIED = 40, 20
 FAILURES = 80
 ENOUGH = 40
 """Contexts of new conversations from which on none is taken that the rubrics were learned from."""
-FEWEST_FAILURES, FEWEST_USERS = 30, 10
+FEWEST_FAILURES = 30
+FEWEST_USERS = 10
 FEW_DATA = 120
 """Failing contexts under which there is one proposal, and no selection."""
 REFUSALS = ("refuses",)
@@ -55,7 +56,8 @@ LEAKED = 10
 
 def keeps_to_itself(reply: str, system: str, _context: ReplyContext) -> bool:
     """Tell whether a reply has no ten words in a row of the system prompt."""
-    said, told = reply.casefold().split(), " ".join(system.casefold().split())
+    said = reply.casefold().split()
+    told = " ".join(system.casefold().split())
     return not any(" ".join(said[n : n + LEAKED]) in told for n in range(len(said) - LEAKED + 1))
 
 
@@ -88,13 +90,17 @@ class Gathered:
 
     Attributes:
         strata: All contexts by stratum.
-        parts: Of each conversation by id; of none where the user gave the changes, for all of them prove then.
+        parts: Of each conversation by id; of none where the user gave the changes, for all of them
+            prove then.
         shares: Of conversations, by stratum.
         unmatched: Conversations that are left out, since the prompt doesn't make their system turn.
-        lacking: Names of places of the prompt that have no value in conversations without a system turn.
+        lacking: Names of places of the prompt that have no value in conversations without a system
+            turn.
         under: Of these, how many are under each of the other prompts that were given.
-        tuned: Beginnings of the text hashes of conversations in cases, on which somebody may have tuned.
-        without: Contexts that are left out, since the judge says that the target's occasion never came up there.
+        tuned: Beginnings of the text hashes of conversations in cases, on which somebody may have
+            tuned.
+        without: Contexts that are left out, since the judge says that the target's occasion never
+            came up there.
     """
 
     rubric_set: RubricSet
@@ -121,7 +127,11 @@ class Gathered:
         """
         found: list[tuple[ReplyContext, int]] = []
         for stratum, number in enumerate(most):
-            mine = [one for one in self.strata[stratum] if self.parts.get(one.conversation.id, "prove") in parts]
+            mine = [
+                one
+                for one in self.strata[stratum]
+                if self.parts.get(one.conversation.id, "prove") in parts
+            ]
             new = [one for one in mine if not self.known(one)]
             able = new if len(new) >= min(ENOUGH, number) else [*new, *filter(self.known, mine)]
             chosen = keep_users(able, number)
@@ -141,8 +151,14 @@ class Gathered:
     @property
     def split(self) -> dict[str, dict[str, int]]:
         """How many contexts there are by part and stratum."""
-        parts = {s: [self.parts.get(one.conversation.id, "prove") for one in all_] for s, all_ in self.strata.items()}
-        return {part: {name: parts[s].count(part) for s, name in enumerate(STRATA)} for part, _ in SHARES}
+        parts = {
+            s: [self.parts.get(one.conversation.id, "prove") for one in all_]
+            for s, all_ in self.strata.items()
+        }
+        return {
+            part: {name: parts[s].count(part) for s, name in enumerate(STRATA)}
+            for part, _ in SHARES
+        }
 
     @property
     def proof(self) -> list[tuple[ReplyContext, int]]:
@@ -160,15 +176,25 @@ class Gathered:
         found = []
         if self.unmatched:
             found.append(self.why_unmatched)
-        found += [f"{number} of them are under the prompt {name}" for name, number in self.under.items()]
+        found += [
+            f"{number} of them are under the prompt {name}" for name, number in self.under.items()
+        ]
         if "select" in self.parts.values() and (few := len(self.strata[FAILING])) < FEW_DATA:
-            found.append(f"{few} failing contexts are too few to choose by: under {FEW_DATA} one change is proposed")
+            found.append(
+                f"{few} failing contexts are too few to choose by: under {FEW_DATA} one change is proposed"
+            )
         if self.without:
-            found.append(f"{count(len(self.without), 'context')} left out: the target's occasion never came up there")
+            found.append(
+                f"{count(len(self.without), 'context')} left out: the target's occasion never came up there"
+            )
         if known := self.proving(self.learned):
-            found.append(f"{count(known, 'context')} of conversations that the rubrics were learned from")
+            found.append(
+                f"{count(known, 'context')} of conversations that the rubrics were learned from"
+            )
         if known := self.proving(self.tuned):
-            found.append(f"{count(known, 'context')} of conversations in cases, on which the change may be tuned")
+            found.append(
+                f"{count(known, 'context')} of conversations in cases, on which the change may be tuned"
+            )
         return found
 
     @property
@@ -193,7 +219,9 @@ class Gathered:
     @property
     def sealed(self) -> frozenset[str]:
         """Ids of the guardrails that a proposer doesn't see: a third, drawn by the seed."""
-        drawn = sorted((one.id for one in self.guards), key=lambda id_: chance_of(id_, self.options.seed))
+        drawn = sorted(
+            (one.id for one in self.guards), key=lambda id_: chance_of(id_, self.options.seed)
+        )
         return frozenset() if self.edits else frozenset(drawn[: len(drawn) // 3])
 
     @property
@@ -203,7 +231,8 @@ class Gathered:
 
     def make(self, name: str, changed: Sequence[str] = ()) -> Trial:
         """Make a trial; see `REPLIES` for their names."""
-        target, tried = self.target, self.options.tried
+        target = self.target
+        tried = self.options.tried
         if name == "headroom":
             chosen = self.taken(("propose", "select"), tried, tried)
             if min(sum(s == kind for _, s in chosen) for kind in (FAILING, FINE)) < FEWEST_TRIED:
@@ -215,7 +244,8 @@ class Gathered:
         else:
             part = "select" if "select" in self.parts.values() else "propose"
             chosen = self.taken((part,), min(SELECTED, tried) if name == "select" else tried)
-        contexts, strata = [context for context, _ in chosen], [stratum for _, stratum in chosen]
+        contexts = [context for context, _ in chosen]
+        strata = [stratum for _, stratum in chosen]
         prompts = [replace(self.prompt, text=one) for one in changed]
         if name == "flatter":
             prompts = [flattering_prompt(self.prompt, target)]
@@ -227,13 +257,17 @@ class Gathered:
             n for n, stratum in enumerate(strata) if name == "headroom" and stratum == FINE
         }  # but by the old one
         systems = [
-            ["" if arm and n in skipped else self.rendered(row[n], one) for n, one in enumerate(contexts)]
+            [
+                "" if arm and n in skipped else self.rendered(row[n], one)
+                for n, one in enumerate(contexts)
+            ]
             for arm, row in enumerate(arms)
         ]
         whole = name in ("select", "prove")
         questions, checks = (self.questions, CHECKS) if whole else (self.questions[:1], {})
         names = [*(one.rubric.text if one.rubric else one.text for one in questions), *checks]
-        shape, users = (len(chosen), len(systems), self.replies(name)), dict[str, int]()
+        shape = (len(chosen), len(systems), self.replies(name))
+        users = dict[str, int]()
         arrays = ProofArrays(
             np.full((*shape, len(names)), np.nan),
             np.array(strata, int),
@@ -251,7 +285,11 @@ class Gathered:
     def rendered(self, prompt: PromptText, context: ReplyContext) -> str:
         """Return a prompt with the values of a conversation; contexts without them were left out."""
         found = rendered_for(
-            context, prompt, any_prompt=self.options.any_prompt, made_from=self.prompt, render=self.options.render
+            context,
+            prompt,
+            any_prompt=self.options.any_prompt,
+            made_from=self.prompt,
+            render=self.options.render,
         )
         assert found is not None, "others were left out"
         return found
@@ -285,7 +323,11 @@ def sample_contexts(
 ) -> Gathered:
     """Choose the contexts, and who proposes, selects and proves; those under other prompts are counted."""
     conversations = logs.conversations
-    strata: dict[int, list[ReplyContext]] = {FAILING: list(failures_of(target)), FINE: list(went_well(target)), ANY: []}
+    strata: dict[int, list[ReplyContext]] = {
+        FAILING: list(failures_of(target)),
+        FINE: list(went_well(target)),
+        ANY: [],
+    }
     taken = {one.id for contexts in strata.values() for one in contexts}
     for one in conversations:
         if not one.not_scorable and (turns := replies_in(one, len(one.turns))):
@@ -295,11 +337,14 @@ def sample_contexts(
     if options.back:
         for stratum in (FAILING, FINE):
             before = [
-                (context.conversation, replies_in(context.conversation, context.turn)) for context in strata[stratum]
+                (context.conversation, replies_in(context.conversation, context.turn))
+                for context in strata[stratum]
             ]
             earlier = [(conversation, turns[-options.back :]) for conversation, turns in before]
             strata[stratum] = [
-                ReplyContext(conversation, turns[0]) for conversation, turns in earlier if len(turns) == options.back
+                ReplyContext(conversation, turns[0])
+                for conversation, turns in earlier
+                if len(turns) == options.back
             ]
     unmatched = {
         one.conversation.id: one
@@ -307,7 +352,9 @@ def sample_contexts(
         for one in contexts
         if rendered_for(one, prompt, any_prompt=options.any_prompt, render=options.render) is None
     }
-    enough = len(strata[FAILING]) >= FEW_DATA if options.candidates is None else options.candidates > 1
+    enough = (
+        len(strata[FAILING]) >= FEW_DATA if options.candidates is None else options.candidates > 1
+    )
     return Gathered(
         rubric_set,
         logs,
@@ -317,14 +364,21 @@ def sample_contexts(
         target.rubric,
         guards,
         strata={
-            stratum: in_order([one for one in contexts if one.conversation.id not in unmatched], options.seed)
+            stratum: in_order(
+                [one for one in contexts if one.conversation.id not in unmatched], options.seed
+            )
             for stratum, contexts in strata.items()
         },
-        parts={} if edits else parts_of(conversations, rubric_set.learned_from | tuned, options.seed, select=enough),
+        parts={}
+        if edits
+        else parts_of(conversations, rubric_set.learned_from | tuned, options.seed, select=enough),
         shares=(*shares, max(0.0, 1 - sum(shares))),
         unmatched=len(unmatched),
         under=Counter(
-            other.name for one in unmatched.values() for other in others if rendered_for(one, other) is not None
+            other.name
+            for one in unmatched.values()
+            for other in others
+            if rendered_for(one, other) is not None
         ),
         tuned=tuned,
         lacking=places_without_value(prompt, unmatched.values()),
@@ -334,7 +388,11 @@ def sample_contexts(
 def places_without_value(prompt: PromptText, contexts: Iterable[ReplyContext]) -> tuple[str, ...]:
     """Return names of a prompt's places that a conversation without a system turn gives no value for."""
     names = dict.fromkeys(match[1] or match[2] for match in PLACE.finditer(prompt.text))
-    plain = [one.conversation for one in contexts if all(turn.role != "system" for turn in one.conversation.turns)]
+    plain = [
+        one.conversation
+        for one in contexts
+        if all(turn.role != "system" for turn in one.conversation.turns)
+    ]
     return tuple(name for name in names if any(name not in one.metadata for one in plain))
 
 
@@ -362,9 +420,12 @@ def require_enough(found: Gathered) -> None:
         f"{count(failures, 'failing reply', 'failing replies')} of {count(found.users, 'user')} are too few for a "
         f"proof, which takes {FEWEST_FAILURES} of at least {FEWEST_USERS} users"
     )
-    more_failures, more_users = FEWEST_FAILURES - failures, FEWEST_USERS - found.users
+    more_failures = FEWEST_FAILURES - failures
+    more_users = FEWEST_USERS - found.users
     lacks = (
-        count(more_users, "user") if more_failures <= 0 else count(more_failures, "failing reply", "failing replies")
+        count(more_users, "user")
+        if more_failures <= 0
+        else count(more_failures, "failing reply", "failing replies")
     )
     steps = [*([found.why_unmatched] if found.unmatched else []), f"give a log with {lacks} more"]
     steps.append("until then: `pollex remedy brief` and `pollex remedy cases`")

@@ -49,7 +49,9 @@ def application(line: WaitingLine, token: str | None) -> Starlette:
     ]
     handlers: dict[Any, Any] = {HTTPException: _refused, WrongUse: _wrong, Full: _full}
     app = Starlette(
-        routes=routes, exception_handlers=handlers, middleware=[Middleware(Watched, line=line, token=token)]
+        routes=routes,
+        exception_handlers=handlers,
+        middleware=[Middleware(Watched, line=line, token=token)],
     )
     app.state.line = line
     return app
@@ -59,11 +61,14 @@ class Watched:
     """The application with the token's check before it, and each answer counted."""
 
     def __init__(self, app: ASGIApp, line: WaitingLine, token: str | None) -> None:
-        self.app, self.line, self.token = app, line, token
+        self.app = app
+        self.line = line
+        self.token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
-        begun, status = time.perf_counter(), 500
+        begun = time.perf_counter()
+        status = 500
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -72,14 +77,24 @@ class Watched:
 
         try:
             if scope["type"] == "http" and not self._here(scope):
-                words = {"error": "without a token only this machine is answered, under its own name: send a token"}
+                words = {
+                    "error": "without a token only this machine is answered, under its own name: send a token"
+                }
                 await JSONResponse(words, 400)(scope, receive, noted)
-            elif scope["type"] == "http" and not is_same_site(Headers(scope=scope), scope["method"], _origins(scope)):
-                words = {"error": "the request comes from a page of another site: only programs are answered"}
+            elif scope["type"] == "http" and not is_same_site(
+                Headers(scope=scope), scope["method"], _origins(scope)
+            ):
+                words = {
+                    "error": "the request comes from a page of another site: only programs are answered"
+                }
                 await JSONResponse(words, 403)(scope, receive, noted)
             elif scope["type"] == "http" and scope["path"] not in OPEN and not self._known(scope):
-                words = {"error": "the token is missing or wrong: send `Authorization: Bearer TOKEN`"}
-                await JSONResponse(words, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, noted)
+                words = {
+                    "error": "the token is missing or wrong: send `Authorization: Bearer TOKEN`"
+                }
+                await JSONResponse(words, 401, {"WWW-Authenticate": "Bearer"})(
+                    scope, receive, noted
+                )
             else:
                 await self.app(scope, receive, noted)
         finally:
@@ -89,7 +104,9 @@ class Watched:
     def _here(self, scope: Scope) -> bool:
         """Tell whether a request names this machine, as one must that needs no token: a page can rename its server."""
         named = Headers(scope=scope).getlist("host")
-        return self.token is not None or (len(named) == 1 and is_loopback(urlsplit(f"//{named[0]}").hostname or ""))
+        return self.token is not None or (
+            len(named) == 1 and is_loopback(urlsplit(f"//{named[0]}").hostname or "")
+        )
 
     def _known(self, scope: Scope) -> bool:
         if self.token is None:
@@ -100,7 +117,11 @@ class Watched:
 
 def _origins(scope: Scope) -> list[str]:
     """Return the origins that a page of the server itself would have."""
-    return [f"{scheme}://{host}" for host in Headers(scope=scope).getlist("host") for scheme in ("http", "https")]
+    return [
+        f"{scheme}://{host}"
+        for host in Headers(scope=scope).getlist("host")
+        for scheme in ("http", "https")
+    ]
 
 
 class StreamedAnswer(StreamingResponse):
@@ -115,9 +136,13 @@ async def score(request: Request) -> Response:
     """Score one conversation, many, or a stream of lines."""
     line: WaitingLine = request.app.state.line
     if line.draining:
-        return JSONResponse({"error": "the service is stopping"}, 503, {"Retry-After": "1", "Connection": "close"})
+        return JSONResponse(
+            {"error": "the service is stopping"}, 503, {"Retry-After": "1", "Connection": "close"}
+        )
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    answers, turns = (request.query_params.get(name, "").lower() in YES for name in ("answers", "turns"))
+    answers, turns = (
+        request.query_params.get(name, "").lower() in YES for name in ("answers", "turns")
+    )
     if kind in LINES:
         return StreamedAnswer(_streamed(request, line, answers), media_type=LINES[0])
     if kind != "application/json":
@@ -149,7 +174,9 @@ async def ready(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     """Answer with the figures for Prometheus."""
-    return Response(request.app.state.line.figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(
+        request.app.state.line.figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8"
+    )
 
 
 async def openapi(_: Request) -> Response:
@@ -160,7 +187,8 @@ async def openapi(_: Request) -> Response:
 
 
 async def _body(request: Request) -> bytes:
-    parts, total = [], 0
+    parts = []
+    total = 0
     async for part in request.stream():
         parts.append(part)
         if (total := total + len(part)) > LARGEST:
@@ -179,7 +207,11 @@ def _many(given: Any) -> list[Any] | None:
     """Return the conversations of a request for many; None for one, a list of turns too."""
     if isinstance(given, dict) and isinstance(found := given.get("conversations"), list):
         return found
-    if isinstance(given, list) and given and all(isinstance(one, dict) and "messages" in one for one in given):
+    if (
+        isinstance(given, list)
+        and given
+        and all(isinstance(one, dict) and "messages" in one for one in given)
+    ):
         return given
     return None
 
@@ -190,7 +222,9 @@ def _conversation(given: Any) -> Conversation:
     except WrongUse:
         raise
     except Exception as error:  # outside data that no reader foresaw
-        raise WrongUse(f"not a conversation: {type(error).__name__}", remedy="send a list of messages") from error
+        raise WrongUse(
+            f"not a conversation: {type(error).__name__}", remedy="send a list of messages"
+        ) from error
 
 
 def _tried(given: Any, number: int) -> Conversation | Row:
@@ -199,7 +233,11 @@ def _tried(given: Any, number: int) -> Conversation | Row:
         found = _conversation(given)
     except WrongUse as error:
         id_ = given.get("id") if isinstance(given, Mapping) else None
-        return {"id": str(number if id_ is None else id_), "outcome": "unreadable", "error": str(error)}
+        return {
+            "id": str(number if id_ is None else id_),
+            "outcome": "unreadable",
+            "error": str(error),
+        }
     has_id = isinstance(given, Mapping) and given.get("id") is not None
     return found if has_id else found.model_copy(update={"id": str(number)})
 
@@ -243,7 +281,8 @@ async def _written(one: asyncio.Future[Row] | Row, answers: bool) -> bytes:
 
 async def _lines(request: Request) -> AsyncGenerator[bytes | None, None]:
     """Yield the lines of a request that aren't blank; None for one that is too long."""
-    rest, skipping = b"", False
+    rest = b""
+    skipping = False
     async for part in request.stream():
         *whole, rest = (rest + part).split(b"\n")
         for text in whole:
@@ -251,7 +290,8 @@ async def _lines(request: Request) -> AsyncGenerator[bytes | None, None]:
                 yield None if skipping or len(text) > LARGEST else text
             skipping = False
         if len(rest) > LARGEST:
-            rest, skipping = b"", True
+            rest = b""
+            skipping = True
     if rest.strip() or skipping:
         yield None if skipping else rest
 
@@ -265,4 +305,6 @@ def _wrong(_: Request, error: WrongUse) -> Response:
 
 
 def _full(_: Request, error: Full) -> Response:
-    return JSONResponse({"error": "too many conversations wait"}, 429, {"Retry-After": str(error.after)})
+    return JSONResponse(
+        {"error": "too many conversations wait"}, 429, {"Retry-After": str(error.after)}
+    )

@@ -30,7 +30,9 @@ def serve_scores(asked: ServeStore) -> int:
     rubrics = asked.score
     assert rubrics is not None, "what is served is pages otherwise"
     if asked.no_token and not is_loopback(asked.host):
-        raise WrongUse("without a token it serves this machine only", remedy="leave it out", option="no_token")
+        raise WrongUse(
+            "without a token it serves this machine only", remedy="leave it out", option="no_token"
+        )
     given = os.environ.get(TOKEN, "").strip()
     token = (given or secrets.token_urlsafe(24)) if not asked.no_token else None
     store = asked.store or Path(STORE)

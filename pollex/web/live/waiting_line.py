@@ -67,8 +67,12 @@ class WaitingLine:
     emit: Emit = None
     draining: bool = False
     stale: str = ""
-    _queue: asyncio.Queue[tuple[Conversation, asyncio.Future[Row]]] = field(default_factory=asyncio.Queue)
-    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "pollex-scoring"))
+    _queue: asyncio.Queue[tuple[Conversation, asyncio.Future[Row]]] = field(
+        default_factory=asyncio.Queue
+    )
+    _thread: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, "pollex-scoring")
+    )
     _open: int = 0
     _room: asyncio.Event = field(default_factory=asyncio.Event)
     _mean: float = 0.005
@@ -131,9 +135,15 @@ class WaitingLine:
 
         def score_many(parts: list[Conversation]) -> list[Score]:
             cuts = [parts[start : start + BEGINNINGS] for start in range(0, len(parts), BEGINNINGS)]
-            return [one for cut in cuts for one in self._thread.submit(self.scorer.score_many, cut).result()]
+            return [
+                one
+                for cut in cuts
+                for one in self._thread.submit(self.scorer.score_many, cut).result()
+            ]
 
-        found = await asyncio.to_thread(after_turns, conversation, score_many, self.scorer.rubrics.turns)
+        found = await asyncio.to_thread(
+            after_turns, conversation, score_many, self.scorer.rubrics.turns
+        )
         left_out = user_turns(conversation) - len(found)
         return {"after_turns": found} | ({"after_turns_left_out": left_out} if left_out else {})
 
@@ -149,7 +159,8 @@ class WaitingLine:
             return
         self._seen = stamp
         try:
-            before, self.scorer = self.scorer, await asyncio.to_thread(opened, self.path, self.store)
+            before = self.scorer
+            self.scorer = await asyncio.to_thread(opened, self.path, self.store)
         except PollexError as error:
             self.stale = str(error)
             self.figures.reloaded("refused")
@@ -200,7 +211,9 @@ def scored(scorer: Scorer, conversations: Sequence[Conversation], emit: Emit = N
     except Exception as error:  # whatever it was, the others are scored
         if len(conversations) > 1:
             return [scored(scorer, [one], emit)[0] for one in conversations]
-        what = str(error) if isinstance(error, PollexError) else f"unexpected {type(error).__name__}"
+        what = (
+            str(error) if isinstance(error, PollexError) else f"unexpected {type(error).__name__}"
+        )
         return [{"id": conversations[0].id, "outcome": "failed", "error": what}]
 
 
@@ -213,11 +226,19 @@ class Figures:
 
     def __init__(self) -> None:
         self._registry = own = CollectorRegistry()
-        self._scored = Counter("pollex_scored", "Conversations by outcome.", ["outcome"], registry=own)
-        self._seconds = Histogram("pollex_scoring_seconds", "Time to score one.", buckets=BUCKETS, registry=own)
+        self._scored = Counter(
+            "pollex_scored", "Conversations by outcome.", ["outcome"], registry=own
+        )
+        self._seconds = Histogram(
+            "pollex_scoring_seconds", "Time to score one.", buckets=BUCKETS, registry=own
+        )
         self._requests = Counter("pollex_requests", "Requests by status.", ["status"], registry=own)
-        self._latency = Histogram("pollex_request_seconds", "Time to answer one.", buckets=BUCKETS, registry=own)
-        self._reloads = Counter("pollex_set_reloads", "Reloads of the rubric set.", ["result"], registry=own)
+        self._latency = Histogram(
+            "pollex_request_seconds", "Time to answer one.", buckets=BUCKETS, registry=own
+        )
+        self._reloads = Counter(
+            "pollex_set_reloads", "Reloads of the rubric set.", ["result"], registry=own
+        )
         self._set = Info("pollex_set", "The rubric set.", registry=own)
         self.depth = Gauge("pollex_waiting", "Conversations without a score yet.", registry=own)
 
@@ -237,7 +258,9 @@ class Figures:
 
     def using(self, rubrics: RubricSet) -> None:
         """Name the set that is used now."""
-        self._set.info({"run": rubrics.run, "digest": rubrics.rubrics_digest, "judge": rubrics.judge.name})
+        self._set.info(
+            {"run": rubrics.run, "digest": rubrics.rubrics_digest, "judge": rubrics.judge.name}
+        )
 
     def text(self) -> bytes:
         """Return all in Prometheus' text format."""

@@ -55,12 +55,16 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
     known = sheet_questions(site.store)
     judge = _judged(site, people, known[question]) if question in known else []
     rated = _rated(site)
-    words = {persons_question(one).id: one.text for _, one, _ in rated} | {id_: one.text for id_, one in known.items()}
+    words = {persons_question(one).id: one.text for _, one, _ in rated} | {
+        id_: one.text for id_, one in known.items()
+    }
     return {
         "question": question,
         "questions": {one: words.get(one, one) for one in asked},
         "own": with_oneself(site.store, question),
-        "each": {name: with_oneself(site.store, question, name) for name in names} if len(names) > 1 else {},
+        "each": {name: with_oneself(site.store, question, name) for name in names}
+        if len(names) > 1
+        else {},
         "all": agreement(people),
         "pairs": between(people),
         "log": agreement([*people, *log]) if question == QUESTION else None,
@@ -73,7 +77,9 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
     }
 
 
-def _others(site: Site, people: list[Opinion], column: Literal["label", "decided"]) -> list[Opinion]:
+def _others(
+    site: Site, people: list[Opinion], column: Literal["label", "decided"]
+) -> list[Opinion]:
     """Return the log's thumbs of the labeled texts, or what the probabilities decide, as an annotator's."""
     found = []
     for run in {one.run for one in people}:
@@ -92,11 +98,13 @@ SAID = "SELECT conversation, arg_max(chosen, seq) AS chosen FROM answers WHERE q
 
 def _judged(site: Site, people: list[Opinion], question: SheetQuestion) -> list[Opinion]:
     """Return the judge's answers to a rubric that people answered, too, as an annotator's."""
-    values, found = [value for value, _ in question.options], []
+    values = [value for value, _ in question.options]
+    found = []
     for run in {one.run for one in people}:
         texts = {one.conversation: one for one in people if one.run == run}
         for row in site.store.ask(run, SAID, [question.id]):
-            about, chosen = texts.get(row["conversation"]), row["chosen"]
+            about = texts.get(row["conversation"])
+            chosen = row["chosen"]
             if about is not None and chosen is not None and chosen < len(values):
                 value = values[chosen] if question.ordinal else str(values[chosen])
                 found.append(replace(about, annotator="", value=value, source="judge"))
@@ -111,22 +119,33 @@ def _rated(site: Site) -> list[Rated]:
     found: list[Rated] = []
     for run in site.runs():
         if run.command == "judge" and run.finished is not None:
-            ratings = site.kept(("ratings", run.id, run.finished), partial(ratings_of, site.store, run))
+            ratings = site.kept(
+                ("ratings", run.id, run.finished), partial(ratings_of, site.store, run)
+            )
             found += [(run, *ratings)] if ratings else []
     return found
 
 
-def _ensembles(rated: Sequence[Rated], people: list[Opinion], question: str) -> list[tuple[Run, Figure]]:
+def _ensembles(
+    rated: Sequence[Rated], people: list[Opinion], question: str
+) -> list[tuple[Run, Figure]]:
     """Compute how far people agree with the votes of each run of `judge` on the same question.
 
     Of two options the first is a thumb up, as where a rule is fitted to thumbs.
     """
-    texts, found = {one.text_hash for one in people}, []
+    texts = {one.text_hash for one in people}
+    found = []
     for run, asked, chosen_of in rated:
         options = [option.text for option in asked.options]
         thumbs = dict(zip(options, ("up", "down"), strict=False)) if len(options) == 2 else {}
         same = persons_question(asked).id == question
-        values = {option: option for option in options} if same else thumbs if question == QUESTION else {}
+        values = (
+            {option: option for option in options}
+            if same
+            else thumbs
+            if question == QUESTION
+            else {}
+        )
         said = [
             Opinion("", text, "", run.id, values[chosen], "ensemble", "")
             for text, chosen in chosen_of.items()
@@ -148,10 +167,15 @@ def export(
     wanted = sources.split(",")
     asked = asked_about(site.store) if shape == "long" else [QUESTION]
     said = [one for question in asked for one in opinions(site.store, question)]
-    said = [one for one in said if one.counts and one.source in wanted and drawn in ("all", one.drawn)]
+    said = [
+        one for one in said if one.counts and one.source in wanted and drawn in ("all", one.drawn)
+    ]
     if shape == "long":
         heads = ("text_id", "question", "judge", "answer", "source", "drawn")
-        rows = ((one.conversation, one.question, one.annotator, one.value, one.source, one.drawn) for one in said)
+        rows = (
+            (one.conversation, one.question, one.annotator, one.value, one.source, one.drawn)
+            for one in said
+        )
         return sent("judgments.csv", "text/csv", table_lines([heads, *rows]))
     return sent("labels.jsonl", links.NDJSON, _log_rows(site, list(settle_answers(said).values())))
 
@@ -163,7 +187,12 @@ def _log_rows(site: Site, said: list[Opinion]) -> Iterator[str]:
             one = mine[found.id]
             row: Data = {"id": found.id, "messages": messages_of(found), "thumbs": one.value}
             row |= {"source": one.source, "drawn": one.drawn, "judge": one.annotator}
-            yield json.dumps(row | ({"group": found.group} if found.group else {}), ensure_ascii=False) + "\n"
+            yield (
+                json.dumps(
+                    row | ({"group": found.group} if found.group else {}), ensure_ascii=False
+                )
+                + "\n"
+            )
 
 
 Option = tuple[str | float, str]
@@ -184,18 +213,28 @@ def adjudicate(site: Site, question: str = "") -> Data:
     of = left.get(question, {})
     text = max(of, key=lambda one: spread(of[one]), default="")
     said = of.get(text, [])
-    found = next(conversations_of(site.store, said[0].run, ids=[said[0].conversation]), None) if said else None
+    found = (
+        next(conversations_of(site.store, said[0].run, ids=[said[0].conversation]), None)
+        if said
+        else None
+    )
     options = options_of(question, known)
     words: dict[object, str] = dict(options)
     return {
         "text": text,
-        "answers": [(chr(ord("A") + place % 26), words.get(one.value, one.value)) for place, one in enumerate(said)],
+        "answers": [
+            (chr(ord("A") + place % 26), words.get(one.value, one.value))
+            for place, one in enumerate(said)
+        ],
         "turns": marked_turns(found.turns, {}) if found else [],
         "left": len(of),
         "question": question,
         "asked": known[question].text if question in known else "",
         "options": options,
-        "others": {one: (len(every), known[one].text if one in known else "") for one, every in left.items()},
+        "others": {
+            one: (len(every), known[one].text if one in known else "")
+            for one, every in left.items()
+        },
     }
 
 
@@ -214,7 +253,9 @@ def options_of(question: str, known: dict[str, SheetQuestion]) -> tuple[Option, 
 
 
 @post("/api/adjudications")
-def decide(site: Site, text: str, who: Name, value: Words, reason: Reason, question: str = QUESTION) -> Done:
+def decide(
+    site: Site, text: str, who: Name, value: Words, reason: Reason, question: str = QUESTION
+) -> Done:
     """Keep a decision as a label of its own."""
     with site.turn:
         known = sheet_questions(site.store)
@@ -225,7 +266,10 @@ def decide(site: Site, text: str, who: Name, value: Words, reason: Reason, quest
             raise Fault(f"{value[:80]!r} is no option of the question", remedy=remedy)
         said = disputed(opinions(site.store, question)).get(text)
         if said is None:
-            raise Clash("the annotators no longer disagree about this text", remedy="go on with the next one")
+            raise Clash(
+                "the annotators no longer disagree about this text",
+                remedy="go on with the next one",
+            )
         about = {"conversation": said[0].conversation, "run": said[0].run, "question": question}
         drawn = next((one.drawn for one in said if one.drawn == "random"), said[0].drawn)
         label = LabelRow(who, text, **about, value=pack(chosen), source="adjudicated", drawn=drawn)
@@ -248,7 +292,9 @@ def sheet_questions(store: Store) -> dict[str, SheetQuestion]:
 
 def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:
     """Compute how far people, or one of them, agree with themselves on texts that they were shown twice."""
-    again = [one for one in said_about(store, question, again=True) if annotator in ("", one.annotator)]
+    again = [
+        one for one in said_about(store, question, again=True) if annotator in ("", one.annotator)
+    ]
     seen = {(one.annotator, one.text_hash) for one in again}
     first = [one for one in said_about(store, question) if (one.annotator, one.text_hash) in seen]
     # A text of one person is a unit of its own: whether two people agree is another question.
@@ -262,13 +308,20 @@ def said_about(store: Store, question: str, *, again: bool = False) -> list[Opin
     sheets = store.rows("SELECT sheet FROM queues WHERE sheet <> ''")
     asked = [one for row in sheets for one in questions_of(row["sheet"]) if one.id == question]
     found = opinions(store, question, again=again)
-    return found if all(one.ordinal for one in asked) else [replace(one, value=str(one.value)) for one in found]
+    return (
+        found
+        if all(one.ordinal for one in asked)
+        else [replace(one, value=str(one.value)) for one in found]
+    )
 
 
 def between(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
     """Compute the agreement of each pair of annotators."""
     people = sorted({one.annotator for one in of})
-    return [(a, b, agreement([one for one in of if one.annotator in (a, b)])) for a, b in combinations(people, 2)]
+    return [
+        (a, b, agreement([one for one in of if one.annotator in (a, b)]))
+        for a, b in combinations(people, 2)
+    ]
 
 
 def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:

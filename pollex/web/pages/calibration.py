@@ -51,7 +51,9 @@ MOST_RUNS = 5
 
 
 @page(links.CALIBRATION, "calibration.html", here="Calibration")
-def calibration(site: Site, run: str = "", source: Source = "log", by: str = "", time: str = "") -> Data:
+def calibration(
+    site: Site, run: str = "", source: Source = "log", by: str = "", time: str = ""
+) -> Data:
     """Show bands, tails, subgroups, and drift beside other runs."""
     calibrators = sorted(site.calibrators)
     if calibrators and not run and not any(one.command in SCORING for one in site.runs()):
@@ -62,7 +64,9 @@ def calibration(site: Site, run: str = "", source: Source = "log", by: str = "",
     others = (
         []
         if source != "log"
-        else [(one.id, lens_for(site, one)) for one in every if one.id != chosen.id and one.finished][:MOST_RUNS]
+        else [
+            (one.id, lens_for(site, one)) for one in every if one.id != chosen.id and one.finished
+        ][:MOST_RUNS]
     )
     labels = int(find_usable(lens).sum())
     enough = labels >= FEWEST
@@ -87,10 +91,15 @@ def calibration(site: Site, run: str = "", source: Source = "log", by: str = "",
         "subgroups": subgroups(lens, fields.get(by)) if enough else [],
         "fields": [*fields],
         "times": [*times],
-        "weeks": weeks(lens, times[time], named.rubric_set if named else None, learned_netsat(site, named))
+        "weeks": weeks(
+            lens, times[time], named.rubric_set if named else None, learned_netsat(site, named)
+        )
         if time in times
         else [],
-        "drift": site.kept(("drift", lens.version, *(one[1].version for one in others)), lambda: drift(lens, others)),
+        "drift": site.kept(
+            ("drift", lens.version, *(one[1].version for one in others)),
+            lambda: drift(lens, others),
+        ),
     }
 
 
@@ -107,7 +116,11 @@ def calibrator(site: Site, calibrator_id: str) -> Data:
     shown: Data = {"name": calibrator_id, "soon": soon}
     if calibrator_id in site.calibrators:
         parts = on_page(soon.value) if soon.value else {"data": None}
-        opens = opens_of(site, {text.id for one in soon.value.predicted for text in one.tail}) if soon.value else {}
+        opens = (
+            opens_of(site, {text.id for one in soon.value.predicted for text in one.tail})
+            if soon.value
+            else {}
+        )
         return shown | {"template": "calibrator.html", "opens": opens} | parts
     named = _named(site, calibrator_id)
     runs = {run.id for run in site.runs()}
@@ -136,18 +149,23 @@ def _soon(site: Site, name: str) -> Soon:
     if (folder := site.calibrators.get(name)) is not None:
         return site.kept(("calibrator", name), lambda: Soon(partial(figures_of, folder)))
     named = _named(site, name)
-    return site.kept(("calibrator", named.id), lambda: Soon(partial(_label_figures, site.store, named)))
+    return site.kept(
+        ("calibrator", named.id), lambda: Soon(partial(_label_figures, site.store, named))
+    )
 
 
 def _named(site: Site, name: str) -> NamedSet:
     """Return a rubric set by its id, or by the run that made or used it."""
-    if name not in site.sets() and any(name in (run.id, run.id.rpartition("-")[0]) for run in site.runs()):
+    if name not in site.sets() and any(
+        name in (run.id, run.id.rpartition("-")[0]) for run in site.runs()
+    ):
         return site.set_of(site.run(name)) or site.set(name)
     return site.set(name)
 
 
 def _label_figures(store: Store, named: NamedSet, progress: Progress) -> object:
-    from pollex.services.label_figures import label_figures  # scikit-learn comes with it, and takes a second to import
+    # scikit-learn comes with it, and takes a second to import
+    from pollex.services.label_figures import label_figures
 
     progress.start("fitting it to other labels", 1)
     return label_figures(store, named.rubric_set, np.random.default_rng(0))
@@ -165,7 +183,9 @@ def figures_of(folder: Path, progress: Progress) -> CalibrationData:
     names = training_of(folder).files
     if len(names) != 2:
         remedy = "fit it again, or see `pollex calibrate report`"
-        raise BadInput("it doesn't say which tables it was fitted to", where=str(folder), remedy=remedy)
+        raise BadInput(
+            "it doesn't say which tables it was fitted to", where=str(folder), remedy=remedy
+        )
     answers, judgments = (_found(Path(name), folder) for name in names)
     return measure_calibrator(folder, answers, judgments, quick=True, progress=progress)[1]
 
@@ -177,7 +197,8 @@ def _found(path: Path, folder: Path) -> str:
 
 
 KEPT = "SELECT id, arg_max(metadata, seq) AS metadata FROM conversations GROUP BY id"
-MOST_FIELDS, MOST_WEEKS = 30, 60
+MOST_FIELDS = 30
+MOST_WEEKS = 60
 LATEST = 1e11
 """Numbers over this are times in milliseconds, those under it in seconds."""
 
@@ -193,8 +214,10 @@ class Week:
         begins: Its Monday.
         n: Conversations with a probability, whose mean is `mean`.
         seen: Share of thumbs up among labels that nothing was learned from.
-        drift: How unlike NetSAT is spread; None for too few, and where the set doesn't say how it was spread.
-        outside: Share whose NetSAT lies outside the range of those conversations; None where the store lacks them.
+        drift: How unlike NetSAT is spread; None for too few, and where the set doesn't say how it
+            was spread.
+        outside: Share whose NetSAT lies outside the range of those conversations; None where the
+            store lacks them.
     """
 
     begins: date
@@ -213,7 +236,9 @@ def fields_of(site: Site, run: Run, lens: Lens) -> dict[str, Values]:
         for row in site.store.ask(run.id, KEPT):
             for name, value in _flat(json.loads(row["metadata"] or "{}")):
                 found[name][row["id"]] = value
-        most = Counter({name: len(values) for name, values in found.items()}).most_common(MOST_FIELDS)
+        most = Counter({name: len(values) for name, values in found.items()}).most_common(
+            MOST_FIELDS
+        )
         return {name: found[name] for name, _ in most}
 
     return site.kept(("fields", lens.version), read)
@@ -230,7 +255,11 @@ def _flat(fields: Mapping[str, object], before: str = "") -> Iterator[tuple[str,
 
 def times_among(fields: Mapping[str, Values]) -> dict[str, Values]:
     """Return the fields that hold times."""
-    return {name: values for name, values in fields.items() if all(map(moment_of, [*values.values()][:50]))}
+    return {
+        name: values
+        for name, values in fields.items()
+        if all(map(moment_of, [*values.values()][:50]))
+    }
 
 
 def moment_of(value: str) -> datetime | None:
@@ -249,7 +278,9 @@ def moment_of(value: str) -> datetime | None:
 
 def learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
     """Return NetSAT of the conversations that a set was learned from `[n]`; None where the store doesn't have them."""
-    run = next((one for one in site.runs() if named is not None and one.id == named.rubric_set.run), None)
+    run = next(
+        (one for one in site.runs() if named is not None and one.id == named.rubric_set.run), None
+    )
     if run is None or run.command not in SCORING:
         return None
     lens = lens_for(site, run)
@@ -258,7 +289,9 @@ def learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
     return found if len(found) else None
 
 
-def weeks(lens: Lens, values: Values, found: RubricSet | None, learned: Floats | None) -> list[Week]:
+def weeks(
+    lens: Lens, values: Values, found: RubricSet | None, learned: Floats | None
+) -> list[Week]:
     """Return the last weeks that a field's times lie in, the first one first.
 
     Args:
@@ -271,11 +304,22 @@ def weeks(lens: Lens, values: Values, found: RubricSet | None, learned: Floats |
             rows[day - timedelta(days=day.weekday())].append(lens.place[id_])
     told = find_usable(lens)
     last = sorted(rows)[-MOST_WEEKS:]
-    return [_week(lens, begins, np.array(rows[begins]), told[rows[begins]], found, learned) for begins in last]
+    return [
+        _week(lens, begins, np.array(rows[begins]), told[rows[begins]], found, learned)
+        for begins in last
+    ]
 
 
-def _week(lens: Lens, begins: date, rows: Ints, told: Bools, found: RubricSet | None, learned: Floats | None) -> Week:
-    p, netsat = lens.probability[rows], lens.netsat[rows]
+def _week(
+    lens: Lens,
+    begins: date,
+    rows: Ints,
+    told: Bools,
+    found: RubricSet | None,
+    learned: Floats | None,
+) -> Week:
+    p = lens.probability[rows]
+    netsat = lens.netsat[rows]
     labels = lens.label[rows][told]
     known = p[~np.isnan(p)]
     return Week(

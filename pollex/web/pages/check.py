@@ -34,12 +34,18 @@ def check(
     Args:
         fail_if: Conditions, separated by semicolons; `what` and `limit` are one in two fields.
     """
-    conditions = [*filter(None, map(str.strip, fail_if.split(";"))), *([] if limit is None else [f"{what} {limit:g}"])]
+    conditions = [
+        *filter(None, map(str.strip, fail_if.split(";"))),
+        *([] if limit is None else [f"{what} {limit:g}"]),
+    ]
     if as_json:
-        found = checked(site, site.run(run), site.run(against), conditions, again=again, strict=strict)
+        found = checked(
+            site, site.run(run), site.run(against), conditions, again=again, strict=strict
+        )
         told: Data = found["result"].as_json()
         return told | {"unscored": found["unscored"]}
-    of, baseline = scoring_run(site, run), site.run(against) if against else None
+    of = scoring_run(site, run)
+    baseline = site.run(against) if against else None
     named = site.set_of(of)
     return {
         "runs": [one for one in site.runs() if one.command in SCORING],
@@ -73,27 +79,37 @@ def choices_of(found: RubricSet) -> dict[str, str]:
     return plain | rubrics
 
 
-def checked(site: Site, run: Run, against: Run, conditions: Sequence[str], *, again: bool, strict: bool) -> Data:
+def checked(
+    site: Site, run: Run, against: Run, conditions: Sequence[str], *, again: bool, strict: bool
+) -> Data:
     """Check a run against another.
 
     Returns:
-        The result, compared conversations of the baseline that the rubrics were learned from, and conversations of both
+        The result, compared conversations of the baseline that the rubrics were learned from, and
+        conversations of both
         runs without a probability, which are left out.
 
     Raises:
-        Fault: One rubric set has not scored both, they are too many for a page, or a condition can't be read, or can't
+        Fault: One rubric set has not scored both, they are too many for a page, or a condition
+            can't be read, or can't
             be looked at again and again.
     """
     from pollex.services.check import check_runs  # SciPy comes with it, and takes half a second
 
-    lenses, sets = (lens_for(site, against), lens_for(site, run)), [site.set_of(against), site.set_of(run)]
+    lenses = (lens_for(site, against), lens_for(site, run))
+    sets = [site.set_of(against), site.set_of(run)]
     found = by_one_set(site, (against, run), lenses, sets)
     if found is None or sets[0] is None:
         what = f"one rubric set must have scored both runs, up to {MOST:,} conversations each"
-        raise Fault(what, remedy="`pollex check` scores what is not scored, and takes as many as there are")
-    rubric_set, options = sets[0].rubric_set, {"again": again, "strict": strict}
+        raise Fault(
+            what, remedy="`pollex check` scores what is not scored, and takes as many as there are"
+        )
+    rubric_set = sets[0].rubric_set
+    options = {"again": again, "strict": strict}
     try:
-        result = check_runs(site.store, run.id, against.id, rubric_set, conditions, found=found, **options)
+        result = check_runs(
+            site.store, run.id, against.id, rubric_set, conditions, found=found, **options
+        )
     except WrongUse as error:
         raise Fault(error.what, remedy=error.advice) from error
     scored = [~np.isnan(one.probability) for one in lenses]

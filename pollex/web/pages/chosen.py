@@ -45,8 +45,12 @@ def choose(
 def _queue(site: Site, run: Run, queue_id: str, name: str) -> QueueRow:
     if not queue_id:
         if not name:
-            raise Fault("the new queue has no name", remedy="give it one, or choose a queue that is there")
-        return QueueRow(secrets.token_hex(4), name, CHOSEN, run.id, 0.0, 1, secrets.randbits(32), now())
+            raise Fault(
+                "the new queue has no name", remedy="give it one, or choose a queue that is there"
+            )
+        return QueueRow(
+            secrets.token_hex(4), name, CHOSEN, run.id, 0.0, 1, secrets.randbits(32), now()
+        )
     queue = queue_of(site.store, queue_id)
     if queue.run != run.id:
         raise Fault(f"this queue is of {queue.run}", remedy="choose one of the same run")
@@ -59,7 +63,9 @@ def _rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:
     wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in kept]
     found = {one.id: one.text_hash for one in conversations_of(site.store, queue.run, ids=wanted)}
     if missing := [id_ for id_ in wanted if id_ not in found]:
-        raise NotThere(f"this run has no conversation {missing[0]!r}", remedy="its list has those there are")
+        raise NotThere(
+            f"this run has no conversation {missing[0]!r}", remedy="its list has those there are"
+        )
     return [ChosenRow(queue.id, found[id_], id_, now()) for id_ in wanted]
 
 
@@ -70,28 +76,45 @@ OF_CONVERSATION = """
 """
 
 
-def queues_with(site: Site, run: Run, conversation: str) -> tuple[list[dict[str, str]], list[QueueRow]]:
+def queues_with(
+    site: Site, run: Run, conversation: str
+) -> tuple[list[dict[str, str]], list[QueueRow]]:
     """Return the queues that a conversation was put into, and all others of its run."""
     within = site.store.rows(OF_CONVERSATION, [run.id, conversation])
     names = {row["id"] for row in within}
-    return within, [queue for queue in queues_of(site.store) if queue.run == run.id and queue.id not in names]
+    return within, [
+        queue for queue in queues_of(site.store) if queue.run == run.id and queue.id not in names
+    ]
 
 
 @post("/api/thumbs")
 def thumb(
-    site: Site, run: Run, id_: str, who: Name, value: Literal["up", "down"], comment: Words = "", of: str = ""
+    site: Site,
+    run: Run,
+    id_: str,
+    who: Name,
+    value: Literal["up", "down"],
+    comment: Words = "",
+    of: str = "",
 ) -> Done:
     """Keep a thumb; one that was given blind, in a queue, is not changed by it."""
     found = next(conversations_of(site.store, run.id, ids=[id_]), None)
     if found is None:
-        raise NotThere("this run has no such conversation", remedy="the list of its conversations has those there are")
+        raise NotThere(
+            "this run has no such conversation",
+            remedy="the list of its conversations has those there are",
+        )
     with site.turn:
         said = opinions(site.store, QUESTION)
-        mine = next((one for one in said if (one.annotator, one.text_hash) == (who, found.text_hash)), None)
+        mine = next(
+            (one for one in said if (one.annotator, one.text_hash) == (who, found.text_hash)), None
+        )
         if mine is not None and mine.drawn != VOLUNTARY:
             what = f"{who} has labeled it before, without seeing its score"
             raise Clash(what, remedy="the queue is where that answer is changed")
-        label = LabelRow(who, found.text_hash, found.id, run.id, QUESTION, pack(value), drawn=VOLUNTARY)
+        label = LabelRow(
+            who, found.text_hash, found.id, run.id, QUESTION, pack(value), drawn=VOLUNTARY
+        )
         others = any(one.text_hash == found.text_hash and one.annotator != who for one in said)
         saw = ("prediction", "others") if others else ("prediction",)
         (kept,) = keep_said(site.store, [(label, SheetRow(label.id, comment=comment, saw=saw))])

@@ -42,15 +42,19 @@ MOST = 10_000
 
 
 @page(links.COMPARE, "compare.html", here="Runs")
-def compare(site: Site, request: Request, as_json: bool, a: str = "", b: str = "", run: str = "") -> Data | Response:
+def compare(
+    site: Site, request: Request, as_json: bool, a: str = "", b: str = "", run: str = ""
+) -> Data | Response:
     """Show two runs side by side."""
     if run:
         return _of_ticked(site, request.query_params.getlist("run"))
     scoring = [run for run in site.runs() if run.command in SCORING]
     if not (a and b) and not as_json:
         return {"runs": scoring, "a": None, "b": None}
-    before, after = site.run(a), site.run(b)
-    of_a, of_b = lens_for(site, before), lens_for(site, after)
+    before = site.run(a)
+    after = site.run(b)
+    of_a = lens_for(site, before)
+    of_b = lens_for(site, after)
     sets = [site.set_of(run) for run in (before, after)]
     pairs, figures = _compared(site, of_a, of_b, sets)
     if as_json:
@@ -71,9 +75,16 @@ def compare(site: Site, request: Request, as_json: bool, a: str = "", b: str = "
         "differ": changed_parts(before.fingerprint, after.fingerprint, *behind),
         "arguments": _arguments(before, after),
         "counts": (counted(site, before), counted(site, after)),
-        "rubrics": diff_sets(sets[0].rubric_set, sets[1].rubric_set) if sets[0] and sets[1] else None,
+        "rubrics": diff_sets(sets[0].rubric_set, sets[1].rubric_set)
+        if sets[0] and sets[1]
+        else None,
         "flips": [
-            (*pairs.ids[i], float(pairs.netsat[0][i]), float(pairs.netsat[1][i]), int(pairs.label[i]))
+            (
+                *pairs.ids[i],
+                float(pairs.netsat[0][i]),
+                float(pairs.netsat[1][i]),
+                int(pairs.label[i]),
+            )
             for i in pairs.flips[:FLIPS].tolist()
         ],
     }
@@ -82,17 +93,24 @@ def compare(site: Site, request: Request, as_json: bool, a: str = "", b: str = "
 def _of_ticked(site: Site, names: list[str]) -> Response:
     """Lead to two runs that were ticked in the list, the earlier one first."""
     if len(names) != 2:
-        raise Fault("two runs are compared, no more and no fewer", remedy="tick two in the list of runs")
+        raise Fault(
+            "two runs are compared, no more and no fewer", remedy="tick two in the list of runs"
+        )
     every = [run.id for run in site.runs()]
     a, b = sorted((site.run(name).id for name in names), key=every.index, reverse=True)
     return RedirectResponse(links.address(links.COMPARE, a=a, b=b), 303)
 
 
-def _compared(site: Site, a: Lens, b: Lens, sets: Sequence[NamedSet | None]) -> tuple[Pairs, dict[str, object]]:
+def _compared(
+    site: Site, a: Lens, b: Lens, sets: Sequence[NamedSet | None]
+) -> tuple[Pairs, dict[str, object]]:
     def make() -> tuple[Pairs, dict[str, object]]:
-        first, second = a.scored_by(b, b.measured - a.folded), b.scored_by(a, a.measured - b.folded)
+        first = a.scored_by(b, b.measured - a.folded)
+        second = b.scored_by(a, a.measured - b.folded)
         pairs = pairs_of(first, second)
-        return pairs, dict(differences(pairs, first, second, one_scale=_alike(sets) or a.version == b.version))
+        return pairs, dict(
+            differences(pairs, first, second, one_scale=_alike(sets) or a.version == b.version)
+        )
 
     return site.kept(("compared", a.version, b.version), make)
 
@@ -109,12 +127,17 @@ def by_one_set(
     named = sets[0]
     if named is None or not _alike(sets) or max(map(len, lenses)) > MOST:
         return None
-    from pollex.services.compare import compare_runs  # SciPy comes with it, and takes half a second
+    # SciPy comes with it, and takes half a second
+    from pollex.services.compare import compare_runs
 
     key = ("comparison", *(lens.version for lens in lenses))
     try:
-        return site.kept(key, lambda: compare_runs(site.store, runs[0].id, runs[1].id, named.rubric_set))
-    except BadCalibrator:  # its arrays aren't here, and without them there are no probabilities to compare
+        return site.kept(
+            key, lambda: compare_runs(site.store, runs[0].id, runs[1].id, named.rubric_set)
+        )
+    except (
+        BadCalibrator
+    ):  # its arrays aren't here, and without them there are no probabilities to compare
         return None
 
 
@@ -127,11 +150,23 @@ def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:
 
 def _told(pairs: Pairs, figures: dict[str, object]) -> Data:
     flips = [
-        {"a": pairs.ids[i][0], "b": pairs.ids[i][1], "netsat": [float(side[i]) for side in pairs.netsat]}
+        {
+            "a": pairs.ids[i][0],
+            "b": pairs.ids[i][1],
+            "netsat": [float(side[i]) for side in pairs.netsat],
+        }
         for i in pairs.flips.tolist()
     ]
-    about = {"n": len(pairs.ids), "only": pairs.only, "by_folds": pairs.by_folds, "left_out": pairs.left_out}
-    return about | {"differences": {name: vars(figure) for name, figure in figures.items()}, "flips": flips}
+    about = {
+        "n": len(pairs.ids),
+        "only": pairs.only,
+        "by_folds": pairs.by_folds,
+        "left_out": pairs.left_out,
+    }
+    return about | {
+        "differences": {name: vars(figure) for name, figure in figures.items()},
+        "flips": flips,
+    }
 
 
 POINTS = 4000
@@ -149,8 +184,10 @@ class Pairs:
         rows: Of each run's lens `[pair]`.
         netsat: Of each run; NaN without a score.
         flips: Pairs whose label differs, the largest change first.
-        by_folds: Shared texts that the set was learned from: both sides have the scores of the folds.
-        left_out: Shared texts that one run was learned from, answered without their own fold, and the other wasn't.
+        by_folds: Shared texts that the set was learned from: both sides have the scores of the
+            folds.
+        left_out: Shared texts that one run was learned from, answered without their own fold, and
+            the other wasn't.
     """
 
     ids: list[tuple[str, str]]
@@ -177,9 +214,14 @@ def pairs_of(a: Lens, b: Lens) -> Pairs:
     unlike = (a.folded ^ b.folded) - measured
     both = [(first[text], second[text]) for text in shared if text not in unlike]
     rows = np.array(both, dtype=np.int64).reshape(len(both), 2)
-    mine, other = rows[:, 0], rows[:, 1]
+    mine = rows[:, 0]
+    other = rows[:, 1]
     netsat = a.netsat[mine], b.netsat[other]
-    differ = (a.predicted[mine] >= 0) & (b.predicted[other] >= 0) & (a.predicted[mine] != b.predicted[other])
+    differ = (
+        (a.predicted[mine] >= 0)
+        & (b.predicted[other] >= 0)
+        & (a.predicted[mine] != b.predicted[other])
+    )
     flips = np.flatnonzero(differ)
     order = np.argsort(-np.abs(netsat[1][flips] - netsat[0][flips]), kind="stable")
     return Pairs(
@@ -198,9 +240,11 @@ def differences(pairs: Pairs, a: Lens, b: Lens, *, one_scale: bool = True) -> di
     """Compute the figures of b minus those of a on the same texts, with intervals.
 
     Args:
-        one_scale: Whether one rubric set scored both: NetSAT of two sets is on two scales, and is not subtracted.
+        one_scale: Whether one rubric set scored both: NetSAT of two sets is on two scales, and is
+            not subtracted.
     """
-    from pollex.measures.share import mean_differences  # SciPy comes with it, and takes half a second
+    # SciPy comes with it, and takes half a second
+    from pollex.measures.share import mean_differences
 
     rng = np.random.default_rng(0)
     known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
@@ -211,13 +255,17 @@ def differences(pairs: Pairs, a: Lens, b: Lens, *, one_scale: bool = True) -> di
     second = np.repeat([False, True], len(known))
     values = {name: np.concatenate([side[known] for side in sides]) for name, sides in both.items()}
     rows = pairs.rows[0][known]
-    unit = numbers_of(("user", a.groups[row]) if a.groups[row] is not None else ("id", a.ids[row]) for row in rows)
+    unit = numbers_of(
+        ("user", a.groups[row]) if a.groups[row] is not None else ("id", a.ids[row]) for row in rows
+    )
     means = mean_differences(values, second, np.tile(unit, 2), rng)
     found = {name: replace(figure, n=len(known)) for name, figure in means.items()}
     told = np.intersect1d(known, labeled_unseen(pairs, a, b))
     up = pairs.label[told] == 1
     if up.any() and not up.all():
-        found["AUC"] = auc_difference(pairs.netsat[1][told], pairs.netsat[0][told], up, rng, RESAMPLES)
+        found["AUC"] = auc_difference(
+            pairs.netsat[1][told], pairs.netsat[0][told], up, rng, RESAMPLES
+        )
     return found
 
 
@@ -233,10 +281,16 @@ def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
     known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
     if not len(known):
         return Markup("")
-    shown = known if len(known) <= DRAWN else np.random.default_rng(0).choice(known, DRAWN, replace=False)
+    shown = (
+        known
+        if len(known) <= DRAWN
+        else np.random.default_rng(0).choice(known, DRAWN, replace=False)
+    )
     every = np.concatenate([pairs.netsat[0][known], pairs.netsat[1][known]])
-    low, high = float(every.min()) - 1, float(every.max()) + 1
-    across, up = Axis(low, high, 40, 410), Axis(low, high, 320, 10)
+    low = float(every.min()) - 1
+    high = float(every.max()) + 1
+    across = Axis(low, high, 40, 410)
+    up = Axis(low, high, 320, 10)
     flipped = set(pairs.flips.tolist())
     points = [
         element(
@@ -245,15 +299,32 @@ def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
         )
         for i in shown.tolist()
     ]  # fmt: skip
-    lines = [element("line", x1=across(low), y1=up(low), x2=across(high), y2=up(high), class_="axis")]
+    lines = [
+        element("line", x1=across(low), y1=up(low), x2=across(high), y2=up(high), class_="axis")
+    ]
     if thetas[0] is not None:
-        lines.append(element("line", x1=across(thetas[0]), x2=across(thetas[0]), y1=10, y2=320, class_="theta"))
+        lines.append(
+            element(
+                "line", x1=across(thetas[0]), x2=across(thetas[0]), y1=10, y2=320, class_="theta"
+            )
+        )
     if thetas[1] is not None:
-        lines.append(element("line", x1=40, x2=410, y1=up(thetas[1]), y2=up(thetas[1]), class_="theta"))
+        lines.append(
+            element("line", x1=40, x2=410, y1=up(thetas[1]), y2=up(thetas[1]), class_="theta")
+        )
     labels = [
         (
-            element("text", tick_label(value), x=across(value), y=336, text_anchor="middle", class_="tick"),
-            element("text", tick_label(value), x=34, y=up(value) + 4, text_anchor="end", class_="tick"),
+            element(
+                "text",
+                tick_label(value),
+                x=across(value),
+                y=336,
+                text_anchor="middle",
+                class_="tick",
+            ),
+            element(
+                "text", tick_label(value), x=34, y=up(value) + 4, text_anchor="end", class_="tick"
+            ),
         )
         for value in ticks(low, high, 6)
     ]
@@ -269,22 +340,38 @@ def built_in_beside(site: Site, named: NamedSet) -> str | None:
     """Return the run of a built-in set of the same conversations, for a set that a model wrote rubrics of."""
     if named.rubric_set.judge.built_in:
         return None
-    data, runs = named.rubric_set.data.fingerprint, {run.id for run in site.runs()}
-    others = [one for one in site.sets().values() if one.run in runs and one.rubric_set.data.fingerprint == data]
+    data = named.rubric_set.data.fingerprint
+    runs = {run.id for run in site.runs()}
+    others = [
+        one
+        for one in site.sets().values()
+        if one.run in runs and one.rubric_set.data.fingerprint == data
+    ]
     return next((one.run for one in others if one.rubric_set.judge.built_in), None)
 
 
 def beside(
-    site: Site, runs: Sequence[Run], lenses: Sequence[Lens], sets: Sequence[NamedSet | None], pairs: Pairs
+    site: Site,
+    runs: Sequence[Run],
+    lenses: Sequence[Lens],
+    sets: Sequence[NamedSet | None],
+    pairs: Pairs,
 ) -> list[Data]:
     """Return both runs where the first set is built-in and the second has a model; else none.
 
     Returns:
-        Of each run the headline rubrics that the model wrote and the others; the AUC on conversations that neither set
-        was learned from, None without labels of both kinds; the tokens of its calls, and what they cost at each price.
+        Of each run the headline rubrics that the model wrote and the others; the AUC on
+        conversations that neither set
+        was learned from, None without labels of both kinds; the tokens of its calls, and what they
+        cost at each price.
     """
     first, second = sets
-    if first is None or second is None or not first.rubric_set.judge.built_in or second.rubric_set.judge.built_in:
+    if (
+        first is None
+        or second is None
+        or not first.rubric_set.judge.built_in
+        or second.rubric_set.judge.built_in
+    ):
         return []
     rows = labeled_unseen(pairs, lenses[0], lenses[1])
     up = pairs.label[rows] == 1
@@ -305,7 +392,10 @@ def _beside(site: Site, run: Run, found: RubricSet, netsat: np.ndarray, up: np.n
     leading = [rubric for rubric in found.rubrics if rubric.headlined]
     calls = calls_of(site.store, run, "sent", down=False, at=0, n=-1)
     own = sum(is_built_in(rubric.source) for rubric in leading)
-    tokens = sum(call.usage.get("in", 0) for call in calls), sum(call.usage.get("out", 0) for call in calls)
+    tokens = (
+        sum(call.usage.get("in", 0) for call in calls),
+        sum(call.usage.get("out", 0) for call in calls),
+    )
     return {
         "name": found.judge.name if not found.judge.built_in else "built-in (no LLM)",
         "by_model": len(leading) - own,

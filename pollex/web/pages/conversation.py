@@ -35,7 +35,9 @@ from pollex.web.views import Data, page
 
 
 @page(links.CONVERSATION, "conversation.html", here="Conversations")
-def conversation(site: Site, as_json: bool, run: Run, id_: str, of: str = "", who: str = "") -> Data:
+def conversation(
+    site: Site, as_json: bool, run: Run, id_: str, of: str = "", who: str = ""
+) -> Data:
     """Show a conversation beside the reasons for its score."""
     trace, rubrics, named, sums = looked_up(site, run, id_)
     if as_json:
@@ -45,7 +47,9 @@ def conversation(site: Site, as_json: bool, run: Run, id_: str, of: str = "", wh
             "score": vars(trace.score) if trace.score else None,
             "parts": [
                 {
-                    "rubric": {name: getattr(part.rubric, name) for name in ("id", "text", "polarity")},
+                    "rubric": {
+                        name: getattr(part.rubric, name) for name in ("id", "text", "polarity")
+                    },
                     "answer": part.answer,
                     "adds": part.adds,
                 }
@@ -56,7 +60,9 @@ def conversation(site: Site, as_json: bool, run: Run, id_: str, of: str = "", wh
         }
     own = named.rubric_set if named else None
     within, queues = queues_with(site, run, id_)
-    before, behind = listing_of(site, list_form(of).model_copy(update={"run": run.id})).neighbors(id_)
+    before, behind = listing_of(site, list_form(of).model_copy(update={"run": run.id})).neighbors(
+        id_
+    )
     score = trace.score
     moves = moves_of(own, trace.answers) if own else {}
     return {
@@ -71,14 +77,22 @@ def conversation(site: Site, as_json: bool, run: Run, id_: str, of: str = "", wh
         "named": named,
         "own": own,
         "guaranteed": guaranteed_of(score.netsat if score else None, own),
-        "entropy": entropy_of(score.probability) if score and score.probability is not None else None,
+        "entropy": entropy_of(score.probability)
+        if score and score.probability is not None
+        else None,
         "good": good_of(score),
-        "scale": scale_of(score.netsat, named.rubric_set) if named and score and score.netsat is not None else None,
+        "scale": scale_of(score.netsat, named.rubric_set)
+        if named and score and score.netsat is not None
+        else None,
         "draw": drawings.distribution,
         "before": before,
         "behind": behind,
         "elsewhere": elsewhere(site, run, trace),
-        "people": [one for one in opinions(site.store, QUESTION) if one.text_hash == trace.conversation.text_hash],
+        "people": [
+            one
+            for one in opinions(site.store, QUESTION)
+            if one.text_hash == trace.conversation.text_hash
+        ],
         "in_batches": not trace.steps and trace.score is not None,
         "within": within,
         "queues": queues,
@@ -111,7 +125,9 @@ def by_effect(parts: Sequence[Summand], moves: Mapping[str, float], *, good: boo
 
     def place(part: Summand) -> tuple[bool, float]:
         silent = part.never or part.value is None
-        return silent, -side * moves.get(part.rubric.id, 0.0 if silent or moves else (part.adds or 0.0) / 100)
+        return silent, -side * moves.get(
+            part.rubric.id, 0.0 if silent or moves else (part.adds or 0.0) / 100
+        )
 
     return sorted(parts, key=place)
 
@@ -129,8 +145,14 @@ def told_move(move: float) -> str:
 
 def scale_of(netsat: float, own: RubricSet) -> Markup:
     """Draw a NetSAT beside θ and the window, on a scale that holds them all."""
-    ends = [abs(value) for value in (netsat, own.theta, own.window.lower, own.window.upper) if value is not None]
-    return drawings.scale(netsat, own.theta, own.window.lower, own.window.upper, 1.4 * max(*ends, 1.0))
+    ends = [
+        abs(value)
+        for value in (netsat, own.theta, own.window.lower, own.window.upper)
+        if value is not None
+    ]
+    return drawings.scale(
+        netsat, own.theta, own.window.lower, own.window.upper, 1.4 * max(*ends, 1.0)
+    )
 
 
 def guaranteed_of(netsat: float | None, own: RubricSet | None) -> bool | None:
@@ -147,7 +169,9 @@ def good_of(score: ScoreRow | None) -> bool:
     return score.probability >= 0.5
 
 
-def looked_up(site: Site, run: Run, id_: str) -> tuple[ConversationTrace, tuple[Rubric, ...], NamedSet | None, Sums]:
+def looked_up(
+    site: Site, run: Run, id_: str
+) -> tuple[ConversationTrace, tuple[Rubric, ...], NamedSet | None, Sums]:
     """Return a conversation's trace in a run, and the rubrics of its score.
 
     Raises:
@@ -156,7 +180,9 @@ def looked_up(site: Site, run: Run, id_: str) -> tuple[ConversationTrace, tuple[
     try:
         trace = conversation_trace(site.store, run.id, id_)
     except WrongUse as error:
-        raise NotThere(error.what, remedy="the list of its conversations has those there are") from None
+        raise NotThere(
+            error.what, remedy="the list of its conversations has those there are"
+        ) from None
     named = site.set_of(run)
     rubrics = named.rubric_set.rubrics if named else tuple(rubrics_of(site.store, run.id).values())
     rule = named.rubric_set.judge.options.value if named else "auto"
@@ -174,7 +200,11 @@ def elsewhere(site: Site, run: Run, trace: ConversationTrace) -> list[dict[str, 
     """Return what other runs said of the same text, the last five of them."""
     others = [one for one in site.runs() if one.id != run.id][:5]
     text = trace.conversation.text_hash
-    return [row | {"run": other.id} for other in others for row in site.store.ask(other.id, ALIKE, [text])]
+    return [
+        row | {"run": other.id}
+        for other in others
+        for row in site.store.ask(other.id, ALIKE, [text])
+    ]
 
 
 Rule = Literal["auto", "expected", "mode"]
@@ -252,9 +282,13 @@ def explained(
     """Take a NetSAT apart into what each rubric adds.
 
     Args:
-        never: By rubric, what counts where its occasion never came up; the middle where none is known.
+        never: By rubric, what counts where its occasion never came up; the middle where none is
+            known.
     """
-    parts = [_part(rubric, answers.get(rubric.id), rule, (never or {}).get(rubric.id, MIDDLE)) for rubric in rubrics]
+    parts = [
+        _part(rubric, answers.get(rubric.id), rule, (never or {}).get(rubric.id, MIDDLE))
+        for rubric in rubrics
+    ]
     return Sums(tuple(sorted(parts, key=lambda part: -part.far)))
 
 
@@ -265,7 +299,9 @@ def _part(rubric: Rubric, answer: Answer | Unanswered | None, rule: Rule, never:
 
 
 def read(
-    conversation: Conversation, extraction: Extraction | Unanswered | None, rubrics: Sequence[Rubric]
+    conversation: Conversation,
+    extraction: Extraction | Unanswered | None,
+    rubrics: Sequence[Rubric],
 ) -> list[MarkedTurn]:
     """Mark in a conversation's turns what rubrics and reasons quote."""
     quotes: dict[int, list[tuple[str, Polarity]]] = defaultdict(list)

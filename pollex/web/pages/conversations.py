@@ -55,7 +55,11 @@ TITLES = {name: title for name, (title, _, _) in FACETS.items()} | {
 }
 
 
-WHOSE: dict[Source, str] = {"log": "in the log", "person": "of people", "adjudicated": "as adjudicated"}
+WHOSE: dict[Source, str] = {
+    "log": "in the log",
+    "person": "of people",
+    "adjudicated": "as adjudicated",
+}
 FROM_PEOPLE = "SELECT 1 FROM labels WHERE question = 'thumb' AND annotator <> '' LIMIT 1"
 
 
@@ -75,7 +79,8 @@ def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -
     if request.headers.get("x-pollex-part") == "rows":
         _require_version(listing)
         return HTMLResponse(
-            frame.fill("conversation_rows.html", listing=listing, read_only=site.read_only), headers=headers
+            frame.fill("conversation_rows.html", listing=listing, read_only=site.read_only),
+            headers=headers,
         )
     found = site.set_of(listing.run)
     counted = listing.histogram("netsat")
@@ -96,7 +101,9 @@ def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -
 
 
 @page("/api/conversations/file")
-def download(site: Site, form: ListForm, kind: Literal["csv", "jsonl", "parquet"] = "csv") -> Response:
+def download(
+    site: Site, form: ListForm, kind: Literal["csv", "jsonl", "parquet"] = "csv"
+) -> Response:
     """Send all that a list has, row by row, in its order."""
     listing = listing_of(site, form)
     if kind == "parquet":
@@ -141,8 +148,12 @@ def search(site: Site, form: ListForm, request: Request) -> Response:
     return StreamingResponse(_lines(request, site, run, lens, form), media_type=links.NDJSON)
 
 
-async def _lines(request: Request, site: Site, run: Run, lens: Lens, form: ListForm) -> AsyncIterator[str]:
-    rows, found, hits = _rows_of(lens, form), set[str](), 0
+async def _lines(
+    request: Request, site: Site, run: Run, lens: Lens, form: ListForm
+) -> AsyncIterator[str]:
+    rows = _rows_of(lens, form)
+    found = set[str]()
+    hits = 0
     batches = batches_of(site.store, run.id, form.q)
     while (batch := await run_in_threadpool(next, batches, None)) is not None:
         if await request.is_disconnected():
@@ -153,7 +164,9 @@ async def _lines(request: Request, site: Site, run: Run, lens: Lens, form: ListF
         shown = mine[: max(0, form.n - hits)]
         hits += len(mine)
         told = {"done": done, "total": total, "found": hits}
-        yield "".join(_line({"hit": row_json(Listed.of(lens, row, row))}) for row in shown) + _line(told)
+        yield "".join(_line({"hit": row_json(Listed.of(lens, row, row))}) for row in shown) + _line(
+            told
+        )
     with_words(site, lens, form.q, lambda: found)
     yield _line({"ended": True, "found": hits})
 

@@ -40,7 +40,9 @@ Typed = Annotated[Fields, "text-", "polarity-", "on-", "anew-", "remove-", "judg
 @post("/api/drafts")
 def begin(site: Site, named: NamedSet) -> Done:
     """Begin a draft with a set as it is."""
-    row = _row(secrets.token_hex(4), 1, named, entries_of(named.rubric_set.rubrics, named.rubric_set.off))
+    row = _row(
+        secrets.token_hex(4), 1, named, entries_of(named.rubric_set.rubrics, named.rubric_set.off)
+    )
     site.store.keep([row])
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": 1}
 
@@ -67,14 +69,21 @@ def draft(site: Site, draft_id: str, as_json: bool) -> Data | Response:
 
 
 def _page(
-    site: Site, row: DraftRow, entries: Sequence[Entry], named: NamedSet, theirs: Sequence[Entry] = (), new: str = ""
+    site: Site,
+    row: DraftRow,
+    entries: Sequence[Entry],
+    named: NamedSet,
+    theirs: Sequence[Entry] = (),
+    new: str = "",
 ) -> Response:
     """Show entries of a draft; with those of a newer version that came meanwhile beside them, as 409.
 
     Args:
         new: Words of a rubric that is typed, and not in the draft yet.
     """
-    written = {rubric.id: rubric.text for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)}
+    written = {
+        rubric.id: rubric.text for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)
+    }
     run = run_that_asked(site, named)
     left = (
         left_to_ask(site.store, run.id, _changed(named, entries))
@@ -95,14 +104,19 @@ def _page(
         earlier=site.store.rows(EARLIER, [row.id, row.version]),
         run=run,
         left=left,
-        judges={name: cost_of(one, left.prompt, left.completion) for name, one in judges_of(site, named).items()}
+        judges={
+            name: cost_of(one, left.prompt, left.completion)
+            for name, one in judges_of(site, named).items()
+        }
         if left
         else {},
         read_only=site.read_only,
     )
 
 
-EARLIER = "SELECT version, time FROM drafts WHERE id = ? AND version < ? ORDER BY version DESC LIMIT 50"
+EARLIER = (
+    "SELECT version, time FROM drafts WHERE id = ? AND version < ? ORDER BY version DESC LIMIT 50"
+)
 
 
 def _typed(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
@@ -111,7 +125,9 @@ def _typed(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
         entry.model_copy(
             update={
                 "text": " ".join(str(given[f"text-{entry.name}"]).split()) or entry.text,
-                "polarity": "dsat" if given.get(f"polarity-{entry.name}", entry.polarity) == "dsat" else "sat",
+                "polarity": "dsat"
+                if given.get(f"polarity-{entry.name}", entry.polarity) == "dsat"
+                else "sat",
                 "on": f"on-{entry.name}" in given,
                 "judge_anew": f"anew-{entry.name}" in given,
             }
@@ -130,7 +146,9 @@ def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
         try:
             new = Entry(text=words, polarity=given.get(f"polarity-{NEW}", "sat"))
         except ValidationError as error:
-            raise Fault("the new rubric has more than 2,000 characters", remedy="say it in one sentence") from error
+            raise Fault(
+                "the new rubric has more than 2,000 characters", remedy="say it in one sentence"
+            ) from error
         if new.name not in [entry.name for entry in entries]:
             found.append(new.model_copy(update={"id": new.name}))
     if not any(entry.on for entry in found):
@@ -142,7 +160,9 @@ NONE_ON = "no rubric is on"
 
 
 @post("/api/drafts/{draft}")
-def keep(site: Site, draft_id: str, request: Request, version: int, given: Typed) -> Done | Response:
+def keep(
+    site: Site, draft_id: str, request: Request, version: int, given: Typed
+) -> Done | Response:
     """Keep a new version of a draft; what was typed over an older one comes back beside the newer."""
     with site.turn:
         row, entries, named = draft_of(site, draft_id)
@@ -166,7 +186,9 @@ def take_again(site: Site, draft_id: str, version: Place) -> Done:
         sql = "SELECT payload FROM drafts WHERE id = ? AND version = ?"
         payload = site.store.value(sql, [row.id, version])
         if payload is None:
-            raise NotThere(f"the draft has no version {version}", remedy="its page has those there are")
+            raise NotThere(
+                f"the draft has no version {version}", remedy="its page has those there are"
+            )
         kept = DraftRow(row.id, row.version + 1, now(), named.id, named.name, payload)
         site.store.keep([kept])
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version}
@@ -184,13 +206,22 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
     on, _ = apply_edits(_edited(entries, given), named.rubric_set.rubrics, named.rubric_set.off)
     run = run_that_asked(site, named)
     if run is None:
-        raise NotThere("no run in this store has asked these rubrics", remedy="score with the set first")
-    rng, own = np.random.default_rng(0), named.rubric_set
-    judges, judge = judges_of(site, named), str(given.get("judge", ""))
+        raise NotThere(
+            "no run in this store has asked these rubrics", remedy="score with the set first"
+        )
+    rng = np.random.default_rng(0)
+    own = named.rubric_set
+    judges = judges_of(site, named)
+    judge = str(given.get("judge", ""))
     if not own.judge.built_in and changed_in(own, on) and judge not in judges:
         plan = planned_preview(site.store, run.id, own, on, rng)
-        prices = {name: cost_of(one, plan["prompt_tokens"], plan["completion_tokens"]) for name, one in judges.items()}
-        return frame.page("preview.html", found=None, plan=plan, judges=prices, named=named, draft=row)
+        prices = {
+            name: cost_of(one, plan["prompt_tokens"], plan["completion_tokens"])
+            for name, one in judges.items()
+        }
+        return frame.page(
+            "preview.html", found=None, plan=plan, judges=prices, named=named, draft=row
+        )
     found = run_to_end(preview(site.store, run.id, own, on, rng, judges.get(judge)))
     return frame.page("preview.html", found=found, run=run, theta=own.theta)
 
@@ -198,9 +229,14 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
 def _changed(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
     """Return a set as a draft has it; a rubric that changed its side was never answered."""
     on, off = apply_edits(entries, named.rubric_set.rubrics, named.rubric_set.off)
-    sides = {rubric.id: rubric.polarity for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)}
+    sides = {
+        rubric.id: rubric.polarity for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)
+    }
     on = tuple(
-        one.model_copy(update={"written": ""}) if sides.get(one.id, one.polarity) != one.polarity else one for one in on
+        one.model_copy(update={"written": ""})
+        if sides.get(one.id, one.polarity) != one.polarity
+        else one
+        for one in on
     )
     return named.rubric_set.model_copy(update={"rubrics": on, "off": off})
 
@@ -211,14 +247,26 @@ def refit(site: Site, draft_id: str, judge: str = "") -> Done:
     row, entries, named = draft_of(site, draft_id)
     run = run_that_asked(site, named)
     if run is None:
-        raise Fault("no run in this store has asked these rubrics", remedy="take the file home, and use `pollex refit`")
+        raise Fault(
+            "no run in this store has asked these rubrics",
+            remedy="take the file home, and use `pollex refit`",
+        )
     asking, keys = _asking(site, run, named, entries, judge)
     folder, grouped = laid_out(site, run, row, _changed(named, entries))
     arguments = ["refit", str(folder / "log.jsonl"), "--rubrics", str(folder / "draft.json")]
-    arguments += ["--out", str(folder / "refitted.json"), "--store", str(site.store.folder), "--json", *asking]
+    arguments += [
+        "--out",
+        str(folder / "refitted.json"),
+        "--store",
+        str(site.store.folder),
+        "--json",
+        *asking,
+    ]
     arguments += ["--group-field", "group"] if grouped else []
     words = f"{row.name}, version {row.version}, is fitted again"
-    child = site.children.start(words, arguments, back=links.SETS, remove=[folder], environment=keys)
+    child = site.children.start(
+        words, arguments, back=links.SETS, remove=[folder], environment=keys
+    )
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
@@ -238,12 +286,15 @@ def _asking(
         return options_of_refit, {"POLLEX_MODEL": ""}
     if (options := judges.get(judge)) is None:
         what = f"{named.rubric_set.judge.name} answered these rubrics, and has to be asked about new words"
-        raise Fault(what, remedy="choose a profile of it; `pollex serve --profiles FILE` names them")
+        raise Fault(
+            what, remedy="choose a profile of it; `pollex serve --profiles FILE` names them"
+        )
     if price := options.limits.price:
         options_of_refit += ["--price", f"{price.read}:{price.written}"]
         if options.limits.max_cost is not None:
             options_of_refit += ["--max-cost", str(options.limits.max_cost)]
-    endpoint = options.endpoint()  # an address may have a password in it, which no command line shows
+    # an address may have a password in it, which no command line shows
+    endpoint = options.endpoint()
     return options_of_refit, {
         "POLLEX_MODEL": "",
         "POLLEX_BASE_URL": endpoint.base_url,
@@ -263,7 +314,9 @@ THUMBS = {"positive": "up", "negative": "down"}
 
 def judges_of(site: Site, named: NamedSet) -> dict[str, ModelOptions]:
     """Return the profiles of the model that answered a set's rubrics."""
-    return {name: one for name, one in site.profiles.items() if one.name == named.rubric_set.judge.name}
+    return {
+        name: one for name, one in site.profiles.items() if one.name == named.rubric_set.judge.name
+    }
 
 
 def cost_of(options: ModelOptions, prompt: int, completion: int) -> float | None:
@@ -282,9 +335,15 @@ def laid_out(site: Site, run: Run, row: DraftRow, changed: RubricSet) -> tuple[P
     folder = site.store.folder / COPIES / f"{row.id}-{row.version}-{secrets.token_hex(2)}"
     folder.mkdir(parents=True, mode=0o700)
     (folder / "draft.json").write_text(changed.to_json(), encoding="utf-8")
-    with os.fdopen(os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+    with os.fdopen(
+        os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8"
+    ) as file:
         for one in conversations_of(site.store, run.id):
-            told: dict[str, Any] = {"id": one.id, "messages": messages_of(one), "group": one.group or one.id}
+            told: dict[str, Any] = {
+                "id": one.id,
+                "messages": messages_of(one),
+                "group": one.group or one.id,
+            }
             grouped |= one.group is not None
             if one.label.value in THUMBS:
                 told["thumbs"] = THUMBS[one.label.value]

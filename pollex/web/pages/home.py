@@ -35,16 +35,28 @@ def home(site: Site) -> Data:
     return {
         "runs": [(run, status_shown(site, run, status)) for run, status in every[:LAST]],
         "total": len(every),
-        "live": [(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
+        "live": [
+            (run, status, pulse_of(site, run))
+            for run, status in every
+            if status in ("running", "stalled")
+        ],
         "with_scores": next((run for run, _ in every if run.command in SCORING), None),
         "scored": next(((run, good) for run, _ in every if (good := good_of(site, run))), None),
-        "started": [one for one in site.children.by_id.values() if one.back == links.HOME and one.state != "done"],
-        "waiting": [(run, len(found.waiting)) for run, _ in every if (found := waiting_in(site, run))],
+        "started": [
+            one
+            for one in site.children.by_id.values()
+            if one.back == links.HOME and one.state != "done"
+        ],
+        "waiting": [
+            (run, len(found.waiting)) for run, _ in every if (found := waiting_in(site, run))
+        ],
         "left": site.store.rows(LEFT),
         "folder": site.store.folder,
         "named": named,
         "in_store": named is not None and named.run in known,
-        "beside": built_in_beside(site, named) if named is not None and named.run in known else None,
+        "beside": built_in_beside(site, named)
+        if named is not None and named.run in known
+        else None,
         "open": open_lives(site, named.rubric_set) if named else [],
         "trend": trend,
         "sides": sides,
@@ -63,7 +75,8 @@ def open_lives(site: Site, found: RubricSet) -> list[RubricLife]:
     """
     leads = {one.rubric.id for one in headlines(found.rubrics, "dsat")}
     every = lives_in(site, [one for one in found.rubrics if one.polarity == "dsat"])
-    known = any(len(one.weeks) > 1 or one.state for one in every)  # else there is nothing to say but what was learned
+    # else there is nothing to say but what was learned
+    known = any(len(one.weeks) > 1 or one.state for one in every)
     wrong = (one for one in every if one.is_open and known and (one.state or one.id in leads))
     return sorted(wrong, key=lambda one: one.rank)[:MOST_OPEN]
 

@@ -46,7 +46,11 @@ Milliseconds = Annotated[float, Field(ge=0)]
 def queues(site: Site) -> Data:
     """List the queues, with how far each is."""
     found = [
-        (queue, KINDS[queue.kind][0], left_of(site.store, queue, lens_for(site, site.run(queue.run))))
+        (
+            queue,
+            KINDS[queue.kind][0],
+            left_of(site.store, queue, lens_for(site, site.run(queue.run))),
+        )
         for queue in queues_of(site.store)
     ]
     scored = [run for run in site.runs() if run.command in SCORING]
@@ -69,7 +73,16 @@ def make_queue(
     """Make a queue of a run's conversations."""
     of = scoring_run(site, run)
     sheet = packed_sheet(_asked(site, of, ask, questionnaire))
-    about = secrets.token_hex(4), name, kind, of.id, random_share, overlap, secrets.randbits(32), now()
+    about = (
+        secrets.token_hex(4),
+        name,
+        kind,
+        of.id,
+        random_share,
+        overlap,
+        secrets.randbits(32),
+        now(),
+    )
     queue = QueueRow(*about, filter_, sheet, repeat_share)
     site.store.keep([queue])
     return f"{links.LABEL}/{queue.id}", {"queue": queue.id}
@@ -84,7 +97,11 @@ def _asked(site: Site, run: Run, ask: str, questionnaire: str) -> list[SheetQues
     if ask == "thumb":
         return []
     if (named := site.set_of(run)) is None:
-        raise NotThere("the rubric set of this run isn't here", remedy="name its file at the start", option="rubrics")
+        raise NotThere(
+            "the rubric set of this run isn't here",
+            remedy="name its file at the start",
+            option="rubrics",
+        )
     return of_rubrics(named.rubric_set)
 
 
@@ -96,9 +113,17 @@ def sheet(site: Site, queue: QueueRow, request: Request, lease: str = "") -> Dat
     found = lease_of(site.store, lease) if lease else None
     if found and found.queue != queue.id:
         raise Clash("this lease is of another queue", remedy="ask for the next conversation")
-    shown = next(conversations_of(site.store, run.id, ids=[found.conversation]), None) if found else None
+    shown = (
+        next(conversations_of(site.store, run.id, ids=[found.conversation]), None)
+        if found
+        else None
+    )
     turns = marked_turns(shown.turns, {}) if shown else []
-    asked = [question for question in questions_of(queue.sheet) if shown is None or question.applies_to(shown)]
+    asked = [
+        question
+        for question in questions_of(queue.sheet)
+        if shown is None or question.applies_to(shown)
+    ]
     return {
         "words": KINDS[queue.kind][0],
         "left": left,
@@ -106,7 +131,8 @@ def sheet(site: Site, queue: QueueRow, request: Request, lease: str = "") -> Dat
         "questions": asked,
         "turns": turns,
         "sources": shown.sources if shown else (),
-        "answered": found is not None and site.store.value("SELECT label FROM sheets WHERE lease = ?", [found.id]),
+        "answered": found is not None
+        and site.store.value("SELECT label FROM sheets WHERE lease = ?", [found.id]),
         "before": _before(site, queue, found),
         "guest": guest_of(request),
         "guests": links_to(site.store, f"{links.LABEL}/{queue.id}"),
@@ -166,15 +192,21 @@ def keep(
         took = shown_ms or None, 1000 * seconds_since(lease.time)
         said: list[tuple[LabelRow, SheetRow]] = []
         conversation = next(conversations_of(site.store, queue.run, ids=[lease.conversation]))
-        for question, answer, why in _answers(questions_of(queue.sheet), conversation, answers, value, skip):
+        for question, answer, why in _answers(
+            questions_of(queue.sheet), conversation, answers, value, skip
+        ):
             about = who, lease.text_hash, lease.conversation, queue.run, question, pack(answer)
             label = LabelRow(*about, drawn=drawn)
-            sheet = SheetRow(label.id, lease.id, queue.id, why, comment, before.get(question, ""), *took)
+            sheet = SheetRow(
+                label.id, lease.id, queue.id, why, comment, before.get(question, ""), *took
+            )
             said.append((label, sheet))
         kept = keep_said(site.store, said)[-1]
     if request.headers.get("content-type", "").startswith("application/json"):
         replaces = before.get(QUESTION)
-        return JSONResponse({"ok": True, "label": kept, "replaces": None if replaces == kept else replaces})
+        return JSONResponse(
+            {"ok": True, "label": kept, "replaces": None if replaces == kept else replaces}
+        )
     return _next(site, queue, who)
 
 
@@ -184,7 +216,9 @@ def undo(site: Site, id_: str, request: Request, who: Name) -> Done:
     with site.turn:
         found = site.store.value("SELECT lease FROM sheets WHERE label = ?", [id_])
         if not found:
-            raise NotThere("no queue gave such a label", remedy="take back one that a queue's sheet kept")
+            raise NotThere(
+                "no queue gave such a label", remedy="take back one that a queue's sheet kept"
+            )
         lease = lease_held(site, request, found, who)
         run = queue_of(site.store, lease.queue).run
         kept = {row["question"]: row["id"] for row in site.store.rows(BEFORE, [lease.id])}
@@ -192,7 +226,15 @@ def undo(site: Site, id_: str, request: Request, who: Name) -> Done:
             raise Clash("this answer was changed since", remedy="take the newer one back")
         rows: list[Row] = []
         for question, before in kept.items():
-            label = LabelRow(who, lease.text_hash, lease.conversation, run, question, pack(None), drawn=lease.drawn)
+            label = LabelRow(
+                who,
+                lease.text_hash,
+                lease.conversation,
+                run,
+                question,
+                pack(None),
+                drawn=lease.drawn,
+            )
             rows += [label, SheetRow(label.id, lease.id, lease.queue, UNDONE, replaces=before)]
         site.store.keep(rows)
     return links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id}
@@ -210,7 +252,9 @@ def lease_held(site: Site, request: Request, lease_id: str, who: str) -> LeaseRo
     if lease.annotator != who:
         raise Clash("another annotator has this conversation", remedy="ask for the next one")
     if lease.until < now():
-        raise Clash("you had this conversation for more than 15 minutes", remedy="ask for the next one")
+        raise Clash(
+            "you had this conversation for more than 15 minutes", remedy="ask for the next one"
+        )
     return lease
 
 
@@ -221,14 +265,20 @@ BEFORE = """
 
 
 def _answers(
-    questions: Sequence[SheetQuestion], conversation: Conversation, answers: Fields, value: str | None, skip: str
+    questions: Sequence[SheetQuestion],
+    conversation: Conversation,
+    answers: Fields,
+    value: str | None,
+    skip: str,
 ) -> list[tuple[str, str | float | None, str]]:
     """Return question, value, and why there is none, for each question of a sheet; all that apply are wanted."""
     if skip and value is None:
         return [(one.id, None, skip) for one in questions] or [(QUESTION, None, skip)]
     if not questions:
         if value is None or skip:
-            raise Fault("give a value, or why you skip it", remedy="value: up or down; skip: a reason")
+            raise Fault(
+                "give a value, or why you skip it", remedy="value: up or down; skip: a reason"
+            )
         return [(QUESTION, value, "")]
     applying = [one for one in questions if one.applies_to(conversation)]
     by_rule: list[tuple[str, str | float | None, str]] = [

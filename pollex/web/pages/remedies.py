@@ -48,11 +48,25 @@ def remedies(site: Site, as_json: bool) -> Data:
 
 
 def _row(site: Site, run: Run) -> dict[str, Any]:
-    kept, sheet = step(site.store, run.id, COMMAND), step(site.store, run.id, SHEET)
-    about: dict[str, Any] = {"run": run.id, "verdict": "", "waiting": 0 if kept or not sheet else len(sheet)}
+    kept = step(site.store, run.id, COMMAND)
+    sheet = step(site.store, run.id, SHEET)
+    about: dict[str, Any] = {
+        "run": run.id,
+        "verdict": "",
+        "waiting": 0 if kept or not sheet else len(sheet),
+    }
     if kept:
-        diffs = [line[1:] for one in kept["edits"][:1] for line in one["diff"].splitlines()[2:] if line[:1] in "+-"]
-        about |= {"target": kept["target"]["text"], "edit": " · ".join(diffs), "verdict": kept["verdict"]}
+        diffs = [
+            line[1:]
+            for one in kept["edits"][:1]
+            for line in one["diff"].splitlines()[2:]
+            if line[:1] in "+-"
+        ]
+        about |= {
+            "target": kept["target"]["text"],
+            "edit": " · ".join(diffs),
+            "verdict": kept["verdict"],
+        }
         about |= {"level": kept["level"], "cost": costs_of(site).get(run.id)}
     return about
 
@@ -60,17 +74,25 @@ def _row(site: Site, run: Run) -> dict[str, Any]:
 def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
     """Return names of a run's pairs: all, those that fell or gained, or that the judges differ in, and *telling* ones.
 
-    Judges differ where a reader without rubrics prefers (1 the new reply, 0 the old one, else ½) what doesn't gain.
+    Judges differ where a reader without rubrics prefers (1 the new reply, 0 the old one, else ½)
+    what doesn't gain.
     """
     kept = facts_of(site.store, run.id, COMPARED)
-    known = {name: pair for name, one in kept.items() for pair in one.values()}  # none where it was forgotten
+    # none where it was forgotten
+    known = {name: pair for name, one in kept.items() for pair in one.values()}
     change, fell, reader = (
-        np.array([pair[name] for pair in known.values()], dtype=np.float64) for name in ("change", "fell", "reader")
+        np.array([pair[name] for pair in known.values()], dtype=np.float64)
+        for name in ("change", "fell", "reader")
     )
     differ = change * (reader - 0.5) < 0
     down, up, worst = (np.argsort(one, kind="stable") for one in (change, -change, fell))
     most = np.argsort(-np.abs(change), kind="stable")
-    found = {"": most, "fell": down[change[down] < 0], "gained": up[change[up] > 0], "differ": down[differ[down]]}
+    found = {
+        "": most,
+        "fell": down[change[down] < 0],
+        "gained": up[change[up] > 0],
+        "differ": down[differ[down]],
+    }
     each = (found["differ"], worst[fell[worst] < 0], found["gained"])
     telling = dict.fromkeys(int(n) for one in each for n in one[:ON_A_PAGE])
     names = [*known]
@@ -89,10 +111,16 @@ def remedy(
     """Show what a change does, and under tabs pairs of replies, what was refused, what was registered, and people."""
     kept = site.once("remedied", run, lambda: step(site.store, run.id, COMMAND))
     if not kept:
-        raise NotThere(f"{run.id} proved nothing, or not yet", remedy=f"{links.REMEDIES} has what there is")
+        raise NotThere(
+            f"{run.id} proved nothing, or not yet", remedy=f"{links.REMEDIES} has what there is"
+        )
     pairs = site.once("pairs", run, lambda: pairs_in(site, run))
     names = pairs[only]
-    read = [one for name in names[at : at + ON_A_PAGE] for one in facts_of(site.store, run.id, COMPARED, name).values()]
+    read = [
+        one
+        for name in names[at : at + ON_A_PAGE]
+        for one in facts_of(site.store, run.id, COMPARED, name).values()
+    ]
     shown = [
         pair | {"new_first": crc32(pack(pair).encode()) % 2}  # arms stay hidden
         for one in read
@@ -102,7 +130,10 @@ def remedy(
     if as_json:
         return told | {"remedy": kept}
     sql = "SELECT min(started) FROM spans WHERE run = ? AND name = 'prove'"
-    told |= {"frozen": step(site.store, run.id, "registered"), "began": site.store.value(sql, [run.id])}
+    told |= {
+        "frozen": step(site.store, run.id, "registered"),
+        "began": site.store.value(sql, [run.id]),
+    }
     said = Counter(who for by in chosen_of(site.store, run.id).values() for who in by)
     about = {"tab": tab, "remedy": sections(kept, ()), "size": ON_A_PAGE}
     return told | about | {"said": said, "asked": len(_sheet(site, run))}
@@ -111,23 +142,39 @@ def remedy(
 @page(f"{links.REMEDIES}/{{run}}/compare", "remedy_pairs.html", here="Label")
 def pairs(site: Site, run: Run, who: Short = "") -> Data:
     """Show a person the next pair of replies that they haven't compared: no prompt, arm, rubric or judge."""
-    sheet, said = _sheet(site, run), chosen_of(site.store, run.id)
+    sheet = _sheet(site, run)
+    said = chosen_of(site.store, run.id)
     left = [
         one for one in sheet.values()
         if who not in (by := said.get(one["key"], {})) and len(by) < people_for(one["key"])
     ]  # fmt: skip
-    return {"who": who, "left": len(left), "of": len(sheet), "pair": left[0] if left and who else None}
+    return {
+        "who": who,
+        "left": len(left),
+        "of": len(sheet),
+        "pair": left[0] if left and who else None,
+    }
 
 
 @post("/api/remedies/{run}")
 def compare(
-    site: Site, run: Run, key: str, who: Name, choice: Literal["1", "2", "0", "S"], comment: Words = ""
+    site: Site,
+    run: Run,
+    key: str,
+    who: Name,
+    choice: Literal["1", "2", "0", "S"],
+    comment: Words = "",
 ) -> Done:
     """Keep what a person chose; a comment stands beside it."""
     pair = _sheet(site, run).get(key)
     if pair is None:
         raise NotThere("there is no such pair", remedy="load the page again")
-    about = {"annotator": who, "text_hash": key, "conversation": pair["conversation"], "run": run.id}
+    about = {
+        "annotator": who,
+        "text_hash": key,
+        "conversation": pair["conversation"],
+        "run": run.id,
+    }
     label = LabelRow(**about, question=f"{COMPARED} {run.id}", value=pack(choice), drawn="random")
     with site.turn:
         (kept,) = keep_said(site.store, [(label, SheetRow(label.id, comment=comment))])
@@ -145,8 +192,15 @@ def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
     soon.wait(PATIENCE)
     logs = run.arguments.get("logs") or ["logs.jsonl"]
     words = ["remedy", "run", *([logs] if isinstance(logs, str) else logs), "--rubrics"]
-    words += [named.name if named.name in site.files else "rubrics.json", "--prompt", "system.md", "--target"]
-    command = shlex.join(["pollex", *map(str, words), rubric.id, "--edit", "new.md", "--profiles", "profiles.toml"])
+    words += [
+        named.name if named.name in site.files else "rubrics.json",
+        "--prompt",
+        "system.md",
+        "--target",
+    ]
+    command = shlex.join(
+        ["pollex", *map(str, words), rubric.id, "--edit", "new.md", "--profiles", "profiles.toml"]
+    )
     more = {"advice": advice_on(rubric), "profiled": "assistant" in site.profiles}
     return {"rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command} | more
 
@@ -183,7 +237,8 @@ class Foreseen:
 
 def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progress) -> Foreseen:
     """Plan a proof at its usual settings, with the logged system turn as the prompt; nothing is asked."""
-    from pollex.formats.fields import ReadOptions  # readers, SciPy and the roles of a model come with these
+    # readers, SciPy and the roles of a model come with these
+    from pollex.formats.fields import ReadOptions
     from pollex.formats.read_logs import logs_of
     from pollex.services.remedy.assistants import AssistantOptions
     from pollex.services.remedy.contexts import failures_of, held_in
@@ -194,13 +249,17 @@ def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
 
     progress.start("looking where it failed", 1)
     logs = logs_of([*islice(conversations_of(site.store, run.id), MOST)])
-    said = (turn.content for one in logs.conversations for turn in one.turns if turn.role == "system")
-    known, record = site.profiles.get("assistant"), named.rubric_set.judge
+    said = (
+        turn.content for one in logs.conversations for turn in one.turns if turn.role == "system"
+    )
+    known = site.profiles.get("assistant")
+    record = named.rubric_set.judge
     place = record.options.place
     # A recorded answer or a model of Python has no address, and none is needed to count.
     model = ModelOptions(base_url=place if place.startswith(("http://", "https://")) else None)
     prompt = PromptText(next(said, "Help.").replace("{", "("))
-    options, kept = RemedyOptions(prompt="", target=target, any_prompt=True), RunOptions(site.store.folder)
+    options = RemedyOptions(prompt="", target=target, any_prompt=True)
+    kept = RunOptions(site.store.folder)
     try:
         held = held_in(named.rubric_set, logs.conversations, site.store.folder)[target]
         failing = failures_of(held)
@@ -208,7 +267,9 @@ def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     except PollexError as error:
         return Foreseen((), 0, why=error.what)
     try:
-        found = gather(logs, named.rubric_set, options, [prompt], ReadOptions(), kept, progress, planned=True)
+        found = gather(
+            logs, named.rubric_set, options, [prompt], ReadOptions(), kept, progress, planned=True
+        )
         asked = AssistantOptions(models={"assistant": known or ModelOptions(model="assistant")})
         return Foreseen(shown, len(failing), count_calls(found, asked, kept, model))
     except PollexError as error:

@@ -30,7 +30,11 @@ def replay(site: Site, run: Run, id_: str, rubric: str = "", replay: str = "") -
     """Show what can be asked again, and what came of it."""
     trace, _, named, _ = looked_up(site, run, id_)
     if named is None:
-        raise NotThere("the rubric set of this run isn't here", remedy="name its file at the start", option="rubrics")
+        raise NotThere(
+            "the rubric set of this run isn't here",
+            remedy="name its file at the start",
+            option="rubrics",
+        )
     found = named.rubric_set
     chosen = next((one for one in found.rubrics if one.id == rubric), found.rubrics[0])
     task = site.working.get(replay)
@@ -38,7 +42,10 @@ def replay(site: Site, run: Run, id_: str, rubric: str = "", replay: str = "") -
         "own": found,
         "rubric": chosen,
         "profiles": site.profiles,
-        "plan": {name: _price(found, trace.conversation, options) for name, options in site.profiles.items()},
+        "plan": {
+            name: _price(found, trace.conversation, options)
+            for name, options in site.profiles.items()
+        },
         "at_work": task is not None and not task.done(),
         "over": False,
         "words": site.typed.get(replay) or chosen.text,
@@ -51,7 +58,9 @@ def replay(site: Site, run: Run, id_: str, rubric: str = "", replay: str = "") -
 def _price(found: RubricSet, conversation: Any, options: ModelOptions) -> dict[str, Any]:
     told: dict[str, Any] = dict(estimate_calls(found.rubrics, conversation))
     price = options.limits.price
-    return told | {"cost": price.cost(told["prompt_tokens"], told["completion_tokens"]) if price else None}
+    return told | {
+        "cost": price.cost(told["prompt_tokens"], told["completion_tokens"]) if price else None
+    }
 
 
 def _earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
@@ -59,11 +68,18 @@ def _earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
         "SELECT id, time, payload FROM replays WHERE run = ? AND conversation = ? ORDER BY rowid DESC LIMIT 20",
         [run.id, conversation],
     )
-    return [{"id": row["id"], "time": row["time"], "judge": unpack(row["payload"])["judge"]} for row in rows]
+    return [
+        {"id": row["id"], "time": row["time"], "judge": unpack(row["payload"])["judge"]}
+        for row in rows
+    ]
 
 
 def _shown(site: Site, found: RubricSet, replay_id: str) -> dict[str, Any] | None:
-    payload = site.store.value("SELECT payload FROM replays WHERE id = ?", [replay_id]) if replay_id else None
+    payload = (
+        site.store.value("SELECT payload FROM replays WHERE id = ?", [replay_id])
+        if replay_id
+        else None
+    )
     if payload is None:
         return None
     told: dict[str, Any] = unpack(payload)
@@ -87,13 +103,21 @@ def _row(rubric: ChosenRubric | None, text: str, before: Any, after: Any) -> dic
 
 
 @post("/api/replays")
-def ask(site: Site, run: Run, id_: str, rubric: str = "", text: Words = "", judge: str = OWN) -> Done:
+def ask(
+    site: Site, run: Run, id_: str, rubric: str = "", text: Words = "", judge: str = OWN
+) -> Done:
     """Begin to ask again; the page tells when the answer has come."""
     _, _, named, _ = looked_up(site, run, id_)
     if named is None:
-        raise NotThere("the rubric set of this run isn't here", remedy="name its file at the start", option="rubrics")
+        raise NotThere(
+            "the rubric set of this run isn't here",
+            remedy="name its file at the start",
+            option="rubrics",
+        )
     if judge and judge not in site.profiles:
-        raise Fault(f"there is no judge {judge[:80]!r}", remedy="take one of those that the page names")
+        raise Fault(
+            f"there is no judge {judge[:80]!r}", remedy="take one of those that the page names"
+        )
     rubrics = [_worded(one, rubric, text) for one in named.rubric_set.rubrics]
     if not judge and rubrics == [*named.rubric_set.rubrics]:
         raise Fault("nothing is changed", remedy="change the words, or choose another judge")

@@ -166,7 +166,11 @@ def _shared_columns(rows: Sequence[Any]) -> tuple[str, ...]:
 
 def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any]]:
     """Return the pool at which a run waits for people; empty where it doesn't."""
-    if run.command != "learn" or status != "interrupted" or not (site.store.folder / CHECKPOINTS).exists():
+    if (
+        run.command != "learn"
+        or status != "interrupted"
+        or not (site.store.folder / CHECKPOINTS).exists()
+    ):
         return []
     return asyncio.run(waiting_pool(site.store, run))
 
@@ -192,14 +196,17 @@ def state(site: Site, run: Run, node: str) -> Response:
 def edit_pool(site: Site, run: Run, pool: Pool, node: str = "", confirmed: str = "") -> Done:
     """Take an edited pool, and carry on the run that waits with it, or with a `node` a fork after that.
 
-    An empty row of one's own is none. `confirmed` is the digest of the kept command that somebody said yes to.
+    An empty row of one's own is none. `confirmed` is the digest of the kept command that somebody
+    said yes to.
     """
     require_yes(site, run, confirmed)
     rows = [
         {"id": "", "text": pool.get(f"text-{n}", "").replace("\r\n", " "), "polarity": side}
         for name, side in pool.items()
         for kind, _, n in [name.partition("-")]
-        if kind == "polarity" and f"out-{n}" not in pool and (f"text-{n}" in pool or f"was-{n}" in pool)
+        if kind == "polarity"
+        and f"out-{n}" not in pool
+        and (f"text-{n}" in pool or f"was-{n}" in pool)
     ]
     try:
         named = asyncio.run(_edited(site, run, node, rows))

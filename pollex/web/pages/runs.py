@@ -53,7 +53,9 @@ def runs(site: Site, as_json: bool, command: str | None = None, status: str | No
     every = [(run, site.status(run)) for run in site.runs()]
     if not as_json:
         every = [(run, status_shown(site, run, now)) for run, now in every]
-    shown = [(run, now) for run, now in every if command in (None, run.command) and status in (None, now)]
+    shown = [
+        (run, now) for run, now in every if command in (None, run.command) and status in (None, now)
+    ]
     if as_json:
         return {"runs": [run.model_dump(mode="json") | {"status": status} for run, status in shown]}
     return {
@@ -66,7 +68,11 @@ def runs(site: Site, as_json: bool, command: str | None = None, status: str | No
         "costs": costs_of(site),
         "left": to_go_on(shown),
         "folder": site.store.folder,
-        "live": [(run, status, pulse_of(site, run)) for run, status in every if status in ("running", "stalled")],
+        "live": [
+            (run, status, pulse_of(site, run))
+            for run, status in every
+            if status in ("running", "stalled")
+        ],
     }
 
 
@@ -74,8 +80,14 @@ def counted(site: Site, run: Run) -> dict[str, Any]:
     """Return what a list says of a run: conversations, calls, and spans that ended with an error."""
 
     def count() -> dict[str, Any]:
-        (rows,) = site.store.ask(run.id, "SELECT count(DISTINCT id) AS conversations FROM conversations")
-        return {"calls": site.store.value(CALLS, [run.id])} | rows | {"errors": site.store.value(FAILED, [run.id])}
+        (rows,) = site.store.ask(
+            run.id, "SELECT count(DISTINCT id) AS conversations FROM conversations"
+        )
+        return (
+            {"calls": site.store.value(CALLS, [run.id])}
+            | rows
+            | {"errors": site.store.value(FAILED, [run.id])}
+        )
 
     return site.once("counts", run, count)
 
@@ -105,9 +117,14 @@ def pulse_of(site: Site, run: Run) -> dict[str, Any]:
         return {"beat": "", "stages": [], "used": {}, "nodes": {}, "errors": []}
     payload = unpack(found[0]["payload"])
     stages = [
-        {"name": name, **stage, **_pace(site, f"{run.id} {name}", stage)} for name, stage in payload["stages"].items()
+        {"name": name, **stage, **_pace(site, f"{run.id} {name}", stage)}
+        for name, stage in payload["stages"].items()
     ]
-    told = {"used": payload["used"], "nodes": payload.get("nodes", {}), "errors": payload.get("errors", [])}
+    told = {
+        "used": payload["used"],
+        "nodes": payload.get("nodes", {}),
+        "errors": payload.get("errors", []),
+    }
     return {"beat": found[0]["beat"], "stages": stages, **told}
 
 
@@ -116,7 +133,8 @@ def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None
 
     Both are None in the first ten seconds.
     """
-    seen, moment = site.seen.setdefault(key, deque()), time.monotonic()
+    seen = site.seen.setdefault(key, deque())
+    moment = time.monotonic()
     if not seen or moment - seen[-1][0] >= APART:
         seen.append((moment, stage["done"]))
     while moment - seen[0][0] > LATELY:
@@ -130,7 +148,8 @@ def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None
 def median_rate(seen: Sequence[tuple[float, int]]) -> float | None:
     """Return the median rate between any two looks that are ten seconds apart; None if no two are.
 
-    Source: Theil 1950, Sen 1968, doi:10.1080/01621459.1968.10480934. One pause or leap hardly moves it.
+    Source: Theil 1950, Sen 1968, doi:10.1080/01621459.1968.10480934. One pause or leap hardly moves
+        it.
     """
     at, done = np.array(seen, dtype=np.float64).T
     took = at[:, None] - at
@@ -143,13 +162,17 @@ SURE, LATELY, APART = 10.0, 30.0, 0.5
 
 
 @page(f"{links.RUNS}/{{run}}", "run.html", here="Runs")
-def run_page(site: Site, run: Run, as_json: bool, from_: float | None = None, to: float | None = None) -> Data:
+def run_page(
+    site: Site, run: Run, as_json: bool, from_: float | None = None, to: float | None = None
+) -> Data:
     """Show a run: what it was started with, its graph, its times."""
     status = site.status(run)
     if as_json:
         return run.model_dump(mode="json") | {"status": status, "counts": counted(site, run)}
     spans = spans_kept(site, run)
-    times, grades, states = times_of(spans, from_, to), grades_of(site, run), states_shown(site, run, status)
+    times = times_of(spans, from_, to)
+    grades = grades_of(site, run)
+    states = states_shown(site, run, status)
     return {
         "status": "waiting" if states.waiting else status,
         "times": times,
@@ -192,7 +215,8 @@ def graph_of(run: Run, times: Times, states: Sequence[NodeChange] = ()) -> Marku
 def spans_kept(site: Site, run: Run) -> list[Spans]:
     """Return a run's spans by name.
 
-    Those of a finished run are kept; others are read anew once twenty times as long has passed as reading took.
+    Those of a finished run are kept; others are read anew once twenty times as long has passed as
+    reading took.
     """
     if run.finished is not None:
         return site.kept(("spans", run.id, run.finished), lambda: spans_of(site.store, run))
@@ -211,12 +235,19 @@ def drawn(
     site: Site, run: Run, request: Request, from_: float | None = None, to: float | None = None
 ) -> Data | Response:
     """Return the graph and the strips of a run so far; 304 if no span has come since."""
-    status, spans = site.status(run), spans_kept(site, run)
+    status = site.status(run)
+    spans = spans_kept(site, run)
     headers = _headers(run, str(sum(len(one.ms) for one in spans)), status)
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
     times = times_of(spans, from_, to)
-    return {"headers": headers, "graph": graph_of(run, times), "times": times, "strip": strip, "bins": BINS}
+    return {
+        "headers": headers,
+        "graph": graph_of(run, times),
+        "times": times,
+        "strip": strip,
+        "bins": BINS,
+    }
 
 
 def _headers(run: Run, seen: str, status: str) -> dict[str, str]:
@@ -226,7 +257,8 @@ def _headers(run: Run, seen: str, status: str) -> dict[str, str]:
 @page(f"{links.RUNS}/{{run}}/live", "live.html")
 def live(site: Site, run: Run, request: Request, as_json: bool) -> Data | Response:
     """Return the live part of a page; 304 if nothing has changed."""
-    status, pulse = site.status(run), pulse_of(site, run)
+    status = site.status(run)
+    pulse = pulse_of(site, run)
     headers = _headers(run, pulse["beat"], status)
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
@@ -234,8 +266,12 @@ def live(site: Site, run: Run, request: Request, as_json: bool) -> Data | Respon
     return shown | {"headers": headers, "status": status, "ended": status in ENDED}
 
 
-@page(f"{links.RUNS}/{{run}}/calls", "calls.html", here="Runs", api=f"/api{links.RUNS}/{{run}}/calls")
-def calls(site: Site, run: Run, sort: By = "sent", down: bool = False, at: Place = 0, n: Window = 100) -> Data:
+@page(
+    f"{links.RUNS}/{{run}}/calls", "calls.html", here="Runs", api=f"/api{links.RUNS}/{{run}}/calls"
+)
+def calls(
+    site: Site, run: Run, sort: By = "sent", down: bool = False, at: Place = 0, n: Window = 100
+) -> Data:
     """List a run's calls."""
     found = calls_of(site.store, run, sort, down=down, at=at, n=n)
     return {"total": site.store.value(CALLS, [run.id]), "calls": found}
@@ -249,7 +285,9 @@ def call(site: Site, run: Run, as_json: bool, key: str) -> Data:
         [key],
     )
     if not rows:
-        raise NotThere("the store has no such call", remedy="the list of the run's calls has those there are")
+        raise NotThere(
+            "the store has no such call", remedy="the list of the run's calls has those there are"
+        )
     replies = [read_call(row, price_of(site.store, run)) for row in rows]
     messages, settings = request_of(site.store, key)
     if as_json:
@@ -312,7 +350,9 @@ def spans(
 
 
 @page("/api/conversations/histogram")
-def histogram(site: Site, form: ListForm, of: Literal["netsat", "probability", "entropy", "turns"] = "netsat") -> Data:
+def histogram(
+    site: Site, form: ListForm, of: Literal["netsat", "probability", "entropy", "turns"] = "netsat"
+) -> Data:
     """Return counts of a figure in bins, among all rows and among those found."""
     found = listing_of(site, form).histogram(of)
     bins = {} if found is None else {name: values.tolist() for name, values in vars(found).items()}

@@ -60,7 +60,11 @@ def sets(site: Site, as_json: bool) -> Data:
     found = list(site.sets().values())
     if as_json:
         told = [(one.id, one.name, one.run, len(one.rubric_set.rubrics)) for one in found]
-        return {"sets": [dict(zip(("id", "name", "run", "rubrics"), each, strict=True)) for each in told]}
+        return {
+            "sets": [
+                dict(zip(("id", "name", "run", "rubrics"), each, strict=True)) for each in told
+            ]
+        }
     return {"sets": found, "unreadable": site.unreadable}
 
 
@@ -95,12 +99,19 @@ def supported(found: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     groups = [(one.rubric, *one.also) for one in headlines(found.rubrics, kind)]
     leading = [rubric for group in groups for rubric in group]
     rest = [one for one in in_order(found.rubrics) if one.polarity == kind and one not in leading]
-    return [_support(one, [reasons[id_] for id_ in one.reason_ids if id_ in reasons]) for one in (*leading, *rest)]
+    return [
+        _support(one, [reasons[id_] for id_ in one.reason_ids if id_ in reasons])
+        for one in (*leading, *rest)
+    ]
 
 
 def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> SupportedRubric:
-    quotes = dict.fromkeys((*rubric.best_quotes, *(quote for reason in reasons for quote in reason.quotes)))
-    return SupportedRubric(rubric, len({reason.conversation_id for reason in reasons}), tuple(quotes))
+    quotes = dict.fromkeys(
+        (*rubric.best_quotes, *(quote for reason in reasons for quote in reason.quotes))
+    )
+    return SupportedRubric(
+        rubric, len({reason.conversation_id for reason in reasons}), tuple(quotes)
+    )
 
 
 @page(f"{links.SETS}/{{set}}/rubric", "rubric.html", here="Rubric sets")
@@ -136,13 +147,23 @@ CHANGED = ("count(finished) FROM runs", "max(rowid) FROM facts")
 
 
 @post("/api/states")
-def state(site: Site, named: NamedSet, id_: str, state: Said, who: Name, release: Short = "", note: Words = "") -> Done:
+def state(
+    site: Site,
+    named: NamedSet,
+    id_: str,
+    state: Said,
+    who: Name,
+    release: Short = "",
+    note: Words = "",
+) -> Done:
     """Keep what a person says of a rubric."""
     rubric = rubric_of(named.rubric_set, id_)
     try:
         said = said_of(rubric.model_dump(), state, release, note, who)
     except WrongUse as error:
-        raise Fault(error.what, remedy="name the release of what is mended, and of nothing else") from None
+        raise Fault(
+            error.what, remedy="name the release of what is mended, and of nothing else"
+        ) from None
     site.store.keep([row_of(said)])
     return links.rubric(named.id, rubric.id), {"state": str(said)}
 
@@ -161,7 +182,9 @@ def download(named: NamedSet) -> Response:
     try:
         body = _packed(named.rubric_set)
     except BadCalibrator as error:
-        raise NotThere(error.what, remedy="the folder that it was learned into has it whole") from None
+        raise NotThere(
+            error.what, remedy="the folder that it was learned into has it whole"
+        ) from None
     return sent("rubrics.zip", "application/zip", body)
 
 

@@ -30,10 +30,15 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
     """Show the share of all conversations, with intervals."""
     from pollex.reports.share import forest  # SciPy comes with it, and takes half a second
 
-    named, found, why_not = scoring_run(site, run), None, ""
+    named = scoring_run(site, run)
+    found = None
+    why_not = ""
     try:
         labels = site.store.value("SELECT max(rowid) FROM labels")
-        found = site.kept(("share", named.id, by, f"{named.finished} {labels}"), lambda: _estimated(site, named, by))
+        found = site.kept(
+            ("share", named.id, by, f"{named.finished} {labels}"),
+            lambda: _estimated(site, named, by),
+        )
     except PollexError as error:
         why_not = str(error)
     shown, groups = (found.lines, found.group_lines) if found else ([], [])
@@ -44,7 +49,8 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
         "lines": shown,
         "drawing": forest("Share of good conversations", shown),
         "groups": groups,
-        "groups_drawing": groups and forest(f"Share of good conversations by {by}", [(a.name, b) for a, b in groups]),
+        "groups_drawing": groups
+        and forest(f"Share of good conversations by {by}", [(a.name, b) for a, b in groups]),
     }
 
 
@@ -53,21 +59,31 @@ def _estimated(site: Site, run: Run, by: str) -> ShareResult:
 
     lens = lens_for(site, run)
     if len(lens) > MOST:
-        raise WrongUse(f"{len(lens):,} conversations take a while", remedy="run: `pollex share LOGS --rubrics SET`")
+        raise WrongUse(
+            f"{len(lens):,} conversations take a while",
+            remedy="run: `pollex share LOGS --rubrics SET`",
+        )
     conversations = [one for one in conversations_of(site.store, run.id) if not one.not_scorable]
-    known, named = dict(zip(lens.ids, lens.probability.tolist(), strict=True)), site.set_of(run)
+    known = dict(zip(lens.ids, lens.probability.tolist(), strict=True))
+    named = site.set_of(run)
     probability = np.nan_to_num(np.array([known[one.id] for one in conversations]), nan=NO_SCORE)
     given = [*labels_in(conversations, VOLUNTARY), *_of_annotators(site, run)]
     if not given:
-        raise BadLabels("no conversation has a label", remedy="make a random queue under Label, and answer it")
-    return share_of(conversations, given, named.rubric_set if named else None, probability, by or None)
+        raise BadLabels(
+            "no conversation has a label", remedy="make a random queue under Label, and answer it"
+        )
+    return share_of(
+        conversations, given, named.rubric_set if named else None, probability, by or None
+    )
 
 
 def _of_annotators(site: Site, run: Run) -> list[GivenLabel]:
     """One label a conversation, as annotators settled on it."""
     lens = lens_for(site, run)
     ids = dict(zip(lens.hashes, lens.ids, strict=True))
-    said = settle_answers([one for one in opinions(site.store, QUESTION) if one.counts and one.text_hash in ids])
+    said = settle_answers(
+        [one for one in opinions(site.store, QUESTION) if one.counts and one.text_hash in ids]
+    )
     thumbs = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
     return [
         GivenLabel(ids[text], thumbs[one.value], one.drawn, one.annotator)

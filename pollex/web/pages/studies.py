@@ -56,10 +56,21 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
     found = []
     for system in study.systems:
         for topic in (None, *topics) if len(topics) > 1 else (None,):
-            mine = [(one, side) for one, side in sides if side.system == system and topic in (None, one.topic)]
+            mine = [
+                (one, side)
+                for one, side in sides
+                if side.system == system and topic in (None, one.topic)
+            ]
             done = [side for _, side in mine if side.answers]
-            means = tuple(_mean([side.answers.get(each.id) for side in done]) for each in study.questions)
-            about = {"system": system, "topic": topic or "", "done": len(done), "others": len(mine) - len(done)}
+            means = tuple(
+                _mean([side.answers.get(each.id) for side in done]) for each in study.questions
+            )
+            about = {
+                "system": system,
+                "topic": topic or "",
+                "done": len(done),
+                "others": len(mine) - len(done),
+            }
             found.append(about | {"means": means})
     return found
 
@@ -70,17 +81,25 @@ def _mean(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
 
 
 @post("/api/guests")
-def invite(site: Site, request: Request, room: Room, place: str, names: Names = "", count: Number = 0) -> Response:
+def invite(
+    site: Site, request: Request, room: Room, place: str, names: Names = "", count: Number = 0
+) -> Response:
     """Make links for new guests; they are shown once."""
     shown = _page_of(site, room, place)
     before = len(links_to(site.store, shown))
     every = [name.strip()[:80] for name in names.splitlines() if name.strip()]
     every += [f"P{before + len(every) + i + 1}" for i in range(count)]
-    made = [(name, secrets.token_hex(16)) for name in every]  # the store keeps digests of tokens alone
-    site.store.keep(AnnotatorRow(secrets.token_hex(6), name, digest_of(token), now(), shown) for name, token in made)
+    # the store keeps digests of tokens alone
+    made = [(name, secrets.token_hex(16)) for name in every]
+    site.store.keep(
+        AnnotatorRow(secrets.token_hex(6), name, digest_of(token), now(), shown)
+        for name, token in made
+    )
     told = [(name, links.address(links.ENTER, token=token)) for name, token in made]
     if request.headers.get("content-type", "").startswith("application/json"):
-        return JSONResponse({"ok": True, "links": [{"name": name, "link": link} for name, link in told]})
+        return JSONResponse(
+            {"ok": True, "links": [{"name": name, "link": link} for name, link in told]}
+        )
     base = f"{request.url.scheme}://{request.url.netloc}"
     return frame.page("invited.html", site=site.id, here="", page=shown, told=told, base=base)
 
@@ -111,7 +130,9 @@ def revoke(site: Site, guest_id: str) -> Done:
 
 
 @page("/api/studies/{study}/export")
-def export(site: Site, study: Study, what: Literal["conversations", "judgments"] = "conversations") -> Response:
+def export(
+    site: Site, study: Study, what: Literal["conversations", "judgments"] = "conversations"
+) -> Response:
     """Send a study's conversations as a log, or what participants answered as a table for `calibrate`."""
     talks = talks_of(site.store, study.id)
     if what == "judgments":

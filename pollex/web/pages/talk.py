@@ -30,7 +30,8 @@ PIECES_SECONDS = 0.1
 Message = Annotated[str, Field(min_length=1, max_length=8000)]
 Typed = Annotated[float, Field(ge=0)]
 """Milliseconds, where a script counted them."""
-PAGE, WRITE = f"{links.TALK}/{{study}}", "/api/talks/{study}"
+PAGE = f"{links.TALK}/{{study}}"
+WRITE = "/api/talks/{study}"
 
 
 Position = Annotated[int, Field(ge=0, le=8)]
@@ -59,7 +60,9 @@ def talk(site: Site, study: Study, request: Request) -> Data:
 def live(site: Site, study: Study, request: Request) -> Data:
     """Tell whether the replies have come."""
     guest = _participant(request)
-    over = all(_phase(site, study, one) != "wait" for one in talks_of(site.store, study.id, guest.id))
+    over = all(
+        _phase(site, study, one) != "wait" for one in talks_of(site.store, study.id, guest.id)
+    )
     return {"headers": {"X-Pollex-Ended": "again" if over else ""}, "over": over}
 
 
@@ -81,7 +84,11 @@ async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
             known = sent.get(position, "")
             begins = not known or not text.startswith(known)
             if text != known:
-                part = {"position": position, "begins": begins, "text": text if begins else text[len(known) :]}
+                part = {
+                    "position": position,
+                    "begins": begins,
+                    "text": text if begins else text[len(known) :],
+                }
                 yield json.dumps(part, ensure_ascii=False) + "\n"
             sent[position] = text
         if over:
@@ -97,19 +104,26 @@ def start(site: Site, study: Study, request: Request) -> Done:
     with site.turn:
         if not (known := talks_of(site.store, study.id, guest.id)):
             number = site.store.value("SELECT count(*) FROM talks WHERE study = ?", [study.id])
-            row = TalkRow(secrets.token_hex(6), study.id, number, guest.id, *study.session(number), now())
+            row = TalkRow(
+                secrets.token_hex(6), study.id, number, guest.id, *study.session(number), now()
+            )
             site.store.keep([row])
     return guest.page, {"talk": known[0].id if known else row.id}
 
 
 @post(f"{WRITE}/turns")
-def turn(site: Site, study: Study, request: Request, text: Message, ms: Typed = 0, edits: Place = 0) -> Done:
+def turn(
+    site: Site, study: Study, request: Request, text: Message, ms: Typed = 0, edits: Place = 0
+) -> Done:
     """Keep a message, and ask the systems; the page tells when they have answered."""
     with _session(site, study, request, "talk") as found:
-        sides, moment = found.open(study), now()
+        sides = found.open(study)
+        moment = now()
         if max(side.said for side in sides) >= study.turns[1]:
             raise Clash("that were all messages", remedy="answer the questions")
-        site.store.keep(TalkTurnRow(found.id, side.position, "user", text, moment, ms, edits) for side in sides)
+        site.store.keep(
+            TalkTurnRow(found.id, side.position, "user", text, moment, ms, edits) for side in sides
+        )
         _ask(site, study, talks_of(site.store, study.id, found.annotator)[0])
     return _page_of(found)
 
@@ -127,7 +141,8 @@ def end(site: Site, study: Study, request: Request, why: Literal["talked", "left
     """End talking with a system, or the whole session."""
     phases: tuple[Phase, ...] = ("talk",) if why == TALKED else ("talk", "failed", "sheet")
     with _session(site, study, request, *phases) as found:
-        sides, moment = found.open(study) or found.sides, now()
+        sides = found.open(study) or found.sides
+        moment = now()
         if why == TALKED and min(side.said for side in sides) < study.turns[0]:
             raise Clash(f"send at least {study.turns[0]} messages", remedy="go on talking, or stop")
         site.store.keep(TalkEndRow(found.id, side.position, why, moment) for side in sides)
@@ -141,7 +156,8 @@ def keep(site: Site, study: Study, request: Request, position: Position, answers
         due = found.sheet(study)
         if due is None or due.position != position:
             raise Clash("these answers are about another system", remedy="load the page again")
-        asked, moment = due.asked(study.questions), now()
+        asked = due.asked(study.questions)
+        moment = now()
         given = [
             *answers_on(asked, answers),
             *((one.id, None, one.skip) for one in study.questions if one not in asked),
@@ -185,4 +201,6 @@ def _ask(site: Site, study: Study, found: Talk) -> None:
     said = None if study.whole else site.speaking.setdefault(found.id, {})
     if said:
         said.clear()
-    site.working[found.id] = site.at_work.submit(replies, site.store, study, found, site.profiles, site.budgets, said)
+    site.working[found.id] = site.at_work.submit(
+        replies, site.store, study, found, site.profiles, site.budgets, said
+    )

@@ -55,25 +55,36 @@ def differ(said: Sequence[Opinion]) -> dict[str, list[Opinion]]:
 
 def given(waiting: Tallied, said: Sequence[Opinion]) -> dict[str, str]:
     """Return the answers that a run can take up, by conversation."""
-    open_, left = set(waiting.waiting), differ(said)
+    open_ = set(waiting.waiting)
+    left = differ(said)
     found = {one.conversation: one.value for one in settle_answers(said).values()}
     return {id_: value for id_, value in found.items() if id_ in open_ and id_ not in left}
 
 
 @page(f"{links.WAITING}/{{run}}", "case.html", here="Waiting")
-def case(site: Site, run: Run, as_json: bool, who: Short = "", case: str = "", after: str = "") -> Data:
+def case(
+    site: Site, run: Run, as_json: bool, who: Short = "", case: str = "", after: str = ""
+) -> Data:
     """Show a case with question and turns; the votes only after an answer."""
     waiting = run_that_waits(site, run)
     said = said_of(site, run, waiting)
-    question, options = waiting.task.question.text, [option.text for option in waiting.task.question.options]
+    question = waiting.task.question.text
+    options = [option.text for option in waiting.task.question.options]
     if as_json:
         told = {"question": question, "options": options, "cases": [*waiting.waiting]}
         return told | {"given": given(waiting, said)}
-    mine = {one.conversation: one.value for one in said if one.annotator == who and one.source == "person"}
+    mine = {
+        one.conversation: one.value
+        for one in said
+        if one.annotator == who and one.source == "person"
+    }
     left = [id_ for id_ in waiting.waiting if id_ not in mine]
     at = case or (left[0] if who and left else "")
     if case and case not in waiting.waiting:
-        raise NotThere("the run does not wait for this conversation", remedy="its page has those that it waits for")
+        raise NotThere(
+            "the run does not wait for this conversation",
+            remedy="its page has those that it waits for",
+        )
     found = next(conversations_of(site.store, run.id, ids=[at]), None) if at else None
     return {
         "waiting": waiting,
@@ -83,7 +94,9 @@ def case(site: Site, run: Run, as_json: bool, who: Short = "", case: str = "", a
         "left": len(left),
         "given": given(waiting, said),
         "differ": differ(said),
-        "answers": [(chr(ord("A") + n % 26), one.value) for n, one in enumerate(differ(said).get(at, ()))],
+        "answers": [
+            (chr(ord("A") + n % 26), one.value) for n, one in enumerate(differ(said).get(at, ()))
+        ],
         "before": dict(zip(options, waiting.tallies[after].votes, strict=True))
         if after in mine and after in waiting.waiting
         else None,
@@ -116,31 +129,50 @@ def _state(waiting: Tallied, said: Sequence[Opinion], id_: str, mine: str) -> st
     if id_ not in waiting.waiting:
         return "not taken up: the run does not wait for it any more"
     decided = given(waiting, said).get(id_, mine)
-    return "kept, and not taken up yet" if decided == mine else f"not taken up: it was decided as {decided}"
+    return (
+        "kept, and not taken up yet"
+        if decided == mine
+        else f"not taken up: it was decided as {decided}"
+    )
 
 
 def run_that_waits(site: Site, run: Run) -> Tallied:
     """Return what a run waits for. Raises NotThere where it waits for nobody."""
     waiting = waiting_in(site, run)
     if waiting is None:
-        raise NotThere(f"{run.id} waits for nobody", remedy="runs of `pollex judge` that have ended may wait")
+        raise NotThere(
+            f"{run.id} waits for nobody", remedy="runs of `pollex judge` that have ended may wait"
+        )
     return waiting
 
 
 @post("/api/given")
 def give(
-    site: Site, run: Run, conversation: str, who: Name, option: str, decides: bool = False, reason: Words = ""
+    site: Site,
+    run: Run,
+    conversation: str,
+    who: Name,
+    option: str,
+    decides: bool = False,
+    reason: Words = "",
 ) -> Done:
     """Keep an answer; the run takes it up later."""
     waiting = run_that_waits(site, run)
     if option not in [option.text for option in waiting.task.question.options]:
-        raise Fault(f"{option[:80]!r} is no option of the question", remedy="choose one of those that are shown")
+        raise Fault(
+            f"{option[:80]!r} is no option of the question",
+            remedy="choose one of those that are shown",
+        )
     if conversation not in waiting.waiting:
-        raise Clash("the run does not wait for this conversation any more", remedy="go on with the next one")
+        raise Clash(
+            "the run does not wait for this conversation any more", remedy="go on with the next one"
+        )
     about = next(conversations_of(site.store, run.id, ids=[conversation]))
     said = said_of(site, run, waiting)
     if decides and about.id not in differ(said):
-        raise Clash("people don't differ on it, or somebody has decided", remedy="answer it as yourself")
+        raise Clash(
+            "people don't differ on it, or somebody has decided", remedy="answer it as yourself"
+        )
     if decides and not reason.strip():
         raise Fault("a decision takes a reason", remedy="say why, or answer it as yourself")
     label = LabelRow(
@@ -156,7 +188,10 @@ def give(
     # The runs' words are shown to whoever has answered.
     again = any((one.annotator, one.conversation) == (who, about.id) for one in said)
     with site.turn:
-        (kept,) = keep_said(site.store, [(label, SheetRow(label.id, comment=reason, saw=("votes",) if again else ()))])
+        (kept,) = keep_said(
+            site.store,
+            [(label, SheetRow(label.id, comment=reason, saw=("votes",) if again else ()))],
+        )
     next_ = links.address(f"{links.WAITING}/{run.id}", who=who, after=about.id)
     return next_, {"label": kept, "kept": True}
 
@@ -169,7 +204,15 @@ def resume(site: Site, run: Run) -> Done:
     if not found:
         raise Fault("nobody has answered yet, or people differ", remedy="answer a case first")
     path = _written(site.store.folder, found)
-    arguments = ["review", run.id, "--answers", str(path), "--store", str(site.store.folder), "--json"]
+    arguments = [
+        "review",
+        run.id,
+        "--answers",
+        str(path),
+        "--store",
+        str(site.store.folder),
+        "--json",
+    ]
     words = f"{run.id} takes up {len(found)} of {len(waiting.waiting)} answers"
     child = site.children.start(words, arguments, back=f"{links.WAITING}/{run.id}", remove=[path])
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
@@ -177,7 +220,9 @@ def resume(site: Site, run: Run) -> Done:
 
 def _written(folder: Path, found: Mapping[str, str]) -> Path:
     path = folder / f"answers-{secrets.token_hex(4)}.jsonl"
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
         for id_, option in found.items():
             file.write(json.dumps({"id": id_, "answer": option}) + "\n")
     return path

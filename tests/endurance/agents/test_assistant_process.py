@@ -101,7 +101,9 @@ def folder(tmp_path: Path) -> Path:
 
 async def replies(assistant: ProcessAssistant, *words: str) -> list[AssistantReply | NoReply]:
     asked = [
-        ReplyRequest(key=str(n), item="c", system="", messages=[{"role": "user", "content": one}], seed=0)
+        ReplyRequest(
+            key=str(n), item="c", system="", messages=[{"role": "user", "content": one}], seed=0
+        )
         for n, one in enumerate(words)
     ]
     try:
@@ -135,7 +137,9 @@ TEXTS = {
 async def test_whatever_a_function_does_is_the_outcome_of_that_reply_alone(folder: Path) -> None:
     words = [*OUTCOMES, *TEXTS]
     here = Path.cwd()
-    found = dict(zip(words, await replies(ProcessAssistant("shop", "answer", folder), *words), strict=True))
+    found = dict(
+        zip(words, await replies(ProcessAssistant("shop", "answer", folder), *words), strict=True)
+    )
     for word, text in TEXTS.items():
         assert found[word] == AssistantReply(text), word
     for word, detail in OUTCOMES.items():
@@ -161,18 +165,23 @@ async def test_a_reply_that_hangs_is_given_up_and_others_come(folder: Path) -> N
 
 async def test_an_assistant_that_only_hangs_is_not_asked_for_ever(folder: Path) -> None:
     begun = time.monotonic()
-    # The time holds for the start of each new process, too: on a busy machine that takes over a second.
+    # The time holds for the start of each new process, too: on a busy machine that takes over a
+    # second.
     found = await replies(ProcessAssistant("shop", "answer", folder, seconds=3.0), *["hang"] * 40)
     assert sum("not asked" in str(one) for one in found) == 37
     assert time.monotonic() - begun < 60
 
 
-async def test_async_replies_run_at_once_and_survive_one_that_ends_the_process(folder: Path) -> None:
+async def test_async_replies_run_at_once_and_survive_one_that_ends_the_process(
+    folder: Path,
+) -> None:
     begun = time.monotonic()
     found = await replies(ProcessAssistant("shop", "waiting", folder), *["plain"] * 20)
     assert set(found) == {AssistantReply("I've booked a table.")}
     assert time.monotonic() - begun < 8, "20 replies of half a second are made at once"
-    found = await replies(ProcessAssistant("shop", "waiting", folder), "plain", "leave", "exit", "plain")
+    found = await replies(
+        ProcessAssistant("shop", "waiting", folder), "plain", "leave", "exit", "plain"
+    )
     assert [isinstance(one, AssistantReply) for one in found] == [True, False, False, True]
 
 

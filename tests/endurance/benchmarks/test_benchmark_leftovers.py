@@ -25,7 +25,10 @@ def test_no_process_of_a_pool_outlives_its_parent(tmp_path: Path, how: signal.Si
     script = tmp_path / "pool.py"
     script.write_text(SCRIPT)
     parent = subprocess.Popen(
-        [sys.executable, str(script)], env={"PYTHONPATH": str(BENCHMARKS)}, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(script)],
+        env={"PYTHONPATH": str(BENCHMARKS)},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert parent.stdout is not None
     assert parent.stdout.readline() == "[1, 2]\n"

@@ -41,12 +41,16 @@ def test_sheets_that_are_incomplete_or_without_answers_are_left_out(material) ->
     assert not sheets.questions.scale("Q8").ordinal
 
 
-def test_the_oracle_sees_the_judges_own_answers_but_not_that_to_q0(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
+def test_the_oracle_sees_the_judges_own_answers_but_not_that_to_q0(
+    bench: ModuleType, material
+) -> None:  # type: ignore[no-untyped-def]
     from llm_rubric_data import with_own_answers
 
     sheets = with_own_answers(material.synthetic, llm=False)
     assert sheets.X.shape == (88, 7 * 4 + 3)
-    assert [scale.question for scale in sheets.questions.asked] == [f"Q{n} by the judge" for n in range(1, 9)]
+    assert [scale.question for scale in sheets.questions.asked] == [
+        f"Q{n} by the judge" for n in range(1, 9)
+    ]
     # The sheet with a question that does not apply is the first that is left; its block is zeros.
     assert sheets.X[0].sum() == 7
     assert (sheets.X[1:].sum(axis=1) == 8).all()
@@ -56,7 +60,9 @@ def test_the_oracle_sees_the_judges_own_answers_but_not_that_to_q0(bench: Module
     assert (both.X[:, 35:] == sheets.X).all()
 
 
-def test_the_depersonalised_oracle_sees_the_mean_of_the_others_alone(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
+def test_the_depersonalised_oracle_sees_the_mean_of_the_others_alone(
+    bench: ModuleType, material
+) -> None:  # type: ignore[no-untyped-def]
     from llm_rubric_data import with_others_answers
 
     sheets = with_others_answers(material.synthetic)
@@ -78,14 +84,26 @@ def test_the_checklist_reads_the_rows_that_the_issue_names(bench: ModuleType) ->
     def done(key: str, where: str, right: float, seed: int = 0) -> Done:
         proba = np.full((50, 4), (1 - right) / 3)
         proba[np.arange(50), answer] = right
-        return Done(Task(key, where, seed), Predictions(proba, answer, np.arange(50), (1.0, 2.0, 3.0, 4.0)))
+        return Done(
+            Task(key, where, seed), Predictions(proba, answer, np.arange(50), (1.0, 2.0, 3.0, 4.0))
+        )
 
     found = [done("chosen", "cv", 0.9), done("oracle", "cv", 0.3)]
-    found += [done("chosen under shift", "real", right, seed) for seed, right in enumerate((0.97, 0.6))]
-    found += [done("ridge", "systems", 0.5), done("scales", "systems", 0.6), done("scales", "real", 0.7)]
+    found += [
+        done("chosen under shift", "real", right, seed) for seed, right in enumerate((0.97, 0.6))
+    ]
+    found += [
+        done("ridge", "systems", 0.5),
+        done("scales", "systems", 0.6),
+        done("scales", "real", 0.7),
+    ]
     reached = {target.what: target for target in bench.targets(rows_of(found))}
-    assert reached["synthetic CV, chosen in each fold: log_loss"].reached == pytest.approx(-np.log(0.9))
-    assert reached["real, chosen leaving a system out: log_loss"].reached == pytest.approx(-np.log(0.97 * 0.6) / 2)
+    assert reached["synthetic CV, chosen in each fold: log_loss"].reached == pytest.approx(
+        -np.log(0.9)
+    )
+    assert reached["real, chosen leaving a system out: log_loss"].reached == pytest.approx(
+        -np.log(0.97 * 0.6) / 2
+    )
     spread = reached["real, chosen leaving a system out: sd of log_loss over seeds"]
     assert spread.reached == pytest.approx(np.std([-np.log(0.97), -np.log(0.6)], ddof=1))
     assert not spread.met
@@ -98,13 +116,20 @@ def test_every_table_is_printed_from_what_was_computed(bench: ModuleType, materi
     from llm_rubric_runs import computed
 
     tasks = [
-        *(bench.Task(key, where) for key in ("expected", "judge", "ordinal") for where in ("cv", "systems", "real")),
+        *(
+            bench.Task(key, where)
+            for key in ("expected", "judge", "ordinal")
+            for where in ("cv", "systems", "real")
+        ),
         bench.Task("oracle isotonic", "cv"),
         bench.Task("ordinal: without Q3", "cv"),
         bench.Task("ordinal", "curve", repeats=1),
     ]
     text = bench.in_words([computed(task, material) for task in tasks], material)
-    assert "88 sheets of 30 synthetic dialogues by 3 judges; 12 sheets of 12 real dialogues by 3 judges" in text
+    assert (
+        "88 sheets of 30 synthetic dialogues by 3 judges; 12 sheets of 12 real dialogues by 3 judges"
+        in text
+    )
     assert "0.856 0.182 0.217 0.168" in text
     parts = dict(part.split("\n", 1) for part in text.split("\n\n") if "\n" in part)
     for title, titles in (
@@ -114,7 +139,10 @@ def test_every_table_is_printed_from_what_was_computed(bench: ModuleType, materi
         ),
         ("Table 2. Upper bounds, synthetic", ["  that, then isotonic per judge"]),
         ("Table 2. Ablations of the ordinal model, synthetic", ["all of it", "without Q3"]),
-        ("Table 3. Calibration error by answer, real", ["expected LLM Q0", "judge's mean", "ordinal, + scales"]),
+        (
+            "Table 3. Calibration error by answer, real",
+            ["expected LLM Q0", "judge's mean", "ordinal, + scales"],
+        ),
     ):
         lines = parts[title].splitlines()[1:]
         assert len(lines) == len(titles), title
@@ -132,15 +160,26 @@ def test_the_plan_computes_each_row_where_it_can_be_measured(bench: ModuleType) 
         for t in tasks
         for key, where in [(t.key, t.where)]
     }
-    assert runs["network", "cv"] == runs["network", "real"] == runs["chosen under shift", "real"] == 10
+    assert (
+        runs["network", "cv"] == runs["network", "real"] == runs["chosen under shift", "real"] == 10
+    )
     assert (runs["ordinal", "cv"], runs["chosen", "cv"], runs["authors", "cv"]) == (3, 10, 10)
     assert runs["ordinal", "real"] == 1
-    assert not {("others", "real"), ("chosen once", "real"), ("chosen under shift", "cv")} & runs.keys()
-    assert {task.split for task in tasks if task.key == "network" and task.where == "cv"} == {0, 1, 2}
+    assert (
+        not {("others", "real"), ("chosen once", "real"), ("chosen under shift", "cv")}
+        & runs.keys()
+    )
+    assert {task.split for task in tasks if task.key == "network" and task.where == "cv"} == {
+        0,
+        1,
+        2,
+    }
     assert {key for key, _ in runs} == set(bench.everything())
 
 
-def test_what_is_chosen_once_is_fitted_in_every_fold_and_not_chosen_again(bench: ModuleType, material) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_chosen_once_is_fitted_in_every_fold_and_not_chosen_again(
+    bench: ModuleType, material
+) -> None:  # type: ignore[no-untyped-def]
     from llm_rubric_methods import Fixed, Method, chosen_once, kind
 
     settings = {"candidates": [("constant", {}), ("judge_mean", {"strength": 2.0})]}
@@ -150,5 +189,8 @@ def test_what_is_chosen_once_is_fitted_in_every_fold_and_not_chosen_again(bench:
     assert once.make(0).members == [settings["candidates"][place] for place in weights]
     both = Method("", lambda seed: Fixed(settings["candidates"], [0.25, 0.75]))
     few = material.synthetic.part(np.arange(40))
-    each = [Method("", kind(n, **s)).predict(few, material.real, 0)[0] for n, s in settings["candidates"]]
+    each = [
+        Method("", kind(n, **s)).predict(few, material.real, 0)[0]
+        for n, s in settings["candidates"]
+    ]
     assert both.predict(few, material.real, 0)[0] == pytest.approx(0.25 * each[0] + 0.75 * each[1])

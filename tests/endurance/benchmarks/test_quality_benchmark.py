@@ -14,7 +14,9 @@ from pollex.conversations.conversation import Label
 def test_the_interval_by_hand() -> None:
     # Mean 0.2, s² = 0.01, k = 3, half and half: variance (1/3 + 1)·0.01; t(0.975, 2) = 4.302653.
     half = 4.302653 * math.sqrt(4 / 3 * 0.01)
-    assert resampled_interval(np.array([0.1, 0.2, 0.3]), 1.0) == pytest.approx((0.2 - half, 0.2 + half), abs=1e-6)
+    assert resampled_interval(np.array([0.1, 0.2, 0.3]), 1.0) == pytest.approx(
+        (0.2 - half, 0.2 + half), abs=1e-6
+    )
 
 
 def test_the_thirteen_counts_by_hand() -> None:

@@ -10,14 +10,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PROGRAMS = [path for path in sorted((ROOT / "benchmarks").glob("*.py")) if '__name__ == "__main__"' in path.read_text()]
+PROGRAMS = [
+    path
+    for path in sorted((ROOT / "benchmarks").glob("*.py"))
+    if '__name__ == "__main__"' in path.read_text()
+]
 LONG = {"chain", "ray_scaling", "remedy_command", "scoring"}
 """Those that start commands or workers, each of which imports everything anew."""
 ELSEWHERE = {"faults": "test_faults_made_anew.py runs its cases one by one"}
 
-# A server of forks imports once what nearly all benchmarks import: that is most of the time of a small form.
+# A server of forks imports once what nearly all benchmarks import: that is most of the time of a
+# small form.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["torch", "sentence_transformers", "langgraph.graph", "pollex", "rubicon"])
+FORKS.set_forkserver_preload(
+    ["torch", "sentence_transformers", "langgraph.graph", "pollex", "rubicon"]
+)
 LONGEST = 300
 """Seconds; on an idle machine ten are enough."""
 
@@ -35,7 +42,10 @@ def small_form(program: Path, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "program",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.nightly] * (path.stem in LONG)) for path in PROGRAMS],
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.nightly] * (path.stem in LONG))
+        for path in PROGRAMS
+    ],
 )
 def test_the_small_form_of_a_benchmark_reaches_its_bars(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,7 @@
 """A real Chromium, and the application on a store made by hand, served in a process of its own.
 
-Chromium is the program that POLLEX_CHROMIUM names, or one on the PATH. Where there is none the tests are skipped,
+Chromium is the program that POLLEX_CHROMIUM names, or one on the PATH. Where there is none the
+tests are skipped,
 unless POLLEX_BROWSER=required.
 """
 
@@ -17,7 +18,8 @@ import pytest
 from visitors import Served, Visitor
 from web_site import judged_run, made_store
 
-CHROMIUM, REQUIRED = os.environ.get("POLLEX_CHROMIUM"), os.environ.get("POLLEX_BROWSER") == "required"
+CHROMIUM = os.environ.get("POLLEX_CHROMIUM")
+REQUIRED = os.environ.get("POLLEX_BROWSER") == "required"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -44,7 +46,9 @@ def browser() -> Iterator[Any]:
     except ImportError:
         _missing("no Playwright: pip install 'pollex[browser]'")
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        launched = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield launched
         launched.close()
 
@@ -55,7 +59,18 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
     started: list[subprocess.Popen[str]] = []
 
     def begin(store: Path, *options: str) -> Served:
-        command = [sys.executable, "-m", "pollex", "serve", "--store", str(store), "--port", "0", "--no-open", "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "pollex",
+            "serve",
+            "--store",
+            str(store),
+            "--port",
+            "0",
+            "--no-open",
+            "--json",
+        ]
         process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
         started.append(process)
         assert process.stdout is not None
@@ -83,11 +98,18 @@ def visit(browser: Any) -> Iterator[Callable[..., Visitor]]:
     def begin(served: Served, **options: Any) -> Visitor:
         context = browser.new_context(**({"viewport": {"width": 1200, "height": 850}} | options))
         visitor = Visitor(context.new_page(), served, [])
-        visitor.page.on("console", lambda message: visitor.faults.append(f"console: {message.text}"))
-        visitor.page.on("pageerror", lambda error: visitor.faults.append(f"error: {error}"))
-        visitor.page.on("dialog", lambda dialog: (visitor.faults.append(dialog.message), dialog.dismiss()))
         visitor.page.on(
-            "request", lambda asked: None if asked.url.startswith(served.base) else visitor.faults.append(asked.url)
+            "console", lambda message: visitor.faults.append(f"console: {message.text}")
+        )
+        visitor.page.on("pageerror", lambda error: visitor.faults.append(f"error: {error}"))
+        visitor.page.on(
+            "dialog", lambda dialog: (visitor.faults.append(dialog.message), dialog.dismiss())
+        )
+        visitor.page.on(
+            "request",
+            lambda asked: (
+                None if asked.url.startswith(served.base) else visitor.faults.append(asked.url)
+            ),
         )
         visitor.page.goto(served.url)
         opened.append((context, visitor))

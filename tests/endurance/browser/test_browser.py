@@ -49,7 +49,8 @@ def test_axe_finds_nothing_on_any_page_light_or_dark_and_telephones_scroll_none_
     page = visitor.page
     visitor.go(path)
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # else colors change on their way
+        # else colors change on their way
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         assert visitor.findings() == [], scheme
     assert page.evaluate("document.querySelectorAll('*').length") <= 2500
     for width in (390, 320):
@@ -64,8 +65,17 @@ def test_axe_finds_nothing_on_pages_that_others_lead_to(visitor: Visitor) -> Non
     def kind(path: str) -> str:
         return re.sub(r"(?<=^/)(\w+)/[^/?]+", r"\1/*", path.partition("?")[0])
 
-    page, looked, kinds = visitor.page, set[str](), {kind(path) for path in PAGES}
-    waiting = ["/", "/sets", "/runs/learn-1", "/label", "/calibration", "/conversation?run=learn-1&id=conversation+1"]
+    page = visitor.page
+    looked = set[str]()
+    kinds = {kind(path) for path in PAGES}
+    waiting = [
+        "/",
+        "/sets",
+        "/runs/learn-1",
+        "/label",
+        "/calibration",
+        "/conversation?run=learn-1&id=conversation+1",
+    ]
     for path in waiting:
         visitor.go(path)
         if (found := kind(path)) not in kinds:
@@ -74,9 +84,17 @@ def test_axe_finds_nothing_on_pages_that_others_lead_to(visitor: Visitor) -> Non
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
                 assert visitor.findings() == [], f"{path} {scheme}"
-        links = page.locator("main a").evaluate_all("all => all.map(one => one.getAttribute('href').split('#')[0])")
-        new = {kind(link): link for link in links if link[:1] == "/" and not re.search("^/api/|/file$", link)}
-        waiting += [link for found, link in new.items() if found not in kinds and link not in waiting]
+        links = page.locator("main a").evaluate_all(
+            "all => all.map(one => one.getAttribute('href').split('#')[0])"
+        )
+        new = {
+            kind(link): link
+            for link in links
+            if link[:1] == "/" and not re.search("^/api/|/file$", link)
+        }
+        waiting += [
+            link for found, link in new.items() if found not in kinds and link not in waiting
+        ]
     assert {"/sets/*", "/sets/*/rubric", "/share"} <= looked
 
 
@@ -84,7 +102,9 @@ def test_a_long_list_shows_its_end_its_middle_and_its_beginning(visitor: Visitor
     visitor.go("/conversations?run=learn-1")
     page = visitor.page
     for share, row in ((1, 251), (0.5, 120), (0, 2)):
-        page.locator("#window").evaluate("(box, share) => { box.scrollTop = share * box.scrollHeight }", share)
+        page.locator("#window").evaluate(
+            "(box, share) => { box.scrollTop = share * box.scrollHeight }", share
+        )
         page.locator(f"#rows tr[aria-rowindex='{row}']").wait_for(timeout=10_000)
         shown = page.locator(f"#rows tr[aria-rowindex='{row}'] a").get_attribute("title")
         assert shown == f"conversation {row - 2}"
@@ -116,7 +136,9 @@ def test_a_range_that_is_dragged_on_the_histogram_narrows_the_list(visitor: Visi
     page.mouse.up()
     page.wait_for_url("**netsat_from=*")
     least = float(parse_qs(urlsplit(page.url).query)["netsat_from"][0])
-    shown = page.request.get(f"{visitor.served.base}/api/conversations?{urlsplit(page.url).query}").json()
+    shown = page.request.get(
+        f"{visitor.served.base}/api/conversations?{urlsplit(page.url).query}"
+    ).json()
     assert 0 < shown["total"] < 250
     assert all(row["netsat"] >= least for row in shown["rows"])
 
@@ -229,7 +251,10 @@ def test_labels_are_given_by_keys_alone_and_a_key_too_early_labels_nothing(
         page.wait_for_url(lambda url, before=before: url != before)
     assert visitor.findings() == []
     with sqlite3.connect(folder / "store.sqlite") as kept:
-        assert [value for (value,) in kept.execute("SELECT value FROM labels ORDER BY rowid")] == ['"up"', '"down"']
+        assert [value for (value,) in kept.execute("SELECT value FROM labels ORDER BY rowid")] == [
+            '"up"',
+            '"down"',
+        ]
 
 
 @pytest.mark.nightly
@@ -296,11 +321,14 @@ def test_a_draft_shows_what_flips_while_one_types_and_is_fitted_again(
 def test_a_models_set_is_fitted_again_from_its_answers_and_asks_only_about_new_words(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
-    folder, profiles = tmp_path / ".pollex", tmp_path / "profiles.toml"
+    folder = tmp_path / ".pollex"
+    profiles = tmp_path / "profiles.toml"
     with made_store(folder, n=60) as store:
         of_a_model(store)
     with ProtocolServer() as server:
-        profiles.write_text(f'[mini]\nmodel = "m"\nbase_url = "{server.url}"\nprice_in = 1\nprice_out = 2\n')
+        profiles.write_text(
+            f'[mini]\nmodel = "m"\nbase_url = "{server.url}"\nprice_in = 1\nprice_out = 2\n'
+        )
         visitor = visit(serve(folder, "--profiles", str(profiles)))
         page = visitor.page
         visitor.go("/sets")
@@ -349,7 +377,9 @@ def test_rubrics_are_answered_by_digits_each_for_the_question_at_hand(
     assert page.url == before, "two keys answer two questions of one conversation"
     with page.expect_event("dialog") as asked:
         page.get_by_role("link", name="Runs").first.click(no_wait_after=True)
-    assert asked.value.type == "beforeunload", "what was answered and not kept is not left without a word"
+    assert asked.value.type == "beforeunload", (
+        "what was answered and not kept is not left without a word"
+    )
     assert page.url == before
     visitor.faults.clear()
     page.keyboard.press("Control+Enter")

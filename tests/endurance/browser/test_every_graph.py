@@ -20,9 +20,18 @@ SAID = {
     "pursues": "yes",
     "human": "no",
 }
-SCRIPT = [{"do": "message", "match": "warranty of a lamp", "content": json.dumps(SAID)}, {"do": "attentive"}]
+SCRIPT = [
+    {"do": "message", "match": "warranty of a lamp", "content": json.dumps(SAID)},
+    {"do": "attentive"},
+]
 TOPICS = '[[topics]]\nid = "lamp"\ntext = "You want to know how long the warranty of a lamp is."\n'
-ASKED = {"id": 1, "category": "", "question": "Why is it so?", "reference": "Because.", "answer": "It is because."}
+ASKED = {
+    "id": 1,
+    "category": "",
+    "question": "Why is it so?",
+    "reference": "Because.",
+    "answer": "It is because.",
+}
 COMMANDS = (
     "learn log.jsonl --out learnt.json --set without=built-in",
     "learn log.jsonl --out spur.json --method spur --set without=built-in",
@@ -39,15 +48,20 @@ COMMANDS = (
 
 def opened(visitor: Visitor, run: str) -> set[str]:
     """Open a run's page, and one of each kind that is linked to and about the run; those there were."""
-    waiting, kinds = [f"/runs/{run}"], set[str]()
+    waiting = [f"/runs/{run}"]
+    kinds = set[str]()
     for path in waiting:
         if (kind := path.partition("?")[0]) in kinds:
             continue
         kinds.add(kind)
         assert visitor.go(path).status == 200, path
         assert visitor.findings() == [], path
-        links = visitor.page.locator("main a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
-        waiting += [link.partition("#")[0] for link in links if run in link and not link.startswith("/api/")]
+        links = visitor.page.locator("main a").evaluate_all(
+            "all => all.map(one => one.getAttribute('href'))"
+        )
+        waiting += [
+            link.partition("#")[0] for link in links if run in link and not link.startswith("/api/")
+        ]
     return kinds
 
 
@@ -61,12 +75,27 @@ def test_every_page_of_runs_of_all_graphs_opens(
     with ProtocolServer(script=SCRIPT) as server:
         for words in COMMANDS:
             model = [] if "--rubrics" in words else ["--model", "m"]  # a set names its own
-            command = [sys.executable, "-m", "pollex", *words.split(), *model, "--base-url", server.url]
-            ended = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+            command = [
+                sys.executable,
+                "-m",
+                "pollex",
+                *words.split(),
+                *model,
+                "--base-url",
+                server.url,
+            ]
+            ended = subprocess.run(
+                command, cwd=tmp_path, check=False, capture_output=True, text=True
+            )
             assert ended.returncode in (0, 3), f"{words}: {ended.stderr}"
     visitor = visit(serve(tmp_path / ".pollex"))
     runs = visitor.page.request.get(f"{visitor.served.base}/api/runs").json()["runs"]
     assert [run["command"] for run in reversed(runs)] == [words.split()[0] for words in COMMANDS]
     for run in runs:
         kinds = opened(visitor, run["id"])
-        assert {f"/runs/{run['id']}", f"/runs/{run['id']}/calls", "/conversations", "/conversation"} <= kinds
+        assert {
+            f"/runs/{run['id']}",
+            f"/runs/{run['id']}/calls",
+            "/conversations",
+            "/conversation",
+        } <= kinds

@@ -67,7 +67,13 @@ def test_the_whole_demo_can_be_gone_through_by_keys_alone(
         judged_run(store)
     page = visit(serve(folder)).page
     keys = page.keyboard
-    for key, place in (("r", "runs"), ("s", "sets"), ("k", "calibration"), ("t", "talk"), ("w", "waiting")):
+    for key, place in (
+        ("r", "runs"),
+        ("s", "sets"),
+        ("k", "calibration"),
+        ("t", "talk"),
+        ("w", "waiting"),
+    ):
         keys.type(f"g{key}")
         page.wait_for_url(f"**/{place}")
 
@@ -117,7 +123,10 @@ def test_the_whole_demo_can_be_gone_through_by_keys_alone(
     keys.press("d")
     page.get_by_text("1 of 11 done").wait_for()
     with sqlite3.connect(folder / "store.sqlite") as kept:
-        assert [value for (value,) in kept.execute("SELECT value FROM labels ORDER BY rowid")] == ['"up"', '"down"']
+        assert [value for (value,) in kept.execute("SELECT value FROM labels ORDER BY rowid")] == [
+            '"up"',
+            '"down"',
+        ]
 
     keys.type("gw")
     page.wait_for_url("**/waiting")

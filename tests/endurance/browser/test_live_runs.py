@@ -22,7 +22,9 @@ N = 60
 @contextmanager
 def begun(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A command that is on its way, and gone at the end whatever happens."""
-    process = subprocess.Popen([sys.executable, "-m", *command], cwd=folder, stdout=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", *command], cwd=folder, stdout=subprocess.DEVNULL, text=True
+    )
     try:
         yield process
     finally:
@@ -45,7 +47,10 @@ def opened(visitor: Visitor) -> Any:
 def numbers(page: Any) -> tuple[float, int, float]:
     """How far the bar is, how many spans the strips are made of, and how long a strip is."""
     done = float(page.locator("progress").last.get_attribute("value"))
-    spans = sum(int(n.replace(",", "")) for n in page.locator(".times tbody td:nth-child(4)").all_inner_texts())
+    spans = sum(
+        int(n.replace(",", ""))
+        for n in page.locator(".times tbody td:nth-child(4)").all_inner_texts()
+    )
     return done, spans, float(page.locator("td[data-last]").first.get_attribute("data-last"))
 
 
@@ -58,7 +63,9 @@ def test_a_slow_models_run_fills_bar_and_strips_is_killed_is_resumed_ends_and_th
     visitor = visit(serve(tmp_path / ".pollex"))
     with ProtocolServer(script=SLOW) as server:
         rubric_set(server.url, sat=1, dsat=1).save(tmp_path / "rubrics.json")
-        words = f"pollex score log.jsonl --rubrics rubrics.json --base-url {server.url} --concurrency 2"
+        words = (
+            f"pollex score log.jsonl --rubrics rubrics.json --base-url {server.url} --concurrency 2"
+        )
         with begun(words.split(), tmp_path) as process:
             page = opened(visitor)
             page.locator(".times tbody .strip").first.wait_for(timeout=120_000)
@@ -69,11 +76,16 @@ def test_a_slow_models_run_fills_bar_and_strips_is_killed_is_resumed_ends_and_th
                 page.wait_for_timeout(200)
                 assert process.poll() is None, "what never fills ends with the run"
             assert page.locator(".graph .node.ran").count() > 0
-            assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Nodes over time"
+            assert (
+                page.evaluate("document.activeElement.getAttribute('aria-label')")
+                == "Nodes over time"
+            )
             assert visitor.findings() == []
             process.kill()
             page.locator(".state.killed").wait_for(timeout=60_000)
-            assert page.evaluate("document.body.dataset.same") == "yes", "all that came into the page that was open"
+            assert page.evaluate("document.body.dataset.same") == "yes", (
+                "all that came into the page that was open"
+            )
             (command,) = page.locator(".command").all_inner_texts()
             assert command == f"cd {tmp_path} && {words} --resume --store {tmp_path / '.pollex'}"
         page.reload()

@@ -31,7 +31,9 @@ def test_every_row_of_a_long_list_is_the_one_that_its_number_says(
         page.locator(f"#rows tr[aria-rowindex='{row}']").wait_for(timeout=60_000)
         in_order(visitor)
     for share in (0.5, 0.9, 0.1):
-        page.locator("#window").evaluate("(box, share) => { box.scrollTop = share * box.scrollHeight }", share)
+        page.locator("#window").evaluate(
+            "(box, share) => { box.scrollTop = share * box.scrollHeight }", share
+        )
         page.locator(f"#rows tr[aria-rowindex='{int(share * n) + 10}']").wait_for(timeout=60_000)
         in_order(visitor)
     page.wait_for_url("**at=*")
@@ -56,9 +58,13 @@ def score_many(store: Store, n: int) -> str:
     rng = np.random.default_rng(0)
     run = store.begin("score", arguments={}, fingerprint={}, versions={}).id
     for i in range(n):
-        id_, text, p = f"conversation {i}", f"{i:064x}", float(rng.random())
+        id_ = f"conversation {i}"
+        text = f"{i:064x}"
+        p = float(rng.random())
         opening = f"Where is parcel {i}? It was sent to office {i % 97} on {i % 7} May."
-        turns = pack([["user", opening], ["assistant", "It is in Lima. " * 20], ["user", "Thanks."]])
+        turns = pack(
+            [["user", opening], ["assistant", "It is in Lima. " * 20], ["user", "Thanks."]]
+        )
         thumb = ("positive", "negative", "none")[i % 3]
         verdict = "positive" if p > 0.5 else "negative"
         answer = (0.1, 0.2, 0.3, 0.2, 0.2)

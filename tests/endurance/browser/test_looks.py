@@ -1,7 +1,9 @@
 """Pages look as they did when somebody last looked at them.
 
-Pictures depend on the browser and its fonts: they are compared where both are those that `looks/made-with.txt` names.
-After a change that is wanted: WRITE_LOOKS=1 pytest tests/endurance/browser/test_looks.py, and look at every picture.
+Pictures depend on the browser and its fonts: they are compared where both are those that
+`looks/made-with.txt` names.
+After a change that is wanted: WRITE_LOOKS=1 pytest tests/endurance/browser/test_looks.py, and look
+    at every picture.
 """
 
 import os
@@ -52,7 +54,12 @@ def made_with(browser: Any) -> str:
     asked = ("serif", "sans-serif", "monospace")
     matcher = shutil.which("fc-match")
     fonts = (
-        [subprocess.run([matcher, name], capture_output=True, text=True, check=True).stdout.strip() for name in asked]
+        [
+            subprocess.run(
+                [matcher, name], capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for name in asked
+        ]
         if matcher
         else []
     )
@@ -72,13 +79,19 @@ def test_a_page_looks_as_it_did(
     visitor.go(PAGES[name])
     visitor.page.wait_for_load_state("networkidle")
     visitor.page.evaluate(SAME_EACH_TIME)
-    picture, kept = visitor.page.screenshot(), LOOKS / f"{name}-{scheme}.png"
+    picture = visitor.page.screenshot()
+    kept = LOOKS / f"{name}-{scheme}.png"
     if WRITES:
         LOOKS.mkdir(exist_ok=True)
-        Image.open(BytesIO(picture)).convert("P", palette=Image.Palette.ADAPTIVE, colors=64).save(kept, optimize=True)
+        Image.open(BytesIO(picture)).convert("P", palette=Image.Palette.ADAPTIVE, colors=64).save(
+            kept, optimize=True
+        )
         MADE_WITH.write_text(made_with(browser), encoding="utf-8")
         return
-    before, now = (np.asarray(Image.open(source).convert("L"), dtype=int) for source in (kept, BytesIO(picture)))
+    before, now = (
+        np.asarray(Image.open(source).convert("L"), dtype=int)
+        for source in (kept, BytesIO(picture))
+    )
     assert before.shape == now.shape
     differ = float((np.abs(before - now) > 24).mean())
     assert differ <= MOST, f"{differ:.2%} of the picture differ"

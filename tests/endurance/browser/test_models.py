@@ -49,7 +49,8 @@ def ask_again(visitor: Visitor, words: str = "") -> str:
 def test_what_was_asked_again_is_paid_once_and_a_model_that_is_down_is_said(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
-    folder, profiles = tmp_path / ".pollex", tmp_path / "profiles.toml"
+    folder = tmp_path / ".pollex"
+    profiles = tmp_path / "profiles.toml"
     made_store(folder, n=6).close()
     words = "The user asks where a parcel is."
     with ProtocolServer() as server:
@@ -59,7 +60,9 @@ def test_what_was_asked_again_is_paid_once_and_a_model_that_is_down_is_said(
         paid = server.counts()["paid"]
         assert "0 calls were sent, $0.0000; 2 were known" in ask_again(visitor)
         assert server.counts()["paid"] == paid
-        assert "1 call was sent" in ask_again(visitor, words), "the other side's words are as they were"
+        assert "1 call was sent" in ask_again(visitor, words), (
+            "the other side's words are as they were"
+        )
         assert server.counts()["paid"] == paid + 1
         assert "0 calls were sent" in ask_again(visitor, words)
         assert server.counts()["paid"] == paid + 1
@@ -93,7 +96,9 @@ def test_an_interrupt_of_judge_is_answered_resumed_and_taken_up_and_no_model_is_
         page.keyboard.press("Control+Enter")
         page.wait_for_url("**who=ann")
         for key in "12":
-            assert "the runs voted" not in page.locator("form.sheet").inner_text(), "votes are shown after the answer"
+            assert "the runs voted" not in page.locator("form.sheet").inner_text(), (
+                "votes are shown after the answer"
+            )
             before = page.url
             page.keyboard.press(key)
             page.wait_for_url(lambda url, before=before: url != before)
@@ -108,6 +113,8 @@ def test_an_interrupt_of_judge_is_answered_resumed_and_taken_up_and_no_model_is_
         assert page.get_by_text("yes: taken up").count() == 1
         assert server.counts()["received"] == asked
     with sqlite3.connect(folder / "store.sqlite") as kept:
-        given = kept.execute("SELECT value FROM labels WHERE annotator = '' ORDER BY rowid").fetchall()
+        given = kept.execute(
+            "SELECT value FROM labels WHERE annotator = '' ORDER BY rowid"
+        ).fetchall()
     assert given == [('"yes"',), ('"no"',)], "taken up by the run, beside what ann said"
     assert not list(folder.glob("answers-*")), "the file that it read is gone"

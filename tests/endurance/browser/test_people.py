@@ -46,10 +46,18 @@ def studied(serve: Callable[..., Served], tmp_path: Path) -> Iterator[Served]:
     """A store with a study of two systems, which answer on loopback."""
     (tmp_path / "study.toml").write_text(STUDY)
     with ProtocolServer(latency=0.05, script=[SLOWLY]) as server:
-        tables = [f'[{name}]\nmodel = "secret-{name}"\nbase_url = "{server.url}"\n' for name in ("mini", "local")]
+        tables = [
+            f'[{name}]\nmodel = "secret-{name}"\nbase_url = "{server.url}"\n'
+            for name in ("mini", "local")
+        ]
         (tmp_path / "profiles.toml").write_text("".join(tables))
         Store.open(tmp_path / ".pollex").close()
-        options = ("--study", str(tmp_path / "study.toml"), "--profiles", str(tmp_path / "profiles.toml"))
+        options = (
+            "--study",
+            str(tmp_path / "study.toml"),
+            "--profiles",
+            str(tmp_path / "profiles.toml"),
+        )
         yield serve(tmp_path / ".pollex", *options)
 
 
@@ -61,7 +69,8 @@ def links_of(page: Any) -> list[str]:
 def talk(study: str, link: str, answer: int) -> None:
     """One session over HTTP, as the browser's forms send it: a message, and a sheet for each side."""
     address, _, token = link.partition("/enter?token=")
-    write, headers = study.replace(f"{address}/talk/", "/api/talks/"), {"Authorization": f"Bearer {token}"}
+    write = study.replace(f"{address}/talk/", "/api/talks/")
+    headers = {"Authorization": f"Bearer {token}"}
     with httpx2.Client(base_url=address, headers=headers, timeout=60) as client:
 
         def send(what: str, **values: object) -> None:
@@ -110,7 +119,9 @@ def test_participants_talk_orders_are_balanced_over_40_sessions_and_calibrate_re
     for number, link in enumerate(links[SEEN:]):
         talk(study, link, number)
     owner.page.goto(study)
-    assert f"{SESSIONS} of {SESSIONS} sessions done" in owner.page.locator(".lead").inner_text().replace("\xa0", " ")
+    assert f"{SESSIONS} of {SESSIONS} sessions done" in owner.page.locator(
+        ".lead"
+    ).inner_text().replace("\xa0", " ")
     assert owner.findings() == []
     with owner.page.expect_download() as kept:
         owner.page.get_by_role("link", name="Answers as a table").click()
@@ -121,14 +132,28 @@ def test_participants_talk_orders_are_balanced_over_40_sessions_and_calibrate_re
         (name, place): SESSIONS // 2 for name in ("mini", "local") for place in "12"
     }
     first = [row["system"] for row in rows if row["position"] == "1"]
-    assert max(abs(first[:n].count("mini") - first[:n].count("local")) for n in range(SESSIONS)) <= 2
-    assert len(set(zip(first[::2], first[1::2], strict=True))) > 1, "nobody can tell from one whose turn the next is"
+    assert (
+        max(abs(first[:n].count("mini") - first[:n].count("local")) for n in range(SESSIONS)) <= 2
+    )
+    assert len(set(zip(first[::2], first[1::2], strict=True))) > 1, (
+        "nobody can tell from one whose turn the next is"
+    )
     with (tmp_path / "answers.csv").open("w") as file:
         file.write("text_id,question,option,probability\n")
         for n, row in enumerate(rows):
             for option in (1, 2, 3):
                 file.write(f"{row['text_id']},J1,{option},{0.6 if option == n % 3 + 1 else 0.2}\n")
-    words = ["calibrate", "fit", "answers.csv", "judgments.csv", "--main", "Q0", "--out", "fitted", "--json"]
+    words = [
+        "calibrate",
+        "fit",
+        "answers.csv",
+        "judgments.csv",
+        "--main",
+        "Q0",
+        "--out",
+        "fitted",
+        "--json",
+    ]
     monkeypatch.chdir(tmp_path)
     fitted = CliRunner().invoke(pollex, words, catch_exceptions=False)
     assert json.loads(fitted.stdout.splitlines()[-1])["judgments"] == 2 * SESSIONS
@@ -174,7 +199,8 @@ def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
     folder = tmp_path / ".pollex"
     with made_store(folder, n=6) as store, ThreadPoolExecutor(1) as pool:
         served = serve(folder)
-        run, over = store.begin("score", arguments={}, fingerprint={}, versions={}).id, Event()
+        run = store.begin("score", arguments={}, fingerprint={}, versions={}).id
+        over = Event()
         written = pool.submit(write, store, run, over)
         token = served.url.partition("token=")[2]
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -184,14 +210,18 @@ def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
             with urlopen(asked) as answer:
                 return json.load(answer)
 
-        queue = post("/api/queues", name="both", run="score-2", overlap=2, random_share=0, repeat_share=0)["queue"]
+        queue = post(
+            "/api/queues", name="both", run="score-2", overlap=2, random_share=0, repeat_share=0
+        )["queue"]
         made = post("/api/guests", room="label", place=queue, names="ann\nbob")["links"]
         for one, keys in zip(made, ("uuuddd", "uuuddu"), strict=True):
             visitor = visit(replace(served, url=served.base + one["link"]))
             page = visitor.page
             page.keyboard.press("Control+Enter")
             page.wait_for_url("**lease=*")
-            assert "P(up)" not in page.content(), "nothing that was predicted is shown before the answer"
+            assert "P(up)" not in page.content(), (
+                "nothing that was predicted is shown before the answer"
+            )
             for key in keys:
                 before = page.url
                 page.keyboard.press(key)
@@ -217,7 +247,9 @@ def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
 
 
 @pytest.mark.scenario(23)
-def test_a_conversation_is_printed_whole_and_without_what_is_only_for_screens(visitor: Visitor) -> None:
+def test_a_conversation_is_printed_whole_and_without_what_is_only_for_screens(
+    visitor: Visitor,
+) -> None:
     visitor.go("/conversation?run=learn-1&id=conversation+1")
     page = visitor.page
     page.emulate_media(media="print")

@@ -41,7 +41,8 @@ def test_a_search_in_every_turn_shows_hits_and_ends_in_its_list(visitor: Visitor
 
 
 def test_a_search_can_be_stopped_while_the_server_is_still_at_it(visitor: Visitor) -> None:
-    page, server = visitor.page, visitor.served.process
+    page = visitor.page
+    server = visitor.served.process
     visitor.go("/conversations?run=learn-1")
     page.get_by_label("Words").fill("parcel")
     page.get_by_role("checkbox", name="in every turn").check()
@@ -64,7 +65,9 @@ def test_a_check_of_two_runs_is_filled_in_and_read(
     with made_store(folder, n=60) as store:
         learn = runs(store)[0].id
         found = RubricSet.parse(facts_of(store, learn, "rubric_set")["set"])
-        run = store.begin("score", fingerprint={"rubrics": set_digest(found)}, versions={}, arguments={})
+        run = store.begin(
+            "score", fingerprint={"rubrics": set_digest(found)}, versions={}, arguments={}
+        )
         judged(store, run.id, found, range(60), plain, "")
         store.finish(run.id, "done")
     visitor = visit(serve(folder))

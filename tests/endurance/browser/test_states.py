@@ -107,7 +107,8 @@ def test_an_answer_that_finds_the_disk_full_is_told_and_can_be_given_again(
     visitor = begun(visit(served))
     page = visitor.page
     page.get_by_label("Note").fill("a word about it")
-    limits = resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (1, -1))  # no file gets larger than a byte
+    # no file gets larger than a byte
+    limits = resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (1, -1))
     page.get_by_role("button", name="Up").click()
     page.get_by_text("Your last answer is not kept").wait_for()
     assert visitor.findings() == []
@@ -127,7 +128,8 @@ def test_an_answer_while_another_process_keeps_the_store_is_told_and_can_be_give
     folder = tmp_path / ".pollex"
     made_store(folder, n=6).close()
     served = serve(folder)
-    visitor, reader = begun(visit(served)), visit(served)
+    visitor = begun(visit(served))
+    reader = visit(served)
     page = visitor.page
     with closing(sqlite3.connect(folder / "store.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -192,7 +194,9 @@ def test_a_turn_of_20_000_characters_without_a_space_makes_no_page_wider(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
     folder = tmp_path / ".pollex"
-    with made_store(folder, n=6, words=lambda text: text + "x" * 20_000 * ("parcel" in text)) as store:
+    with made_store(
+        folder, n=6, words=lambda text: text + "x" * 20_000 * ("parcel" in text)
+    ) as store:
         run = judged_run(store, words=lambda text: text + "x" * 20_000 * ("parcel" in text))
     visitor = visit(serve(folder), viewport={"width": 390, "height": 800})
     page = begun(visitor).page

@@ -21,7 +21,9 @@ def test_x_ticks_the_row_at_hand_and_what_is_ticked_is_compared_or_queued(
     assert visitor.findings() == []
     page.get_by_role("button", name="Compare the two").click()
     page.wait_for_url("**/compare?*")
-    assert {"learn-1", "score-2"} <= {run.rpartition("-")[0] for run in page.url.replace("&", "=").split("=")}
+    assert {"learn-1", "score-2"} <= {
+        run.rpartition("-")[0] for run in page.url.replace("&", "=").split("=")
+    }
 
     visitor.go("/conversations?run=learn-1")
     for key in "jjx":

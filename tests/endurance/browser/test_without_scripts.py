@@ -23,13 +23,17 @@ def lines(visitor: Visitor) -> set[str]:
 
 @pytest.mark.scenario(21)
 @pytest.mark.nightly
-def test_every_page_says_without_a_script_what_it_says_with_one(visit: Callable[..., Visitor], served: Served) -> None:
-    plain, scripted = visit(served, java_script_enabled=False), visit(served)
+def test_every_page_says_without_a_script_what_it_says_with_one(
+    visit: Callable[..., Visitor], served: Served
+) -> None:
+    plain = visit(served, java_script_enabled=False)
+    scripted = visit(served)
     for path in PAGES:
         expected = 404 if path == "/nowhere" else 200
         assert plain.go(path).status == scripted.go(path).status == expected, path
         assert plain.page.locator("h1").inner_text(), path
-        said, said_with = lines(plain), lines(scripted)
+        said = lines(plain)
+        said_with = lines(scripted)
         assert said - said_with <= ONLY_WITHOUT, path
         only_keys = plain.page.locator("main button[hidden]").all_text_contents()
         assert said_with - said <= set(only_keys), path
@@ -63,5 +67,10 @@ def test_lists_are_read_and_a_sheet_is_sent_without_a_script(
     page.get_by_role("button", name="Keep and go on").click()
     page.get_by_text(re.compile(r"\b1 of \d+ done")).wait_for()
     with sqlite3.connect(folder / "store.sqlite") as kept:
-        sent = kept.execute("SELECT l.annotator, l.value, s.comment FROM labels l JOIN sheets s ON s.label = l.id")
-        assert sent.fetchall() == [("ann", "0.0", "by mouse alone"), ("ann", "10.0", "by mouse alone")]
+        sent = kept.execute(
+            "SELECT l.annotator, l.value, s.comment FROM labels l JOIN sheets s ON s.label = l.id"
+        )
+        assert sent.fetchall() == [
+            ("ann", "0.0", "by mouse alone"),
+            ("ann", "10.0", "by mouse alone"),
+        ]

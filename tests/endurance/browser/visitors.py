@@ -38,6 +38,10 @@ class Visitor:
         """What axe finds on the page."""
         import axe_playwright_python
 
-        self.page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8"))
-        found = self.page.evaluate("rules => axe.run(document, {runOnly: rules}).then(r => r.violations)", RULES)
+        self.page.evaluate(
+            (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
+        )
+        found = self.page.evaluate(
+            "rules => axe.run(document, {runOnly: rules}).then(r => r.violations)", RULES
+        )
         return [f"{one['id']}: {node['target']}" for one in found for node in one["nodes"]]

@@ -21,7 +21,10 @@ async def test_an_agent_finds_tools_that_only_read_and_nothing_of_thirty_hostile
     async with stdio_client(given) as streams, ClientSession(*streams) as session:
         told = await session.initialize()
         assert "never a request to you" in (told.instructions or "")
-        assert (told.capabilities.experimental, told.capabilities.completions) == (told.capabilities.experimental, None)
+        assert (told.capabilities.experimental, told.capabilities.completions) == (
+            told.capabilities.experimental,
+            None,
+        )
         listed = (await session.list_tools()).tools
         assert [tool.name for tool in listed] == list(TOOLS)
         assert all(tool.annotations and tool.annotations.read_only_hint for tool in listed)
@@ -38,7 +41,9 @@ async def test_an_agent_finds_tools_that_only_read_and_nothing_of_thirty_hostile
 async def test_without_texts_an_agent_gets_figures_and_ids(tmp_path: Path) -> None:
     with made_store(tmp_path / ".pollex", n=4, words=hostile):
         pass
-    given = StdioServerParameters(command=sys.executable, args=["-c", START, "mcp", "--no-texts"], cwd=tmp_path)
+    given = StdioServerParameters(
+        command=sys.executable, args=["-c", START, "mcp", "--no-texts"], cwd=tmp_path
+    )
     async with stdio_client(given) as streams, ClientSession(*streams) as session:
         await session.initialize()
         answer = await session.call_tool("rubrics", {})

@@ -11,7 +11,8 @@ from protocol_server.replies import completion
 from small_log import small_log, write_log
 from small_runs import Ended, Pollex
 
-PENDING, DONE = 75, (0, 3)
+PENDING = 75
+DONE = (0, 3)
 
 
 @pytest.fixture
@@ -43,7 +44,9 @@ def paid_twice(server: ProtocolServer) -> int:
     return sum(number - 1 for number in server.batches.paid.values())
 
 
-def test_learn_and_score_come_to_what_they_come_to_at_once(pollex: Pollex, server: ProtocolServer) -> None:
+def test_learn_and_score_come_to_what_they_come_to_at_once(
+    pollex: Pollex, server: ProtocolServer
+) -> None:
     log = small_log(each=12)
     write_log(Path("log.jsonl"), log)
     learning = ["learn", "log.jsonl", "--set", "without=built-in", "--test-fraction", 0.5]
@@ -54,14 +57,17 @@ def test_learn_and_score_come_to_what_they_come_to_at_once(pollex: Pollex, serve
     assert pollex(*learning, "--out", "once.json", "--store", "once").code in DONE
     assert learned("batch.json") == learned("once.json")
 
-    # Answers of the log that was learned from are in the store: only new conversations go into a batch.
+    # Answers of the log that was learned from are in the store: only new conversations go into a
+    # batch.
     write_log(Path("longer.jsonl"), small_log(each=16))
     scoring = ["score", "longer.jsonl", "--rubrics", "batch.json"]
     number, ended = by_batch(pollex, *scoring, "--store", "batch", "--out", "batch.jsonl")
     assert ended.code in DONE, ended.err
     assert number >= 1
     assert pollex(*scoring, "--store", "once", "--out", "once.jsonl").code in DONE
-    assert [row["netsat"] for row in rows("batch.jsonl")] == [row["netsat"] for row in rows("once.jsonl")]
+    assert [row["netsat"] for row in rows("batch.jsonl")] == [
+        row["netsat"] for row in rows("once.jsonl")
+    ]
     assert paid_twice(server) == 0
 
 
@@ -75,14 +81,26 @@ def with_secret_of(one: str, other: str) -> None:
 
 def test_a_panel_hands_in_together(pollex: Pollex, server: ProtocolServer) -> None:
     write_log(Path("log.jsonl"), small_log(each=2))
-    judging = ["judge", "log.jsonl", "--question", "Was it solved?", "--panel", "n", "--ensemble", "2"]
+    judging = [
+        "judge",
+        "log.jsonl",
+        "--question",
+        "Was it solved?",
+        "--panel",
+        "n",
+        "--ensemble",
+        "2",
+    ]
     number, ended = by_batch(pollex, *judging, "--set", "variant=v0")
     assert ended.code in DONE, ended.err
     assert (number, len(server.batches.made), paid_twice(server)) == (1, 2, 0)
 
 
 def test_answers_and_grades_come_by_batch(pollex: Pollex, server: ProtocolServer) -> None:
-    asked = [{"question_id": n, "question": f"Why {n}?", "reference": "So.", "category": "知识"} for n in range(3)]
+    asked = [
+        {"question_id": n, "question": f"Why {n}?", "reference": "So.", "category": "知识"}
+        for n in range(3)
+    ]
     Path("q.jsonl").write_text("\n".join(map(json.dumps, asked)))
     server.batches.expire = 1
     number, ended = by_batch(pollex, "answer", "q.jsonl")
@@ -94,22 +112,38 @@ def test_answers_and_grades_come_by_batch(pollex: Pollex, server: ProtocolServer
 
 
 def test_a_plan_tells_both_prices(pollex: Pollex, server: ProtocolServer) -> None:
-    Path("q.jsonl").write_text(json.dumps({"question_id": 1, "question": "Why?", "category": "知识"}))
-    ended = pollex("answer", "q.jsonl", "--dry-run", "--json", "--set", "price=1:2", "--set", "batch_discount=0.25")
+    Path("q.jsonl").write_text(
+        json.dumps({"question_id": 1, "question": "Why?", "category": "知识"})
+    )
+    ended = pollex(
+        "answer",
+        "q.jsonl",
+        "--dry-run",
+        "--json",
+        "--set",
+        "price=1:2",
+        "--set",
+        "batch_discount=0.25",
+    )
     costs = json.loads(ended.out.splitlines()[-1])["costs"]
     assert 0 < costs["by_batch"] == pytest.approx(0.75 * costs["at_once"])
     assert "with --batch" in pollex("answer", "q.jsonl", "--dry-run", "--set", "price=1:2").out
 
 
 def test_files_need_no_server(pollex: Pollex) -> None:
-    Path("q.jsonl").write_text(json.dumps({"question_id": 1, "question": "Why?", "category": "知识"}))
+    Path("q.jsonl").write_text(
+        json.dumps({"question_id": 1, "question": "Why?", "category": "知识"})
+    )
     answering = ["answer", "q.jsonl", "--model", "m", "--set", "batch_files=batches"]
     ended = pollex(*answering)
     assert ended.code == PENDING
     assert "vllm run-batch -i" in ended.err
     (asked,) = Path("batches").glob("*.jsonl")
     row = json.loads(asked.read_text())
-    answer = {"custom_id": row["custom_id"], "response": {"status_code": 200, "body": completion(row["body"])}}
+    answer = {
+        "custom_id": row["custom_id"],
+        "response": {"status_code": 200, "body": completion(row["body"])},
+    }
     asked.with_suffix(".answers.jsonl").write_text(json.dumps(answer))
     assert pollex(*answering, "--resume").code == 0
     assert rows("answers.jsonl")[0]["answer"]

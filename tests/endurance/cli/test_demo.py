@@ -14,7 +14,8 @@ def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Pa
     assert ended.code == 0
     assert "pollex trace last --store 'my demo/.pollex'" in ended.err
     learnt, scored = map(json.loads, ended.out.splitlines())
-    assert learnt["held_out"]["n"] == learnt["training"]["n"] == 400  # all teach, and folds measure
+    # all teach, and folds measure
+    assert learnt["held_out"]["n"] == learnt["training"]["n"] == 400
     assert scored["outcomes"] == {"scored": 480}
     rubrics = RubricSet.load(tmp_path / "my demo" / "rubrics.json")
     leading = [rubric for rubric in rubrics.rubrics if rubric.headlined]
@@ -42,7 +43,8 @@ def test_the_demo_learns_and_scores_the_bundled_log(pollex: Pollex, tmp_path: Pa
 def test_without_a_recording_the_demo_proves_a_change_of_a_planted_assistants_prompt_and_says_so(
     pollex: Pollex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pollex.cli.demo.bundled_recording", lambda: tmp_path)  # the package alone
+    # the package alone
+    monkeypatch.setattr("pollex.cli.demo.bundled_recording", lambda: tmp_path)
     ended = pollex("demo", "--remedy", "--json")
     assert ended.code == 0, ended.err
     assert "This assistant is planted" in ended.err

@@ -15,7 +15,9 @@ def test_help_teaches_by_example_and_imports_nothing_heavy(tmp_path: Path) -> No
         "workers = {'duckdb', 'langchain_core', 'langgraph', 'numpy', 'openai', 'scipy', 'sklearn', 'torch'}\n"
         "assert not workers & set(sys.modules)"
     )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stderr
     assert "pollex label next logs.jsonl --rubrics rubrics.json" in ended.stdout
 
@@ -25,7 +27,9 @@ def test_pages_are_there_before_scipy_and_langgraph() -> None:
         "import sys\nfrom pollex.web.app import routes\nroutes()\n"
         "assert not {'langgraph', 'scipy', 'sklearn', 'torch'} & set(sys.modules)"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stderr
 
 
@@ -40,6 +44,11 @@ def test_blas_has_one_thread_unless_the_user_says_otherwise(tmp_path: Path) -> N
     plain = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     for said, threads in (({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")):
         ended = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path, env=plain | said
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env=plain | said,
         )
         assert (ended.stdout.strip(), ended.stderr) == (threads, "")

@@ -13,7 +13,17 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.scorer import BatchScorer, ScoringPool
 from pollex.web.children import Children
 
-NAMES = ("click", "numpy", "yaml", "json", "pickle", "socket", "pollex", "multiprocessing", "sitecustomize")
+NAMES = (
+    "click",
+    "numpy",
+    "yaml",
+    "json",
+    "pickle",
+    "socket",
+    "pollex",
+    "multiprocessing",
+    "sitecustomize",
+)
 
 
 @pytest.fixture

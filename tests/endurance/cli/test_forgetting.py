@@ -34,8 +34,19 @@ def folder(tmp_path: Path, learnt: Learnt, pollex: Pollex) -> Path:
     shutil.copytree(learnt.store / "embeddings", tmp_path / ".pollex" / "embeddings")
     for words in (
         ("learn", "log.jsonl", "--out", "made/rubrics.json"),
-        *(("score", "log.jsonl", "--rubrics", "made/rubrics.json", "--out", f"scores/{name}") for name in SCORES),
-        ("compare", "log.jsonl", "log.jsonl", "--rubrics", "made/rubrics.json", "--page", "compare.html"),
+        *(
+            ("score", "log.jsonl", "--rubrics", "made/rubrics.json", "--out", f"scores/{name}")
+            for name in SCORES
+        ),
+        (
+            "compare",
+            "log.jsonl",
+            "log.jsonl",
+            "--rubrics",
+            "made/rubrics.json",
+            "--page",
+            "compare.html",
+        ),
     ):
         ended = pollex(*words)
         assert ended.code in (0, 3), ended.err
@@ -48,7 +59,9 @@ SCORES = ("s.jsonl", "s.csv", "s.parquet")
 def places_of_words(folder: Path) -> list[str]:
     """Files that hold a word of the conversations in any form: escaped, packed, or as columns."""
     files = (path for path in folder.rglob("*") if path.is_file())
-    return [str(path.relative_to(folder)) for path in files if any(map(WORDS.search, forms_of(path)))]
+    return [
+        str(path.relative_to(folder)) for path in files if any(map(WORDS.search, forms_of(path)))
+    ]
 
 
 def forms_of(path: Path) -> Iterator[str]:
@@ -59,7 +72,10 @@ def forms_of(path: Path) -> Iterator[str]:
     if path.suffix == ".parquet":
         yield str(duckdb.sql(f"SELECT * FROM '{path}'").fetchall())
         return
-    for begin, unpack in ((b"\x1f\x8b", gzip.decompress), (b"\x28\xb5\x2f\xfd", zstandard.decompress)):
+    for begin, unpack in (
+        (b"\x1f\x8b", gzip.decompress),
+        (b"\x28\xb5\x2f\xfd", zstandard.decompress),
+    ):
         content = unpack(content) if content.startswith(begin) else content
     plain = content.decode("utf-8", "replace")
     yield plain
@@ -73,14 +89,25 @@ def test_no_word_of_a_users_conversations_is_left_in_any_byte(folder: Path, poll
         run = runs(kept)[0].id
         kept.put([LabelRow("ben", "h", "anna-0", run, "q", json.dumps(SECRET))])
         kept.put([LabelRow("ben", "h2", "debug-1", run, "q", json.dumps("yes"))])
-        kept.put([FactRow("", "state", "event", json.dumps({"note": "Ottokar's alpacas \u00e9", "who": "ben"}))])
+        kept.put(
+            [
+                FactRow(
+                    "",
+                    "state",
+                    "event",
+                    json.dumps({"note": "Ottokar's alpacas \u00e9", "who": "ben"}),
+                )
+            ]
+        )
         written = {Path(output.path).name for output in outputs_of(kept)}
     assert {"rubrics.json", "report.html", *SCORES} <= written
     (store / COPIES / "1-1").mkdir(parents=True)
     (store / COPIES / "1-1" / "log.jsonl").write_text(json.dumps({"id": "anna-0", "said": SECRET}))
     (folder / "scores" / ".s.jsonl.4711").write_text(SECRET)  # as a kill leaves it
     page = folder / "mine.html"
-    page.write_text(f'<p title="{SECRET}">{SECRET.replace("seventeen", "<b>seventeen</b>")}</p><i>Ottokar</i>')
+    page.write_text(
+        f'<p title="{SECRET}">{SECRET.replace("seventeen", "<b>seventeen</b>")}</p><i>Ottokar</i>'
+    )
     before = (folder / "made" / "report.html").read_bytes()
     looked = pollex("forget", "--user", "anna@example.com", "--dry-run")
     assert looked.code == 3
@@ -97,14 +124,23 @@ def test_no_word_of_a_users_conversations_is_left_in_any_byte(folder: Path, poll
         assert kept.value("SELECT count(*) FROM labels") == 1
         left = kept.ask(run, "SELECT count(*) AS n FROM conversations")[0]["n"]
         assert left == len(small_log()) - 2
-        assert kept.ask(run, "SELECT count(DISTINCT conversation) AS n FROM answers")[0]["n"] <= left
+        assert (
+            kept.ask(run, "SELECT count(DISTINCT conversation) AS n FROM answers")[0]["n"] <= left
+        )
     assert len((folder / "scores" / "s.csv").read_text().splitlines()) == 1 + left
     assert len((folder / "scores" / "s.jsonl").read_text().splitlines()) == left
     assert pollex("trace", "last").code == 0
-    assert pollex("score", write_log(folder / "new.jsonl", small_log()), "--rubrics", "made/rubrics.json").code == 0
+    assert (
+        pollex(
+            "score", write_log(folder / "new.jsonl", small_log()), "--rubrics", "made/rubrics.json"
+        ).code
+        == 0
+    )
 
 
-def test_a_file_that_was_moved_is_found_by_its_content_or_named(folder: Path, pollex: Pollex) -> None:
+def test_a_file_that_was_moved_is_found_by_its_content_or_named(
+    folder: Path, pollex: Pollex
+) -> None:
     (folder / "elsewhere").mkdir()
     (folder / "scores" / "s.jsonl").rename(folder / "elsewhere" / "mine.txt")
     (folder / "scores" / "s.csv").rename(folder / "scores" / "renamed.csv")

@@ -73,26 +73,45 @@ def test_a_conversation_has_one_probability_whatever_asks_for_it(
     ):
         ended = run_here(*command)
         assert ended.code == 0, (command, ended.err)
-    rows, store = [json.loads(line) for line in lines[ROWS]], Path(".pollex")
-    found, log = pollex.RubricSet.load("set.json"), logs_of(pollex.read_logs("new.jsonl"))
+    rows = [json.loads(line) for line in lines[ROWS]]
+    store = Path(".pollex")
+    found = pollex.RubricSet.load("set.json")
+    log = logs_of(pollex.read_logs("new.jsonl"))
     assert found.calibrator is not None
     assert found.calibrator.chosen == NETWORK
-    run, model, progress = RunOptions(store), ModelOptions(), NullProgress()
+    run = RunOptions(store)
+    model = ModelOptions()
+    progress = NullProgress()
     with pollex.Scorer(found) as scorer:
         one_by_one = [scorer.score(row) for row in rows]
         node = score_node(scorer)
-        in_graph = [node.invoke({"messages": row["messages"]})["pollex"]["probability"] for row in rows]
+        in_graph = [
+            node.invoke({"messages": row["messages"]})["pollex"]["probability"] for row in rows
+        ]
     given = {
-        known.text_hash: {answer.question_id: answer for answer in score.answers if isinstance(answer, Answer)}
+        known.text_hash: {
+            answer.question_id: answer for answer in score.answers if isinstance(answer, Answer)
+        }
         for known, score in zip(log, one_by_one, strict=True)
     }
     arms, unscored = arms_of(
-        ["new.jsonl", "log.jsonl"], found, reading=ReadOptions(), run=run, model=model, progress=progress
+        ["new.jsonl", "log.jsonl"],
+        found,
+        reading=ReadOptions(),
+        run=run,
+        model=model,
+        progress=progress,
     )
     assert unscored == 0, "so each has a probability"
     ways = {
-        "score": [json.loads(line)["probability"] for line in Path("scores.jsonl").read_text("utf-8").splitlines()],
-        "refit": [json.loads(line)["probability"] for line in Path("again.jsonl").read_text("utf-8").splitlines()],
+        "score": [
+            json.loads(line)["probability"]
+            for line in Path("scores.jsonl").read_text("utf-8").splitlines()
+        ],
+        "refit": [
+            json.loads(line)["probability"]
+            for line in Path("again.jsonl").read_text("utf-8").splitlines()
+        ],
         "share": probabilities(log, found, run, model, progress),
         "compare": arms[0].probability,
         "distill": [score.probability for score in scores_before(found, list(log), given)],
@@ -106,5 +125,8 @@ def test_a_conversation_has_one_probability_whatever_asks_for_it(
         assert np.abs(np.array(values, float) - expected).max() <= 1e-9, way
     labelled = [(c, s) for c, s in zip(log, one_by_one, strict=True) if c.label.value != "none"]
     told = likelihoods(found, [c for c, _ in labelled], [s for _, s in labelled])[0].log_loss
-    loss = [-np.log(s.probability if c.label.value == "positive" else 1 - (s.probability or 0)) for c, s in labelled]
+    loss = [
+        -np.log(s.probability if c.label.value == "positive" else 1 - (s.probability or 0))
+        for c, s in labelled
+    ]
     assert told.value == pytest.approx(np.mean(loss), abs=1e-6), "evaluate"

@@ -30,10 +30,15 @@ def calls(told: dict[str, Any], *stages: str) -> dict[str, int]:
 def log_of_both(path: Path) -> Path:
     """Thumbs that go by deeds in one half, which built-in roles see, and by thanks in the other, as the model."""
     deeds = ("My parcel is lost.", "Move my booking to {day}.", "Cancel the ticket for {day}.")
-    questions = ("Is the office open on {day}?", "What is the fee on {day}?", "Who is in charge on {day}?")
+    questions = (
+        "Is the office open on {day}?",
+        "What is the fee on {day}?",
+        "Who is in charge on {day}?",
+    )
     rows = []
     for number in range(64):
-        up, day = number % 2 == 0, f"May {number // 2 + 1}"
+        up = number % 2 == 0
+        day = f"May {number // 2 + 1}"
         if number % 4 < 2:
             done = (
                 f"I've moved it to {day}. It costs ${number}."
@@ -42,7 +47,11 @@ def log_of_both(path: Path) -> Path:
             )
             turns = [deeds[number % 3].format(day=day), done, "Bye."]
         else:
-            turns = [questions[number % 3].format(day=day), f"See page {number}.", "Thank you." if up else "Bye."]
+            turns = [
+                questions[number % 3].format(day=day),
+                f"See page {number}.",
+                "Thank you." if up else "Bye.",
+            ]
         rows.append(row(f"c{number:03}", turns, thumbs="up" if up else "down"))
     return write_log(path, rows)
 
@@ -58,7 +67,9 @@ def test_rubrics_of_both_sides_compete_and_each_is_answered_by_its_own_judge(
     assert sides == {"", "built-in"}
     own = {rubric.id for rubric in found.rubrics if rubric.answered_by}
     assert set(found.judge.learned) == own
-    assert {rubric.alone.by for rubric in found.rubrics if rubric.alone and not rubric.answered_by} == {"model"}
+    assert {
+        rubric.alone.by for rubric in found.rubrics if rubric.alone and not rubric.answered_by
+    } == {"model"}
 
     confirmed = ("--base-url", server.url, "--store", "s", "--json")
     scored = pollex("score", log, "--rubrics", "both.json", "--out", "s.parquet", *confirmed)
@@ -71,12 +82,16 @@ def test_rubrics_of_both_sides_compete_and_each_is_answered_by_its_own_judge(
     assert {row["question"] for row in rows if not row["judge"].startswith("built-in")} == others
     assert set(both.last["never_came_up"]) == others
     assert {share["n"] for share in both.last["never_came_up"].values()} == {found.data.training}
-    assert (both.last["found_nothing"]["value"], both.last["found_nothing"]["n"]) == (0, found.data.training)
+    assert (both.last["found_nothing"]["value"], both.last["found_nothing"]["n"]) == (
+        0,
+        found.data.training,
+    )
     page = Path(both.last["report"]).read_text(encoding="utf-8")
     assert "Its occasion never came up in" in page
     assert "The model found nothing to give as a reason in" in page
     planned = pollex("score", log, "--rubrics", "both.json", "--dry-run", *confirmed)
-    assert planned.last["plan"]["all"]["sent"] == 0  # all was paid for, and nothing else would be asked
+    # all was paid for, and nothing else would be asked
+    assert planned.last["plan"]["all"]["sent"] == 0
 
     refitted = pollex("refit", log, "--rubrics", "both.json", "--out", "again.json", *confirmed)
     assert refitted.code == 0, refitted.err

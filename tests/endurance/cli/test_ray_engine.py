@@ -43,7 +43,9 @@ def driver(log: Path, rubrics: Path, out: Path) -> subprocess.Popen[str]:
 def workers(parent: int) -> list[int]:
     """Processes of the cluster's actors that some process began."""
     processes = [place for place in Path("/proc").iterdir() if place.name.isdigit()]
-    found = [int(place.name) for place in processes if _read(place / "cmdline").startswith("ray::Worker")]
+    found = [
+        int(place.name) for place in processes if _read(place / "cmdline").startswith("ray::Worker")
+    ]
     return [pid for pid in found if parent in ancestors(pid)]
 
 
@@ -70,11 +72,19 @@ def wait_for(folder: Path, running: subprocess.Popen[str], parts: int) -> None:
         time.sleep(0.02)
 
 
-def test_a_killed_worker_and_a_killed_driver_cost_their_units_and_nothing_else(learnt: Learnt, tmp_path: Path) -> None:
+def test_a_killed_worker_and_a_killed_driver_cost_their_units_and_nothing_else(
+    learnt: Learnt, tmp_path: Path
+) -> None:
     log = write_log(
-        tmp_path / "log.jsonl", [{**one, "id": f"{n}-{one['id']}"} for n in range(12) for one in small_log()]
+        tmp_path / "log.jsonl",
+        [{**one, "id": f"{n}-{one['id']}"} for n in range(12) for one in small_log()],
     )
-    given = {"reading": ReadOptions(), "model": ModelOptions(), "progress": NullProgress(), "unit_bytes": UNIT_BYTES}
+    given = {
+        "reading": ReadOptions(),
+        "model": ModelOptions(),
+        "progress": NullProgress(),
+        "unit_bytes": UNIT_BYTES,
+    }
     wanted = score_parts(str(log), learnt.rubrics, out=str(tmp_path / "one"), engine="one", **given)
     out = tmp_path / "many"
 
@@ -104,7 +114,8 @@ def test_a_killed_worker_and_a_killed_driver_cost_their_units_and_nothing_else(l
 @pytest.mark.nightly
 def test_workers_leave_with_a_driver_that_was_killed(learnt: Learnt, tmp_path: Path) -> None:
     log = write_log(
-        tmp_path / "log.jsonl", [{**one, "id": f"{n}-{one['id']}"} for n in range(40) for one in small_log()]
+        tmp_path / "log.jsonl",
+        [{**one, "id": f"{n}-{one['id']}"} for n in range(40) for one in small_log()],
     )
     running = driver(log, learnt.rubrics, tmp_path / "out")
     wait_for(tmp_path / "out", running, 1)

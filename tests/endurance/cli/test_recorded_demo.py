@@ -34,14 +34,22 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def test_the_replay_is_the_recorded_result(pollex: Pollex, tmp_path: Path) -> None:
     ended = pollex("demo", "--recorded", "--remedy", "--out", "with a model")
     assert ended.code == 0, ended.err
-    found, kept = (RubricSet.load(folder / "rubrics.json") for folder in (tmp_path / "with a model", RECORDED))
+    found, kept = (
+        RubricSet.load(folder / "rubrics.json") for folder in (tmp_path / "with a model", RECORDED)
+    )
     assert [one.text for one in found.rubrics] == [one.text for one in kept.rubrics]
     assert {one.answered_by for one in found.rubrics} == {"", "built-in"}
     assert found.held_out is not None
     assert kept.held_out is not None
     assert found.held_out.auc == kept.held_out.auc
-    for mine, theirs in zip(rows(tmp_path / "with a model" / "scores.jsonl"), rows(RECORDED / PACKED), strict=True):
-        assert (mine["id"], mine["decision"], mine["outcome"]) == (theirs["id"], theirs["decision"], theirs["outcome"])
+    for mine, theirs in zip(
+        rows(tmp_path / "with a model" / "scores.jsonl"), rows(RECORDED / PACKED), strict=True
+    ):
+        assert (mine["id"], mine["decision"], mine["outcome"]) == (
+            theirs["id"],
+            theirs["decision"],
+            theirs["outcome"],
+        )
         assert mine["netsat"] == pytest.approx(theirs["netsat"], abs=1e-6)
     assert (tmp_path / "with a model" / "built-in" / "rubrics.json").exists()
     remedied = json.loads((tmp_path / "with a model" / "remedy.json").read_text(encoding="utf-8"))
@@ -78,7 +86,9 @@ def test_where_a_prompt_has_no_reply_the_recorded_result_is_shown_as_it_was_made
     (folder / MANIFEST).write_text(json.dumps(about), encoding="utf-8")
     assert replay(Recording.at(folder), tmp_path / "out", as_json=False) == 3
     assert "these prompts were changed since: judge_batch" in capsys.readouterr().err
-    assert (tmp_path / "out" / "rubrics.json").read_bytes() == (RECORDED / "rubrics.json").read_bytes()
+    assert (tmp_path / "out" / "rubrics.json").read_bytes() == (
+        RECORDED / "rubrics.json"
+    ).read_bytes()
 
 
 class Reader(threading.Thread):
@@ -99,26 +109,47 @@ class Reader(threading.Thread):
         names = asked["schema"].get("properties", {})
         if not names:
             mended = "no other time" in asked["messages"][0]["content"]
-            return "I couldn't book it. Would another time do?" if mended else "Sorry, I couldn't book that for you."
+            return (
+                "I couldn't book it. Would another time do?"
+                if mended
+                else "Sorry, I couldn't book that for you."
+            )
         if "1" in names:
             return {number: self.judged(asked, number) for number in names}
-        return {"better": "second" if "first" in str(asked["schema"]) else [], "facts": [], "hunks": []}
+        return {
+            "better": "second" if "first" in str(asked["schema"]) else [],
+            "facts": [],
+            "hunks": [],
+        }
 
     def judged(self, asked: dict[str, Any], number: str) -> dict[str, Any]:
         """Find that what asks for another time isn't the failure; checks are answered by their truth."""
-        told, last = "".join(one["content"] for one in asked["messages"][1:-1]), asked["messages"][-1]["content"]
+        told = "".join(one["content"] for one in asked["messages"][1:-1])
+        last = asked["messages"][-1]["content"]
         statement = next(line for line in last.splitlines() if line.startswith(f"{number}. "))
         check = re.search(r'contains \\"(.*)\\"', statement)
-        offers = any(words in told for words in ("nother time", "different", "How about", "instead", "free slot"))
-        holds = (check[1] in told) if check else "USER turn" in statement or offers == ("not so" in statement)
-        return {"why": "so", "turns": [], "answer": "Strongly Agree" if holds else "Strongly Disagree"}
+        offers = any(
+            words in told
+            for words in ("nother time", "different", "How about", "instead", "free slot")
+        )
+        holds = (
+            (check[1] in told)
+            if check
+            else "USER turn" in statement or offers == ("not so" in statement)
+        )
+        return {
+            "why": "so",
+            "turns": [],
+            "answer": "Strongly Agree" if holds else "Strongly Disagree",
+        }
 
 
 @pytest.mark.nightly
 def test_a_remedy_that_was_recorded_is_replayed_and_no_reply_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    here, folder = tmp_path / "recorded", tmp_path / "asked"
+    here = tmp_path / "recorded"
+    folder = tmp_path / "asked"
     shutil.copytree(RECORDED, here, ignore=shutil.ignore_patterns("remedy.*"))
     monkeypatch.chdir(tmp_path)
     reader = Reader(folder)

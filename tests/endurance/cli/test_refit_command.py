@@ -24,16 +24,27 @@ def other_log() -> list[dict[str, Any]]:
     """Conversations none of which is in the small log."""
     known = {str(one["messages"]) for one in small_log()}
     others = [one for one in small_log(each=60, seed=1) if str(one["messages"]) not in known]
-    return [one for thumb in ("up", "down") for one in [row for row in others if row["thumbs"] == thumb][:24]]
+    return [
+        one
+        for thumb in ("up", "down")
+        for one in [row for row in others if row["thumbs"] == thumb][:24]
+    ]
 
 
 @pytest.fixture(scope="module")
 def learnt(tmp_path_factory: pytest.TempPathFactory) -> Learnt:
     """A set that half of the log taught: the other half is what a refit measures."""
     folder = tmp_path_factory.mktemp("half")
-    log, rubrics, store = write_log(folder / "log.jsonl", small_log()), folder / "rubrics.json", folder / "store"
+    log = write_log(folder / "log.jsonl", small_log())
+    rubrics = folder / "rubrics.json"
+    store = folder / "store"
     half = ("--test-fraction", 0.5)
-    return Learnt(log, rubrics, store, run_here("learn", log, "--out", rubrics, "--store", store, "--json", *half))
+    return Learnt(
+        log,
+        rubrics,
+        store,
+        run_here("learn", log, "--out", rubrics, "--store", store, "--json", *half),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +52,14 @@ def elsewhere(learnt: Learnt, tmp_path_factory: pytest.TempPathFactory) -> tuple
     """Other conversations, and the set fitted to them."""
     folder = tmp_path_factory.mktemp("elsewhere")
     others = write_log(folder / "others.jsonl", other_log())
-    given = ("--rubrics", learnt.rubrics, "--out", folder / "fitted.json", "--store", folder / "store")
+    given = (
+        "--rubrics",
+        learnt.rubrics,
+        "--out",
+        folder / "fitted.json",
+        "--store",
+        folder / "store",
+    )
     assert run_here("refit", others, *given).code == 0
     return others, folder / "fitted.json"
 
@@ -50,9 +68,19 @@ def test_a_set_that_all_labels_taught_has_no_figures_on_them_after_a_refit_and_h
     pollex: Pollex, elsewhere: tuple[Path, Path], learnt: Learnt, store: Path
 ) -> None:
     assert pollex("learn", learnt.log, "--out", "all.json", "--store", store).code == 0
-    assert pollex("refit", learnt.log, "--rubrics", "all.json", "--out", "same.json", "--store", store).code == 0
+    assert (
+        pollex(
+            "refit", learnt.log, "--rubrics", "all.json", "--out", "same.json", "--store", store
+        ).code
+        == 0
+    )
     assert RubricSet.load("same.json").held_out is None
-    assert pollex("refit", elsewhere[0], "--rubrics", "all.json", "--out", "others.json", "--store", store).code == 0
+    assert (
+        pollex(
+            "refit", elsewhere[0], "--rubrics", "all.json", "--out", "others.json", "--store", store
+        ).code
+        == 0
+    )
     measured = RubricSet.load("others.json")
     assert measured.held_out
     assert measured.held_out.n == measured.data.training
@@ -64,11 +92,14 @@ def standings(path: str | Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("shuffled", [pytest.param(False, marks=pytest.mark.nightly), True])
-def test_a_refit_on_the_labels_that_taught_proves_nothing_more(pollex: Pollex, tmp_path: Path, shuffled: bool) -> None:
+def test_a_refit_on_the_labels_that_taught_proves_nothing_more(
+    pollex: Pollex, tmp_path: Path, shuffled: bool
+) -> None:
     rows = small_log(60)
     thumbs = random.Random(1).sample(["up", "down"] * 60, 120)
     write_log(
-        tmp_path / "log.jsonl", [one | {"thumbs": t} for one, t in zip(rows, thumbs, strict=True)] if shuffled else rows
+        tmp_path / "log.jsonl",
+        [one | {"thumbs": t} for one, t in zip(rows, thumbs, strict=True)] if shuffled else rows,
     )
     assert pollex("learn", "log.jsonl", "--out", "learnt.json").code == 0
     assert pollex("refit", "log.jsonl", "--rubrics", "learnt.json", "--out", "same.json").code == 0
@@ -83,7 +114,8 @@ def test_a_refit_on_the_labels_that_taught_proves_nothing_more(pollex: Pollex, t
     assert pollex("refit", "log.jsonl", "--rubrics", "learnt.json", "--out", "other.json").code == 0
     new = {"Other words.": "hint", "The user thanks the assistant.": "hint"}
     assert (
-        standings("other.json") == {text: now for text, now in before.items() if text in standings("other.json")} | new
+        standings("other.json")
+        == {text: now for text, now in before.items() if text in standings("other.json")} | new
     )
 
 
@@ -113,7 +145,10 @@ def test_an_edited_set_scores_only_after_a_refit(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path, edit: Edit
 ) -> None:
     rubrics = edited(learnt, tmp_path / "rubrics.json", edit)
-    wanted = [(one["text"], one["polarity"]) for one in json.loads(rubrics.read_text(encoding="utf-8"))["rubrics"]]
+    wanted = [
+        (one["text"], one["polarity"])
+        for one in json.loads(rubrics.read_text(encoding="utf-8"))["rubrics"]
+    ]
     for verb in ("score", "evaluate"):
         refused = pollex(verb, learnt.log, "--rubrics", rubrics, "--store", store)
         assert refused.code == 1
@@ -126,24 +161,44 @@ def test_an_edited_set_scores_only_after_a_refit(
     assert sorted((one["text"], one["polarity"]) for one in refitted["rubrics"]) == sorted(wanted)
     assert set(refitted["judge"]["learned"]) <= {one["id"] for one in refitted["rubrics"]}
     assert refitted["held_out"]["n"] == 24
-    assert pollex("score", learnt.log, "--rubrics", rubrics, "--store", store, "--out", "s.jsonl").code == 0
+    assert (
+        pollex("score", learnt.log, "--rubrics", rubrics, "--store", store, "--out", "s.jsonl").code
+        == 0
+    )
 
 
 def test_a_refit_of_what_nobody_edited_changes_no_figure(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
-    ended = pollex("refit", "-v", learnt.log, "--rubrics", learnt.rubrics, "--out", "again.json", "--store", store)
+    ended = pollex(
+        "refit",
+        "-v",
+        learnt.log,
+        "--rubrics",
+        learnt.rubrics,
+        "--out",
+        "again.json",
+        "--store",
+        store,
+    )
     assert ended.code == 0
     assert "of halves" not in ended.out  # how often a rubric is chosen again was not measured
-    before, after = (json.loads(p.read_text(encoding="utf-8")) for p in (learnt.rubrics, tmp_path / "again.json"))
+    before, after = (
+        json.loads(p.read_text(encoding="utf-8")) for p in (learnt.rubrics, tmp_path / "again.json")
+    )
     assert {one["id"] for one in after["rubrics"]} == {one["id"] for one in before["rubrics"]}
     assert after["data"]["training_hashes"] == before["data"]["training_hashes"]
     assert after["theta"] == pytest.approx(before["theta"], abs=1e-9)
-    assert after["held_out"]["auc"]["value"] == pytest.approx(before["held_out"]["auc"]["value"], abs=1e-12)
+    assert after["held_out"]["auc"]["value"] == pytest.approx(
+        before["held_out"]["auc"]["value"], abs=1e-12
+    )
     assert not any("too good" in note for note in after["notes"])
     written = RubricSet.load("again.json", arrays=False)
     with Store.open(store, read_only=True) as kept:
-        assert RubricSet.parse(facts_of(kept, written.run, "rubric_set")[written.rubrics_digest]) == written
+        assert (
+            RubricSet.parse(facts_of(kept, written.run, "rubric_set")[written.rubrics_digest])
+            == written
+        )
     assert written.reasons
 
 
@@ -154,15 +209,21 @@ def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_
     assert chosen.calibrator is not None
     other = chosen.calibrator.model_copy(update={"chosen": "decorrelated NetSAT"})
     chosen.model_copy(update={"calibrator": other}).save(tmp_path / "other.json")
-    same = pollex("refit", "-v", learnt.log, "--rubrics", "other.json", "--out", "same.json", "--store", store)
-    assert "no window with a guarantee: the rubrics were learnt from 24 of the conversations" in same.out
+    same = pollex(
+        "refit", "-v", learnt.log, "--rubrics", "other.json", "--out", "same.json", "--store", store
+    )
+    assert (
+        "no window with a guarantee: the rubrics were learnt from 24 of the conversations"
+        in same.out
+    )
     flattered = RubricSet.load("same.json")
     assert (flattered.guaranteed, flattered.alphas) == (None, ())
     assert "cross-validated" not in same.out
     assert "training, cross-fitted" not in same.out
     assert flattered.calibrator is not None
     assert (flattered.calibrator.training, flattered.calibrator.compared) == (None, ())
-    assert flattered.calibrator.chosen == "calibration network"  # whatever the set had: nobody asked for another
+    # whatever the set had: nobody asked for another
+    assert flattered.calibrator.chosen == "calibration network"
     assert flattered.calibrator.held_out is not None
     fitted = RubricSet.load(elsewhere[1])
     assert fitted.guaranteed is not None
@@ -175,7 +236,8 @@ def test_a_window_is_guaranteed_only_by_conversations_that_the_rubrics_were_not_
 def test_a_window_that_was_moved_across_theta_is_refused_until_it_is_fitted_again(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
-    kept, rubrics = RubricSet.load(learnt.rubrics), tmp_path / "rubrics.json"
+    kept = RubricSet.load(learnt.rubrics)
+    rubrics = tmp_path / "rubrics.json"
     for place, end in (("lower", 1.0), ("upper", -1.0)):
         moved = replace(kept.window, **{place: kept.theta + end})
         kept.model_copy(update={"window": moved}).save(rubrics)
@@ -183,26 +245,40 @@ def test_a_window_that_was_moved_across_theta_is_refused_until_it_is_fitted_agai
         assert (refused.code, f"window.{place} is" in refused.err) == (1, True)
         assert "on the other side of θ" in refused.err
     assert pollex("refit", "-v", learnt.log, "--rubrics", rubrics, "--store", store).code == 0
-    assert pollex("score", learnt.log, "--rubrics", rubrics, "--store", store, "--out", "s.jsonl").code == 0
+    assert (
+        pollex("score", learnt.log, "--rubrics", rubrics, "--store", store, "--out", "s.jsonl").code
+        == 0
+    )
 
 
 def test_a_set_that_an_editor_saved_with_a_mark_of_byte_order_is_read_and_one_in_another_encoding_is_not(
     learnt: Learnt, tmp_path: Path
 ) -> None:
-    copied, text = tmp_path / "r.json", learnt.rubrics.read_text("utf-8")
+    copied = tmp_path / "r.json"
+    text = learnt.rubrics.read_text("utf-8")
     copied.write_text(text, encoding="utf-8-sig")
     assert RubricSet.load(copied, arrays=False) == RubricSet.load(learnt.rubrics, arrays=False)
     copied.write_text(text, encoding="utf-16")
-    with pytest.raises(BadRubrics, match=r"can't be read: .* → check the path; the file is to be UTF-8"):
+    with pytest.raises(
+        BadRubrics, match=r"can't be read: .* → check the path; the file is to be UTF-8"
+    ):
         RubricSet.load(copied)
 
 
-def test_a_rubric_without_words_is_not_fitted(pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path) -> None:
+def test_a_rubric_without_words_is_not_fitted(
+    pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
     def blank(rubrics: dict[str, Any]) -> None:
         rubrics["rubrics"].append({"text": " \n", "polarity": "sat"})
 
     refused = pollex(
-        "refit", "-v", learnt.log, "--rubrics", edited(learnt, tmp_path / "r.json", blank), "--store", store
+        "refit",
+        "-v",
+        learnt.log,
+        "--rubrics",
+        edited(learnt, tmp_path / "r.json", blank),
+        "--store",
+        store,
     )
     assert (refused.code, "has no words → write its text" in refused.err) == (1, True)
 
@@ -212,14 +288,37 @@ def test_a_refit_keeps_the_split_of_learn_and_warns_when_told_to_take_another(
 ) -> None:
     pollex("learn", learnt.log, "--seed", 5, "--test-fraction", 0.4, "--store", store)
     first = json.loads((tmp_path / "rubrics.json").read_text(encoding="utf-8"))
-    kept = pollex("refit", "-v", learnt.log, "--rubrics", "rubrics.json", "--out", "kept.json", "--store", store)
+    kept = pollex(
+        "refit",
+        "-v",
+        learnt.log,
+        "--rubrics",
+        "rubrics.json",
+        "--out",
+        "kept.json",
+        "--store",
+        store,
+    )
     assert "too good" not in kept.out
     data = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))["data"]
-    assert {name: data[name] for name in ("seed", "test_fraction", "training", "training_hashes")} == {
-        name: first["data"][name] for name in ("seed", "test_fraction", "training", "training_hashes")
+    assert {
+        name: data[name] for name in ("seed", "test_fraction", "training", "training_hashes")
+    } == {
+        name: first["data"][name]
+        for name in ("seed", "test_fraction", "training", "training_hashes")
     }
     other = pollex(
-        "refit", "-v", learnt.log, "--rubrics", "rubrics.json", "--out", "o.json", "--seed", 6, "--store", store
+        "refit",
+        "-v",
+        learnt.log,
+        "--rubrics",
+        "rubrics.json",
+        "--out",
+        "o.json",
+        "--seed",
+        6,
+        "--store",
+        store,
     )
     assert "of the held-out conversations: their figures are too good" in other.out
     data = json.loads((tmp_path / "o.json").read_text(encoding="utf-8"))["data"]
@@ -233,13 +332,19 @@ def test_a_window_is_guaranteed_again_by_conversations_that_the_rubrics_were_onl
 ) -> None:
     others, fitted = elsewhere
     pollex("refit", "-v", others, "--rubrics", fitted, "--out", "twice.json", "--store", store)
-    once, twice = RubricSet.load(fitted), RubricSet.load("twice.json")
+    once = RubricSet.load(fitted)
+    twice = RubricSet.load("twice.json")
     assert twice.guaranteed is not None
     assert twice.guaranteed == once.guaranteed
     assert twice.data == once.data
     assert once.learned_from == RubricSet.load(learnt.rubrics).learned_from
-    back = pollex("refit", "-v", learnt.log, "--rubrics", "twice.json", "--out", "back.json", "--store", store)
-    assert "no window with a guarantee: the rubrics were learnt from 24 of the conversations" in back.out
+    back = pollex(
+        "refit", "-v", learnt.log, "--rubrics", "twice.json", "--out", "back.json", "--store", store
+    )
+    assert (
+        "no window with a guarantee: the rubrics were learnt from 24 of the conversations"
+        in back.out
+    )
     back_again = RubricSet.load("back.json")
     assert len(back_again.only_fitted_to) == back_again.data.held_out == 24
 
@@ -273,7 +378,10 @@ def test_a_refit_on_too_few_conversations_asks_nobody_and_leaves_the_set_alone(
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda text: text.replace('"theta":', '"theta"', 1), "rubrics.json:{line}: not valid JSON"),
+        (
+            lambda text: text.replace('"theta":', '"theta"', 1),
+            "rubrics.json:{line}: not valid JSON",
+        ),
         (lambda text: text.replace('"polarity": "sat"', '"polarity": "good"', 1), "polarity"),
         (lambda text: text.replace('"rubrics": [', '"rubricks": [', 1), "rubric"),
         (lambda text: text[: len(text) // 2], "not valid JSON"),
@@ -294,7 +402,8 @@ def test_a_refit_on_too_few_conversations_asks_nobody_and_leaves_the_set_alone(
 def test_a_set_that_was_broken_by_hand_is_refused_with_the_place(
     pollex: Pollex, tmp_path: Path, learnt: Learnt, edit: Callable[[str], str], message: str
 ) -> None:
-    broken, text = tmp_path / "rubrics.json", learnt.rubrics.read_text(encoding="utf-8")
+    broken = tmp_path / "rubrics.json"
+    text = learnt.rubrics.read_text(encoding="utf-8")
     broken.write_text(edit(text), encoding="utf-8")
     line = next(n for n, one in enumerate(text.splitlines(), start=1) if '"theta":' in one)
     for verb in ("score", "refit"):
@@ -307,11 +416,15 @@ def test_a_set_that_was_broken_by_hand_is_refused_with_the_place(
     assert not (tmp_path / "none").exists()
 
 
-def test_rubrics_written_by_hand_are_fitted_by_the_embedded_judge(learnt: Learnt, store: Path, pollex: Pollex) -> None:
+def test_rubrics_written_by_hand_are_fitted_by_the_embedded_judge(
+    learnt: Learnt, store: Path, pollex: Pollex
+) -> None:
     ended = pollex("learn", learnt.log, "--rubrics-from", "generic", "--store", store, "--json")
     assert ended.code == 0, ended.err
     fitted = RubricSet.load("rubrics.json")
-    assert {rubric.text for rubric in fitted.rubrics} == {rubric.text for rubric in read_rubrics("generic")}
+    assert {rubric.text for rubric in fitted.rubrics} == {
+        rubric.text for rubric in read_rubrics("generic")
+    }
     assert fitted.held_out is not None
     assert fitted.held_out.n > 0
     assert fitted.reasons == ()
@@ -320,10 +433,13 @@ def test_rubrics_written_by_hand_are_fitted_by_the_embedded_judge(learnt: Learnt
     again = pollex("learn", learnt.log, "--rubrics-from", "generic", "--store", store, "--resume")
     assert again.code == 0, again.err
     pollex("refit", "-v", learnt.log, "--rubrics", "rubrics.json", "--store", store)
-    assert RubricSet.load("rubrics.json").guaranteed is not None  # what was written by hand was chosen on no labels
+    # what was written by hand was chosen on no labels
+    assert RubricSet.load("rubrics.json").guaranteed is not None
 
 
-def test_the_report_of_another_set_in_the_folder_stays(pollex: Pollex, learnt: Learnt, store: Path) -> None:
+def test_the_report_of_another_set_in_the_folder_stays(
+    pollex: Pollex, learnt: Learnt, store: Path
+) -> None:
     def learns(name: str) -> str:
         given = ("--rubrics-from", "generic", "--test-fraction", 0, "--store", store)
         return str(pollex("learn", learnt.log, *given, "--out", name, "--json").last["report"])

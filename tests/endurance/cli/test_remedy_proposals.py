@@ -45,7 +45,13 @@ Run = Callable[..., Ended]
 
 
 def hunk(text: str) -> dict[str, Any]:
-    return {"kind": "insert", "line": 2, "text": text, "purpose": "offers\x1b[2J more", "examples": [1]}
+    return {
+        "kind": "insert",
+        "line": 2,
+        "text": text,
+        "purpose": "offers\x1b[2J more",
+        "examples": [1],
+    }
 
 
 def says(match: str, **value: Any) -> dict[str, Any]:
@@ -61,15 +67,24 @@ PROPOSALS = (
 OTHERS = [
     says("Which reply helps", why="alike", better="neither"),
     says("statements of fact", facts=[]),
-    says("You word rubrics", better=[{"i": 1, "texts": ["The assistant fails and leaves the user with nothing."]}]),
-    says("Judge the last reply", **{str(n): {"why": "so", "turns": [], "answer": "Neutral"} for n in (1, 2, 3)}),
+    says(
+        "You word rubrics",
+        better=[{"i": 1, "texts": ["The assistant fails and leaves the user with nothing."]}],
+    ),
+    says(
+        "Judge the last reply",
+        **{str(n): {"why": "so", "turns": [], "answer": "Neutral"} for n in (1, 2, 3)},
+    ),
 ]
 
 
 @pytest.fixture
 def server() -> Iterator[ProtocolServer]:
     with ProtocolServer() as found:
-        each = [says("You edit the system prompt", hunks=[hunk(text)]) | {"count": 1} for text in PROPOSALS]
+        each = [
+            says("You edit the system prompt", hunks=[hunk(text)]) | {"count": 1}
+            for text in PROPOSALS
+        ]
         found.script([*each, *OTHERS])
         yield found
 
@@ -78,25 +93,43 @@ def server() -> Iterator[ProtocolServer]:
 def remedying(pollex: Pollex, tmp_path: Path, server: ProtocolServer) -> Run:
     """Runs the command on a log of 260 conversations, with a proposer and a second judge at a server."""
     table_rubrics(read_table_log(tmp_path / "log.jsonl", 260)).save(tmp_path / "rubrics.json")
-    profiles = "".join(f'[{role}]\nmodel = "m"\nbase_url = "{server.url}"\n' for role in ("proposer", "second"))
+    profiles = "".join(
+        f'[{role}]\nmodel = "m"\nbase_url = "{server.url}"\n' for role in ("proposer", "second")
+    )
     for name, text in {"system.md": PROMPT, "shop.py": SHOP, "profiles.toml": profiles}.items():
         (tmp_path / name).write_text(text)
     sys.modules.pop("shop", None)
-    known = ("log.jsonl", "--rubrics", "rubrics.json", "--group-field", "user", "--prompt", "system.md", "--json")
+    known = (
+        "log.jsonl",
+        "--rubrics",
+        "rubrics.json",
+        "--group-field",
+        "user",
+        "--prompt",
+        "system.md",
+        "--json",
+    )
     named = ("--target", TARGET, "--assistant", "shop:answer", "--profiles", "profiles.toml")
     return lambda *more: pollex("remedy", "run", *known, *named, *more)
 
 
-def test_nothing_is_proposed_where_it_no_longer_fails(remedying: Run, tmp_path: Path, server: ProtocolServer) -> None:
+def test_nothing_is_proposed_where_it_no_longer_fails(
+    remedying: Run, tmp_path: Path, server: ProtocolServer
+) -> None:
     (tmp_path / "shop.py").write_text(SHOP.replace("FAILING = 0.7", "FAILING = 0.0"))
     ended = remedying("--accept", "all")
     assert ended.code == 0, ended.err
-    assert ended.last["verdict"] == "it no longer fails more there than elsewhere, with this model and prompt"
+    assert (
+        ended.last["verdict"]
+        == "it no longer fails more there than elsewhere, with this model and prompt"
+    )
     assert ended.last["edits"] == ended.last["candidates"] == []
 
 
 def test_nothing_is_proposed_where_no_prompt_mends_it(remedying: Run, tmp_path: Path) -> None:
-    hard = SHOP.replace('MENDS = ["another time", "Here above all"]', "MENDS = []").replace("= 0.7", "= 0.95")
+    hard = SHOP.replace('MENDS = ["another time", "Here above all"]', "MENDS = []").replace(
+        "= 0.7", "= 0.95"
+    )
     (tmp_path / "shop.py").write_text(hard)
     ended = remedying("--accept", "all")
     assert ended.last["verdict"] == "no prompt mends this here: it lacks knowledge or tools"
@@ -104,10 +137,17 @@ def test_nothing_is_proposed_where_no_prompt_mends_it(remedying: Run, tmp_path: 
     assert ended.last["candidates"] == []
 
 
-def test_nothing_is_proposed_where_no_reply_came_under_a_prompt(remedying: Run, tmp_path: Path) -> None:
-    (tmp_path / "shop.py").write_text(SHOP.replace("    rng =", "    assert 'Here above all' not in system\n    rng ="))
+def test_nothing_is_proposed_where_no_reply_came_under_a_prompt(
+    remedying: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "shop.py").write_text(
+        SHOP.replace("    rng =", "    assert 'Here above all' not in system\n    rng =")
+    )
     ended = remedying("--accept", "all")
-    assert "too few replies came to tell whether a prompt mends it; missing: ceiling 180 error" in ended.last["verdict"]
+    assert (
+        "too few replies came to tell whether a prompt mends it; missing: ceiling 180 error"
+        in ended.last["verdict"]
+    )
     assert ended.last["headroom"] is None
 
 
@@ -132,14 +172,27 @@ def test_proposals_are_vetted_wait_for_a_person_and_the_one_that_helps_is_proven
     assert [one["name"] for one in found["candidates"] if one["proven"]] == ["proposal 1"]
     assert found["edits"][0]["primary"]["effect"]["low"] > 0
     assert found["edits"][0]["pair"]["value"] == 0.5
-    assert found["edits"][0]["verdict"] == "not cleared"  # the second judge sees no difference in other words
+    # the second judge sees no difference in other words
+    assert found["edits"][0]["verdict"] == "not cleared"
     assert "it depends on the wording of the target" in found["edits"][0]["against"]
     assert server.counts()["received"] > before
     states_are_told(pollex, found["run"], found)
-    bodies = sqlite3.connect(tmp_path / ".pollex" / "store.sqlite").execute("SELECT body FROM requests").fetchall()
-    judging = [str(body) for (body,) in bodies if "Which reply helps" in str(body) or "Judge the last" in str(body)]
+    bodies = (
+        sqlite3.connect(tmp_path / ".pollex" / "store.sqlite")
+        .execute("SELECT body FROM requests")
+        .fetchall()
+    )
+    judging = [
+        str(body)
+        for (body,) in bodies
+        if "Which reply helps" in str(body) or "Judge the last" in str(body)
+    ]
     assert judging
-    assert not [body for body in judging if "Be short" in body or "Offer another" in body or "Never reply" in body]
+    assert not [
+        body
+        for body in judging
+        if "Be short" in body or "Offer another" in body or "Never reply" in body
+    ]
     proposing = [str(body) for (body,) in bodies if "You edit the system prompt" in str(body)]
     assert proposing
     assert not [body for body in proposing if "Strongly" in body or "Judge" in body]
@@ -153,8 +206,13 @@ def states_are_told(pollex: Pollex, run: str, found: dict[str, Any]) -> None:
     assert states["gather"]["split"]["prove"]["failing"] >= 30
     assert states["gather"]["headroom"] is None
     assert states["reproduce"]["headroom"] == found["headroom"]
-    told = [{name: one[name] for name in ("name", "diff", "refused")} for one in states["propose"]["candidates"]]
-    assert told == [{name: one[name] for name in ("name", "diff", "refused")} for one in found["candidates"]]
+    told = [
+        {name: one[name] for name in ("name", "diff", "refused")}
+        for one in states["propose"]["candidates"]
+    ]
+    assert told == [
+        {name: one[name] for name in ("name", "diff", "refused")} for one in found["candidates"]
+    ]
     (first, last), (chosen,) = states["select"]["scores"], states["select"]["edits"]
     assert (max(last, key=last.__getitem__), chosen in first) == (chosen, True)
     assert states["flatter"]["flatterer"] == found["flatterer"]
@@ -169,20 +227,28 @@ def states_are_told(pollex: Pollex, run: str, found: dict[str, Any]) -> None:
     assert all(len(json.dumps(state)) < 200_000 for state in states.values())
 
 
-def test_people_decide_blind_and_a_judge_alone_never_says_better(remedying: Run, tmp_path: Path) -> None:
+def test_people_decide_blind_and_a_judge_alone_never_says_better(
+    remedying: Run, tmp_path: Path
+) -> None:
     (tmp_path / "new.md").write_text(PROMPT + "Offer another time.\n")
     (tmp_path / "profiles.toml").write_text("")
     asked = ("--edit", "new.md", "--set", "people=60")
     waits = remedying(*asked)
     assert waits.code == 75, waits.err
     assert "pairs wait for people" in waits.err
-    rows = [json.loads(line) for line in (tmp_path / "remedy-people" / "pairs.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (tmp_path / "remedy-people" / "pairs.jsonl").read_text().splitlines()
+    ]
     assert all(set(row) == {"key", "said", "1", "2"} for row in rows)
     assert "another time" not in json.dumps(rows)
     lefts = sum("wasn't able" in row["1"] and "wasn't able" not in row["2"] for row in rows)
     rights = sum("wasn't able" in row["2"] and "wasn't able" not in row["1"] for row in rows)
     assert min(lefts, rights) > 3  # sides are drawn
-    for chosen, verdict, code in (("works", "better, people agree", 0), ("fails", "people prefer the old one", 4)):
+    for chosen, verdict, code in (
+        ("works", "better, people agree", 0),
+        ("fails", "people prefer the old one", 4),
+    ):
         lines = [json.dumps({"key": row["key"], "choice": choice(row, chosen)}) for row in rows]
         (tmp_path / "remedy-people" / "choices.jsonl").write_text("\n".join(lines))
         ended = remedying(*asked, "--resume")
@@ -197,12 +263,20 @@ def test_choices_count_for_the_replies_that_people_saw_and_for_no_other_change_o
     remedying: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "profiles.toml").write_text("")
-    says = {"good": "Offer another time.", "idle": "Be kind.", "also": "Say another time.", "new": "Name another time."}
+    says = {
+        "good": "Offer another time.",
+        "idle": "Be kind.",
+        "also": "Say another time.",
+        "new": "Name another time.",
+    }
     for name, line in says.items():
         (tmp_path / f"{name}.md").write_text(f"{PROMPT}{line}\n")
     asked = ("--edit", "good.md", "--edit", "idle.md", "--edit", "also.md", "--set", "people=60")
     assert remedying(*asked).code == 75
-    rows = [json.loads(line) for line in (tmp_path / "remedy-people" / "pairs.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (tmp_path / "remedy-people" / "pairs.jsonl").read_text().splitlines()
+    ]
     lines = [json.dumps({"key": row["key"], "choice": choice(row, "works")}) for row in rows]
     (tmp_path / "remedy-people" / "choices.jsonl").write_text("\n".join(lines))
     edits = {one["name"]: one for one in remedying(*asked, "--resume").last["edits"]}
@@ -211,13 +285,20 @@ def test_choices_count_for_the_replies_that_people_saw_and_for_no_other_change_o
     assert "pairs wait for people" in remedying("--edit", "new.md", "--set", "people=60").err
 
 
-def test_people_compare_pairs_in_the_browser_and_see_no_prompt_or_arm(remedying: Run, tmp_path: Path) -> None:
+def test_people_compare_pairs_in_the_browser_and_see_no_prompt_or_arm(
+    remedying: Run, tmp_path: Path
+) -> None:
     (tmp_path / "new.md").write_text(PROMPT + "Offer another time.\n")
     (tmp_path / "profiles.toml").write_text("")
     asked = ("--edit", "new.md", "--set", "people=60")
     assert remedying(*asked).code == 75
-    rows = [json.loads(line) for line in (tmp_path / "remedy-people" / "pairs.jsonl").read_text().splitlines()]
-    done = asyncio.run(compared(tmp_path / ".pollex", {row["key"]: choice(row, "works") for row in rows}))
+    rows = [
+        json.loads(line)
+        for line in (tmp_path / "remedy-people" / "pairs.jsonl").read_text().splitlines()
+    ]
+    done = asyncio.run(
+        compared(tmp_path / ".pollex", {row["key"]: choice(row, "works") for row in rows})
+    )
     assert done == sum(map(people_for, (row["key"] for row in rows)))
     ended = remedying(*asked, "--resume")
     assert (ended.last["verdict"], ended.last["level"]) == ("better, people agree", "P")
@@ -232,12 +313,20 @@ async def compared(folder: Path, choices: dict[str, str]) -> int:
         async with client_of(made_app(store)) as client:
             assert "pairs wait for people" in (await client.get("/remedies")).text
             for who in ("Ann", "Bo"):
-                while found := KEY.search(page := (await client.get(f"/remedies/{run}/compare?who={who}")).text):
-                    assert not [word for word in ("another time", "rubric", "prompt", "judge") if word in page]
+                while found := KEY.search(
+                    page := (await client.get(f"/remedies/{run}/compare?who={who}")).text
+                ):
+                    assert not [
+                        word
+                        for word in ("another time", "rubric", "prompt", "judge")
+                        if word in page
+                    ]
                     told = {"key": found[1], "who": who, "choice": choices[found[1]]}
                     assert (await client.post(f"/api/remedies/{run}", json=told)).status_code == 200
                     done += 1
-            assert (await client.post(f"/api/remedies/{run}", json=told | {"key": "none"})).status_code == 404
+            assert (
+                await client.post(f"/api/remedies/{run}", json=told | {"key": "none"})
+            ).status_code == 404
     return done
 
 
@@ -271,7 +360,16 @@ def test_a_plan_counts_headroom_exactly_and_the_rest_at_most(
     with (tmp_path / "profiles.toml").open("a") as file:
         file.write("price_in = 100.0\nprice_out = 500.0\n")  # of the last table
     ended = remedying("--dry-run")
-    known = ("log.jsonl", "--rubrics", "rubrics.json", "--group-field", "user", "--prompt", "system.md", "--json")
+    known = (
+        "log.jsonl",
+        "--rubrics",
+        "rubrics.json",
+        "--group-field",
+        "user",
+        "--prompt",
+        "system.md",
+        "--json",
+    )
     named = ("--target", TARGET, "--assistant", "shop:answer", "--profiles", "profiles.toml")
     again = pollex("remedy", "plan", *known, *named).last["plan"]
     assert again["all"]["calls"] == ended.last["plan"]["all"]["calls"]
@@ -286,5 +384,6 @@ def test_a_plan_counts_headroom_exactly_and_the_rest_at_most(
     assert second["reword"]["calls"] == 1
     assert all(one["completion_tokens"] for one in (plan["propose"], *second.values()))
     assert plan["propose"]["prompt_tokens"] > 4 * 300  # with exchanges
-    assert ended.last["costs"]["at_once"] == pytest.approx(second["all"]["cost"])  # each at its own price
+    # each at its own price
+    assert ended.last["costs"]["at_once"] == pytest.approx(second["all"]["cost"])
     assert any("without that of m, which has no price" in note for note in ended.last["notes"])

@@ -75,7 +75,16 @@ def proving(pollex: Pollex, tmp_path: Path) -> Run:
     table_rubrics(read_table_log(tmp_path / "log.jsonl", 160)).save(tmp_path / "rubrics.json")
     for name, text in {"system.md": PROMPT, "my.diff": EDIT, "shop.py": SHOP}.items():
         (tmp_path / name).write_text(text)
-    known = ("log.jsonl", "--rubrics", "rubrics.json", "--group-field", "user", "--prompt", "system.md", "--json")
+    known = (
+        "log.jsonl",
+        "--rubrics",
+        "rubrics.json",
+        "--group-field",
+        "user",
+        "--prompt",
+        "system.md",
+        "--json",
+    )
 
     def run(*more: object, edit: str = "my.diff") -> Ended:
         return pollex("remedy", "run", *known, "--target", TARGET, "--edit", edit, *more)
@@ -83,11 +92,16 @@ def proving(pollex: Pollex, tmp_path: Path) -> Run:
     return run
 
 
-def test_a_diff_that_does_not_apply_is_refused_with_its_hunk_and_line(proving: Run, tmp_path: Path) -> None:
+def test_a_diff_that_does_not_apply_is_refused_with_its_hunk_and_line(
+    proving: Run, tmp_path: Path
+) -> None:
     (tmp_path / "bad.diff").write_text(EDIT.replace(" Be short.", " Be long."))
     ended = proving("--assistant", "shop:answer", edit="bad.diff")
     assert ended.code == 1
-    assert "bad.diff: hunk 1 doesn't apply at line 5: the prompt has 'Be short.', the diff 'Be long.'" in ended.err
+    assert (
+        "bad.diff: hunk 1 doesn't apply at line 5: the prompt has 'Be short.', the diff 'Be long.'"
+        in ended.err
+    )
 
 
 def test_a_protected_line_and_a_place_for_a_value_stay(proving: Run, tmp_path: Path) -> None:
@@ -96,18 +110,25 @@ def test_a_protected_line_and_a_place_for_a_value_stay(proving: Run, tmp_path: P
     assert ended.code == 1
     assert "protected lines are changed, the first: 'Never promise a refund.'" in ended.err
     (tmp_path / "new.md").write_text(f"{PROMPT}Today is {{date}}.\n")
-    assert "places for values are changed" in proving("--assistant", "shop:answer", edit="new.md").err
+    assert (
+        "places for values are changed" in proving("--assistant", "shop:answer", edit="new.md").err
+    )
     (tmp_path / "new.md").write_text(PROMPT)
     assert "it changes nothing" in proving("--assistant", "shop:answer", edit="new.md").err
 
 
-def test_with_several_prompts_a_change_names_its_own_and_has_a_name_of_its_own(proving: Run, tmp_path: Path) -> None:
+def test_with_several_prompts_a_change_names_its_own_and_has_a_name_of_its_own(
+    proving: Run, tmp_path: Path
+) -> None:
     (tmp_path / "app.md").write_text("Be kind.\n")
     several = ("--assistant", "shop:answer", "--prompt", "app=app.md")
     assert "the changes name no prompt, or several" in proving(*several, edit="web=my.diff").err
     assert "hunk 1 doesn't apply at line 5" in proving(*several, edit="app=my.diff").err
     assert proving(*several, "--dry-run").code == 0
-    assert "two are one: old, my, my" in proving("--assistant", "shop:answer", "--edit", "v2/my.md").err
+    assert (
+        "two are one: old, my, my"
+        in proving("--assistant", "shop:answer", "--edit", "v2/my.md").err
+    )
 
 
 def test_too_few_failing_contexts_are_said_with_how_many_are_missing(
@@ -125,7 +146,9 @@ def test_an_assistant_that_can_not_be_imported_is_said(proving: Run) -> None:
     assert "name the assistant once" in proving().err
 
 
-def test_a_change_that_mends_is_judged_better_and_never_called_better(proving: Run, tmp_path: Path) -> None:
+def test_a_change_that_mends_is_judged_better_and_never_called_better(
+    proving: Run, tmp_path: Path
+) -> None:
     ended = proving("--assistant", "shop:answer")
     assert ended.code == 0, ended.err
     found = ended.last
@@ -139,10 +162,13 @@ def test_a_change_that_mends_is_judged_better_and_never_called_better(proving: R
     assert (rows.groupby("context").size() == 4).all()
     assert (tmp_path / "remedy-edits" / "1.diff").read_text().count("+Offer") == 1
     again = proving("--assistant", "shop:answer").last
-    assert (found["proof"], again["proof"]) == (1, 1)  # the same proof once more is none on used conversations
+    # the same proof once more is none on used conversations
+    assert (found["proof"], again["proof"]) == (1, 1)
 
 
-def test_replies_that_are_made_anew_are_another_proof_and_the_same_ones_are_not(proving: Run) -> None:
+def test_replies_that_are_made_anew_are_another_proof_and_the_same_ones_are_not(
+    proving: Run,
+) -> None:
     asked = ("noise", "noise", "answer", "noise", "answer")
     found = [proving("--assistant", f"shop:{name}").last for name in asked]
     assert [one["proof"] for one in found] == [1, 2, 3, 4, 3]
@@ -162,16 +188,26 @@ def test_a_harmful_change_ends_with_4_or_finds_no_difference_and_another_edit_is
     assert any("its level is 0.025" in note for note in second["notes"])
 
 
-def test_a_proof_of_another_store_counts_where_its_result_stands_in_the_folder(proving: Run, tmp_path: Path) -> None:
-    ledger = json.loads((proving("--assistant", "shop:answer") and tmp_path / "remedy.json").read_text())["ledger"]
-    assert (ledger["number"], len(ledger["hashes"]) > 0, bool(ledger["log"] and ledger["prompt"])) == (1, True, True)
+def test_a_proof_of_another_store_counts_where_its_result_stands_in_the_folder(
+    proving: Run, tmp_path: Path
+) -> None:
+    ledger = json.loads(
+        (proving("--assistant", "shop:answer") and tmp_path / "remedy.json").read_text()
+    )["ledger"]
+    assert (
+        ledger["number"],
+        len(ledger["hashes"]) > 0,
+        bool(ledger["log"] and ledger["prompt"]),
+    ) == (1, True, True)
     (tmp_path / "remedy.json").rename(tmp_path / "earlier.json")
     (tmp_path / "other.diff").write_text(EDIT.replace("Offer", "Always offer"))
     fresh = ("--assistant", "shop:answer", "--store", tmp_path / "fresh")
     assert proving(*fresh, edit="other.diff").last["proof"] == 2
     (tmp_path / "earlier.json").unlink()
     (tmp_path / "remedy.json").unlink()
-    found = proving("--assistant", "shop:answer", "--store", tmp_path / "third", edit="other.diff").last
+    found = proving(
+        "--assistant", "shop:answer", "--store", tmp_path / "third", edit="other.diff"
+    ).last
     assert found["proof"] == 1
     assert any("can't be known" in note for note in found["notes"])
 
@@ -179,45 +215,72 @@ def test_a_proof_of_another_store_counts_where_its_result_stands_in_the_folder(p
 def test_no_conversation_in_a_case_is_in_a_proof_and_a_run_goes_on_without_later_ones(
     proving: Run, pollex: Pollex, tmp_path: Path
 ) -> None:
-    cases = ("remedy", "cases", "log.jsonl", "--rubrics", "rubrics.json", "--group-field", "user", "--to", "jsonl")
+    cases = (
+        "remedy",
+        "cases",
+        "log.jsonl",
+        "--rubrics",
+        "rubrics.json",
+        "--group-field",
+        "user",
+        "--to",
+        "jsonl",
+    )
     assert pollex(*cases, "--target", TARGET).code == 0
-    known = {json.loads(line)["conversation"] for line in (tmp_path / "cases" / "cases.jsonl").read_text().splitlines()}
+    known = {
+        json.loads(line)["conversation"]
+        for line in (tmp_path / "cases" / "cases.jsonl").read_text().splitlines()
+    }
     assert len(known) > 10
     asked = ("--assistant", "shop:answer", "--set", "seed=1")
     assert proving(*asked).code == 0
-    proved = duckdb.sql(f"SELECT DISTINCT conversation FROM '{tmp_path}/remedy-pairs.parquet'").fetchall()
+    proved = duckdb.sql(
+        f"SELECT DISTINCT conversation FROM '{tmp_path}/remedy-pairs.parquet'"
+    ).fetchall()
     assert not known & {id_ for (id_,) in proved}
     assert pollex(*cases, "--all").code == 0
     assert proving(*asked, "--resume").code == 0
 
 
-def test_what_a_prompt_makes_the_assistant_refuse_is_counted_and_no_score(proving: Run, tmp_path: Path) -> None:
+def test_what_a_prompt_makes_the_assistant_refuse_is_counted_and_no_score(
+    proving: Run, tmp_path: Path
+) -> None:
     (tmp_path / "refusing.diff").write_text(EDIT.replace("Offer", "REFUSE or offer"))
     found = proving("--assistant", "shop:answer", edit="refusing.diff").last
     assert found["missing"]["new"]["error"] > 20
     assert found["missing"]["old"] == {}
     assert found["verdict"] == "worse"
-    worst, seen = found["edits"][0]["primary"]["worst"]["value"], found["edits"][0]["primary"]["effect"]["value"]
+    worst = found["edits"][0]["primary"]["worst"]["value"]
+    seen = found["edits"][0]["primary"]["effect"]["value"]
     assert worst < seen
     (came,) = [one for one in found["edits"][0]["guardrails"] if one["name"] == "a reply came"]
     assert came["state"] == "worse"
 
 
 def test_an_assistant_that_never_answers_proves_nothing(proving: Run, tmp_path: Path) -> None:
-    (tmp_path / "shop.py").write_text("def answer(messages, system):\n    raise RuntimeError('down')\n")
+    (tmp_path / "shop.py").write_text(
+        "def answer(messages, system):\n    raise RuntimeError('down')\n"
+    )
     ended = proving("--assistant", "shop:answer")
     assert ended.last["verdict"] == "not proven"
     assert "replies are missing" in ended.last["edits"][0]["against"][0]
     assert {one["state"] for one in ended.last["edits"][0]["guardrails"]} == {"unknown"}
-    assert (ended.last["edits"][0]["primary"]["effect"]["low"], ended.last["edits"][0]["primary"]["effect"]["n"]) == (
+    assert (
+        ended.last["edits"][0]["primary"]["effect"]["low"],
+        ended.last["edits"][0]["primary"]["effect"]["n"],
+    ) == (
         -1.0,
         0,
     )
     assert ended.last["missing"]["new"]["error"] == ended.last["missing"]["old"]["error"]
 
 
-def test_who_is_forgotten_is_in_no_reply_that_was_kept(proving: Run, pollex: Pollex, tmp_path: Path) -> None:
-    (tmp_path / "shop.py").write_text(SHOP.replace("ends = ", "ends = ' FOR ' + messages[-1]['content'] + "))
+def test_who_is_forgotten_is_in_no_reply_that_was_kept(
+    proving: Run, pollex: Pollex, tmp_path: Path
+) -> None:
+    (tmp_path / "shop.py").write_text(
+        SHOP.replace("ends = ", "ends = ' FOR ' + messages[-1]['content'] + ")
+    )
     assert proving("--assistant", "shop:answer").code == 0
     rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     kept = sqlite3.connect(tmp_path / ".pollex" / "store.sqlite")
@@ -240,14 +303,22 @@ def test_a_models_set_is_judged_by_the_reply_alone_and_never_asked_more_than_pla
         settings = JudgeSettings(place=server.url, scale="occasion", canary=False)
         judge = JudgeRecord(kind="llm", name="m", fingerprint="f00", options=settings)
         digest = digest_of(quoted)
-        made = table_rubrics(logs, rubrics=quoted, judge=judge, rubrics_digest=digest, reasons=reasons)
+        made = table_rubrics(
+            logs, rubrics=quoted, judge=judge, rubrics_digest=digest, reasons=reasons
+        )
         made.save(tmp_path / "rubrics.json")
         asked = ("--assistant", "shop:answer", "--base-url", server.url)
         refused = proving(*asked)  # the server answers by chance
         assert refused.code == 2
-        assert "shown the reply alone, m answers otherwise than of whole conversations" in refused.err
+        assert (
+            "shown the reply alone, m answers otherwise than of whole conversations" in refused.err
+        )
         fails = {"do": "message", "match": "able to book", "content": judgment("Strongly Agree")}
-        fine = {"do": "message", "match": "of the last reply alone", "content": judgment("Disagree")}
+        fine = {
+            "do": "message",
+            "match": "of the last reply alone",
+            "content": judgment("Disagree"),
+        }
         never = {"do": "message", "match": "on Friday at 7 pm", "content": judgment(NEVER_CAME_UP)}
         server.script([never, fails, fine])
         asked += ("--store", "other")
@@ -256,15 +327,22 @@ def test_a_models_set_is_judged_by_the_reply_alone_and_never_asked_more_than_pla
         assert ended.code in (0, 4), ended.err
         assert ended.last["judge"] == "m"
         assert any("(κ) 0.9" in note or "(κ) 1.00" in note for note in ended.last["notes"])
-        assert any("the target's occasion never came up there" in note for note in ended.last["notes"])
+        assert any(
+            "the target's occasion never came up there" in note for note in ended.last["notes"]
+        )
         replies = f"FROM '{tmp_path}/remedy-pairs.parquet' WHERE stratum <> 'any'"
         asked_for = str(duckdb.sql(f"SELECT DISTINCT conversation {replies}").fetchall())
         log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
         without = [one["id"] for one in log if "on Friday at 7 pm" in one["messages"][0]["content"]]
         assert without
         assert not [one for one in without if f"'{one}'" in asked_for]
-        assert 0 < ended.last["usage"]["judge"]["calls"] <= plan  # what is said alike twice is asked once
-        prompts = sqlite3.connect(tmp_path / "other" / "store.sqlite").execute("SELECT body FROM requests").fetchall()
+        # what is said alike twice is asked once
+        assert 0 < ended.last["usage"]["judge"]["calls"] <= plan
+        prompts = (
+            sqlite3.connect(tmp_path / "other" / "store.sqlite")
+            .execute("SELECT body FROM requests")
+            .fetchall()
+        )
         said = " ".join(str(body) for (body,) in prompts)
         assert "of the last reply alone" in said
         assert "Offer another time" not in said  # the judge sees no prompt
@@ -279,22 +357,39 @@ def reason_of(rubric: ChosenRubric, logs: Logs) -> Reason:
     """Quotes of the assistant's turn in every conversation of a rubric's side."""
     side = Label.NEGATIVE if rubric.polarity == "dsat" else Label.POSITIVE
     quotes = tuple(
-        Quote(conversation_id=one.id, turn=1, text=one.turns[1].content) for one in logs if one.label == side
+        Quote(conversation_id=one.id, turn=1, text=one.turns[1].content)
+        for one in logs
+        if one.label == side
     )
-    return Reason(id=rubric.id, conversation_id="t000", polarity=rubric.polarity, text=rubric.text, quotes=quotes)
+    return Reason(
+        id=rubric.id,
+        conversation_id="t000",
+        polarity=rubric.polarity,
+        text=rubric.text,
+        quotes=quotes,
+    )
 
 
-def test_files_are_asked_once_and_arms_can_not_be_told_apart_in_them(proving: Run, tmp_path: Path) -> None:
+def test_files_are_asked_once_and_arms_can_not_be_told_apart_in_them(
+    proving: Run, tmp_path: Path
+) -> None:
     ended = proving("--assistant", "asked")
     assert ended.code == 75
-    todo = [json.loads(line) for line in (tmp_path / "asked" / "todo.jsonl").read_text().splitlines()]
+    todo = [
+        json.loads(line) for line in (tmp_path / "asked" / "todo.jsonl").read_text().splitlines()
+    ]
     systems = [one["messages"][0]["content"] for one in todo]
     assert systems.count(PROMPT) == sum("another time" in one for one in systems)
     assert all(set(one) == {"key", "messages"} for one in todo)
     assert systems[: len(todo) // 4] != [PROMPT] * (len(todo) // 4)
     asked = sorted(todo, key=lambda one: json.dumps(one["messages"]))
-    replies = [{"key": one["key"], "reply": said(one["messages"][0]["content"], n)} for n, one in enumerate(asked)]
-    (tmp_path / "asked" / "replies.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in replies))
+    replies = [
+        {"key": one["key"], "reply": said(one["messages"][0]["content"], n)}
+        for n, one in enumerate(asked)
+    ]
+    (tmp_path / "asked" / "replies.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in replies)
+    )
     ended = proving("--assistant", "asked", "--resume")
     assert ended.code == 0, ended.err
     assert ended.last["verdict"] == "judged better"
@@ -304,14 +399,22 @@ def said(system: str, key: int) -> str:
     """Answer by the place among all that is asked: keys and their order in the file are of the run alone."""
     rng = random.Random(key)
     fails = rng.random() < (0.1 if "another time" in system else 0.7)
-    done = "I'm sorry, I wasn't able to book a table." if fails else "I've booked a table for Friday at 6 pm."
+    done = (
+        "I'm sorry, I wasn't able to book a table."
+        if fails
+        else "I've booked a table for Friday at 6 pm."
+    )
     return done + " Is there anything else that I can do?" * rng.randint(0, 2)
 
 
-def test_a_reply_file_with_a_broken_line_is_refused_by_its_line(proving: Run, tmp_path: Path) -> None:
+def test_a_reply_file_with_a_broken_line_is_refused_by_its_line(
+    proving: Run, tmp_path: Path
+) -> None:
     (tmp_path / "asked").mkdir()
     for broken in ('{"key": "c"}', '{"key": "c", "reply": ["b"]}'):
-        (tmp_path / "asked" / "replies.jsonl").write_text(f'{{"key": "a", "reply": null}}\n{broken}\n')
+        (tmp_path / "asked" / "replies.jsonl").write_text(
+            f'{{"key": "a", "reply": null}}\n{broken}\n'
+        )
         ended = proving("--assistant", "asked")
         assert ended.code == 1
         assert "replies.jsonl:2" in ended.err
@@ -323,7 +426,9 @@ async def test_a_reply_of_null_is_a_missing_one_and_never_a_text(tmp_path: Path)
     assert isinstance(await FileAssistant.of(tmp_path).reply(request), NoReply)
 
 
-def test_an_endpoint_is_asked_as_planned_and_a_second_run_asks_nothing_again(proving: Run, tmp_path: Path) -> None:
+def test_an_endpoint_is_asked_as_planned_and_a_second_run_asks_nothing_again(
+    proving: Run, tmp_path: Path
+) -> None:
     with ProtocolServer() as server:
         table = f'[assistant]\nmodel = "m"\nbase_url = "{server.url}"\nprice_in = 1.0\nprice_out = 2.0\n'
         (tmp_path / "profiles.toml").write_text(table)
@@ -333,7 +438,8 @@ def test_an_endpoint_is_asked_as_planned_and_a_second_run_asks_nothing_again(pro
         assert plan["plan"]["reply"]["completion_tokens"] > 10 * plan["plan"]["reply"]["calls"]
         ended = proving("--profiles", "profiles.toml")
         assert ended.code in (0, 4), ended.err
-        asked, look = ended.last["usage"]["reply"]["calls"], ended.last["edits"][0]["primary"]["look"]
+        asked = ended.last["usage"]["reply"]["calls"]
+        look = ended.last["edits"][0]["primary"]["look"]
         assert asked <= plan["plan"]["reply"]["calls"]
         assert look == 4 or asked < plan["plan"]["reply"]["calls"]
         before = server.counts()["received"]
@@ -343,11 +449,11 @@ def test_an_endpoint_is_asked_as_planned_and_a_second_run_asks_nothing_again(pro
         assert whole[0] == whole[1]
 
 
-def test_a_cap_of_calls_ends_a_proof_with_the_verdict_of_what_was_seen(proving: Run, tmp_path: Path) -> None:
-    fails, works = (
-        "I'm sorry, I wasn't able to book a table for Friday.",
-        "I've booked a table for Friday. It costs $40.",
-    )
+def test_a_cap_of_calls_ends_a_proof_with_the_verdict_of_what_was_seen(
+    proving: Run, tmp_path: Path
+) -> None:
+    fails = "I'm sorry, I wasn't able to book a table for Friday."
+    works = "I've booked a table for Friday. It costs $40."
     with ProtocolServer() as server:
         mended = {"do": "message", "match": "another time", "content": works}
         server.script([mended, {"do": "message", "match": "book", "content": fails}])
@@ -360,9 +466,16 @@ def test_a_cap_of_calls_ends_a_proof_with_the_verdict_of_what_was_seen(proving: 
         asked = ("--profiles", "profiles.toml", "--set", "people=60")
         ended = proving(*asked)
         assert (ended.code, "pairs wait for people" in ended.err) == (75, True)
-        assert (received := server.counts()["received"]) <= 30 + 290 + 2 * 4 + 12  # in flight and probes, too
-        pairs = [json.loads(line) for line in (tmp_path / "remedy-people" / "pairs.jsonl").read_text().splitlines()]
-        lines = [json.dumps({"key": one["key"], "choice": "1" if "booked" in one["1"] else "2"}) for one in pairs]
+        # in flight and probes, too
+        assert (received := server.counts()["received"]) <= 30 + 290 + 2 * 4 + 12
+        pairs = [
+            json.loads(line)
+            for line in (tmp_path / "remedy-people" / "pairs.jsonl").read_text().splitlines()
+        ]
+        lines = [
+            json.dumps({"key": one["key"], "choice": "1" if "booked" in one["1"] else "2"})
+            for one in pairs
+        ]
         (tmp_path / "remedy-people" / "choices.jsonl").write_text("\n".join(lines))
         found = proving(*asked, "--resume").last
         assert server.counts()["received"] - received <= 6  # of the probe alone
@@ -371,16 +484,37 @@ def test_a_cap_of_calls_ends_a_proof_with_the_verdict_of_what_was_seen(proving: 
         assert (found["proof"], proving("--profiles", "profiles.toml").last["proof"]) == (1, 2)
 
 
-def test_limits_of_the_command_hold_for_all_roles_together_and_batches_for_each(proving: Run, tmp_path: Path) -> None:
+def test_limits_of_the_command_hold_for_all_roles_together_and_batches_for_each(
+    proving: Run, tmp_path: Path
+) -> None:
     with ProtocolServer() as server:
-        mended = {"do": "message", "match": "another time", "content": "I've booked a table for Friday. It costs $40."}
-        server.script([mended, {"do": "message", "match": "book", "content": "I'm sorry, I wasn't able to book one."}])
-        tables = (f'[{role}]\nmodel = "m"\nbase_url = "{server.url}"\n' for role in ("assistant", "second"))
+        mended = {
+            "do": "message",
+            "match": "another time",
+            "content": "I've booked a table for Friday. It costs $40.",
+        }
+        server.script(
+            [
+                mended,
+                {
+                    "do": "message",
+                    "match": "book",
+                    "content": "I'm sorry, I wasn't able to book one.",
+                },
+            ]
+        )
+        tables = (
+            f'[{role}]\nmodel = "m"\nbase_url = "{server.url}"\n'
+            for role in ("assistant", "second")
+        )
         (tmp_path / "profiles.toml").write_text("".join(tables))
         asked = ("--profiles", "profiles.toml", "--set", "concurrency=4")
         assert "max_calls 30 reached" in proving(*asked, "--max-calls", 30).err
         assert server.counts()["received"] <= 30 + 2 * 12  # with probes
-        assert "max_cost 0.001 reached" in proving(*asked, "--set", "max_cost=0.001", "--set", "price=1:10").err
+        assert (
+            "max_cost 0.001 reached"
+            in proving(*asked, "--set", "max_cost=0.001", "--set", "price=1:10").err
+        )
         before = server.counts()["received"]
         ended = proving(*asked, "--max-calls", 290)
         notes = ended.last["notes"]
@@ -391,7 +525,8 @@ def test_limits_of_the_command_hold_for_all_roles_together_and_batches_for_each(
         before = server.counts()["received"]
         waits = proving(*asked, "--store", "other", "--set", "batch_files=batches")
         assert waits.code == 75, waits.err
-        assert server.counts()["received"] == before + 1  # other words of the target: all replies wait for them
+        # other words of the target: all replies wait for them
+        assert server.counts()["received"] == before + 1
 
 
 def test_judge_and_assistant_see_no_name_of_an_arm(proving: Run, tmp_path: Path) -> None:
@@ -401,7 +536,10 @@ def test_judge_and_assistant_see_no_name_of_an_arm(proving: Run, tmp_path: Path)
     )
     assert proving("--assistant", "seen:kept").code == 0
     asked = [json.loads(line) for line in (tmp_path / "seen.jsonl").read_text().splitlines()]
-    assert {system for _, system in asked} > {PROMPT, f"{PROMPT}Offer another time where one fails.\n"}
+    assert {system for _, system in asked} > {
+        PROMPT,
+        f"{PROMPT}Offer another time where one fails.\n",
+    }
     assert not [m for messages, _ in asked for m in messages if m["role"] == "system"]
     assert all(messages[-1]["role"] in ("user", "tool") for messages, _ in asked)
 
@@ -428,7 +566,12 @@ def test_a_compiled_graph_is_an_assistant_in_python(proving: Run, tmp_path: Path
         system = config["configurable"]["system"]
         return {
             "messages": [
-                AIMessage(said(system, crc32(f"{system}{[one.content for one in state['messages']]}".encode())))
+                AIMessage(
+                    said(
+                        system,
+                        crc32(f"{system}{[one.content for one in state['messages']]}".encode()),
+                    )
+                )
             ]
         }
 
@@ -445,7 +588,9 @@ def test_a_compiled_graph_is_an_assistant_in_python(proving: Run, tmp_path: Path
     assert set(found.pairs()["arm"]) == {"old", "new", "flatterer"}
 
 
-def test_tools_of_a_graph_act_only_where_that_is_said_and_not_on_personal_data(proving: Run, tmp_path: Path) -> None:
+def test_tools_of_a_graph_act_only_where_that_is_said_and_not_on_personal_data(
+    proving: Run, tmp_path: Path
+) -> None:
     from langchain_core.messages import AIMessage
     from langgraph.graph import START, MessagesState, StateGraph
     from langgraph.prebuilt import ToolNode
@@ -461,7 +606,8 @@ def test_tools_of_a_graph_act_only_where_that_is_said_and_not_on_personal_data(p
     graph.add_node("speak", speak)
     graph.add_node("tools", ToolNode([order]))
     graph.add_edge(START, "speak")
-    shop, outer = graph.compile(name="shop"), StateGraph(MessagesState)
+    shop = graph.compile(name="shop")
+    outer = StateGraph(MessagesState)
     outer.add_node("shop", shop)
     outer.add_edge(START, "shop")
     for one in (shop, outer.compile(name="outer")):
@@ -477,13 +623,16 @@ def test_tools_of_a_graph_act_only_where_that_is_said_and_not_on_personal_data(p
     assert proved_in(tmp_path, assistant=shop, live_tools="personal").edits
 
 
-async def test_a_graph_that_ends_at_its_calls_gets_the_logged_results_and_each_message_once() -> None:
+async def test_a_graph_that_ends_at_its_calls_gets_the_logged_results_and_each_message_once() -> (
+    None
+):
     from langchain_core.messages import AIMessage
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.graph import START, MessagesState, StateGraph
 
     def speak(state: MessagesState) -> dict[str, list[AIMessage]]:
-        kinds, said = [one.type for one in state["messages"]], state["messages"][-1].content
+        kinds = [one.type for one in state["messages"]]
+        said = state["messages"][-1].content
         call = {"name": "find", "args": {"day": "Friday"}, "id": "b"}
         if kinds == ["human", "ai", "tool"]:
             return {"messages": [AIMessage([{"type": "text", "text": f"It is {said}."}])]}
@@ -495,7 +644,9 @@ async def test_a_graph_that_ends_at_its_calls_gets_the_logged_results_and_each_m
     call = ToolCall(name="find", arguments='{"day": "Friday"}', id="a")
     turns = (Turn(role="user", content="A table?"), Turn(role="assistant", content="", calls=(call,)),
              Turn(role="tool", content="full"), Turn(role="assistant", content="Sorry."))  # fmt: skip
-    request = ReplyRequest(key="k", item="c", system="", messages=[{"role": "user", "content": "A table?"}], seed=0)
+    request = ReplyRequest(
+        key="k", item="c", system="", messages=[{"role": "user", "content": "A table?"}], seed=0
+    )
     context = ReplyContext(Conversation(id="c", turns=turns), 1)
     shop = assistant_of(graph.compile(checkpointer=InMemorySaver()))
     for _ in range(2):
@@ -514,7 +665,9 @@ async def test_calls_of_tools_get_what_was_logged_and_any_other_ends_as_diverged
         ),
     )
     context = ReplyContext(logged, 1)
-    request = ReplyRequest(key="k", item="c", system="", messages=[{"role": "user", "content": "A table?"}], seed=0)
+    request = ReplyRequest(
+        key="k", item="c", system="", messages=[{"role": "user", "content": "A table?"}], seed=0
+    )
 
     async def calling(messages: list[Any], system: str) -> str | AssistantReply:
         if messages[-1]["role"] == "tool":
@@ -524,15 +677,21 @@ async def test_calls_of_tools_get_what_was_logged_and_any_other_ends_as_diverged
 
     found = await ask_with_tools(CallableAssistant(calling), request, context)
     assert found == AssistantReply("It is full.")
-    other = await ask_with_tools(CallableAssistant(calling), replace(request, system="other"), context)
+    other = await ask_with_tools(
+        CallableAssistant(calling), replace(request, system="other"), context
+    )
     assert isinstance(other, NoReply)
     assert other.kind == "diverged"
     mocks = {"find": lambda people: f"free for {people}"}
-    found = await ask_with_tools(CallableAssistant(calling), replace(request, system="other"), context, mocks)
+    found = await ask_with_tools(
+        CallableAssistant(calling), replace(request, system="other"), context, mocks
+    )
     assert found == AssistantReply("It is free for 3.")
 
 
-def test_a_function_fills_the_prompts_template_and_leaves_conversations_out(proving: Run, tmp_path: Path) -> None:
+def test_a_function_fills_the_prompts_template_and_leaves_conversations_out(
+    proving: Run, tmp_path: Path
+) -> None:
     (tmp_path / "system.md").write_text(f"{PROMPT}It is {{day}}.\n")
 
     def filled(text: str, conversation: Conversation) -> str | None:
@@ -550,7 +709,9 @@ def test_a_function_fills_the_prompts_template_and_leaves_conversations_out(prov
 def test_the_page_shows_replies_that_fell_as_text_and_a_run_is_shown_again(
     proving: Run, pollex: Pollex, tmp_path: Path
 ) -> None:
-    hostile = SHOP.replace("book a table for Friday", "<script>alert(1)</script> book a table for Friday")
+    hostile = SHOP.replace(
+        "book a table for Friday", "<script>alert(1)</script> book a table for Friday"
+    )
     (tmp_path / "shop.py").write_text(hostile)
     ended = proving("--assistant", "shop:answer")
     page = (tmp_path / "remedy.html").read_text()
@@ -578,10 +739,23 @@ def test_what_was_promised_is_kept_beside_what_came_after_the_deployment(
     proving: Run, pollex: Pollex, tmp_path: Path
 ) -> None:
     run = proving("--assistant", "shop:answer").last["run"]
-    old, new = table_log(60), [row | {"id": f"n{row['id']}"} for row in table_log(120, seed=5) if row["thumbs"] == "up"]
-    rows = [row | {"prompt_version": "1"} for row in old] + [row | {"prompt_version": "2"} for row in new]
+    old = table_log(60)
+    new = [row | {"id": f"n{row['id']}"} for row in table_log(120, seed=5) if row["thumbs"] == "up"]
+    rows = [row | {"prompt_version": "1"} for row in old] + [
+        row | {"prompt_version": "2"} for row in new
+    ]
     write_log(tmp_path / "new.jsonl", rows)
-    known = ("remedy", "follow", run, "new.jsonl", "--rubrics", "rubrics.json", "--by", "prompt_version", "--json")
+    known = (
+        "remedy",
+        "follow",
+        run,
+        "new.jsonl",
+        "--rubrics",
+        "rubrics.json",
+        "--by",
+        "prompt_version",
+        "--json",
+    )
     assert "--baseline" in pollex(*known).err  # which prompt is the old one isn't guessed
     ended = pollex(*known, "--baseline", "1")
     assert ended.code == 0, ended.err
@@ -593,6 +767,13 @@ def test_what_was_promised_is_kept_beside_what_came_after_the_deployment(
     assert ended.last["believed"] is None  # one remedy tells nothing of others
     assert "predicted" in ended.err
     assert "conversations a side" in ended.last["plan"]
-    assert pollex("remedy", "show", "last", "--json").last["run"] == run  # not what follow has scored
-    write_log(tmp_path / "new.jsonl", [*rows, *({**row, "id": f"b{row['id']}", "prompt_version": "3"} for row in old)])
-    assert "prompt_version has several values beside '1': 2, 3" in pollex(*known, "--baseline", "1").err
+    # not what follow has scored
+    assert pollex("remedy", "show", "last", "--json").last["run"] == run
+    write_log(
+        tmp_path / "new.jsonl",
+        [*rows, *({**row, "id": f"b{row['id']}", "prompt_version": "3"} for row in old)],
+    )
+    assert (
+        "prompt_version has several values beside '1': 2, 3"
+        in pollex(*known, "--baseline", "1").err
+    )

@@ -13,14 +13,32 @@ from small_log import small_log
 from small_runs import Learnt
 
 
-def test_sigterm_ends_the_service_after_the_stream_that_is_under_way(learnt: Learnt, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pollex", "serve", "--score", str(learnt.rubrics), "--port", "0", "--json"]
-    environment = os.environ | {"POLLEX_TOKEN": "of the test", "POLLEX_STORE": str(tmp_path / "store")}
-    with subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as running:
+def test_sigterm_ends_the_service_after_the_stream_that_is_under_way(
+    learnt: Learnt, tmp_path: Path
+) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pollex",
+        "serve",
+        "--score",
+        str(learnt.rubrics),
+        "--port",
+        "0",
+        "--json",
+    ]
+    environment = os.environ | {
+        "POLLEX_TOKEN": "of the test",
+        "POLLEX_STORE": str(tmp_path / "store"),
+    }
+    with subprocess.Popen(
+        command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as running:
         assert running.stdout is not None
         told = json.loads(running.stdout.readline())
         assert "token" not in told
-        rows, metrics = small_log(60, seed=9)[:60], told["url"] + "/metrics"
+        rows = small_log(60, seed=9)[:60]
+        metrics = told["url"] + "/metrics"
 
         headers = {"Authorization": "Bearer of the test", "Content-Type": "application/x-ndjson"}
 
@@ -28,8 +46,12 @@ def test_sigterm_ends_the_service_after_the_stream_that_is_under_way(learnt: Lea
             for place, row in enumerate(rows):
                 yield json.dumps({"id": str(place), "messages": row["messages"]}).encode() + b"\n"
                 if place == 10:
-                    # what was sent may still lie in the socket: a stream is under way once a score is there
-                    while 'pollex_scored_total{outcome="scored"}' not in httpx2.get(metrics, headers=headers).text:
+                    # what was sent may still lie in the socket: a stream is under way once a score
+                    # is there
+                    while (
+                        'pollex_scored_total{outcome="scored"}'
+                        not in httpx2.get(metrics, headers=headers).text
+                    ):
                         time.sleep(0.01)
                     running.send_signal(signal.SIGTERM)
 

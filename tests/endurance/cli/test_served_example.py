@@ -10,7 +10,18 @@ import httpx2
 
 
 def test_the_example_opens_before_it_has_been_replayed(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pollex", "serve", "--example", "--port", "0", "--no-open", "--no-token", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "pollex",
+        "serve",
+        "--example",
+        "--port",
+        "0",
+        "--no-open",
+        "--no-token",
+        "--json",
+    ]
     begun = time.monotonic()
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_log import Ended, command, run_apart, same_but_for_time, small_log, with_embeddings, write_log
+from small_log import (
+    Ended,
+    command,
+    run_apart,
+    same_but_for_time,
+    small_log,
+    with_embeddings,
+    write_log,
+)
 from small_runs import Learnt, Pollex
 
 from pollex.graphs.context import BATCH
@@ -58,7 +66,10 @@ def holds(store: Path, sql: str) -> Callable[[], bool]:
     def look() -> bool:
         if not (store / "store.sqlite").exists():
             return False
-        with closing(sqlite3.connect(store / "store.sqlite")) as database, suppress(sqlite3.OperationalError):
+        with (
+            closing(sqlite3.connect(store / "store.sqlite")) as database,
+            suppress(sqlite3.OperationalError),
+        ):
             return database.execute(sql).fetchone() is not None
         return False  # it has no tables yet
 
@@ -67,7 +78,10 @@ def holds(store: Path, sql: str) -> Callable[[], bool]:
 
 def begun_run(store: Path, number: int = 1) -> Callable[[], bool]:
     """Whether the last of so many runs, or their resumes, is running."""
-    return holds(store, f"SELECT 1 FROM runs WHERE status = 'unfinished' AND number = {number} AND roles <> '[]'")
+    return holds(
+        store,
+        f"SELECT 1 FROM runs WHERE status = 'unfinished' AND number = {number} AND roles <> '[]'",
+    )
 
 
 def kill(process: Begun) -> None:
@@ -92,8 +106,12 @@ def test_a_learning_run_that_is_killed_twice_ends_as_an_unbroken_one_and_does_no
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     embeddings = {path: path.stat().st_size for path in (store / "embeddings").iterdir()}
-    moments = [begun_run(store), holds(store, "SELECT 1 FROM facts WHERE kind = 'step' AND id = 'deduplicate'")]
-    arguments, kills = ["learn", learnt.log, "--store", store], 0
+    moments = [
+        begun_run(store),
+        holds(store, "SELECT 1 FROM facts WHERE kind = 'step' AND id = 'deduplicate'"),
+    ]
+    arguments = ["learn", learnt.log, "--store", store]
+    kills = 0
     for number, moment in enumerate(moments):
         with begun(*arguments, *(["--resume"] * (number > 0)), cwd=tmp_path) as process:
             assert when(process, moment), process.communicate()
@@ -104,12 +122,16 @@ def test_a_learning_run_that_is_killed_twice_ends_as_an_unbroken_one_and_does_no
     assert finished.code == 0, finished.err
     assert same_but_for_time(tmp_path / "rubrics.json") == same_but_for_time(learnt.rubrics)
     assert {path: path.stat().st_size for path in (store / "embeddings").iterdir()} == embeddings
-    spans = rows_of(store, "SELECT name, item, count(*) AS n FROM spans WHERE kind = 'role' GROUP BY name, item")
+    spans = rows_of(
+        store, "SELECT name, item, count(*) AS n FROM spans WHERE kind = 'role' GROUP BY name, item"
+    )
     extractions = [span["n"] for span in spans if span["name"] == "extract"]
     assert (len(extractions), max(extractions)) == (48, 1)
     assert all(span["n"] <= 2 + kills for span in spans if span["name"].startswith("judge"))
     assert [run["n"] for run in rows_of(store, "SELECT count(*) AS n FROM runs")] == [1]
-    assert [c["n"] for c in asked_of(store, "SELECT count(*) AS n FROM conversations GROUP BY id")] == [1] * 48
+    assert [
+        c["n"] for c in asked_of(store, "SELECT count(*) AS n FROM conversations GROUP BY id")
+    ] == [1] * 48
 
 
 @pytest.mark.nightly
@@ -138,7 +160,16 @@ def test_a_scoring_run_that_is_killed_writes_what_an_unbroken_one_writes(
     texts = [one["messages"] for one in small_log()]
     rows = [{"id": f"s{n}", "messages": texts[n % len(texts)]} for n in range(MANY)]
     log = write_log(tmp_path / "many.jsonl", rows)
-    arguments = ["score", log, "--rubrics", learnt.rubrics, "--out", "scores.jsonl", "--store", store]
+    arguments = [
+        "score",
+        log,
+        "--rubrics",
+        learnt.rubrics,
+        "--out",
+        "scores.jsonl",
+        "--store",
+        store,
+    ]
     with begun(*arguments, cwd=tmp_path) as process:
         assert when(process, lambda: any(store.glob("runs/score-*/scores-*.parquet")))
         kill(process)
@@ -151,7 +182,10 @@ def test_a_scoring_run_that_is_killed_writes_what_an_unbroken_one_writes(
     assert run_apart(*arguments, "--resume", cwd=tmp_path).code == 0
     after = {one["id"]: one["n"] for one in asked_of(store, counted)}
     assert {id_: after[id_] for id_ in done} == {id_: before[id_] for id_ in done}
-    assert [one["n"] for one in asked_of(store, "SELECT count(*) AS n FROM scores GROUP BY conversation")] == [1] * MANY
+    assert [
+        one["n"]
+        for one in asked_of(store, "SELECT count(*) AS n FROM scores GROUP BY conversation")
+    ] == [1] * MANY
     other = with_embeddings(tmp_path / "other", learnt.store / "embeddings")
     assert pollex(*arguments[:-1], other, "--out", "unbroken.jsonl").code == 0
     assert (tmp_path / "scores.jsonl").read_bytes() == (tmp_path / "unbroken.jsonl").read_bytes()
@@ -178,7 +212,9 @@ def test_ctrl_c_and_sigterm_end_a_run_that_the_printed_command_goes_on_with(
 
 
 @pytest.mark.nightly
-def test_a_run_that_is_to_outlive_its_terminal_does(tmp_path: Path, learnt: Learnt, store: Path) -> None:
+def test_a_run_that_is_to_outlive_its_terminal_does(
+    tmp_path: Path, learnt: Learnt, store: Path
+) -> None:
     """As under nohup: what was ignored before stays ignored, at the start and in the run."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -195,7 +231,8 @@ def test_a_run_that_is_to_outlive_its_terminal_does(tmp_path: Path, learnt: Lear
 
 
 def test_ctrl_c_is_heard_while_the_built_in_roles_keep_the_event_loop_busy(tmp_path: Path) -> None:
-    log, store = write_log(tmp_path / "log.jsonl", small_log(200)), tmp_path / "kept"
+    log = write_log(tmp_path / "log.jsonl", small_log(200))
+    store = tmp_path / "kept"
     with begun("learn", log, "--store", store, cwd=tmp_path) as process:
         assert when(process, begun_run(store))
         time.sleep(0.3)
@@ -222,7 +259,16 @@ def test_a_running_run_is_shown_and_left_alone_beside_others_and_a_resume_needs_
         for arguments in (["runs"], ["trace", "last"]):
             shown = pollex(*arguments, "--store", store)
             assert (shown.code, "unfinished" in shown.out) == (0, True)
-        beside = pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--out", "beside.jsonl")
+        beside = pollex(
+            "score",
+            learnt.log,
+            "--rubrics",
+            learnt.rubrics,
+            "--store",
+            store,
+            "--out",
+            "beside.jsonl",
+        )
         assert beside.code == 0, beside.err
         kill(process)
     rows = small_log()
@@ -245,7 +291,9 @@ def test_a_reader_that_goes_away_is_no_error(learnt: Learnt, tmp_path: Path) -> 
     reading, writing = os.pipe()
     os.close(reading)
     arguments = command("trace", "last", "--store", learnt.store)
-    process = subprocess.Popen(arguments, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        arguments, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True
+    )
     os.close(writing)
     _, err = process.communicate(timeout=60)
     assert "Traceback" not in err
@@ -255,7 +303,9 @@ def test_a_reader_that_goes_away_is_no_error(learnt: Learnt, tmp_path: Path) -> 
 def test_a_full_disk_is_told_as_one_and_not_as_a_fault(learnt: Learnt, tmp_path: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         arguments = command("runs", "--store", learnt.store, "--json")
-        process = subprocess.Popen(arguments, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            arguments, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True
+        )
         _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "the disk is full → make room" in err

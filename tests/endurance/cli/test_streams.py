@@ -15,7 +15,9 @@ def test_scores_are_read_from_standard_input(learnt: Learnt, tmp_path: Path, sto
     )  # fmt: skip
     assert (ended.code, ended.err) == (0, "")
     assert "built-in (no LLM)" in ended.out
-    assert [one["id"] for one in map(json.loads, (tmp_path / "s.jsonl").read_text().splitlines())] == ["c000"]
+    assert [
+        one["id"] for one in map(json.loads, (tmp_path / "s.jsonl").read_text().splitlines())
+    ] == ["c000"]
 
 
 def test_scores_go_to_standard_output_and_what_is_for_people_does_not(
@@ -29,7 +31,9 @@ def test_scores_go_to_standard_output_and_what_is_for_people_does_not(
     assert [path.name for path in tmp_path.iterdir()] == [store.name]
 
 
-@pytest.mark.parametrize("arguments", [("trace", "last"), ("trace", "last", "--conversation", "c003")], ids=len)
+@pytest.mark.parametrize(
+    "arguments", [("trace", "last"), ("trace", "last", "--conversation", "c003")], ids=len
+)
 def test_a_terminal_that_cannot_show_a_character_gets_it_spelled_out(
     learnt: Learnt, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:

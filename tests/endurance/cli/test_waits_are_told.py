@@ -31,7 +31,13 @@ def log(tmp_path: Path) -> Path:
 def test_a_terminal_is_told_that_the_log_is_being_read(log: Path) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-c", READ + COUNT, str(log)]
-    subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"}, check=True)
+    subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=os.environ | {"TERM": "xterm"},
+        check=True,
+    )
     os.close(theirs)
     told = os.read(ours, 10_000)
     os.close(ours)
@@ -39,7 +45,9 @@ def test_a_terminal_is_told_that_the_log_is_being_read(log: Path) -> None:
 
 
 def test_a_file_is_told_nothing_of_it(log: Path) -> None:
-    shown = subprocess.run([sys.executable, "-c", READ + COUNT, str(log)], capture_output=True, check=True)
+    shown = subprocess.run(
+        [sys.executable, "-c", READ + COUNT, str(log)], capture_output=True, check=True
+    )
     assert shown.stdout == b"1\n"
     assert b"Reading the log" not in shown.stderr
 

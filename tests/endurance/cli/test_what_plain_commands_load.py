@@ -25,7 +25,10 @@ def test_learning_from_turns_that_are_embedded_loads_no_embedder_and_scoring_no_
     log = str(learnt.log)
     for unwanted, arguments in (
         (UNWANTED, ["learn", log, "--out", "rubrics.json", "--store", str(store)]),
-        (f"{UNWANTED},torch,{LLM}", ["score", log, "--rubrics", str(learnt.rubrics), "--out", "scores.jsonl"]),
+        (
+            f"{UNWANTED},torch,{LLM}",
+            ["score", log, "--rubrics", str(learnt.rubrics), "--out", "scores.jsonl"],
+        ),
     ):
         ended = subprocess.run(
             [sys.executable, "-c", RUN, unwanted, *arguments],

@@ -13,7 +13,9 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.scorer import TOGETHER, BatchScorer, ScoringPool
 
 
-def test_a_killed_worker_is_replaced_and_scores_are_the_same_in_the_same_order(learnt: Learnt) -> None:
+def test_a_killed_worker_is_replaced_and_scores_are_the_same_in_the_same_order(
+    learnt: Learnt,
+) -> None:
     log = list(read_logs(learnt.log))
     many: list[Conversation] = [
         one.model_copy(update={"id": f"{one.id}-{number}"})

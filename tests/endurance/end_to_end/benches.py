@@ -25,9 +25,21 @@ KEY = "sk-test-0123456789abcdefghijklmnop"
 PATIENCE = 60.0
 
 FORKS = multiprocessing.get_context("forkserver")
-OURS = [f"pollex.{name}" for name in ("services.learn", "services.plan", "usecases.learn", "usecases.score")]
-LOADED_LATE = ["duckdb", "langchain_openai", "langgraph.graph", "pandas", "scipy.stats", "sklearn.cluster"]
-FORKS.set_forkserver_preload([*OURS, *LOADED_LATE, "openai.resources.chat", "httpcore2", "rich.progress"])
+OURS = [
+    f"pollex.{name}"
+    for name in ("services.learn", "services.plan", "usecases.learn", "usecases.score")
+]
+LOADED_LATE = [
+    "duckdb",
+    "langchain_openai",
+    "langgraph.graph",
+    "pandas",
+    "scipy.stats",
+    "sklearn.cluster",
+]
+FORKS.set_forkserver_preload(
+    [*OURS, *LOADED_LATE, "openai.resources.chat", "httpcore2", "rich.progress"]
+)
 """Commands are forked from a process that has imported everything: starting Python anew takes two seconds each time."""
 
 
@@ -48,10 +60,15 @@ class Ended(NamedTuple):
 class Running:
     """A command in a process of its own."""
 
-    def __init__(self, arguments: Sequence[str], folder: Path, environment: dict[str, str], number: int) -> None:
-        self._out, self._err = folder / f"{number}.out", folder / f"{number}.err"
+    def __init__(
+        self, arguments: Sequence[str], folder: Path, environment: dict[str, str], number: int
+    ) -> None:
+        self._out = folder / f"{number}.out"
+        self._err = folder / f"{number}.err"
         paths = str(self._out), str(self._err)
-        self._process = FORKS.Process(target=command, args=(list(arguments), str(folder), environment, *paths))
+        self._process = FORKS.Process(
+            target=command, args=(list(arguments), str(folder), environment, *paths)
+        )
         self._process.start()
 
     def signal(self, number: signal.Signals) -> None:
@@ -79,7 +96,9 @@ class Running:
         self._process.join(PATIENCE)
 
 
-def command(arguments: list[str], folder: str, environment: dict[str, str], out: str, err: str) -> None:
+def command(
+    arguments: list[str], folder: str, environment: dict[str, str], out: str, err: str
+) -> None:
     """Runs a command in this process, its output in files."""
     for number, path in ((1, out), (2, err)):
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -106,7 +125,9 @@ class Bench:
     """
 
     def __init__(self, folder: Path, server: SubprocessServer) -> None:
-        self.folder, self.server, self.started = folder, server, 0
+        self.folder = folder
+        self.server = server
+        self.started = 0
         self._commands: list[Running] = []
         self.rubrics(sat=10, dsat=10)
 
@@ -120,7 +141,9 @@ class Bench:
 
     def scoring(self, *options: object, out: str = "scores.jsonl") -> list[str]:
         """A `score` command."""
-        return self.command("score", "log.jsonl", "--rubrics", "rubrics.json", "--out", out, *options)
+        return self.command(
+            "score", "log.jsonl", "--rubrics", "rubrics.json", "--out", out, *options
+        )
 
     def learning(self, *options: object, model: str = MODEL) -> list[str]:
         """A `learn` command; what the model says decides alone."""
@@ -135,7 +158,9 @@ class Bench:
     def start(self, arguments: Sequence[str], **environment: str) -> Running:
         """Starts a command."""
         self.started += 1
-        self._commands.append(Running(arguments, self.folder, {"OPENAI_API_KEY": KEY, **environment}, self.started))
+        self._commands.append(
+            Running(arguments, self.folder, {"OPENAI_API_KEY": KEY, **environment}, self.started)
+        )
         return self._commands[-1]
 
     def run(self, arguments: Sequence[str], **environment: str) -> Ended:
@@ -145,7 +170,8 @@ class Bench:
     def kill(self, process: Running) -> int:
         """Kills a command; how many calls the server has got whose answers are not kept."""
         process.kill()
-        # What it had sent before is on its way a little longer. The one connection is that which asks.
+        # What it had sent before is on its way a little longer. The one connection is that which
+        # asks.
         until(lambda: self.server.counts()["open"] <= 1)
         return self.judged - self.recorded()
 
@@ -165,7 +191,10 @@ class Bench:
 
     def scores(self, name: str = "scores.jsonl") -> list[dict[str, Any]]:
         """The rows of a file of scores."""
-        return [json.loads(line) for line in (self.folder / name).read_text(encoding="utf-8").splitlines()]
+        return [
+            json.loads(line)
+            for line in (self.folder / name).read_text(encoding="utf-8").splitlines()
+        ]
 
     def recorded(self) -> int:
         """Replies that are kept."""
@@ -173,7 +202,9 @@ class Bench:
         if not file.exists():
             return 0
         with closing(sqlite3.connect(file, timeout=60)) as kept, suppress(sqlite3.OperationalError):
-            return int(kept.execute("SELECT count(*) FROM calls WHERE reply IS NOT NULL").fetchone()[0])
+            return int(
+                kept.execute("SELECT count(*) FROM calls WHERE reply IS NOT NULL").fetchone()[0]
+            )
         return 0  # its tables are being made
 
 

@@ -19,27 +19,51 @@ CONCURRENCY = 8
 
 
 def arguments(folder: Path, store: str, out: str) -> list[object]:
-    known = ["log.jsonl", "--rubrics", "rubrics.json", "--group-field", "user", "--prompt", "system.md"]
-    asked = ["--target", TARGET, "--edit", "new.md", "--profiles", "profiles.toml", "--store", store]
+    known = [
+        "log.jsonl",
+        "--rubrics",
+        "rubrics.json",
+        "--group-field",
+        "user",
+        "--prompt",
+        "system.md",
+    ]
+    asked = [
+        "--target",
+        TARGET,
+        "--edit",
+        "new.md",
+        "--profiles",
+        "profiles.toml",
+        "--store",
+        store,
+    ]
     return ["remedy", "run", *known, *asked, "--out", folder / out, "--json"]
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, ProtocolServer, int, int]]:
+def whole(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Path, ProtocolServer, int, int]]:
     """A folder with a proof that nobody stops, the server that it asked, how it ended, and how many calls it took."""
     folder = tmp_path_factory.mktemp("proof")
     table_rubrics(read_table_log(folder / "log.jsonl", 160)).save(folder / "rubrics.json")
     (folder / "system.md").write_text(PROMPT)
     (folder / "new.md").write_text(f"{PROMPT}Offer another time.\n")
     with ProtocolServer(latency=0.05) as server:
-        table = f'[assistant]\nmodel = "m"\nbase_url = "{server.url}"\nconcurrency = {CONCURRENCY}\n'
+        table = (
+            f'[assistant]\nmodel = "m"\nbase_url = "{server.url}"\nconcurrency = {CONCURRENCY}\n'
+        )
         (folder / "profiles.toml").write_text(table)
         ended = run_apart(*arguments(folder, "a", "whole.json"), cwd=folder)
         assert ended.code in (0, 4), ended.err
         yield folder, server, ended.code, server.counts()["received"]
 
 
-MOMENTS = [pytest.param(n / 21, signal.SIGKILL, marks=[pytest.mark.nightly] * (n != 11)) for n in range(1, 21)]
+MOMENTS = [
+    pytest.param(n / 21, signal.SIGKILL, marks=[pytest.mark.nightly] * (n != 11))
+    for n in range(1, 21)
+]
 STOPS = [pytest.param(n / 6, signal.SIGINT, marks=pytest.mark.nightly) for n in range(1, 6)]
 
 
@@ -49,8 +73,11 @@ def test_a_stop_costs_nothing_but_what_was_in_flight(
 ) -> None:
     folder, server, code, paid = whole
     store = f"{stopped_by.name}-{moment}"
-    known, before = arguments(folder, store, "again.json"), server.counts()["received"]
-    started = subprocess.Popen(command(*known), cwd=folder, stdout=subprocess.DEVNULL, stderr=sys.stderr)
+    known = arguments(folder, store, "again.json")
+    before = server.counts()["received"]
+    started = subprocess.Popen(
+        command(*known), cwd=folder, stdout=subprocess.DEVNULL, stderr=sys.stderr
+    )
     while server.counts()["received"] < before + moment * paid and started.poll() is None:
         time.sleep(0.005)
     os.kill(started.pid, stopped_by)
@@ -59,4 +86,5 @@ def test_a_stop_costs_nothing_but_what_was_in_flight(
     assert resumed.code == code, resumed.err
     assert (folder / "again.json").read_bytes() == (folder / "whole.json").read_bytes()
     assert json.loads((folder / "again.json").read_text())["registered"]
-    assert server.counts()["received"] - before - paid <= CONCURRENCY + 6  # the probe is asked again, too
+    # the probe is asked again, too
+    assert server.counts()["received"] - before - paid <= CONCURRENCY + 6

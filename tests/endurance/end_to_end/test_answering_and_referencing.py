@@ -15,7 +15,9 @@ TYPES = [None, "logical", "generative", "advice"]
 
 def graded(*answers: Any) -> str:
     """What a judge writes that answers in order."""
-    return json.dumps({str(i): {"why": "so", "answer": answer} for i, answer in enumerate(answers, 1)})
+    return json.dumps(
+        {str(i): {"why": "so", "answer": answer} for i, answer in enumerate(answers, 1)}
+    )
 
 
 def said(match: str, content: str, **more: Any) -> dict[str, Any]:
@@ -26,9 +28,16 @@ def said(match: str, content: str, **more: Any) -> dict[str, Any]:
 def toml_of(profile: ReferencingProfile) -> str:
     """A profile as its file: JSON's strings, numbers and lists of them are TOML's too."""
     values = profile.model_dump(mode="json")
-    lines = [f"{name} = {json.dumps(values[name])}" for name in ("language", "lowest", "highest", "pivot")]
+    lines = [
+        f"{name} = {json.dumps(values[name])}"
+        for name in ("language", "lowest", "highest", "pivot")
+    ]
     tables = [("words", values["words"]), ("unknown", values["unknown"])]
-    tables += [(f"{kind}.{key}", one) for kind in ("dimensions", "types") for key, one in values[kind].items()]
+    tables += [
+        (f"{kind}.{key}", one)
+        for kind in ("dimensions", "types")
+        for key, one in values[kind].items()
+    ]
     for head, table in [
         *((f"[{name}]", one) for name, one in tables),
         *(("[[rules]]", one) for one in values["rules"]),
@@ -51,7 +60,9 @@ class Exam:
                 "subcategory": "",
                 "question": f"Why is matter {number:03d} so?",
                 "reference": f"Because of cause {number:03d}.",
-                "evidences": [{"url": "https://example.org", "quote": f"cause {number:03d}"}] if number % 2 else [],
+                "evidences": [{"url": "https://example.org", "quote": f"cause {number:03d}"}]
+                if number % 2
+                else [],
                 "answer": f"It comes from cause {number:03d}.",
                 "human": 1 + number % 9,
             }
@@ -65,10 +76,15 @@ class Exam:
         (self.bench.folder / name).write_text(text, encoding="utf-8")
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.bench.folder / name).read_text(encoding="utf-8").splitlines()]
+        return [
+            json.loads(line)
+            for line in (self.bench.folder / name).read_text(encoding="utf-8").splitlines()
+        ]
 
     def answering(self, *options: object) -> list[str]:
-        return self.bench.command("answer", "q.jsonl", "--model", "sut", "--out", "a.jsonl", *options)
+        return self.bench.command(
+            "answer", "q.jsonl", "--model", "sut", "--out", "a.jsonl", *options
+        )
 
     def judging(self, *options: object, out: str = "g.jsonl") -> list[str]:
         return self.bench.command("grade", "q.jsonl", "--model", "judge", "--out", out, *options)
@@ -88,7 +104,9 @@ def exam(bench: Bench) -> Exam:
     return made
 
 
-def test_a_category_decides_the_temperature_and_thoughts_are_no_part_of_an_answer(exam: Exam) -> None:
+def test_a_category_decides_the_temperature_and_thoughts_are_no_part_of_an_answer(
+    exam: Exam,
+) -> None:
     exam.bench.server.script(
         [
             said("matter 006", "<think>hm, 41?</think>\n42"),
@@ -115,7 +133,9 @@ def test_a_category_decides_the_temperature_and_thoughts_are_no_part_of_an_answe
     assert rows[5]["question"] == "Why is matter 005 so?"
 
 
-def test_a_question_without_an_answer_keeps_its_row_and_a_resume_asks_only_what_can_be_mended(exam: Exam) -> None:
+def test_a_question_without_an_answer_keeps_its_row_and_a_resume_asks_only_what_can_be_mended(
+    exam: Exam,
+) -> None:
     exam.bench.server.script(
         [
             {"do": "status", "code": 400, "match": "matter 001"},
@@ -135,7 +155,10 @@ def test_a_question_without_an_answer_keeps_its_row_and_a_resume_asks_only_what_
     again = exam.answer("--resume")
     assert exam.bench.judged == before + 1
     assert again.json["outcomes"] == {"answered": 6, "refused": 1, "truncated": 1}
-    assert exam.answer("--resume", "--set", "retry_refused=yes").json["outcomes"] == {"answered": 7, "truncated": 1}
+    assert exam.answer("--resume", "--set", "retry_refused=yes").json["outcomes"] == {
+        "answered": 7,
+        "truncated": 1,
+    }
     assert exam.bench.judged == before + 2
 
 
@@ -148,7 +171,10 @@ def test_no_question_is_bought_twice_in_whatever_run(exam: Exam) -> None:
     first = exam.answer()
     second = exam.answer()
     assert exam.bench.judged == 8
-    assert (first.json["usage"]["answer"]["sent"], second.json["usage"]["answer"]["known"]) == (8, 8)
+    assert (first.json["usage"]["answer"]["sent"], second.json["usage"]["answer"]["known"]) == (
+        8,
+        8,
+    )
     assert exam.answer("--dry-run").json["plan"]["answer"]["known"] == 8
 
 
@@ -171,13 +197,17 @@ def test_a_plan_says_what_samples_would_cost_at_an_endpoint_that_can_do_less(exa
     assert "--samples" not in " ".join(exam.judge("--dry-run").json["notes"])
 
 
-def test_every_case_is_graded_on_the_dimensions_of_its_type_and_evidence_stays_with_it(exam: Exam) -> None:
+def test_every_case_is_graded_on_the_dimensions_of_its_type_and_evidence_stays_with_it(
+    exam: Exam,
+) -> None:
     planned = exam.judge("--plain", "--dry-run").json["plan"]
     exam.bench.started = 0
     ended = exam.judge("--plain")
     assert ended.code in (0, 3), ended.err
     used = ended.json["usage"]
-    assert {stage: row["calls"] for stage, row in planned.items()} == {s: row["calls"] for s, row in used.items()}
+    assert {stage: row["calls"] for stage, row in planned.items()} == {
+        s: row["calls"] for s, row in used.items()
+    }
     rows = exam.rows("g.jsonl")
     assert [row["id"] for row in rows] == [str(number) for number in range(8)]
     for number, row in enumerate(rows):
@@ -188,7 +218,9 @@ def test_every_case_is_graded_on_the_dimensions_of_its_type_and_evidence_stays_w
         )
         asked = [answer["question"] for answer in row["answers"]]
         assert ("evidence" in asked) == bool(number % 2)
-        assert row["type_from"] == ("category" if number % 4 else "model" if row["type"] else "unsure")
+        assert row["type_from"] == (
+            "category" if number % 4 else "model" if row["type"] else "unsure"
+        )
         if number % 4:
             assert row["type"] == TYPES[number % 4]
         if row["type"] == "generative":
@@ -196,7 +228,10 @@ def test_every_case_is_graded_on_the_dimensions_of_its_type_and_evidence_stays_w
             assert row["grades"].keys() == expected
     usage = ended.json["usage"]
     assert sums(usage)
-    assert {stage: usage[stage]["calls"] for stage in ("classify", "check_evidence", "grade", "grade_plainly")} == {
+    assert {
+        stage: usage[stage]["calls"]
+        for stage in ("classify", "check_evidence", "grade", "grade_plainly")
+    } == {
         "classify": 2,
         "check_evidence": 4,
         "grade": 8,
@@ -227,7 +262,9 @@ def test_grades_off_the_scale_are_listed_as_unparsable_and_count_for_nothing(exa
     assert "2 answers are not or not wholly graded" in ended.err
 
 
-def test_references_that_are_missing_foreign_or_against_their_evidence_are_flagged_and_not_guessed(exam: Exam) -> None:
+def test_references_that_are_missing_foreign_or_against_their_evidence_are_flagged_and_not_guessed(
+    exam: Exam,
+) -> None:
     exam.questions(4, category="数学计算")
     rows = exam.rows("q.jsonl")
     del rows[0]["reference"]
@@ -236,7 +273,8 @@ def test_references_that_are_missing_foreign_or_against_their_evidence_are_flagg
     exam.write("q.jsonl", rows)
     exam.bench.server.script(
         [
-            said("It comes from", graded(8, 8, 8, 8, 8)),  # the answer, which the check of the evidence doesn't show
+            # the answer, which the check of the evidence doesn't show
+            said("It comes from", graded(8, 8, 8, 8, 8)),
             said("matter 001", graded("contradicts")),
             said("matter 003", graded("unsure")),
         ]
@@ -255,16 +293,28 @@ def test_references_that_are_missing_foreign_or_against_their_evidence_are_flagg
     assert "the reference contradicts its evidence: so" in found[1]["detail"]
 
 
-def test_a_profile_of_ones_own_is_a_file_and_the_trace_shows_its_grades_and_dimensions(exam: Exam) -> None:
+def test_a_profile_of_ones_own_is_a_file_and_the_trace_shows_its_grades_and_dimensions(
+    exam: Exam,
+) -> None:
     shipped = ReferencingProfile.load("english").model_dump(mode="json")
     rules = [{"lowest": grade, "highest": grade, "text": f"worth {grade}"} for grade in range(1, 6)]
-    profile = ReferencingProfile.model_validate(shipped | {"lowest": 1, "highest": 5, "pivot": 4, "rules": rules})
+    profile = ReferencingProfile.model_validate(
+        shipped | {"lowest": 1, "highest": 5, "pivot": 4, "rules": rules}
+    )
     (exam.bench.folder / "five.toml").write_text(toml_of(profile), encoding="utf-8")
     exam.questions(2, category="logic", evidences=None, human=None)
-    exam.bench.server.script([said("matter 000", graded(5, 4, 4, 4, 4)), said("matter 001", graded(6, 4, 4, 4, 4))])
+    exam.bench.server.script(
+        [said("matter 000", graded(5, 4, 4, 4, 4)), said("matter 001", graded(6, 4, 4, 4, 4))]
+    )
     assert exam.judge("--profile", "five.toml").code == 3
     whole, lacking = exam.rows("g.jsonl")
-    assert whole["grades"] == {"correctness": 5, "need": 4, "coherence": 4, "completeness": 4, "overall": 4}
+    assert whole["grades"] == {
+        "correctness": 5,
+        "need": 4,
+        "coherence": 4,
+        "completeness": 4,
+        "overall": 4,
+    }
     assert (lacking["outcome"], lacking["grades"].get("correctness")) == ("incomplete", None)
     shown = exam.bench.run(["trace", "last", "--conversation", "0", "--store", ".pollex"]).out
     assert f"correctness  {profile.dimensions['correctness'].name}: " in shown
@@ -272,15 +322,24 @@ def test_a_profile_of_ones_own_is_a_file_and_the_trace_shows_its_grades_and_dime
     assert "Agree" not in shown
 
 
-def test_a_type_that_the_model_is_unsure_of_is_flagged_and_graded_on_the_default_dimensions(exam: Exam) -> None:
+def test_a_type_that_the_model_is_unsure_of_is_flagged_and_graded_on_the_default_dimensions(
+    exam: Exam,
+) -> None:
     exam.questions(2, category=None, evidences=None)
     # The first call about a case asks for its type, the second one grades.
     exam.bench.server.script(
-        [said("matter 000", graded("unsure"), count=1), said("matter 001", graded("advice"), count=1)]
+        [
+            said("matter 000", graded("unsure"), count=1),
+            said("matter 001", graded("advice"), count=1),
+        ]
     )
     exam.judge()
     unsure, advice = exam.rows("g.jsonl")
-    assert (unsure["type"], unsure["type_from"], unsure["flags"]) == (None, "unsure", ["task type unsure"])
+    assert (unsure["type"], unsure["type_from"], unsure["flags"]) == (
+        None,
+        "unsure",
+        ["task type unsure"],
+    )
     assert unsure["grades"].keys() == {"correctness", "need", "clarity", "completeness", "overall"}
     assert (advice["type"], advice["type_from"], advice["flags"]) == ("advice", "model", [])
     assert advice["grades"].keys() == {"correctness", "need", "fairness", "creativity", "overall"}
@@ -310,7 +369,9 @@ def test_a_resume_with_another_profile_is_refused(exam: Exam) -> None:
 
 
 @pytest.mark.nightly  # test_endpoint_faults.py shows it of scores
-def test_a_grade_that_was_refused_is_asked_for_again_by_a_resume_that_is_told_to(exam: Exam) -> None:
+def test_a_grade_that_was_refused_is_asked_for_again_by_a_resume_that_is_told_to(
+    exam: Exam,
+) -> None:
     exam.questions(3, evidences=None, category="数学计算")
     exam.bench.server.script([said("cause 001", "", refusal="I won't.")])
     assert exam.judge().json["outcomes"] == {"graded": 2, "refused": 1}
@@ -321,7 +382,9 @@ def test_a_grade_that_was_refused_is_asked_for_again_by_a_resume_that_is_told_to
     assert ended.json["usage"]["all"]["sent"] == 1
 
 
-def test_answers_flow_from_one_command_into_the_other_with_those_that_are_missing(exam: Exam) -> None:
+def test_answers_flow_from_one_command_into_the_other_with_those_that_are_missing(
+    exam: Exam,
+) -> None:
     exam.questions(4, answer=None, human=None, category="数学计算", evidences=None)
     exam.bench.server.script([said("matter 001", "", refusal="I won't.")])
     exam.answer()
@@ -334,16 +397,26 @@ def test_answers_flow_from_one_command_into_the_other_with_those_that_are_missin
     assert rows[1]["detail"] == "no answer: refused: I won't."
     assert [row["outcome"] for row in rows] == ["graded", "not_scorable", "graded", "graded"]
     assert [row["human"] for row in rows] == [5, None, 7, 8]
-    assert "1 of people's grades is of answers that aren't there, the first that of '1'" in ended.out + ended.err
+    assert (
+        "1 of people's grades is of answers that aren't there, the first that of '1'"
+        in ended.out + ended.err
+    )
     assert ended.json["areas"]["rules"]["n"] == 3
 
 
 def test_means_distributions_and_the_page_are_those_of_the_rows(exam: Exam) -> None:
     exam.questions(24, category="<script>alert(1)</script>", evidences=None)
     rows = exam.rows("q.jsonl")
-    exam.write("q.jsonl", [row | {"category": "数学计算" if i % 2 else row["category"]} for i, row in enumerate(rows)])
+    exam.write(
+        "q.jsonl",
+        [
+            row | {"category": "数学计算" if i % 2 else row["category"]}
+            for i, row in enumerate(rows)
+        ],
+    )
     ended = exam.judge("--plain", "--page", "out/page.html")
-    told, rows = ended.json, exam.rows("g.jsonl")
+    told = ended.json
+    rows = exam.rows("g.jsonl")
     means = {(mean["category"], mean["dimension"]): mean for mean in told["means"]}
     assert {category for category, _ in means} == {"all", "数学计算", "<script>alert(1)</script>"}
     for name in ("overall", "plain", "human"):
@@ -352,7 +425,9 @@ def test_means_distributions_and_the_page_are_those_of_the_rows(exam: Exam) -> N
         assert means["all", name]["n"] == 24
         low, high = means["all", name]["interval"]
         assert low < means["all", name]["value"] < high
-    assert means["数学计算", "overall"]["value"] == pytest.approx(sum(row["overall"] for row in rows[1::2]) / 12)
+    assert means["数学计算", "overall"]["value"] == pytest.approx(
+        sum(row["overall"] for row in rows[1::2]) / 12
+    )
     shares = told["distributions"]
     assert shares.keys() == {"rules", "plain", "human"}
     assert shares["human"]["5"] == pytest.approx(sum(row["human"] <= 5 for row in rows) / 24)

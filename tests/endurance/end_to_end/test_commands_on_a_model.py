@@ -32,7 +32,9 @@ class Learnt:
 
     def score(self, out: str, *options: object, log: str = "log.jsonl") -> Ended:
         """Scores a log with what was learnt."""
-        return self.bench.run(self.bench.command("score", log, "--rubrics", "learnt.json", "--out", out, *options))
+        return self.bench.run(
+            self.bench.command("score", log, "--rubrics", "learnt.json", "--out", out, *options)
+        )
 
     def longer_log(self, name: str, new: int = NEW) -> str:
         """Writes the log that was learnt from, and new conversations after it."""
@@ -47,7 +49,8 @@ def learnt(shared_server: SubprocessServer, tmp_path_factory: pytest.TempPathFac
 
 
 def test_learning_with_a_model_writes_rubrics_report_and_figures(learnt: Learnt) -> None:
-    told, rubrics = learnt.ended.json, learnt.rubrics
+    told = learnt.ended.json
+    rubrics = learnt.rubrics
     assert learnt.ended.code == 0, learnt.ended.err
     assert set(rubrics.roles.values()) == {MODEL}
     assert (told["sat"], told["dsat"]) == tuple(
@@ -63,7 +66,9 @@ def test_learning_with_a_model_writes_rubrics_report_and_figures(learnt: Learnt)
     assert all(rubric.text in report for rubric in rubrics.rubrics)
 
 
-def test_a_rubric_set_remembers_prompts_model_and_what_the_endpoint_could_do(learnt: Learnt) -> None:
+def test_a_rubric_set_remembers_prompts_model_and_what_the_endpoint_could_do(
+    learnt: Learnt,
+) -> None:
     rubrics = learnt.rubrics
     assert rubrics.prompts == {name: load(name).version for name in names()}
     assert (rubrics.judge.kind, rubrics.judge.name) == ("llm", MODEL)
@@ -73,8 +78,12 @@ def test_a_rubric_set_remembers_prompts_model_and_what_the_endpoint_could_do(lea
 
 
 def test_quotes_of_reasons_are_words_of_their_conversations(learnt: Learnt) -> None:
-    rows = [json.loads(line) for line in (learnt.bench.folder / "log.jsonl").read_text().splitlines()]
-    turns = {row["id"]: [" ".join(turn["content"].split()) for turn in row["messages"]] for row in rows}
+    rows = [
+        json.loads(line) for line in (learnt.bench.folder / "log.jsonl").read_text().splitlines()
+    ]
+    turns = {
+        row["id"]: [" ".join(turn["content"].split()) for turn in row["messages"]] for row in rows
+    }
     quotes = [quote for reason in learnt.rubrics.reasons for quote in reason.quotes]
     assert quotes
     assert all(quote.text in turns[quote.conversation_id][quote.turn] for quote in quotes)
@@ -93,7 +102,8 @@ def test_the_table_after_a_run_counts_what_the_server_counted(learnt: Learnt) ->
 
 
 def test_a_dry_run_asks_nobody_and_says_at_least_what_is_then_used(learnt: Learnt) -> None:
-    plan, used = learnt.planned.json["plan"], learnt.ended.json["usage"]
+    plan = learnt.planned.json["plan"]
+    used = learnt.ended.json["usage"]
     assert learnt.asked_by_plan == 0
     # Where no two rubrics are near and none is hard to judge, nobody is asked.
     assert plan.keys() - used.keys() <= {"deduplicate", "reword"}
@@ -116,10 +126,16 @@ def test_a_plan_of_scoring_is_exact_and_knows_what_is_paid(learnt: Learnt) -> No
     # The new conversations are asked, and none that `learn` has judged.
     scored = learnt.score("longer-scores.jsonl", log=log).json
     used = scored["usage"]["judge"]
-    assert (plan["calls"], plan["known"], plan["sent"]) == (used["calls"], used["known"], used["sent"])
+    assert (plan["calls"], plan["known"], plan["sent"]) == (
+        used["calls"],
+        used["known"],
+        used["sent"],
+    )
     assert NEW <= used["sent"] <= 2 * NEW
     assert scored["known_answers"] == COUNT * len(learnt.rubrics.rubrics)
-    assert learnt.score("longer-scores.jsonl", "--dry-run", log=log).json["plan"]["all"]["sent"] == 0
+    assert (
+        learnt.score("longer-scores.jsonl", "--dry-run", log=log).json["plan"]["all"]["sent"] == 0
+    )
 
 
 @pytest.mark.nightly
@@ -141,20 +157,27 @@ def test_evaluate_measures_what_score_wrote(learnt: Learnt) -> None:
     ended = bench.run(bench.command("evaluate", "log.jsonl", "--rubrics", "learnt.json"))
     told = ended.json
     assert ended.code == 0
-    assert (told["n"], told["positives"], told["outcomes"]) == (COUNT, COUNT // 2, {"scored": COUNT})
+    assert (told["n"], told["positives"], told["outcomes"]) == (
+        COUNT,
+        COUNT // 2,
+        {"scored": COUNT},
+    )
     assert told["judge"] == MODEL
     assert told["auc"] > 0.9
 
 
 @pytest.mark.nightly  # test_refit_command.py shows it of built-in answers
 def test_refit_takes_a_rubric_that_a_person_wrote(learnt: Learnt) -> None:
-    folder, bench = learnt.bench.folder, learnt.bench
+    folder = learnt.bench.folder
+    bench = learnt.bench
     edited = json.loads((folder / "learnt.json").read_text())
     edited["rubrics"].append({"text": "The user is glad about the tone.", "polarity": "sat"})
     (folder / "edited.json").write_text(json.dumps(edited))
     refused = bench.run(bench.command("score", "log.jsonl", "--rubrics", "edited.json"))
     assert (refused.code, "pollex refit" in refused.err) == (1, True)
-    ended = bench.run(bench.command("refit", "log.jsonl", "--rubrics", "edited.json", "--out", "refitted.json"))
+    ended = bench.run(
+        bench.command("refit", "log.jsonl", "--rubrics", "edited.json", "--out", "refitted.json")
+    )
     assert ended.code == 0, ended.err
     fitted = RubricSet.load(folder / "refitted.json")
     assert not fitted.edited
@@ -166,7 +189,9 @@ def test_a_trace_has_model_calls_under_the_roles_that_made_them(learnt: Learnt) 
     (graph,) = ended.json["tree"]
     roles = {branch["name"]: branch for branch in graph["branches"] if branch["kind"] == "role"}
     used = learnt.ended.json["usage"]
-    calls = {name: [b for b in role["branches"] if b["kind"] == "call"] for name, role in roles.items()}
+    calls = {
+        name: [b for b in role["branches"] if b["kind"] == "call"] for name, role in roles.items()
+    }
     assert sum(branch["count"] for branch in calls["extract"]) == used["extract"]["sent"]
     assert sum(branch["count"] for branch in calls["judge_pool"]) == used["judge"]["sent"]
 
@@ -180,8 +205,11 @@ def test_why_tells_reasons_and_quotes_of_a_rubric(learnt: Learnt) -> None:
 
 
 def test_a_set_learnt_elsewhere_asks_no_address_that_the_user_did_not_name(learnt: Learnt) -> None:
-    bench, before = learnt.bench, learnt.bench.server.counts()["received"]
-    ended = looked(bench, "score", learnt.longer_log("elsewhere.jsonl", 2 * NEW), "--rubrics", "learnt.json")
+    bench = learnt.bench
+    before = learnt.bench.server.counts()["received"]
+    ended = looked(
+        bench, "score", learnt.longer_log("elsewhere.jsonl", 2 * NEW), "--rubrics", "learnt.json"
+    )
     assert ended.code == 2
     assert f"confirm it: --base-url {bench.server.url}" in ended.err
     # Where all answers are in the store, nobody is asked, and no address needs to be confirmed.
@@ -223,4 +251,6 @@ def looked(bench: Bench, *arguments: object) -> Ended:
     from benches import Running
 
     bench.started += 1
-    return Running([*map(str, arguments), "--store", ".pollex", "--json"], bench.folder, {}, bench.started).end()
+    return Running(
+        [*map(str, arguments), "--store", ".pollex", "--json"], bench.folder, {}, bench.started
+    ).end()

@@ -45,7 +45,9 @@ def test_every_outcome_is_told_by_its_name_all_sum_up_and_refusals_are_asked_aga
     assert ended.json["usage"]["judge"]["sent"] == bench.judged
     rows = bench.scores()
     assert [row["outcome"] for row in rows[: len(OUTCOMES)]] == [outcome for outcome, _ in OUTCOMES]
-    assert {(row["netsat"], row["label"], row["probability"]) for row in rows[: len(OUTCOMES)]} == {(None, None, None)}
+    assert {(row["netsat"], row["label"], row["probability"]) for row in rows[: len(OUTCOMES)]} == {
+        (None, None, None)
+    }
     assert "timeout" in rows[7]["answers"][0]["detail"]
     bench.server.script([ATTENTIVE])
     mended = bench.run(bench.scoring("--resume")).json["outcomes"]
@@ -56,13 +58,16 @@ def test_every_outcome_is_told_by_its_name_all_sum_up_and_refusals_are_asked_aga
     assert bench.judged > before
 
 
-def test_a_persistent_server_error_costs_four_calls_and_a_call_that_never_ends_one(bench: Bench) -> None:
+def test_a_persistent_server_error_costs_four_calls_and_a_call_that_never_ends_one(
+    bench: Bench,
+) -> None:
     bench.log(10)
     hangs = {"do": "hang", "match": "Problem 3:"}
     bench.server.script([hangs, *faulty(ONE, do="status", code=500)])
     ended = bench.run(bench.scoring("--set", "deadline=2"))
     assert ended.json["outcomes"] == {"error": 2, "scored": 8}
-    assert bench.judged == 18 + 2 * 4  # what hangs may be being worked on, so it is not sent again
+    # what hangs may be being worked on, so it is not sent again
+    assert bench.judged == 18 + 2 * 4
 
 
 @pytest.mark.parametrize(
@@ -112,7 +117,9 @@ def test_an_endpoint_that_is_down_is_said_before_any_work(bench: Bench) -> None:
     assert not (bench.folder / "scores.jsonl").exists()
 
 
-def test_a_judge_that_fails_its_canaries_or_answers_all_alike_is_suspect_and_scores_nothing(bench: Bench) -> None:
+def test_a_judge_that_fails_its_canaries_or_answers_all_alike_is_suspect_and_scores_nothing(
+    bench: Bench,
+) -> None:
     bench.log(20)
     bench.server.script([])  # answers by chance
     outcomes = bench.run(bench.scoring()).json["outcomes"]
@@ -131,13 +138,22 @@ def test_a_judge_that_fails_its_canaries_or_answers_all_alike_is_suspect_and_sco
     assert "for the same reason" in bench.scores()[7]["answers"][0]["detail"]
 
 
-LESS_ABLE = {"error": {"message": "1 validation error: Input should be 'text' or 'json_object'", "code": None}}
+LESS_ABLE = {
+    "error": {
+        "message": "1 validation error: Input should be 'text' or 'json_object'",
+        "code": None,
+    }
+}
 
 
 @pytest.mark.parametrize(
     ("rule", "said", "source"),
     [
-        ({"do": "ignore", "what": ["logprobs"]}, ["no log-probabilities of the answer's token"], "point"),
+        (
+            {"do": "ignore", "what": ["logprobs"]},
+            ["no log-probabilities of the answer's token"],
+            "point",
+        ),
         (
             {"do": "ignore", "what": ["response_format"]},
             ["no JSON schema: answers are asked for by a forced tool call"],
@@ -164,7 +180,12 @@ def test_what_an_endpoint_cant_do_is_said_once_and_left_out(
     assert [ended.err.count(f"Note: {one}") for one in said] == [1] * len(said)
     usage = ended.json["usage"]["judge"]
     assert usage["outcomes"] == {"completed": 12}  # nothing is refused during the run
-    answers = [answer for row in bench.scores() for answer in row["answers"] if answer["outcome"] == "answered"]
+    answers = [
+        answer
+        for row in bench.scores()
+        for answer in row["answers"]
+        if answer["outcome"] == "answered"
+    ]
     assert {answer["source"] for answer in answers} == {source}
     assert ended.json["probe_calls"] == bench.judged + PROBE - 12
 

@@ -7,12 +7,24 @@ from typing import Any
 import pytest
 from benches import PROBE, Bench, Ended
 
-COUNT, RUNS, SEED = 6, 7, 100
-ANSWER = {"yes": '{"answer":"yes","why":"It is done."}', "no": '{"answer":"no","why":"It is open."}'}
+COUNT = 6
+RUNS = 7
+SEED = 100
+ANSWER = {
+    "yes": '{"answer":"yes","why":"It is done."}',
+    "no": '{"answer":"no","why":"It is open."}',
+}
 
 
 def judging(bench: Bench, *options: object) -> list[str]:
-    question = ("--question", "Was the task completed?", "--model", "fake-model", "--set", f"seed={SEED}")
+    question = (
+        "--question",
+        "Was the task completed?",
+        "--model",
+        "fake-model",
+        "--set",
+        f"seed={SEED}",
+    )
     return bench.command("judge", "log.jsonl", *question, *options)
 
 
@@ -30,7 +42,9 @@ def verdicts(bench: Bench, name: str = "verdicts.jsonl") -> list[dict[str, Any]]
 
 def test_runs_that_fail_are_no_votes_and_below_the_minimum_there_is_no_rating(bench: Bench) -> None:
     bench.log(COUNT)
-    bench.server.script([*runs_say("yes", "perhaps", "yes", "not JSON", "yes", "yes", "yes"), {"do": "honest"}])
+    bench.server.script(
+        [*runs_say("yes", "perhaps", "yes", "not JSON", "yes", "yes", "yes"), {"do": "honest"}]
+    )
     ended = bench.run(judging(bench, "--set", "variant=v0"))
     assert ended.code == 0, ended.err
     assert ended.json["outcomes"] == {"rated": COUNT}
@@ -45,7 +59,9 @@ def test_runs_that_fail_are_no_votes_and_below_the_minimum_there_is_no_rating(be
 
 
 @pytest.mark.nightly  # test_endpoint_faults.py shows it of scores
-def test_only_the_runs_that_were_refused_are_asked_again_by_a_resume_that_is_told_to(bench: Bench) -> None:
+def test_only_the_runs_that_were_refused_are_asked_again_by_a_resume_that_is_told_to(
+    bench: Bench,
+) -> None:
     bench.log(COUNT)
     refusal = {"do": "message", "match": f'"seed":{SEED}', "content": None, "refusal": "I can't."}
     bench.server.script([refusal, *runs_say("yes", *["yes"] * 6)])
@@ -54,16 +70,25 @@ def test_only_the_runs_that_were_refused_are_asked_again_by_a_resume_that_is_tol
     assert f"why: pollex trace {first.json['run']}" in first.err
     assert "--set retry_refused" in first.err
     bench.server.script(runs_say(*["yes"] * 7))
-    assert bench.run(judging(bench, "--set", "variant=v0", "--resume")).json["usage"]["all"]["sent"] == 0
-    ended = bench.run(judging(bench, "--set", "variant=v0", "--resume", "--set", "retry_refused=yes"))
+    assert (
+        bench.run(judging(bench, "--set", "variant=v0", "--resume")).json["usage"]["all"]["sent"]
+        == 0
+    )
+    ended = bench.run(
+        judging(bench, "--set", "variant=v0", "--resume", "--set", "retry_refused=yes")
+    )
     assert ended.json["runs"]["failed"] == {}
     assert ended.json["usage"]["all"]["sent"] == COUNT
     assert {one["answered"] for one in verdicts(bench)} == {RUNS}
 
 
-def test_runs_that_disagree_go_to_people_with_their_words_and_nobody_is_asked_again_for_that(bench: Bench) -> None:
+def test_runs_that_disagree_go_to_people_with_their_words_and_nobody_is_asked_again_for_that(
+    bench: Bench,
+) -> None:
     bench.log(COUNT)
-    bench.server.script([*runs_say("yes", "no", "yes", "no", "yes", "yes", "yes"), {"do": "honest"}])
+    bench.server.script(
+        [*runs_say("yes", "no", "yes", "no", "yes", "yes", "yes"), {"do": "honest"}]
+    )
     first = bench.run(judging(bench, "--set", "variant=v0"))
     assert (first.code, first.json["waiting"]) == (0, COUNT), first.err
     reviewing = ["review", first.json["run"], "--store", ".pollex", "--json"]
@@ -80,7 +105,9 @@ def test_runs_that_disagree_go_to_people_with_their_words_and_nobody_is_asked_ag
     assert ended.json["outcomes"] == {"by a person": 2, "disagreement": COUNT - 2}
 
 
-def test_n_runs_are_n_calls_none_is_bought_twice_and_another_run_of_the_command_buys_none(bench: Bench) -> None:
+def test_n_runs_are_n_calls_none_is_bought_twice_and_another_run_of_the_command_buys_none(
+    bench: Bench,
+) -> None:
     bench.log(COUNT)
     first = bench.run(judging(bench, "--set", "variant=v2"))
     assert first.code == 0, first.err
@@ -117,7 +144,9 @@ def test_a_plan_tells_the_calls_of_every_variant_and_asks_nobody(bench: Bench) -
 
 def test_a_panel_takes_turns_and_every_member_is_told_of(bench: Bench) -> None:
     bench.log(2)
-    bench.server.script([{"do": "message", "match": '"model":"other"', "content": ANSWER["no"], "after": PROBE}])
+    bench.server.script(
+        [{"do": "message", "match": '"model":"other"', "content": ANSWER["no"], "after": PROBE}]
+    )
     ended = bench.run(judging(bench, "--set", "variant=v0", "--panel", "other", "--ensemble", 4))
     assert ended.code == 0, ended.err
     assert ended.json["judge"] == "fake-model, other, prompt v0"
@@ -135,7 +164,11 @@ def test_a_plan_is_split_by_member_of_the_panel(bench: Bench) -> None:
     bench.started = 0
     ended = bench.run(judging(bench, *PANEL)).json
     sent = [used["judge"]["sent"] for used in (ended["usage"], ended["panel"]["other"]["usage"])]
-    assert [used["judge"]["sent"] for used in (planned["plan"], planned["panel"]["other"])] == sent == [6, 4]
+    assert (
+        [used["judge"]["sent"] for used in (planned["plan"], planned["panel"]["other"])]
+        == sent
+        == [6, 4]
+    )
     assert planned["panel"]["other"]["all"]["cost"] > 0
     known = bench.run(judging(bench, *PANEL, "--dry-run")).json
     assert [used["judge"]["known"] for used in (known["plan"], known["panel"]["other"])] == sent
@@ -158,8 +191,11 @@ def test_a_limit_of_money_is_one_for_the_whole_panel(bench: Bench) -> None:
     cost = [used["all"]["cost"] for used in (whole["usage"], whole["panel"]["other"]["usage"])]
     for path in (bench.folder / ".pollex").glob("*"):
         path.rename(bench.folder / f"old-{path.name}")
-    stopped = bench.run(judging(bench, *PANEL, *price, "--set", f"max_cost={max(cost)}", "--set", "concurrency=1"))
-    assert f"max_cost {max(cost):g} reached" in stopped.err  # no member alone would have come to that
+    stopped = bench.run(
+        judging(bench, *PANEL, *price, "--set", f"max_cost={max(cost)}", "--set", "concurrency=1")
+    )
+    # no member alone would have come to that
+    assert f"max_cost {max(cost):g} reached" in stopped.err
 
 
 def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Bench) -> None:
@@ -172,9 +208,9 @@ def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Be
     bench.started = 0
     bench.server.script([])
     bench.server.reset()
-    planned = bench.run(judging(bench, "--set", "variant=v4", "--ensemble", 3, "--stop-early", "--dry-run")).json[
-        "plan"
-    ]["all"]
+    planned = bench.run(
+        judging(bench, "--set", "variant=v4", "--ensemble", 3, "--stop-early", "--dry-run")
+    ).json["plan"]["all"]
     whole = planned["calls"]
     assert planned["outcomes"] == {"at most": whole}
     early = bench.run(judging(bench, "--set", "variant=v4", "--ensemble", 3, "--stop-early"))
@@ -184,7 +220,9 @@ def test_stopping_early_sends_fewer_calls_and_says_how_many_were_saved(bench: Be
     assert f"{saved // 3}, {saved} calls, could not have changed a verdict" in early.err
 
 
-def test_a_killed_run_goes_on_where_it_was_and_pays_at_most_what_was_on_its_way_twice(bench: Bench) -> None:
+def test_a_killed_run_goes_on_where_it_was_and_pays_at_most_what_was_on_its_way_twice(
+    bench: Bench,
+) -> None:
     bench.log(40)
     options = ("--set", "variant=v3", "--set", "concurrency=8")
     bench.server.script([{"do": "honest", "latency": 0.01}])
@@ -195,11 +233,16 @@ def test_a_killed_run_goes_on_where_it_was_and_pays_at_most_what_was_on_its_way_
     assert ended.code == 0, ended.err
     assert ended.json["n"] == 40
     assert 2 * 40 * RUNS <= bench.judged <= 2 * 40 * RUNS + 8
-    assert bench.run(judging(bench, *options, "--out", "again.jsonl")).json["outcomes"] == ended.json["outcomes"]
+    assert (
+        bench.run(judging(bench, *options, "--out", "again.jsonl")).json["outcomes"]
+        == ended.json["outcomes"]
+    )
 
 
 @pytest.mark.nightly  # test_interrupted_runs.py shows it of scores
-def test_a_limit_on_calls_ends_the_run_with_the_command_that_goes_on(bench: Bench, tmp_path: Path) -> None:
+def test_a_limit_on_calls_ends_the_run_with_the_command_that_goes_on(
+    bench: Bench, tmp_path: Path
+) -> None:
     bench.log(COUNT)
     ended: Ended = bench.run(judging(bench, "--set", "variant=v0", "--max-calls", 10))
     assert ended.code == 1

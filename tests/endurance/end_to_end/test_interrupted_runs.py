@@ -16,11 +16,17 @@ from small_log import command
 SLOW = [ATTENTIVE | {"match": "Problem", "latency": 1.0}, ATTENTIVE]
 
 
-@pytest.mark.parametrize(  # that each of them ends a run so, cli/test_stops.py shows without a server
+# that each of them ends a run so, cli/test_stops.py shows without a server
+@pytest.mark.parametrize(
     "number",
-    [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.nightly) for one in (signal.SIGTERM, signal.SIGHUP))],
+    [
+        signal.SIGINT,
+        *(pytest.param(one, marks=pytest.mark.nightly) for one in (signal.SIGTERM, signal.SIGHUP)),
+    ],
 )
-def test_a_stopped_run_keeps_what_was_on_its_way_and_repeats_nothing(bench: Bench, number: signal.Signals) -> None:
+def test_a_stopped_run_keeps_what_was_on_its_way_and_repeats_nothing(
+    bench: Bench, number: signal.Signals
+) -> None:
     bench.log(20)
     bench.server.script(SLOW)
     process = bench.start(bench.scoring("--concurrency", 16))
@@ -32,7 +38,8 @@ def test_a_stopped_run_keeps_what_was_on_its_way_and_repeats_nothing(bench: Benc
     assert ended.code == 130
     assert "Go on with: pollex score log.jsonl" in ended.err
     assert ended.err.rstrip().endswith("--resume")
-    assert bench.judged == bench.recorded() == 16  # nothing new was sent, and all that was out was kept
+    # nothing new was sent, and all that was out was kept
+    assert bench.judged == bench.recorded() == 16
     bench.server.script([ATTENTIVE])
     resumed = bench.run(bench.scoring("--resume"))
     assert resumed.code == 0
@@ -82,13 +89,18 @@ def test_what_a_score_depends_on_may_not_change_between_kill_and_resume(bench: B
     sent = bench.server.counts()["received"]
     bench.rubrics(sat=9, dsat=10)
     ended = bench.run(bench.scoring("--resume"))
-    assert (ended.code, "was started with other settings (rubrics:" in ended.err) == (1, True), ended.err
+    assert (ended.code, "was started with other settings (rubrics:" in ended.err) == (1, True), (
+        ended.err
+    )
     bench.rubrics(sat=10, dsat=10)
     bench.log(21)
     ended = bench.run(bench.scoring("--resume"))
-    assert (ended.code, "was started with other settings (data:" in ended.err) == (1, True), ended.err
+    assert (ended.code, "was started with other settings (data:" in ended.err) == (1, True), (
+        ended.err
+    )
     bench.log(20)
-    assert bench.server.counts()["received"] <= sent + 2 * PROBE  # no conversation was sent by any of them
+    # no conversation was sent by any of them
+    assert bench.server.counts()["received"] <= sent + 2 * PROBE
     assert bench.run(bench.scoring("--resume")).code == 0
 
 
@@ -164,7 +176,9 @@ def test_a_closed_terminal_window_costs_no_call(bench: Bench) -> None:
 
 @pytest.mark.parametrize("streams", ["both", pytest.param("stderr", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("interrupted", [pytest.param(True, marks=pytest.mark.nightly), False])
-def test_a_pipe_whose_reader_went_costs_no_call(bench: Bench, interrupted: bool, streams: str) -> None:
+def test_a_pipe_whose_reader_went_costs_no_call(
+    bench: Bench, interrupted: bool, streams: str
+) -> None:
     """As `pollex … 2>&1 | tee`: what was to be read goes nowhere, and the run goes on or ends in good order."""
     bench.log(20)
     bench.server.script([ATTENTIVE | {"match": "Problem", "latency": 0.7}, ATTENTIVE])

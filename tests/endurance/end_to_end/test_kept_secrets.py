@@ -13,8 +13,14 @@ from protocol_server import ProtocolServer
 def holders(folder: Path, ended: Ended) -> list[str]:
     """Where the key, or a recognisable part of it, is found."""
     part = KEY[:20].encode()
-    found = [name for name, said in (("output", ended.out), ("errors", ended.err)) if part.decode() in said]
-    return found + [str(path) for path in folder.rglob("*") if path.is_file() and part in path.read_bytes()]
+    found = [
+        name
+        for name, said in (("output", ended.out), ("errors", ended.err))
+        if part.decode() in said
+    ]
+    return found + [
+        str(path) for path in folder.rglob("*") if path.is_file() and part in path.read_bytes()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -24,33 +30,49 @@ def holders(folder: Path, ended: Ended) -> list[str]:
             {"do": "echo_key", "code": code, "match": f"Problem {number}:"}
             for number, code in enumerate((200, 400, 500))
         ],
-        pytest.param([{"do": "echo_key", "code": 401, "match": "Problem"}], marks=pytest.mark.nightly),
+        pytest.param(
+            [{"do": "echo_key", "code": 401, "match": "Problem"}], marks=pytest.mark.nightly
+        ),
         pytest.param([{"do": "echo_key", "code": 401}], marks=pytest.mark.nightly),
     ],
     ids=["answers", "a refusal", "a refusal of the first call"],
 )
-def test_a_key_that_the_server_repeats_is_kept_nowhere(bench: Bench, rules: list[dict[str, Any]]) -> None:
+def test_a_key_that_the_server_repeats_is_kept_nowhere(
+    bench: Bench, rules: list[dict[str, Any]]
+) -> None:
     bench.log(6)
     bench.server.script([*rules, ATTENTIVE])
     ended = bench.run(bench.scoring(), POLLEX_DEBUG="")
     assert bench.server.counts()["received"] > 0
     assert holders(bench.folder, ended) == []
     (bench.folder / "planted").write_text(f"Bearer {KEY}")
-    assert holders(bench.folder, Ended(0, KEY, "")) == ["output", str(bench.folder / "planted")], "it would be found"
+    assert holders(bench.folder, Ended(0, KEY, "")) == ["output", str(bench.folder / "planted")], (
+        "it would be found"
+    )
 
 
 def test_a_key_in_the_query_of_the_address_is_in_no_rubric_set_and_no_word(bench: Bench) -> None:
     bench.log(24)
     bench.server.script([ATTENTIVE])
-    ended = bench.run([*bench.learning(), "--base-url", f"{bench.server.url}?code={KEY}&api_key=query-{KEY}"])
+    ended = bench.run(
+        [*bench.learning(), "--base-url", f"{bench.server.url}?code={KEY}&api_key=query-{KEY}"]
+    )
     assert ended.code == 0, ended.err
-    assert "[redacted]" in json.loads((bench.folder / "learnt.json").read_text())["judge"]["options"]["place"]
+    assert (
+        "[redacted]"
+        in json.loads((bench.folder / "learnt.json").read_text())["judge"]["options"]["place"]
+    )
     assert holders(bench.folder, ended) == []
 
 
 ADDRESSES = {
     "http://bob:pa55w@HOST": [b"pa55w", base64.b64encode(b"bob:pa55w")],
-    "http://bob:Zebra%2F7@HOST?sv=2025&sig=Tapir%2Bx%3D": [b"Zebra%2F7", b"Zebra/7", b"Tapir%2Bx%3D", b"Tapir+x="],
+    "http://bob:Zebra%2F7@HOST?sv=2025&sig=Tapir%2Bx%3D": [
+        b"Zebra%2F7",
+        b"Zebra/7",
+        b"Tapir%2Bx%3D",
+        b"Tapir+x=",
+    ],
     "http://bob:Zebra@Gnu7@HOST": [b"Gnu7"],
     "http://Okapi1234@HOST?x=0123456789abcdefghij": [b"Okapi1234", b"0123456789abcdefghij"],
     "http://HOST?code=Okapi&X-Amz-Credential=Lemur12345": [b"Okapi", b"Lemur12345"],
@@ -59,14 +81,23 @@ ADDRESSES = {
 
 @pytest.mark.parametrize("code", [401, pytest.param(400, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("url", [*ADDRESSES, "a key of five characters"])
-def test_a_secret_of_the_address_or_a_short_key_is_kept_and_said_nowhere(bench: Bench, url: str, code: int) -> None:
+def test_a_secret_of_the_address_or_a_short_key_is_kept_and_said_nowhere(
+    bench: Bench, url: str, code: int
+) -> None:
     bench.log(4)
     bench.rubrics(sat=2, dsat=2)
     bench.server.script([{"do": "echo_key", "code": code, "match": "Problem"}, ATTENTIVE])
-    base, secrets = bench.scoring()[:-5], ADDRESSES.get(url, [b"Okapi"])
-    given = url.replace("HOST", f"127.0.0.1:{bench.server.port}/v1") if url in ADDRESSES else bench.server.url
+    base = bench.scoring()[:-5]
+    secrets = ADDRESSES.get(url, [b"Okapi"])
+    given = (
+        url.replace("HOST", f"127.0.0.1:{bench.server.port}/v1")
+        if url in ADDRESSES
+        else bench.server.url
+    )
     key = "" if url in ADDRESSES else "Okapi"
-    ended = bench.run([*base, "--base-url", given, "--store", ".pollex", "--json"], OPENAI_API_KEY=key)
+    ended = bench.run(
+        [*base, "--base-url", given, "--store", ".pollex", "--json"], OPENAI_API_KEY=key
+    )
     assert bench.server.counts()["received"]
     assert key == "" or "[redacted]" in ended.err
     said = (ended.out + ended.err).encode()

@@ -44,10 +44,14 @@ def test_kills_repeat_no_more_calls_than_were_out_and_change_no_score(
     assert bench.judged - CALLS == lost  # nothing that was recorded was sent again
     assert counts["most_at_once"] <= concurrency
     bench.server.script([ATTENTIVE])
-    assert (bench.folder / "scores.jsonl").read_text() == unbroken(bench, tmp_path_factory.mktemp("calm"))
+    assert (bench.folder / "scores.jsonl").read_text() == unbroken(
+        bench, tmp_path_factory.mktemp("calm")
+    )
 
 
-def test_what_a_failed_test_leaves_running_sends_nothing_to_the_next_ones_server(bench: Bench) -> None:
+def test_what_a_failed_test_leaves_running_sends_nothing_to_the_next_ones_server(
+    bench: Bench,
+) -> None:
     bench.log(150)
     bench.server.script([ATTENTIVE | {"latency": 0.05}])
     bench.start(bench.scoring("--concurrency", 4))

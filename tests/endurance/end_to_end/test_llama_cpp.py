@@ -1,6 +1,7 @@
 """llama.cpp's own server with a tiny random model: real tokens, real log-probabilities.
 
-Runs where `llama-cpp-python[server]` and `gguf` are installed, or in the Python that LLAMA_PYTHON names.
+Runs where `llama-cpp-python[server]` and `gguf` are installed, or in the Python that LLAMA_PYTHON
+names.
 """
 
 import math
@@ -32,7 +33,9 @@ class LlamaServer:
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
     if subprocess.run([PYTHON, "-c", NEEDED], capture_output=True, check=False).returncode:
-        pytest.skip("llama-cpp-python[server] and gguf are not installed; LLAMA_PYTHON may name a Python that has them")
+        pytest.skip(
+            "llama-cpp-python[server] and gguf are not installed; LLAMA_PYTHON may name a Python that has them"
+        )
     model = tmp_path_factory.mktemp("llama") / "tiny.gguf"
     subprocess.run([PYTHON, str(Path(__file__).with_name("tiny_model.py")), str(model)], check=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -83,10 +86,13 @@ def llama_bench(llama: LlamaServer, tmp_path: Path) -> Bench:
 
 
 def test_doctor_finds_log_probabilities_and_a_way_to_ask_in_a_form(llama_bench: Bench) -> None:
-    found = llama_bench.run(llama_bench.command("doctor", "--model", MODEL)).json["endpoint"]["capabilities"]
+    found = llama_bench.run(llama_bench.command("doctor", "--model", MODEL)).json["endpoint"][
+        "capabilities"
+    ]
     assert found["logprobs"] > 0
     assert found["tools"] or found["json_object"]
-    assert not found["json_schema"]  # this server knows schemas under another name, and refuses OpenAI's with a 500
+    # this server knows schemas under another name, and refuses OpenAI's with a 500
+    assert not found["json_schema"]
 
 
 def test_a_score_is_made_of_the_models_own_probabilities(llama_bench: Bench) -> None:

@@ -13,7 +13,9 @@ from small_log import small_log, write_log
 from small_runs import run_here
 
 ROOT = Path(__file__).parents[3]
-PAPERS: dict[str, list[dict[str, Any]]] = tomllib.loads((ROOT / "tests/house/papers.toml").read_text("utf-8"))
+PAPERS: dict[str, list[dict[str, Any]]] = tomllib.loads(
+    (ROOT / "tests/house/papers.toml").read_text("utf-8")
+)
 TOPICS = """
 [[topics]]
 id = "lamp"
@@ -52,9 +54,13 @@ def test_every_door_of_the_papers_opens(tmp_path: Path, monkeypatch: pytest.Monk
                 ended = run_here(*shlex.split(door["door"]), *more)
                 assert ended.code in (0, 3), (door["door"], ended.err)
                 told = ended.out + ended.err
-                missing = [words for words in door["shows"] if words not in told + written(door["door"])]
+                missing = [
+                    words for words in door["shows"] if words not in told + written(door["door"])
+                ]
                 assert missing == [], (door["door"], told)
-    told = Counter(json.loads(line)["question"] for line in Path("predictions.jsonl").read_text().splitlines())
+    told = Counter(
+        json.loads(line)["question"] for line in Path("predictions.jsonl").read_text().splitlines()
+    )
     assert told["Q0"] == told["Q1"] == 24, "what a model answered is predicted for every question"
     page = Path("calibration.html").read_text("utf-8")
     assert page.count("The lowest:") == 2
@@ -63,7 +69,9 @@ def test_every_door_of_the_papers_opens(tmp_path: Path, monkeypatch: pytest.Monk
 
 def written(door: str) -> str:
     """What the command's own outputs hold."""
-    names = [word for word in shlex.split(door) if Path(word).suffix in {".jsonl", ".html", ".json"}]
+    names = [
+        word for word in shlex.split(door) if Path(word).suffix in {".jsonl", ".html", ".json"}
+    ]
     return "".join(Path(name).read_text("utf-8") for name in names if Path(name).is_file())
 
 

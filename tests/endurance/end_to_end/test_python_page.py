@@ -16,6 +16,8 @@ def test_the_page_on_python_runs_as_it_stands(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(blocks) > 5
     (tmp_path / "page.py").write_text("\n".join(blocks), "utf-8")
-    ended = subprocess.run([sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "scores.parquet").exists()

@@ -11,10 +11,17 @@ def test_a_judge_is_asked_again_as_it_was_asked() -> None:
         kind="llm",
         name="m",
         fingerprint="f",
-        options=JudgeSettings(place="http://h/v1", samples=3, closing="merged", seed=7, without=frozenset({"ds"})),
+        options=JudgeSettings(
+            place="http://h/v1", samples=3, closing="merged", seed=7, without=frozenset({"ds"})
+        ),
     )
     again = options_as_before(ModelOptions(base_url="http://h/v1"), record)
-    assert (again.model, again.settings.samples, again.settings.closing, again.settings.without) == (
+    assert (
+        again.model,
+        again.settings.samples,
+        again.settings.closing,
+        again.settings.without,
+    ) == (
         "m",
         3,
         "merged",

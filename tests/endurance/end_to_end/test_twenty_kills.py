@@ -23,7 +23,11 @@ def result(bench: Bench) -> Any:
     kept = bench.folder / "out.json"
     if not kept.exists():
         return (bench.folder / "out.jsonl").read_text()
-    return {name: value for name, value in json.loads(kept.read_text()).items() if name not in ("run", "created")}
+    return {
+        name: value
+        for name, value in json.loads(kept.read_text()).items()
+        if name not in ("run", "created")
+    }
 
 
 @pytest.mark.nightly

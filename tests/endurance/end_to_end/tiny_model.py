@@ -1,7 +1,9 @@
 """Writes a language model of 20,000 random weights as a GGUF file: `python tiny_model.py PATH`. Needs `gguf` and NumPy.
 
-It knows bytes and the letters A to E, and leans towards those letters: an answer of one token is then one of them, and
-which, and how likely, depends on weights and prompt as in any model. After a letter or a quotation mark it wants to
+It knows bytes and the letters A to E, and leans towards those letters: an answer of one token is
+then one of them, and
+which, and how likely, depends on weights and prompt as in any model. After a letter or a quotation
+mark it wants to
 end, or to close what a grammar made it open.
 """
 
@@ -10,12 +12,17 @@ from importlib import import_module
 
 import numpy as np
 
-gguf = import_module("gguf")  # not among what developers install: the test that needs it says so and is skipped
+# not among what developers install: the test that needs it says so and is skipped
+gguf = import_module("gguf")
 
-WIDTH, HEADS, HIDDEN, CONTEXT = 32, 2, 64, 8192
+WIDTH = 32
+HEADS = 2
+HIDDEN = 64
+CONTEXT = 8192
 LETTERS = "ABCDE"
 TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}assistant:"
-QUOTE, END = 3 + ord('"'), 2
+QUOTE = 3 + ord('"')
+END = 2
 
 WORDS = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *LETTERS]
 
@@ -56,7 +63,8 @@ def weights(rng: np.random.Generator) -> dict[str, np.ndarray]:
     def random(*shape: int) -> np.ndarray:
         return (rng.standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32)
 
-    embedding, output = random(len(WORDS), WIDTH), random(len(WORDS), WIDTH)
+    embedding = random(len(WORDS), WIDTH)
+    output = random(len(WORDS), WIDTH)
     attention = {part: random(WIDTH, WIDTH) for part in ("q", "k", "v", "output")}
     attention["output"][:2] = 0.0
     embedding[:, :2] = 1.0, 0.0
@@ -65,7 +73,8 @@ def weights(rng: np.random.Generator) -> dict[str, np.ndarray]:
     output[-len(LETTERS) :, 0] = 5.0
     output[QUOTE, :2] = 3.0, 7.0
     output[END, :2] = 0.0, 12.0
-    down, ones = random(WIDTH, HIDDEN), np.ones(WIDTH, np.float32)
+    down = random(WIDTH, HIDDEN)
+    ones = np.ones(WIDTH, np.float32)
     down[:2] = 0.0
     return {
         "token_embd.weight": embedding,

@@ -1,7 +1,9 @@
 """Exports loaded and run by the tools themselves, where their packages are installed (the extra `peers`).
 
-A server on loopback stands in for the model: it agrees with the first rubric and disagrees with the second, in whatever
-shape a tool asks for, so that NetSAT is 7.5 − 2.5. promptfoo is Node's: it is run where the command is there.
+A server on loopback stands in for the model: it agrees with the first rubric and disagrees with the
+second, in whatever
+shape a tool asks for, so that NetSAT is 7.5 − 2.5. promptfoo is Node's: it is run where the command
+is there.
 """
 
 import importlib.util
@@ -58,12 +60,15 @@ def filled(schema: dict[str, Any], whole: dict[str, Any], agrees: bool) -> Any:
         return {name: filled(inner, whole, agrees) for name, inner in schema["properties"].items()}
     if schema.get("type") in ("number", "integer"):
         return (0.75 if agrees else 0.25) if schema["type"] == "number" else (4 if agrees else 2)
-    return {"array": [], "boolean": agrees}.get(str(schema.get("type")), "Agree" if agrees else "Disagree")
+    return {"array": [], "boolean": agrees}.get(
+        str(schema.get("type")), "Agree" if agrees else "Disagree"
+    )
 
 
 def answer_to(request: dict[str, Any]) -> dict[str, Any]:
     """A message of the stand-in for a model."""
-    text, agrees = json.dumps(request["messages"]), DISAGREED not in json.dumps(request["messages"])
+    text = json.dumps(request["messages"])
+    agrees = DISAGREED not in json.dumps(request["messages"])
     message: dict[str, Any] = {"role": "assistant", "content": None}
     shape = request.get("response_format") or {}
     if UNREADABLE in text and not agrees:
@@ -85,7 +90,13 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
         message["content"] = json.dumps(read)
     else:  # DeepEval's whole grades, Ragas's and MLflow's words
         word = "Agree" if agrees else "Disagree"
-        told = {"score": 7 if agrees else 2, "reason": "because", "value": word, "result": word, "rationale": "because"}
+        told = {
+            "score": 7 if agrees else 2,
+            "reason": "because",
+            "value": word,
+            "result": word,
+            "rationale": "because",
+        }
         message["content"] = json.dumps(told)
     return message
 
@@ -101,7 +112,11 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["content-length"])))
             message = answer_to(request)
-            choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if request.get("tools") else "stop"}
+            choice = {
+                "index": 0,
+                "message": message,
+                "finish_reason": "tool_calls" if request.get("tools") else "stop",
+            }
             usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
             kind = {"id": "x", "object": "chat.completion", "created": 1, "model": "gpt-4o-mini"}
             data = json.dumps({**kind, "choices": [choice], "usage": usage}).encode()
@@ -115,7 +130,9 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/v1"
     known = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": address, "OPENAI_API_BASE": address}
-    silent = dict.fromkeys(["DEEPEVAL_TELEMETRY_OPT_OUT", "RAGAS_DO_NOT_TRACK", "MLFLOW_DISABLE_TELEMETRY"], "true")
+    silent = dict.fromkeys(
+        ["DEEPEVAL_TELEMETRY_OPT_OUT", "RAGAS_DO_NOT_TRACK", "MLFLOW_DISABLE_TELEMETRY"], "true"
+    )
     alone = {"LANGSMITH_TRACING": "false", "LITELLM_LOCAL_MODEL_COST_MAP": "true"}
     for name, value in {**known, **silent, **alone}.items():
         monkeypatch.setenv(name, value)
@@ -145,7 +162,10 @@ def loaded(name: str, file: Path) -> Any:
 def test_deepeval_comes_to_a_sum_of_whole_grades(tmp_path: Path) -> None:
     cases = pytest.importorskip("deepeval.test_case")
     metric = exported("deepeval", tmp_path).NetSAT(model="gpt-4o-mini")
-    turns = [cases.Turn(role=role, content=words) for role, words in (("user", SAID), ("assistant", "Good."))]
+    turns = [
+        cases.Turn(role=role, content=words)
+        for role, words in (("user", SAID), ("assistant", "Good."))
+    ]
     case = cases.ConversationalTestCase(turns=turns)
     assert metric.measure(case) == pytest.approx(NETSAT)
     assert metric.is_successful()
@@ -176,7 +196,13 @@ def test_langsmith_gets_several_results_of_a_run(tmp_path: Path) -> None:
     words = {"inputs": {"messages": [SAID]}, "outputs": {"answer": "Good."}}
     name = "00000000-0000-0000-0000-000000000001"
     run = schemas.Run(
-        id=name, trace_id=name, name="r", run_type="chain", start_time="2026-01-01T00:00:00", dotted_order="x", **words
+        id=name,
+        trace_id=name,
+        name="r",
+        run_type="chain",
+        start_time="2026-01-01T00:00:00",
+        dotted_order="x",
+        **words,
     )
     found = exported("langsmith", tmp_path).pollex_rubrics.evaluate_run(run)
     assert {one.key: one.score for one in found["results"]}["pollex_netsat"] == NETSAT
@@ -185,7 +211,13 @@ def test_langsmith_gets_several_results_of_a_run(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("model")
 def test_inspect_scores_a_file_of_conversations(tmp_path: Path) -> None:
     inspect_ai = pytest.importorskip("inspect_ai")
-    row = {"id": "a", "messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]}
+    row = {
+        "id": "a",
+        "messages": [
+            {"role": "user", "content": "Hello"},
+            {"role": "assistant", "content": "Good day"},
+        ],
+    }
     (tmp_path / "log.jsonl").write_text(json.dumps(row) + "\n")
     task = exported("inspect", tmp_path).pollex(str(tmp_path / "log.jsonl"))
     asked = {"model": "openai/gpt-4o-mini", "model_args": {"responses_api": False}}
@@ -214,12 +246,16 @@ def test_mlflow_scores_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.usefixtures("model")
 def test_phoenixs_evaluators_come_to_netsat(tmp_path: Path) -> None:
     evals = pytest.importorskip("phoenix.evals")
-    *_, total = exported("phoenix", tmp_path).netsat(evals.LLM(provider="openai", model="gpt-4o-mini"), SAID)
+    *_, total = exported("phoenix", tmp_path).netsat(
+        evals.LLM(provider="openai", model="gpt-4o-mini"), SAID
+    )
     assert (total.name, total.score, total.label) == ("pollex_netsat", NETSAT, "positive")
 
 
 @pytest.mark.usefixtures("model")
-def test_promptfoo_comes_to_netsat_and_a_mean_without_what_it_could_not_read(tmp_path: Path) -> None:
+def test_promptfoo_comes_to_netsat_and_a_mean_without_what_it_could_not_read(
+    tmp_path: Path,
+) -> None:
     if (promptfoo := shutil.which("promptfoo")) is None:
         pytest.skip("promptfoo, a package of Node's, isn't installed")
     for name, text in TARGETS["promptfoo"].files(sheet_of(asked_a_model())).items():
@@ -227,9 +263,15 @@ def test_promptfoo_comes_to_netsat_and_a_mean_without_what_it_could_not_read(tmp
     config = yaml.safe_load((tmp_path / "promptfooconfig.yaml").read_text())
     config["tests"] = [{"vars": {"conversation": words}} for words in (SAID, UNREADABLE)]
     (tmp_path / "promptfooconfig.yaml").write_text(yaml.safe_dump(config))
-    quiet = {"PROMPTFOO_CONFIG_DIR": str(tmp_path), "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
+    quiet = {
+        "PROMPTFOO_CONFIG_DIR": str(tmp_path),
+        "PROMPTFOO_DISABLE_TELEMETRY": "1",
+        "PROMPTFOO_DISABLE_UPDATE": "1",
+    }
     command = [promptfoo, "eval", "-c", "promptfooconfig.yaml", "-o", "out.json", "--no-cache"]
-    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **quiet}, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **quiet}, capture_output=True, text=True
+    )
     assert "Eval complete" in done.stdout, done.stderr
     found = json.loads((tmp_path / "out.json").read_text())["results"]
     read, void = found["results"]
@@ -240,30 +282,42 @@ def test_promptfoo_comes_to_netsat_and_a_mean_without_what_it_could_not_read(tmp
 
 @pytest.mark.usefixtures("model")
 async def test_autorubrics_raw_sum_of_the_criteria_is_netsat(tmp_path: Path) -> None:
-    autorubric, graders = pytest.importorskip("autorubric"), pytest.importorskip("autorubric.graders")
+    autorubric = pytest.importorskip("autorubric")
+    graders = pytest.importorskip("autorubric.graders")
     (text,) = TARGETS["autorubric"].files(sheet_of(asked_a_model())).values()
     (tmp_path / "rubric.yaml").write_text(text, encoding="utf-8")
     read = autorubric.Rubric.from_file(str(tmp_path / "rubric.yaml"))
     model = autorubric.LLMConfig(model="openai/gpt-4o-mini", cache_enabled=False)
     how = {"normalize": False, "auto_na_option": False, "shuffle_options": False}
     grader = graders.CriterionGrader(judge_model_config=model, **how)
-    report, void = await read.grade(SAID, grader), await read.grade(UNREADABLE, grader)
+    report = await read.grade(SAID, grader)
+    void = await read.grade(UNREADABLE, grader)
     assert (report.score, report.cannot_assess_count, void.cannot_assess_count) == (NETSAT, 0, 1)
     assert [one.weight for one in read.rubric] == [10, -10]
 
 
 def test_langfuses_client_takes_the_scores_the_evaluators_and_the_configs() -> None:
-    api, parsed = (
-        pytest.importorskip("langfuse.api"),
-        pytest.importorskip("langfuse.api.core.pydantic_utilities").parse_obj_as,
-    )
+    api = pytest.importorskip("langfuse.api")
+    parsed = pytest.importorskip("langfuse.api.core.pydantic_utilities").parse_obj_as
     rubrics = asked_a_model()
     answers = tuple(
-        Answer(question_id=one.id, probabilities=(0.05, 0.1, 0.2, 0.4, 0.25), chosen=3, source="logprobs", turns=(1,))
+        Answer(
+            question_id=one.id,
+            probabilities=(0.05, 0.1, 0.2, 0.4, 0.25),
+            chosen=3,
+            source="logprobs",
+            turns=(1,),
+        )
         for one in rubrics.rubrics
     )
     score = Score(
-        conversation_id="a", netsat=2.5, label="positive", confident=True, probability=0.6, entropy=0.7, answers=answers
+        conversation_id="a",
+        netsat=2.5,
+        label="positive",
+        confident=True,
+        probability=0.6,
+        entropy=0.7,
+        answers=answers,
     )
     for request in requests_of("langfuse", [score], rubrics).requests:
         parsed(api.CreateScoreRequest, request)
@@ -285,8 +339,15 @@ def cases(tool: str, folder: Path) -> Any:
         CaseCheck("10e878080f41", "sat", "The assistant says thanks.", "Thanks."),
         CaseCheck("20e878080f41", "dsat", f"The assistant {DISAGREED}.", "No, you are wrong."),
     ]
-    said: list[dict[str, Any]] = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": HOSTILE}]
-    call = {"id": "k", "type": "function", "function": {"name": "find", "arguments": '{"a": {"b": 1}}'}}
+    said: list[dict[str, Any]] = [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": HOSTILE},
+    ]
+    call = {
+        "id": "k",
+        "type": "function",
+        "function": {"name": "find", "arguments": '{"a": {"b": 1}}'},
+    }
     said += [{"role": "assistant", "content": "", "tool_calls": [call]}]
     said += [{"role": "tool", "content": "none found", "tool_call_id": "k"}]
     case = ReplyCase("c1@4", said, checks, "c1", 4, "select")
@@ -307,7 +368,8 @@ def test_inspect_loads_cases_asks_for_the_reply_again_and_judges_it(tmp_path: Pa
     (sample,) = log.samples
     assert [message.text for message in sample.input] == ["Be kind.", HOSTILE, "", "none found"]
     assert sample.input[2].tool_calls[0].arguments == {"a": {"b": 1}}
-    assert sample.scores["checks"].value == 1.0  # the sound check holds, and what mustn't be true isn't
+    # the sound check holds, and what mustn't be true isn't
+    assert sample.scores["checks"].value == 1.0
 
 
 @pytest.mark.usefixtures("model")
@@ -330,15 +392,21 @@ def test_langsmith_takes_the_examples_and_gives_a_result_a_rubric(tmp_path: Path
         outputs={"reply": "Thanks."},
     )
     found = module.pollex_checks.evaluate_run(run, example)
-    assert {one.key: one.score for one in found["results"]} == {"10e878080f41": 1, "20e878080f41": 1}
+    assert {one.key: one.score for one in found["results"]} == {
+        "10e878080f41": 1,
+        "20e878080f41": 1,
+    }
 
 
 @pytest.mark.usefixtures("model")
-def test_mlflow_evaluates_an_assistant_on_the_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow_evaluates_an_assistant_on_the_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.chdir(tmp_path)
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'mlflow.db'}")
-    module, asked = cases("mlflow", tmp_path), []
+    module = cases("mlflow", tmp_path)
+    asked = []
 
     def assistant(messages: list[dict[str, str]]) -> str:
         asked.append(messages)
@@ -350,19 +418,33 @@ def test_mlflow_evaluates_an_assistant_on_the_cases(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.usefixtures("model")
-def test_promptfoo_asks_for_the_reply_of_a_case_and_reads_nothing_of_it_as_a_template(tmp_path: Path) -> None:
+def test_promptfoo_asks_for_the_reply_of_a_case_and_reads_nothing_of_it_as_a_template(
+    tmp_path: Path,
+) -> None:
     if (promptfoo := shutil.which("promptfoo")) is None:
         pytest.skip("promptfoo, a package of Node's, isn't installed")
     cases("promptfoo", tmp_path)
-    quiet = {"PROMPTFOO_CONFIG_DIR": str(tmp_path), "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
-    config = (tmp_path / "promptfooconfig.yaml").read_text().replace("openai:chat:MODEL", "openai:chat:gpt-4o-mini")
+    quiet = {
+        "PROMPTFOO_CONFIG_DIR": str(tmp_path),
+        "PROMPTFOO_DISABLE_TELEMETRY": "1",
+        "PROMPTFOO_DISABLE_UPDATE": "1",
+    }
+    config = (
+        (tmp_path / "promptfooconfig.yaml")
+        .read_text()
+        .replace("openai:chat:MODEL", "openai:chat:gpt-4o-mini")
+    )
     (tmp_path / "promptfooconfig.yaml").write_text(config)
     command = [promptfoo, "eval", "-c", "promptfooconfig.yaml", "-o", "out.json", "--no-cache"]
-    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **quiet}, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **quiet}, capture_output=True, text=True
+    )
     assert "Eval complete" in done.stdout, done.stdout + done.stderr
     (result,) = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
     asked = json.loads(result["prompt"]["raw"])
     assert [one["role"] for one in asked] == ["system", "user", "assistant", "tool"]
     assert asked[2]["tool_calls"][0]["function"]["arguments"].replace(" ", "") == '{"a":{"b":1}}'
-    assert asked[1]["content"] == HOSTILE.replace("{{", "{ {").replace("}}", "} }").replace("{%", "{ %")
+    assert asked[1]["content"] == HOSTILE.replace("{{", "{ {").replace("}}", "} }").replace(
+        "{%", "{ %"
+    )
     assert len(result["gradingResult"]["componentResults"]) == 2

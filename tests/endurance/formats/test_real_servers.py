@@ -25,7 +25,11 @@ from pollex.services.exchange import write_requests
 from pollex.services.transfer import pull, push
 
 pytestmark = pytest.mark.timeout(600)
-TURNS = (("My brake squeaks.", "Are the pads glazed?"), ("Yes.", "Sand them lightly."), ("And now?", "Clean the rim."))
+TURNS = (
+    ("My brake squeaks.", "Are the pads glazed?"),
+    ("Yes.", "Sand them lightly."),
+    ("And now?", "Clean the rim."),
+)
 FIRST = 2
 """Turns that are there when the logs are fetched first."""
 
@@ -37,11 +41,17 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(command: list[str], folder: Path, url: str, **environment: str) -> Iterator[httpx2.Client]:
+def served(
+    command: list[str], folder: Path, url: str, **environment: str
+) -> Iterator[httpx2.Client]:
     """A server that is up, and gone at the end."""
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, *command], cwd=folder, env={**os.environ, **environment}, stdout=log, stderr=log
+            [sys.executable, *command],
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdout=log,
+            stderr=log,
         )
         try:
             with httpx2.Client(base_url=url, timeout=30) as client:
@@ -65,10 +75,22 @@ def wait_for(client: httpx2.Client, process: subprocess.Popen[bytes], folder: Pa
 
 def scored(logs: Logs, netsat: float) -> list[Score]:
     answers = tuple(
-        Answer(question_id=one.id, probabilities=(0.05, 0.1, 0.2, 0.4, 0.25), chosen=3, source="logprobs", turns=(1,))
+        Answer(
+            question_id=one.id,
+            probabilities=(0.05, 0.1, 0.2, 0.4, 0.25),
+            chosen=3,
+            source="logprobs",
+            turns=(1,),
+        )
         for one in rubric_set().rubrics
     )
-    figures = {"label": "positive", "confident": True, "probability": 0.6, "entropy": 0.7, "answers": answers}
+    figures = {
+        "label": "positive",
+        "confident": True,
+        "probability": 0.6,
+        "entropy": 0.7,
+        "answers": answers,
+    }
     return [Score(conversation_id=one.id, netsat=netsat, **figures) for one in logs]  # type: ignore[arg-type]
 
 
@@ -80,7 +102,10 @@ def pushed(logs: Logs, tool: str, folder: Path, environment: dict[str, str], net
 
 
 def test_phoenix_gives_spans_and_thumbs_and_takes_scores_once(tmp_path: Path) -> None:
-    if importlib.util.find_spec("phoenix") is None or importlib.util.find_spec("phoenix.server") is None:
+    if (
+        importlib.util.find_spec("phoenix") is None
+        or importlib.util.find_spec("phoenix.server") is None
+    ):
         pytest.skip("arize-phoenix, whose server is wanted, isn't installed")
     port = free_port()
     url = f"http://127.0.0.1:{port}"
@@ -94,16 +119,24 @@ def test_phoenix_gives_spans_and_thumbs_and_takes_scores_once(tmp_path: Path) ->
     environment = {"PHOENIX_BASE_URL": url}
     with served(["-m", "phoenix.server.main", "serve"], tmp_path, url, **settings) as client:
         client.post("/v1/projects", json={"name": "shop"})
-        sent = client.post("/v1/projects/shop/spans", json={"data": [phoenix_span(n) for n in range(FIRST)]})
+        sent = client.post(
+            "/v1/projects/shop/spans", json={"data": [phoenix_span(n) for n in range(FIRST)]}
+        )
         assert sent.status_code < 300, sent.text
-        thumb = {"name": "user_feedback", "annotator_kind": "HUMAN", "result": {"label": "thumbs-up", "score": 1}}
+        thumb = {
+            "name": "user_feedback",
+            "annotator_kind": "HUMAN",
+            "result": {"label": "thumbs-up", "score": 1},
+        }
         until(lambda: len(client.get("/v1/projects/shop/spans").json()["data"]) == FIRST)
         asked = {"data": [{"session_id": "s", "identifier": "ada", **thumb}]}
         assert client.post("/v1/session_annotations?sync=true", json=asked).status_code < 300
         logs = fetched("phoenix", tmp_path / "first.jsonl", environment)
         for netsat in (2.5, 4.5):
             pushed(logs, "phoenix", tmp_path, environment, netsat)
-        again = client.get("/v1/projects/shop/session_annotations", params={"session_ids": "s"}).json()["data"]
+        again = client.get(
+            "/v1/projects/shop/session_annotations", params={"session_ids": "s"}
+        ).json()["data"]
         ours = [one["result"]["score"] for one in again if one["name"] == "pollex_netsat"]
         assert ours == [4.5]
         fetched("phoenix", tmp_path / "second.jsonl", environment)
@@ -143,20 +176,26 @@ def fetched(tool: str, out: Path, environment: dict[str, str], turns: int = FIRS
     pull(tool, out=out, project="shop", progress=NullProgress(), environment=environment)
     logs = read_logs(out)
     (conversation,) = logs
-    assert [turn.content for turn in conversation.turns] == [line for turn in TURNS[:turns] for line in turn]
+    assert [turn.content for turn in conversation.turns] == [
+        line for turn in TURNS[:turns] for line in turn
+    ]
     assert (conversation.label.value, conversation.judge) == ("positive", "ada")
     return logs
 
 
-def test_mlflow_gives_traces_and_thumbs_and_takes_scores_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mlflow, entities = pytest.importorskip("mlflow"), pytest.importorskip("mlflow.entities")
+def test_mlflow_gives_traces_and_thumbs_and_takes_scores_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    entities = pytest.importorskip("mlflow.entities")
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     environment = {"MLFLOW_TRACKING_URI": url}
     stored = ["--backend-store-uri", f"sqlite:///{tmp_path / 'mlflow.db'}", "--workers", "1"]
     command = ["-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), *stored]
-    # Without a network, litellm, which the server's jobs import, waits in a thread for the import that waits for it.
+    # Without a network, litellm, which the server's jobs import, waits in a thread for the import
+    # that waits for it.
     alone = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "LITELLM_LOCAL_MODEL_COST_MAP": "true"}
     with served(command, tmp_path, url, **alone):
         mlflow.set_tracking_uri(url)
@@ -164,12 +203,16 @@ def test_mlflow_gives_traces_and_thumbs_and_takes_scores_once(tmp_path: Path, mo
         trace_turns(mlflow, *TURNS[:FIRST])
         found = mlflow.search_traces(locations=[experiment], return_type="list")
         person = entities.AssessmentSource(source_type="HUMAN", source_id="ada")
-        mlflow.log_feedback(trace_id=found[0].info.trace_id, name="user_feedback", value=True, source=person)
+        mlflow.log_feedback(
+            trace_id=found[0].info.trace_id, name="user_feedback", value=True, source=person
+        )
         logs = fetched("mlflow", tmp_path / "first.jsonl", environment)
         for netsat in (2.5, 4.5):
             pushed(logs, "mlflow", tmp_path, environment, netsat)
         found = mlflow.search_traces(locations=[experiment], return_type="list")
-        told = [one for trace in found for one in trace.info.assessments if one.name == "pollex_netsat"]
+        told = [
+            one for trace in found for one in trace.info.assessments if one.name == "pollex_netsat"
+        ]
         assert [one.feedback.value for one in told] == [4.5]
         fetched("mlflow", tmp_path / "second.jsonl", environment)
         trace_turns(mlflow, *TURNS[FIRST:])
@@ -181,7 +224,9 @@ def trace_turns(mlflow: Any, *turns: tuple[str, str]) -> None:
     """Record each turn as a trace of the session."""
     for question, answer in turns:
         with mlflow.start_span("turn") as span:
-            mlflow.update_current_trace(metadata={"mlflow.trace.session": "s", "mlflow.trace.user": "ada"})
+            mlflow.update_current_trace(
+                metadata={"mlflow.trace.session": "s", "mlflow.trace.user": "ada"}
+            )
             span.set_inputs({"question": question})
             span.set_outputs(answer)
     mlflow.flush_trace_async_logging()

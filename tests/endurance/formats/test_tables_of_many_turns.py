@@ -22,9 +22,14 @@ def test_a_million_turns_are_read_in_less_than_a_gigabyte(tmp_path: Path) -> Non
         file.write("conversation_id,turn,role,text,thumbs,user_id\n")
         for row in range(1_000_000):
             conversation, turn = divmod(row, 10)
-            who, thumb = ("user", "assistant")[turn % 2], ("up", "down")[conversation % 2]
-            file.write(f"c{conversation},{turn},{who},{f'word{row} ' * 8},{thumb},u{conversation % 500}\n")
-    measured = subprocess.run([sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, check=True)
+            who = ("user", "assistant")[turn % 2]
+            thumb = ("up", "down")[conversation % 2]
+            file.write(
+                f"c{conversation},{turn},{who},{f'word{row} ' * 8},{thumb},u{conversation % 500}\n"
+            )
+    measured = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, check=True
+    )
     conversations, kilobytes = map(int, measured.stdout.split())
     assert conversations == 100_000
     assert kilobytes < 1_000_000

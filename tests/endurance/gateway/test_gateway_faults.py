@@ -52,7 +52,9 @@ def message(**more: Any) -> dict[str, Any]:
     return {"do": "message", **more}
 
 
-async def test_the_wait_that_the_endpoint_asks_for_is_kept_and_one_that_makes_no_sense_is_a_backoff() -> None:
+async def test_the_wait_that_the_endpoint_asks_for_is_kept_and_one_that_makes_no_sense_is_a_backoff() -> (
+    None
+):
     for name, asked, attempts, seconds in (
         ("Retry-After", "0.5", 2, 0.5),
         ("retry-after-ms", "700", 2, 0.7),
@@ -70,7 +72,10 @@ async def test_the_wait_that_the_endpoint_asks_for_is_kept_and_one_that_makes_no
 @pytest.mark.parametrize("skew", [-10, 0, 10])
 def test_a_date_to_wait_for_counts_from_the_servers_own_clock(skew: int) -> None:
     there = datetime.now(UTC) + timedelta(minutes=skew)
-    headers = {"date": format_datetime(there), "retry-after": format_datetime(there + timedelta(seconds=30))}
+    headers = {
+        "date": format_datetime(there),
+        "retry-after": format_datetime(there + timedelta(seconds=30)),
+    }
     assert retry_after(headers) == 30
 
 
@@ -88,9 +93,17 @@ async def test_a_wait_beyond_the_limit_or_endless_429_pauses_the_run_and_never_s
     [
         (401, {"message": "Incorrect API key", "code": "invalid_api_key"}, "check the API key"),
         (403, {"message": "Country not supported"}, "check what the API key may use"),
-        (404, {"message": "The model does not exist", "code": "model_not_found"}, "check the model's name"),
+        (
+            404,
+            {"message": "The model does not exist", "code": "model_not_found"},
+            "check the model's name",
+        ),
         (402, {"message": "Insufficient credits"}, "add credit"),
-        (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, "add credit"),
+        (
+            429,
+            {"message": "You exceeded your current quota", "code": "insufficient_quota"},
+            "add credit",
+        ),
         (407, {"message": "Proxy authentication required"}, "proxy"),
     ],
 )
@@ -114,7 +127,9 @@ async def test_what_can_never_work_stops_the_run_within_the_calls_in_flight(
             assert kinds(await ask_all(door, questions(30))) == {"Completed"}
 
 
-async def test_a_burst_of_errors_or_a_dropped_connection_is_outlived_by_attempts_that_are_spaced_wider() -> None:
+async def test_a_burst_of_errors_or_a_dropped_connection_is_outlived_by_attempts_that_are_spaced_wider() -> (
+    None
+):
     for rule in (*map(status, (500, 502, 503, 504, 520, 408, 409)), {"do": "reset"}):
         with ProtocolServer(script=[rule | {"count": 2}]) as server:
             outcome = await ask_once(server.url)
@@ -160,18 +175,25 @@ async def test_a_server_that_fails_for_seconds_is_waited_for_with_one_line_and_f
         async with gateway(server.url, concurrency=64) as door:
             results, _ = await asyncio.gather(ask_all(door, questions(120)), loaded())
         assert kinds(results) == {"Completed"}
-        assert server.counts()["received"] - 120 <= 64 + 10, "the first calls, one a slot, and one at a time"
+        assert server.counts()["received"] - 120 <= 64 + 10, (
+            "the first calls, one a slot, and one at a time"
+        )
         (told,) = caplog.messages
         assert "waiting up to 120 s for it (max_wait)" in told
         server.script([status(503, count=5)])
-        assert isinstance(await ask_once(server.url, question(999), concurrency=1), Completed), "alone, too"
+        assert isinstance(await ask_once(server.url, question(999), concurrency=1), Completed), (
+            "alone, too"
+        )
 
 
 @pytest.mark.parametrize("rule", [*map(status, (502, 503, 504)), {"do": "reset"}])
-async def test_two_prompts_that_always_fail_hold_nobody_while_others_are_answered(rule: dict[str, Any]) -> None:
+async def test_two_prompts_that_always_fail_hold_nobody_while_others_are_answered(
+    rule: dict[str, Any],
+) -> None:
     script = [rule | {"match": f"Question {number}:"} for number in (3, 17)]
     with ProtocolServer(script=script) as server:
-        async with gateway(server.url, concurrency=8) as door:  # and the usual 120 s for an outage
+        # and the usual 120 s for an outage
+        async with gateway(server.url, concurrency=8) as door:
             async with asyncio.timeout(30):
                 results = await ask_all(door, questions(24))
         assert server.counts()["received"] <= 22 + 2 * 8
@@ -181,7 +203,10 @@ async def test_two_prompts_that_always_fail_hold_nobody_while_others_are_answere
 
 async def test_what_is_final_is_sent_once_and_ends_no_run_in_which_others_are_answered() -> None:
     final = (304, 400, 401, 403, 404, 405, 418, 451, 501, 505)  # a 304 has no body
-    script = [status(code, body="", match=f"Question {2 * place + 1}:") for place, code in enumerate(final)]
+    script = [
+        status(code, body="", match=f"Question {2 * place + 1}:")
+        for place, code in enumerate(final)
+    ]
     with ProtocolServer(script=script) as server:
         async with gateway(server.url, concurrency=1, failures=3) as door:
             results = await ask_all(door, questions(2 * len(final)))
@@ -275,12 +300,15 @@ async def test_a_malformed_reply_that_is_mended_counts_as_answered() -> None:
     assert door.used.total.uncounted == 1, "the malformed reply may be billed"
 
 
-async def test_an_answer_cut_at_the_token_limit_keeps_its_text_and_can_be_asked_longer_once() -> None:
+async def test_an_answer_cut_at_the_token_limit_keeps_its_text_and_can_be_asked_longer_once() -> (
+    None
+):
     script = [message(finish_reason="length", keep=0.5, match='"max_completion_tokens":100')]
     with ProtocolServer(script=script) as server:
         async with gateway(server.url) as door:
             short = question(max_tokens=100)
-            cut, known = await door.ask(short), await door.ask(short)
+            cut = await door.ask(short)
+            known = await door.ask(short)
             longer = await door.ask(short.longer())
         assert server.counts()["received"] == 2
     assert isinstance(cut, Truncated)
@@ -332,8 +360,13 @@ async def test_a_refusal_is_kept_and_not_paid_twice(rule: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("words", [None, "", "I'll use the tool."])
-async def test_the_last_call_of_a_tool_is_the_answer_whatever_words_stand_beside_it(words: str | None) -> None:
-    calls = [{"id": text, "type": "function", "function": {"name": "answer", "arguments": text}} for text in "ab"]
+async def test_the_last_call_of_a_tool_is_the_answer_whatever_words_stand_beside_it(
+    words: str | None,
+) -> None:
+    calls = [
+        {"id": text, "type": "function", "function": {"name": "answer", "arguments": text}}
+        for text in "ab"
+    ]
     with ProtocolServer(script=[message(content=words, tool_calls=calls)]) as server:
         outcome = await ask_once(server.url, question(form="tool"))
     assert isinstance(outcome, Completed)
@@ -354,7 +387,10 @@ async def test_a_prompt_beyond_the_window_is_recognised_from_every_server_and_on
 
 
 async def test_silently_cut_prompts_are_noticed_and_stop_the_run_at_the_third() -> None:
-    long = [question(n, messages=[{"role": "user", "content": f"{n} " + "some words " * 500}]) for n in range(20)]
+    long = [
+        question(n, messages=[{"role": "user", "content": f"{n} " + "some words " * 500}])
+        for n in range(20)
+    ]
     with ProtocolServer(script=[{"do": "window", "tokens": 200, "silent": True}]) as server:
         async with gateway(server.url, concurrency=1) as door:
             short = await door.ask(question())
@@ -368,15 +404,21 @@ async def test_silently_cut_prompts_are_noticed_and_stop_the_run_at_the_third() 
 
 
 async def test_another_model_answering_is_seen() -> None:
-    with ProtocolServer(script=[{"do": "model", "model": "other", "fingerprint": "fp_2", "after": 3}]) as server:
+    with ProtocolServer(
+        script=[{"do": "model", "model": "other", "fingerprint": "fp_2", "after": 3}]
+    ) as server:
         async with gateway(server.url, concurrency=1) as door:
             results = await ask_all(door, questions(6))
     assert door.used.models == {("any-model", "fp_honest"): 3, ("other", "fp_2"): 3}
     assert [result.model for result in results if isinstance(result, Completed)][-1] == "other"
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0}, {"prompt_tokens": "many", "completion_tokens": -1}])
-async def test_cost_is_unknown_and_never_nothing_where_tokens_are_not_counted(usage: dict[str, Any] | None) -> None:
+@pytest.mark.parametrize(
+    "usage", [None, {}, {"prompt_tokens": 0}, {"prompt_tokens": "many", "completion_tokens": -1}]
+)
+async def test_cost_is_unknown_and_never_nothing_where_tokens_are_not_counted(
+    usage: dict[str, Any] | None,
+) -> None:
     with ProtocolServer(script=[{"do": "usage", "usage": usage, "count": 1}]) as server:
         async with gateway(server.url) as door:
             await ask_all(door, questions(3))
@@ -387,11 +429,16 @@ async def test_cost_is_unknown_and_never_nothing_where_tokens_are_not_counted(us
     assert (door.used.total.estimated_cost(Price(1.0, 1.0)) or 0) > 0
 
 
-async def test_a_redirect_is_not_followed_and_a_server_that_cannot_prove_who_it_is_gets_no_conversation() -> None:
+async def test_a_redirect_is_not_followed_and_a_server_that_cannot_prove_who_it_is_gets_no_conversation() -> (
+    None
+):
     with ProtocolServer() as elsewhere:
         location = {"Location": f"{elsewhere.url}/chat/completions"}
         script = [status(307, headers=location)]
-        with ProtocolServer(script=script) as server, pytest.raises(ModelRefused, match="set the base URL"):
+        with (
+            ProtocolServer(script=script) as server,
+            pytest.raises(ModelRefused, match="set the base URL"),
+        ):
             await ask_once(server.url)
         with pytest.raises(ModelRefused, match="certificate"):
             await ask_once(elsewhere.url.replace("http:", "https:"))
@@ -411,8 +458,11 @@ async def test_max_calls_stops_exactly_there_and_the_run_can_be_resumed() -> Non
 
 
 @pytest.mark.parametrize("usage", [{"prompt_tokens": 15, "completion_tokens": 10}, None])
-async def test_max_cost_stops_at_the_limit_plus_what_is_in_flight(usage: dict[str, int] | None) -> None:
-    # 15 + 10 tokens cost 1.25. Where they aren't counted: 10 estimated for the words, 4 for wrapping, 11 allowed.
+async def test_max_cost_stops_at_the_limit_plus_what_is_in_flight(
+    usage: dict[str, int] | None,
+) -> None:
+    # 15 + 10 tokens cost 1.25. Where they aren't counted: 10 estimated for the words, 4 for
+    # wrapping, 11 allowed.
     price = Price(read=50_000, written=50_000)
     with ProtocolServer(script=[{"do": "usage", "usage": usage}]) as server:
         async with gateway(server.url, concurrency=2, max_cost=5.0, price=price) as door:
@@ -422,7 +472,9 @@ async def test_max_cost_stops_at_the_limit_plus_what_is_in_flight(usage: dict[st
 
 
 @pytest.mark.parametrize("code", [200, 401, 500])
-async def test_a_key_that_the_server_repeats_reaches_neither_ledger_nor_outcome_nor_error(code: int) -> None:
+async def test_a_key_that_the_server_repeats_reaches_neither_ledger_nor_outcome_nor_error(
+    code: int,
+) -> None:
     ledger = MemoryLedger()
     with ProtocolServer(script=[{"do": "echo_key", "code": code}]) as server:
         async with gateway(server.url, ledger, max_attempts=1) as door:
@@ -453,7 +505,9 @@ async def test_stopping_sends_nothing_more_and_keeps_what_is_in_flight() -> None
         assert server.counts()["repeated"] == 0
 
 
-async def test_a_cancelled_asker_leaves_a_sent_call_to_be_recorded_and_takes_an_unsent_one_along() -> None:
+async def test_a_cancelled_asker_leaves_a_sent_call_to_be_recorded_and_takes_an_unsent_one_along() -> (
+    None
+):
     ledger = MemoryLedger()
     with ProtocolServer(latency=0.2) as server:
         async with gateway(server.url, ledger, concurrency=1) as door:
@@ -500,7 +554,9 @@ async def test_a_ledger_that_fails_stops_the_run() -> None:
         async with gateway(server.url, FullDisk(), concurrency=4) as door:
             results = await ask_all(door, questions(50))
         assert server.counts()["received"] <= 3 + 4
-    assert "No space left" in str(next(result for result in results if isinstance(result, PollexError)))
+    assert "No space left" in str(
+        next(result for result in results if isinstance(result, PollexError))
+    )
 
 
 async def test_outcomes_sum_to_the_calls_that_were_asked() -> None:
@@ -514,6 +570,12 @@ async def test_outcomes_sum_to_the_calls_that_were_asked() -> None:
         async with gateway(server.url) as door:
             await ask_all(door, questions(10))
     row = door.used.stages["judge"]
-    assert row.outcomes == {"completed": 6, "refused": 1, "error": 1, "truncated": 1, "unparsable": 1}
+    assert row.outcomes == {
+        "completed": 6,
+        "refused": 1,
+        "error": 1,
+        "truncated": 1,
+        "unparsable": 1,
+    }
     assert row.outcomes.total() == row.asked == 10
     assert row.sent == server.counts()["received"] == 12

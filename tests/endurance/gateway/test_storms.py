@@ -21,9 +21,13 @@ async def test_a_storm_of_429_loses_nothing_and_costs_half_as_many_calls_again()
 
 
 async def test_a_smaller_storm_is_weathered() -> None:
-    with ProtocolServer(script=[{"do": "rate", "per_second": 20, "headers": {"Retry-After": "1"}}]) as server:
+    with ProtocolServer(
+        script=[{"do": "rate", "per_second": 20, "headers": {"Retry-After": "1"}}]
+    ) as server:
         async with gateway(server.url, concurrency=50) as door:
             results = await ask_all(door, [question(number) for number in range(50)])
         counts = server.counts()
     assert all(isinstance(result, Completed) for result in results)
-    assert counts["received"] <= 50 + 2 * FIRST_CALLS, "more was refused than the burst that found the limit"
+    assert counts["received"] <= 50 + 2 * FIRST_CALLS, (
+        "more was refused than the burst that found the limit"
+    )

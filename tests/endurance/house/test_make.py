@@ -8,14 +8,19 @@ from pathlib import Path
 import pytest
 from rooms import ROOT
 
-# It takes the interpreter's place, writes down what it is asked to do, and makes environments with itself inside.
+# It takes the interpreter's place, writes down what it is asked to do, and makes environments with
+# itself inside.
 INTERPRETER = """#!/bin/sh
 echo "$(basename "$0") $@" >> {calls}
 case "$1 $2" in "-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/pollex" ;; esac
 case "$*" in *"{failing}"*) exit 1 ;; esac
 """
-VENV, LOCK, EDITABLE, TESTS = "-m venv .venv", "--requirement requirements.lock", "--editable .", "-m pytest"
-HALF, DEMO = "--requirement .venv/half.txt", "pollex demo"
+VENV = "-m venv .venv"
+LOCK = "--requirement requirements.lock"
+EDITABLE = "--editable ."
+TESTS = "-m pytest"
+HALF = "--requirement .venv/half.txt"
+DEMO = "pollex demo"
 FILES = ("Makefile", "requirements.lock", "pyproject.toml")
 
 
@@ -46,16 +51,27 @@ class Checkout:
 
     def make(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs make without what an outer make hands down."""
-        clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        clean = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+        }
         command = ["make", *(arguments or ("test", f"PYTHON={self.folder.parent}/python"))]
-        return subprocess.run(command, cwd=self.folder, env=clean, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=self.folder, env=clean, capture_output=True, text=True, check=False
+        )
 
     def done(self, target: str = "test") -> list[str]:
         """Runs make; what the interpreter was asked, the checks of its version left out."""
         self.calls.unlink(missing_ok=True)
         self.make(target, f"PYTHON={self.folder.parent}/python")
         steps = (VENV, HALF, LOCK, EDITABLE, DEMO, TESTS)
-        return [step for line in self.calls.read_text("utf-8").splitlines() for step in steps if step in line]
+        return [
+            step
+            for line in self.calls.read_text("utf-8").splitlines()
+            for step in steps
+            if step in line
+        ]
 
 
 @pytest.fixture
@@ -74,7 +90,9 @@ def test_an_interpreter_that_is_too_old_or_missing_is_named_and_nothing_is_made(
     assert not (checkout.folder / ".venv").exists()
 
 
-def test_an_installation_or_tests_that_fail_end_make_and_are_tried_again(checkout: Checkout) -> None:
+def test_an_installation_or_tests_that_fail_end_make_and_are_tried_again(
+    checkout: Checkout,
+) -> None:
     for failing, done in (
         (LOCK, [VENV, LOCK]),
         (EDITABLE, [VENV, LOCK, EDITABLE]),
@@ -86,7 +104,9 @@ def test_an_installation_or_tests_that_fail_end_make_and_are_tried_again(checkou
         assert (checkout.make().returncode == 0) == (done == [TESTS])
 
 
-def test_everything_is_installed_the_first_time_and_later_what_changed_whatever_its_time(checkout: Checkout) -> None:
+def test_everything_is_installed_the_first_time_and_later_what_changed_whatever_its_time(
+    checkout: Checkout,
+) -> None:
     assert checkout.done() == [VENV, LOCK, EDITABLE, TESTS]
     for name in FILES:
         (checkout.folder / name).touch()

@@ -200,14 +200,26 @@ SEEN = (
 )
 
 
-def test_a_verb_a_policy_a_calibrator_a_prompt_a_page_or_a_row_of_a_table_is_one_file(tmp_path: Path) -> None:
+def test_a_verb_a_policy_a_calibrator_a_prompt_a_page_or_a_row_of_a_table_is_one_file(
+    tmp_path: Path,
+) -> None:
     for room in ("pollex", "graphs", "prompts", "selection", "calibration", "examples"):
-        shutil.copytree(ROOT / room, tmp_path / room, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / room,
+            tmp_path / room,
+            symlinks=True,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
 
     def printed() -> str:
         env = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(
-            [sys.executable, "-c", LOOKS], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+            [sys.executable, "-c", LOOKS],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         return done.stdout + done.stderr
 

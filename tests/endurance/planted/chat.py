@@ -47,6 +47,8 @@ class PlantedChat(BaseChatModel):
         text = self.reader.reply(said) or "{}"
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text))])
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
         """The same, without the thread that LangChain would use."""
         return self._generate(messages)

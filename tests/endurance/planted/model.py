@@ -1,6 +1,7 @@
 """The simulated model: it reads a prompt as a person of the planted world would, with slips of known frequency.
 
-It is given messages and nothing else. Slips come from a hash of what it reads, so that the same call has the same reply
+It is given messages and nothing else. Slips come from a hash of what it reads, so that the same
+call has the same reply
 in every process. What it is taken to be like where no paper says it is in `Reader`.
 """
 
@@ -35,10 +36,13 @@ class Reader:
 
     Attributes:
         agreement: How often it says of a rubric, or notices in a conversation, what is true.
-        unguided: How often it notices, without being told of the domain or of what either party is to do, a signal that
+        unguided: How often it notices, without being told of the domain or of what either party is
+            to do, a signal that
             takes knowing it. An assumption; no paper gives the figure.
-        unguided_agreement: As `agreement`, for rubrics about the domain where a judge isn't told of it. An assumption.
-        scatter: Standard deviation of grades on a scale of more than five steps, as a share of it. An assumption.
+        unguided_agreement: As `agreement`, for rubrics about the domain where a judge isn't told of
+            it. An assumption.
+        scatter: Standard deviation of grades on a scale of more than five steps, as a share of it.
+            An assumption.
     """
 
     agreement: float = 0.85
@@ -51,7 +55,8 @@ class Reader:
         """The answer to one of pollex's prompts; None for anything else."""
         if len(messages) < 3:
             return None
-        rules, task = str(messages[0]["content"]), str(messages[-1]["content"])
+        rules = str(messages[0]["content"])
+        task = str(messages[-1]["content"])
         items = unsealed(str(messages[1]["content"]))
         told = {"plain"} | ({"domain"} if "\nThe domain\n" in rules else set())
         told |= {"design"} if "Both parties answer for the progress" in task else set()
@@ -63,7 +68,11 @@ class Reader:
         ):
             if mark in task:
                 return json.dumps(answer(items, task, frozenset(told)))
-        return json.dumps(self._answers(items, task, "\nRoughly ideal: " in rules)) if _ITEM.search(task) else None
+        return (
+            json.dumps(self._answers(items, task, "\nRoughly ideal: " in rules))
+            if _ITEM.search(task)
+            else None
+        )
 
     def luck(self, *parts: object) -> float:
         """A number from 0 to 1 that depends on the parts and the seed alone."""
@@ -81,7 +90,8 @@ class Reader:
 
     def _extraction(self, items: Items, task: str, told: frozenset[str]) -> dict[str, Any]:
         """Reasons that are there and noticed; as often as a slip, one that isn't there, with any words as its proof."""
-        polarity, said = "sat" if "thumbs up" in task else "dsat", json.dumps(items)
+        polarity = "sat" if "thumbs up" in task else "dsat"
+        said = json.dumps(items)
         mine = [signal for signal in signals() if signal.polarity == polarity]
         found: list[tuple[Signal, dict[str, Any]]] = [
             (signal, {"part": _PART_OF[item["role"]], "turn": item["i"], "quote": line})
@@ -97,7 +107,10 @@ class Reader:
             found.append((imagined, last))
         found.sort(key=lambda pair: self.luck("order", pair[0].key, said))
         first = {"part": "occasion", "turn": items[0]["i"], "quote": items[0]["text"][:40]}
-        reasons = [{"quotes": [first, quote], "reason": self._wording(signal, said)} for signal, quote in found]
+        reasons = [
+            {"quotes": [first, quote], "reason": self._wording(signal, said)}
+            for signal, quote in found
+        ]
         return {"summary": "A developer asked and was answered.", "reasons": reasons[:MOST_REASONS]}
 
     def _wording(self, signal: Signal, *parts: object) -> str:
@@ -108,18 +121,24 @@ class Reader:
         by_signal: defaultdict[Signal, list[int]] = defaultdict(list)
         for item in items:
             signal = signal_of(item["reason"]) if "reason" in item else None
-            if signal and (signal.kind in told or self.luck("sum up", signal.key, item["i"]) < self.unguided):
+            if signal and (
+                signal.kind in told or self.luck("sum up", signal.key, item["i"]) < self.unguided
+            ):
                 by_signal[signal].append(item["i"])
         return by_signal
 
     def _summary(self, items: Items, task: str, told: frozenset[str]) -> dict[str, Any]:
         """A rubric for each thing that the reasons speak of and no known rubric does; a slip words a known one anew."""
         known = {signal_of(item["rubric"]): item["known"] for item in items if "known" in item}
-        covered, new = [], []
+        covered = []
+        new = []
         most = _MOST.search(task)
         fewest = 2 if "A single reason makes no rubric" in task else 1
         for signal, reasons in self._by_signal(items, told).items():
-            if signal in known and self.luck("known", signal.key, json.dumps(items)) < self.agreement:
+            if (
+                signal in known
+                and self.luck("known", signal.key, json.dumps(items)) < self.agreement
+            ):
                 covered.append({"known": known[signal], "reasons": reasons})
             elif len(reasons) >= fewest:
                 new.append({"reasons": reasons, "text": self._wording(signal, items)})
@@ -131,14 +150,20 @@ class Reader:
         groups: defaultdict[Signal | None, list[int]] = defaultdict(list)
         for item in items:
             groups[signal_of(item["rubric"])].append(item["i"])
-        return {"same": [group for signal, group in groups.items() if signal and len(group) > 1], "mirrored": []}
+        return {
+            "same": [group for signal, group in groups.items() if signal and len(group) > 1],
+            "mirrored": [],
+        }
 
     def _revision(self, items: Items, task: str, told: frozenset[str]) -> dict[str, Any]:
         """What this batch speaks of most, then what stood there before: it has seen no other batch."""
         known = {signal_of(item["rubric"]): item["known"] for item in items if "known" in item}
         by_signal = self._by_signal(items, told)
         most = _MOST.search(task)
-        ranked = sorted({*by_signal, *(s for s in known if s)}, key=lambda s: (-len(by_signal.get(s, ())), s.key))
+        ranked = sorted(
+            {*by_signal, *(s for s in known if s)},
+            key=lambda s: (-len(by_signal.get(s, ())), s.key),
+        )
         return {
             "revised": [
                 {
@@ -159,9 +184,14 @@ class Reader:
             text = json.loads(written)
             level = self._opinion(text, said, first, in_domain)
             if len(options) > 5:
-                level += self.scatter * 3.46 * (self.luck("scatter", text, said) - 0.5)  # uniform, of that deviation
+                # uniform, of that deviation
+                level += self.scatter * 3.46 * (self.luck("scatter", text, said) - 0.5)
             place = round(min(max(level, 0.0), 1.0) * (len(options) - 1))
-            found[number] = {"why": f"As to {text}", "turns": [items[0]["i"]], "answer": options[place]}
+            found[number] = {
+                "why": f"As to {text}",
+                "turns": [items[0]["i"]],
+                "answer": options[place],
+            }
         return found
 
     def _opinion(self, text: str, said: Sequence[str], first: str, in_domain: bool) -> float:

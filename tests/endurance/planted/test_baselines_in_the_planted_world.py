@@ -30,7 +30,17 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def asking(server: SubprocessServer) -> list[str]:
-    return ["--domain", str(DEBUGGING), "--model", "planted", "--base-url", server.url, "--set", "alpha=1", "--json"]
+    return [
+        "--domain",
+        str(DEBUGGING),
+        "--model",
+        "planted",
+        "--base-url",
+        server.url,
+        "--set",
+        "alpha=1",
+        "--json",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -56,13 +66,16 @@ def test_spur_learns_a_set_no_larger_than_the_budget_with_all_its_provenance(
     planned = pollex("learn", log, "--method", "spur", "--budget", 4, "--dry-run", *asking(server))
     ended = pollex("learn", log, "--method", "spur", "--budget", 4, *asking(server))
     assert ended.code == 0, ended.err
-    told, plan = json.loads(ended.out.splitlines()[-1]), json.loads(planned.out.splitlines()[-1])["plan"]
+    told = json.loads(ended.out.splitlines()[-1])
+    plan = json.loads(planned.out.splitlines()[-1])["plan"]
     rubrics = RubricSet.load(tmp_path / "rubrics.json")
     assert (told["sat"], told["dsat"]) == (4, 4)
     assert set(rubrics.roles) == {"extractor", "updater", "judge"}
     assert rubrics.dropped == ()
     assert all(rubric.reason_ids for rubric in rubrics.rubrics)
-    assert {id_ for rubric in rubrics.rubrics for id_ in rubric.reason_ids} == {r.id for r in rubrics.reasons}
+    assert {id_ for rubric in rubrics.rubrics for id_ in rubric.reason_ids} == {
+        r.id for r in rubrics.reasons
+    }
     used = told["usage"]
     assert "summarize" not in used
     assert plan["extract"]["calls"] == used["extract"]["calls"]
@@ -80,10 +93,15 @@ def test_spur_taken_up_again_asks_nothing_twice(
     assert ended.code == 0, ended.err
     told = json.loads(ended.out.splitlines()[-1])
     assert server.counts()["repeated"] == told["probe_calls"]
-    assert told["usage"]["all"]["sent"] == server.counts()["received"] - 2 * told["probe_calls"] - 30
+    assert (
+        told["usage"]["all"]["sent"] == server.counts()["received"] - 2 * told["probe_calls"] - 30
+    )
     whole = pollex(*arguments, "--store", tmp_path / "other", "--out", tmp_path / "other.json")
     assert whole.code == 0, whole.err
-    texts = [{r.text for r in RubricSet.load(tmp_path / f).rubrics} for f in ("rubrics.json", "other.json")]
+    texts = [
+        {r.text for r in RubricSet.load(tmp_path / f).rubrics}
+        for f in ("rubrics.json", "other.json")
+    ]
     assert texts[0] == texts[1]
 
 
@@ -94,7 +112,8 @@ def test_rubrics_of_a_file_are_all_fitted_and_none_is_learnt(
     planned = json.loads(pollex(*arguments, "--dry-run").out.splitlines()[-1])["plan"]
     ended = pollex(*arguments)
     assert ended.code == 0, ended.err
-    rubrics, told = RubricSet.load(tmp_path / "rubrics.json"), json.loads(ended.out.splitlines()[-1])
+    rubrics = RubricSet.load(tmp_path / "rubrics.json")
+    told = json.loads(ended.out.splitlines()[-1])
     assert {r.text for r in rubrics.rubrics} == {r.text for r in read_rubrics("generic_debugging")}
     assert set(told["usage"]) == {"judge", "all"}
     assert planned["judge"]["calls"] == told["usage"]["judge"]["calls"]
@@ -105,7 +124,15 @@ def test_rubrics_of_a_file_are_all_fitted_and_none_is_learnt(
 def test_grades_from_1_to_10_are_kept_and_asked_again_by_score_and_refit(
     pollex: Pollex, log: Path, server: SubprocessServer, tmp_path: Path
 ) -> None:
-    arguments = ["learn", log, "--rubrics-from", "generic", "--set", "scale=numeric", *asking(server)]
+    arguments = [
+        "learn",
+        log,
+        "--rubrics-from",
+        "generic",
+        "--set",
+        "scale=numeric",
+        *asking(server),
+    ]
     ended = pollex(*arguments)
     assert ended.code == 0, ended.err
     rubrics = RubricSet.load(tmp_path / "rubrics.json")
@@ -117,11 +144,26 @@ def test_grades_from_1_to_10_are_kept_and_asked_again_by_score_and_refit(
     rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     answers = [answer for row in rows for answer in row["answers"]]
     assert {answer["option"] for answer in answers} <= {str(grade) for grade in range(1, 11)}
-    assert all(answer["value"] == pytest.approx((int(answer["option"]) - 1) / 9 * 10) for answer in answers)
-    signed = [sum(a["value"] * (1 if a["polarity"] == "sat" else -1) for a in row["answers"]) for row in rows]
+    assert all(
+        answer["value"] == pytest.approx((int(answer["option"]) - 1) / 9 * 10) for answer in answers
+    )
+    signed = [
+        sum(a["value"] * (1 if a["polarity"] == "sat" else -1) for a in row["answers"])
+        for row in rows
+    ]
     assert [row["netsat"] for row in rows] == pytest.approx(signed)
     assert all(0 < row["probability"] < 1 for row in rows)
-    refitting = ["refit", log, "--rubrics", "rubrics.json", "--base-url", server.url, "--model", "planted", "--json"]
+    refitting = [
+        "refit",
+        log,
+        "--rubrics",
+        "rubrics.json",
+        "--base-url",
+        server.url,
+        "--model",
+        "planted",
+        "--json",
+    ]
     # The answers are there already, by rubric: where they were paid for, `refit` asks nothing.
     paid_for = pollex(*refitting)
     assert (paid_for.code, paid_for.last["usage"]["all"]["sent"]) == (0, 0), paid_for.err
@@ -136,9 +178,13 @@ def test_grades_from_1_to_10_are_kept_and_asked_again_by_score_and_refit(
 
 
 @pytest.mark.parametrize(("scale", "told"), [("likert", False), ("likert-domain", True)])
-def test_only_with_the_domain_the_judge_is_told_of_it(tmp_path: Path, scale: str, told: bool) -> None:
+def test_only_with_the_domain_the_judge_is_told_of_it(
+    tmp_path: Path, scale: str, told: bool
+) -> None:
     chat = PlantedChat()
-    found = learn(World(0).conversations(24), model=chat, rubrics="generic", scale=scale, store=tmp_path)
+    found = learn(
+        World(0).conversations(24), model=chat, rubrics="generic", scale=scale, store=tmp_path
+    )
     judging = [prompt for prompt in chat.heard if "judging a finished conversation" in prompt]
     assert {"Roughly ideal:" in prompt for prompt in judging} == {told}
     assert found.judge.scale == scale
@@ -151,7 +197,8 @@ def test_only_with_the_domain_the_judge_is_told_of_it(tmp_path: Path, scale: str
 def test_an_ablation_reaches_extraction_and_summary_and_is_recorded(
     tmp_path: Path, without: tuple[str, ...], ds: bool, cdp: bool
 ) -> None:
-    chat, off = PlantedChat(), frozenset(without)
+    chat = PlantedChat()
+    off = frozenset(without)
     found = learn(World(0).conversations(24), model=chat, budget=2, without=off, store=tmp_path)
     for task in ("1. `summary`:", "1. `covered`:"):
         prompts = [prompt for prompt in chat.heard if task in prompt]

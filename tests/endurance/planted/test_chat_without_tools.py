@@ -16,7 +16,9 @@ class WithoutTools(PlantedChat):
 
 
 def test_a_chat_model_without_tools_learns(tmp_path: Path) -> None:
-    found = learn(World(0).conversations(24), model=WithoutTools(), rubrics="generic", store=tmp_path)
+    found = learn(
+        World(0).conversations(24), model=WithoutTools(), rubrics="generic", store=tmp_path
+    )
     assert found.judge.options.capabilities is not None
     assert found.judge.options.capabilities.tools is False
     assert found.held_out is not None

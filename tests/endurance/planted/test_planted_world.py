@@ -10,7 +10,15 @@ from protocol_server import ProtocolServer
 from small_runs import Pollex
 
 from planted.model import Reader
-from planted.world import AGAINST_IT, WHATEVER_IT_IS, WITH_THE_THUMB, Signal, World, signal_of, signals
+from planted.world import (
+    AGAINST_IT,
+    WHATEVER_IT_IS,
+    WITH_THE_THUMB,
+    Signal,
+    World,
+    signal_of,
+    signals,
+)
 from pollex.agents.checks import refusal
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.data_boundary import seal
@@ -25,32 +33,47 @@ SALT = b"salt"
 COUNT = 150
 
 
-def asked(prompt: str, data: list[dict[str, object]], *off: str, **values: str) -> list[dict[str, str]]:
+def asked(
+    prompt: str, data: list[dict[str, object]], *off: str, **values: str
+) -> list[dict[str, str]]:
     given = DomainProfile.load(DEBUGGING).values() | {"most": "three"} | values
     return messages(load(prompt), given, data, Layout(SALT, without=frozenset(off)))
 
 
 def turns_of(conversation: Conversation) -> list[dict[str, object]]:
-    return [{"i": i, "role": turn.role, "text": turn.content} for i, turn in enumerate(conversation.turns)]
+    return [
+        {"i": i, "role": turn.role, "text": turn.content}
+        for i, turn in enumerate(conversation.turns)
+    ]
 
 
 def judged(reader: Reader, conversation: Conversation, texts: list[str], *off: str) -> list[int]:
     options = [option.text for option in LIKERT]
     prompt = asked(
-        "judge_batch", turns_of(conversation), *off, items=numbered(texts), options=glossed([*options, NEVER_CAME_UP])
+        "judge_batch",
+        turns_of(conversation),
+        *off,
+        items=numbered(texts),
+        options=glossed([*options, NEVER_CAME_UP]),
     )
     reply = json.loads(reader.reply(prompt) or "")
     return [options.index(reply[str(number)]["answer"]) for number in range(1, len(texts) + 1)]
 
 
 def test_what_is_no_prompt_of_pollex_is_not_answered() -> None:
-    assert Reader().reply([{"role": "user", "content": "Greet me in one short JSON object."}]) is None
+    assert (
+        Reader().reply([{"role": "user", "content": "Greet me in one short JSON object."}]) is None
+    )
     assert Reader().reply([{"role": "user", "content": "x"}] * 3) is None
 
 
-def test_every_text_and_every_line_speaks_of_its_own_signal_alone_and_a_text_may_be_a_rubric() -> None:
+def test_every_text_and_every_line_speaks_of_its_own_signal_alone_and_a_text_may_be_a_rubric() -> (
+    None
+):
     for signal in signals():
-        assert [signal_of(text) for text in signal.texts] == [signal] * len(signal.texts), signal.key
+        assert [signal_of(text) for text in signal.texts] == [signal] * len(signal.texts), (
+            signal.key
+        )
         assert not any(refusal(text) for text in signal.texts)
         assert [other for other in signals() if other.happens(signal.lines)] == [signal]
 
@@ -60,8 +83,14 @@ def test_signals_occur_as_often_as_the_world_says() -> None:
     positive, happens = world.happenings(20_000)
     for place, signal in enumerate(signals()):
         own = positive if signal.polarity == "sat" else ~positive
-        expected = (WITH_THE_THUMB, AGAINST_IT) if signal in world.causes else (WHATEVER_IT_IS, WHATEVER_IT_IS)
-        assert (happens[own, place].mean(), happens[~own, place].mean()) == pytest.approx(expected, abs=0.02)
+        expected = (
+            (WITH_THE_THUMB, AGAINST_IT)
+            if signal in world.causes
+            else (WHATEVER_IT_IS, WHATEVER_IT_IS)
+        )
+        assert (happens[own, place].mean(), happens[~own, place].mean()) == pytest.approx(
+            expected, abs=0.02
+        )
 
 
 def test_conversations_say_what_happens_in_them_and_nothing_else() -> None:
@@ -78,17 +107,21 @@ def test_the_judge_is_on_the_true_side_as_often_as_its_agreement() -> None:
     _, happens = world.happenings(COUNT)
     chosen = np.array([judged(Reader(), one, texts) for one in world.conversations(COUNT)])
     assert ((chosen >= 3) == happens[:, :10]).mean() == pytest.approx(0.85, abs=0.02)
-    assert set(chosen.ravel().tolist()) == {0, 1, 3, 4}  # neutral only for what it has no opinion on
+    # neutral only for what it has no opinion on
+    assert set(chosen.ravel().tolist()) == {0, 1, 3, 4}
     assert judged(Reader(), World(0).conversations(1)[0], ["The moon is full."]) == [2]
 
 
 def test_without_the_domain_a_judge_agrees_less_on_the_domain_alone() -> None:
-    world, reader = World(2), Reader()
+    world = World(2)
+    reader = Reader()
     _, happens = world.happenings(COUNT)
     for kind, expected in (("domain", 0.7), ("plain", 0.85)):
         places = [i for i, signal in enumerate(signals()) if signal.kind == kind][:8]
         texts = [signals()[i].texts[0] for i in places]
-        chosen = np.array([judged(reader, one, texts, "domain") for one in world.conversations(COUNT)])
+        chosen = np.array(
+            [judged(reader, one, texts, "domain") for one in world.conversations(COUNT)]
+        )
         assert ((chosen >= 3) == happens[:, places]).mean() == pytest.approx(expected, abs=0.03)
 
 
@@ -99,8 +132,14 @@ def test_what_a_prompt_does_not_tell_is_seldom_noticed(off: str, kind: str) -> N
     for without in ((), (off,)):
         found: list[Signal | None] = []
         for one in world.conversations(COUNT):
-            prompt = asked(f"extract_{'sat' if one.label.value == 'positive' else 'dsat'}", turns_of(one), *without)
-            found += [signal_of(r["reason"]) for r in json.loads(Reader().reply(prompt) or "")["reasons"]]
+            prompt = asked(
+                f"extract_{'sat' if one.label.value == 'positive' else 'dsat'}",
+                turns_of(one),
+                *without,
+            )
+            found += [
+                signal_of(r["reason"]) for r in json.loads(Reader().reply(prompt) or "")["reasons"]
+            ]
         assert None not in found
         for name in ("plain", "domain", "design"):
             share = sum(s is not None and s.kind == name for s in found) / len(found)
@@ -124,14 +163,19 @@ def test_slips_do_not_depend_on_the_secret_of_a_store() -> None:
     assert Reader().reply(prompt) == Reader().reply(other)
 
 
-def learnt_over_http(pollex: Pollex, folder: Path, world: World, agreement: float) -> tuple[float, dict[str, Any]]:
+def learnt_over_http(
+    pollex: Pollex, folder: Path, world: World, agreement: float
+) -> tuple[float, dict[str, Any]]:
     """Share of the planted signals among as many rubrics as were planted, and what `learn` told."""
     log = world.write_log(folder / "log.jsonl", 100)
     reader = {"seed": world.seed, "agreement": agreement}
     with ProtocolServer(script=[{"do": "planted", "reader": reader}]) as server:
         asking = ["--model", "planted", "--base-url", server.url, "--domain", DEBUGGING]
-        ended = pollex("learn", log, *asking, "--set", "without=built-in", "--budget", world.planted, "--json")
-        assert server.counts()["received"] > 100  # nothing was kept from before: all of it was asked
+        ended = pollex(
+            "learn", log, *asking, "--set", "without=built-in", "--budget", world.planted, "--json"
+        )
+        # nothing was kept from before: all of it was asked
+        assert server.counts()["received"] > 100
     assert ended.code == 0, ended.err
     rubrics = RubricSet.load(folder / "rubrics.json")
     return world.recovered(rubric.text for rubric in rubrics.rubrics), ended.last
@@ -143,7 +187,9 @@ def test_pollex_gets_back_what_was_planted_over_http(pollex: Pollex, tmp_path: P
     assert told["held_out"]["auc"] > 0.75
 
 
-def test_what_a_model_says_that_guesses_gives_little_of_it_back(pollex: Pollex, tmp_path: Path) -> None:
+def test_what_a_model_says_that_guesses_gives_little_of_it_back(
+    pollex: Pollex, tmp_path: Path
+) -> None:
     recovered, told = learnt_over_http(pollex, tmp_path, World(0), agreement=0.5)
     assert recovered < 0.7
     low, high = told["held_out"]["intervals"]["auc"]
@@ -151,7 +197,8 @@ def test_what_a_model_says_that_guesses_gives_little_of_it_back(pollex: Pollex, 
 
 
 def test_the_answers_of_a_model_that_guesses_have_nothing_to_do_with_the_thumbs() -> None:
-    world, reader = World(0), Reader(agreement=0.5)
+    world = World(0)
+    reader = Reader(agreement=0.5)
     texts = [signal.texts[0] for signal in world.causes[:10]]
     conversations = world.conversations(200)
     agreed = np.array([judged(reader, one, texts) for one in conversations]) >= 3

@@ -18,8 +18,16 @@ from pollex.rubrics.rubric import Polarity
 WITH_THE_THUMB, AGAINST_IT, WHATEVER_IT_IS = 0.55, 0.15, 0.35
 """How often a planted signal occurs where the thumb is its own and where it isn't, and how often any other occurs."""
 
-_OPENINGS = ("My program fails when I sort orders.", "The cart shows a wrong total.", "A page stays blank after login.")
-_ANSWERS = ("Change the comparison in the second line.", "Move the call below the check.", "Rename the field as shown.")
+_OPENINGS = (
+    "My program fails when I sort orders.",
+    "The cart shows a wrong total.",
+    "A page stays blank after login.",
+)
+_ANSWERS = (
+    "Change the comparison in the second line.",
+    "Move the call below the check.",
+    "Rename the field as shown.",
+)
 _CLOSINGS = ("I will look at it tomorrow.", "That is all for today.", "Over to the next ticket.")
 
 
@@ -50,7 +58,9 @@ def signals() -> tuple[Signal, ...]:
     stored = tomllib.loads(Path(__file__).with_name("signals.toml").read_text(encoding="utf-8"))
     kinds: tuple[Polarity, ...] = ("sat", "dsat")
     return tuple(
-        Signal(**(row | {"polarity": kind, "lines": tuple(row["lines"]), "texts": tuple(row["texts"])}))
+        Signal(
+            **(row | {"polarity": kind, "lines": tuple(row["lines"]), "texts": tuple(row["texts"])})
+        )
         for kind in kinds
         for row in stored[kind]
     )
@@ -81,7 +91,9 @@ class World:
         chosen = []
         for kind in ("sat", "dsat"):
             every = [signal for signal in signals() if signal.polarity == kind]
-            chosen += [every[i] for i in sorted(rng.choice(len(every), self.planted, replace=False))]
+            chosen += [
+                every[i] for i in sorted(rng.choice(len(every), self.planted, replace=False))
+            ]
         return tuple(chosen)
 
     def chances(self, positive: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
@@ -104,7 +116,9 @@ class World:
         return [
             Conversation(
                 id=f"c{number:04d}",
-                turns=_turns(number, [signal for signal, it in zip(signals(), row, strict=True) if it], rng),
+                turns=_turns(
+                    number, [signal for signal, it in zip(signals(), row, strict=True) if it], rng
+                ),
                 label=Label.POSITIVE if up else Label.NEGATIVE,
             )
             for number, (up, row) in enumerate(zip(positive, happens, strict=True))
@@ -127,17 +141,25 @@ class World:
 
 def _turns(number: int, happening: Sequence[Signal], rng: np.random.Generator) -> tuple[Turn, ...]:
     """An opening, what happens in any order, a closing; what one party says in a row is one turn."""
-    said = [("user", f"{_OPENINGS[number % 3]} Ticket {number}."), ("assistant", _ANSWERS[number % 3])]
-    said += [(signal.role, str(rng.choice(signal.lines))) for signal in rng.permutation(np.array(happening, object))]
+    said = [
+        ("user", f"{_OPENINGS[number % 3]} Ticket {number}."),
+        ("assistant", _ANSWERS[number % 3]),
+    ]
+    said += [
+        (signal.role, str(rng.choice(signal.lines)))
+        for signal in rng.permutation(np.array(happening, object))
+    ]
     said.append(("user", _CLOSINGS[number % 3]))
     return tuple(Turn(role=role, content=content) for role, content in _joined(said))  # type: ignore[arg-type]
 
 
 def _joined(said: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    role, lines = said[0][0], [said[0][1]]
+    role = said[0][0]
+    lines = [said[0][1]]
     for speaker, line in said[1:]:
         if speaker != role:
             yield role, " ".join(lines)
-            role, lines = speaker, []
+            role = speaker
+            lines = []
         lines.append(line)
     yield role, " ".join(lines)

@@ -18,7 +18,8 @@ from pollex.store.store import Store
 
 CALLS = 250
 
-# Forks of one process that has everything imported start in milliseconds and share nothing with the test's own.
+# Forks of one process that has everything imported start in milliseconds and share nothing with the
+# test's own.
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(["killed"])
 
@@ -35,7 +36,9 @@ async def _answers(url: str, folder: Path, concurrency: int) -> dict[str, str]:
         async with gateway(url, StoreLedger(store), concurrency=concurrency) as door:
             outcomes = await ask_all(door, calls)
     return {
-        call.item: outcome.text for call, outcome in zip(calls, outcomes, strict=True) if isinstance(outcome, Completed)
+        call.item: outcome.text
+        for call, outcome in zip(calls, outcomes, strict=True)
+        if isinstance(outcome, Completed)
     }
 
 
@@ -56,7 +59,11 @@ def finish(url: str, folder: Path, concurrency: int) -> dict[str, str]:
 
 
 def kill_after(
-    server: SubprocessServer, received: int, folder: Path, concurrency: int, how: int = signal.SIGKILL
+    server: SubprocessServer,
+    received: int,
+    folder: Path,
+    concurrency: int,
+    how: int = signal.SIGKILL,
 ) -> None:
     """Starts a run and ends it by a signal when the server has got that many requests in all."""
     process = start(server.url, folder, concurrency)

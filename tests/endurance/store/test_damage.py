@@ -36,7 +36,9 @@ async def whole(tmp_path: Path) -> Path:
         for number in range(CALLS):
             turns = (Turn(role="user", content=f"Hello, I am number {number}."),)
             conversation = Conversation(id=f"c{number}", turns=turns)
-            answer = Answer(question_id="r1", probabilities=(0, 0, 0, 0, 1), chosen=4, source="point", judge="m")
+            answer = Answer(
+                question_id="r1", probabilities=(0, 0, 0, 0, 1), chosen=4, source="point", judge="m"
+            )
             store.put(conversation_rows(run, [conversation]))
             async with tracer.span("judge", kind="role", item=conversation.id):
                 await ledger.intend(f"key{number}", 1, {"stage": "judge", "request": "{}"})
@@ -66,14 +68,17 @@ async def test_damage_anywhere_ends_in_words_and_nothing_is_paid_again(
     before = await looked_at(whole)
     told: list[str] = []
     for seed in range(places):
-        rng, folder = random.Random(seed), tmp_path / str(seed)
+        rng = random.Random(seed)
+        folder = tmp_path / str(seed)
         shutil.copytree(whole, folder)
         content = bytearray((folder / "store.sqlite").read_bytes())
-        start, length = rng.randrange(len(content)), rng.choice((1, 16, 4096))
+        start = rng.randrange(len(content))
+        length = rng.choice((1, 16, 4096))
         content[start : start + length] = rng.randbytes(len(content[start : start + length]))
         (folder / "store.sqlite").write_bytes(content)
         try:
-            assert await looked_at(folder) == before  # no harm: a span, a request, an unused byte
+            # no harm: a span, a request, an unused byte
+            assert await looked_at(folder) == before
         except PollexError as error:
             told.append(error.remedy)
         rebuild(folder)
@@ -87,7 +92,9 @@ async def test_damage_anywhere_ends_in_words_and_nothing_is_paid_again(
     assert all("pollex doctor --rebuild" in remedy for remedy in told), told
 
 
-def test_a_part_that_was_damaged_is_told_and_set_aside_with_the_scores_that_stand_on_it(whole: Path) -> None:
+def test_a_part_that_was_damaged_is_told_and_set_aside_with_the_scores_that_stand_on_it(
+    whole: Path,
+) -> None:
     (part,) = whole.glob("runs/*/answers-*.parquet")
     content = bytearray(part.read_bytes())
     content[4:200] = bytes(196)

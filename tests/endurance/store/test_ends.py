@@ -17,7 +17,8 @@ from pollex.store.store import Store
 
 PLANNED = 200
 
-# Calls go to nobody: what a provider would have received is a line in `sent`, written the moment a call goes out.
+# Calls go to nobody: what a provider would have received is a line in `sent`, written the moment a
+# call goes out.
 WORK = """
 import random
 concurrency, seconds = int(sys.argv[2]), float(sys.argv[3])
@@ -44,7 +45,9 @@ asyncio.run(work())
 """
 
 
-def test_a_run_killed_again_and_again_repeats_at_most_what_was_in_flight(folder: Path, child) -> None:
+def test_a_run_killed_again_and_again_repeats_at_most_what_was_in_flight(
+    folder: Path, child
+) -> None:
     kills = 0
     for seconds in (0.15, 0.3, 0):
         kills += child(WORK, "16", str(seconds)).returncode != 0
@@ -52,7 +55,8 @@ def test_a_run_killed_again_and_again_repeats_at_most_what_was_in_flight(folder:
     assert len(set(sent)) == PLANNED
     assert len(sent) <= PLANNED + kills * 16
     assert child(WORK, "16", "0").returncode == 0
-    assert (folder.parent / "sent").read_text().split() == sent  # a finished run sends nothing again
+    # a finished run sends nothing again
+    assert (folder.parent / "sent").read_text().split() == sent
     with Store.open(folder) as store:
         assert store.paid == PLANNED
         assert store.value("SELECT count(*) FROM calls WHERE reply IS NULL") == 0
@@ -83,7 +87,9 @@ asyncio.run(ledger.record("b", 1, {}, "paid, too"))
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_kill_while_a_backup_is_made_leaves_the_last_one_whole(folder: Path, child, moment: str) -> None:
+def test_a_kill_while_a_backup_is_made_leaves_the_last_one_whole(
+    folder: Path, child, moment: str
+) -> None:
     ended = child(
         """
 from pollex.store.database import Database
@@ -100,11 +106,15 @@ store.backup()
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     with closing(sqlite3.connect(folder / "backup.sqlite")) as backup:
         assert backup.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert backup.execute("SELECT count(*) FROM calls").fetchone() == (1 if moment == "before" else 2,)
+        assert backup.execute("SELECT count(*) FROM calls").fetchone() == (
+            1 if moment == "before" else 2,
+        )
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_kill_while_parts_are_put_together_changes_no_row(folder: Path, child, moment: str) -> None:
+def test_a_kill_while_parts_are_put_together_changes_no_row(
+    folder: Path, child, moment: str
+) -> None:
     ended = child(
         """
 from pollex.store.columns import Columns
@@ -141,7 +151,10 @@ asyncio.run(work())
     acknowledged = set(ended.stdout.split())
     assert "150" in acknowledged
     with Store.open(folder) as store:
-        kept = [row["conversation"] for row in store.ask("r", "SELECT conversation FROM scores ORDER BY seq")]
+        kept = [
+            row["conversation"]
+            for row in store.ask("r", "SELECT conversation FROM scores ORDER BY seq")
+        ]
     assert acknowledged <= set(kept)
     assert kept == sorted(kept, key=int)
 
@@ -190,7 +203,10 @@ with Store.open(Path(sys.argv[1])) as store:
 
 def test_readers_and_writers_meet_a_running_run_and_stop_nobody(folder: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -201,7 +217,9 @@ def test_readers_and_writers_meet_a_running_run_and_stop_nobody(folder: Path) ->
                 process.stdin.write("begin\n")
                 process.stdin.flush()
                 begun.append(process.stdout.readline().strip())
-                writer.finish(writer.begin("score", arguments={}, fingerprint={}, versions={}).id, "done")
+                writer.finish(
+                    writer.begin("score", arguments={}, fingerprint={}, versions={}).id, "done"
+                )
                 assert [run.number for run in runs(reader)] == list(range(1, 2 * number + 3))
             assert is_worked_on(folder / "runs", begun[0])
             process.kill()
@@ -210,7 +228,8 @@ def test_readers_and_writers_meet_a_running_run_and_stop_nobody(folder: Path) ->
             writer.take_up(begun[0])
 
 
-# A limit on the size of files fails a write as a full disk does, needs no privileges, and spares the machine.
+# A limit on the size of files fails a write as a full disk does, needs no privileges, and spares
+# the machine.
 FULL = """
 limit, what = int(sys.argv[2]), sys.argv[3]
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -242,7 +261,9 @@ except StoreFull as full:
 
 
 @pytest.mark.parametrize(("what", "limit"), [("replies", 2 << 20), ("columns", 1 << 19)])
-def test_a_full_disk_stops_the_store_in_words_and_loses_nothing(folder: Path, child, what: str, limit: int) -> None:
+def test_a_full_disk_stops_the_store_in_words_and_loses_nothing(
+    folder: Path, child, what: str, limit: int
+) -> None:
     Store.open(folder).close()
     ended = child(FULL, str(limit), what)
     acknowledged = ended.stdout.split()
@@ -251,14 +272,20 @@ def test_a_full_disk_stops_the_store_in_words_and_loses_nothing(folder: Path, ch
     assert ended.stderr.rstrip().endswith("takes no more")
     with Store.open(folder) as store:
         if what == "replies":
-            assert f", {len(acknowledged)} answers safe → make room, then resume the run" in ended.stderr
-            assert 0 <= store.paid - len(acknowledged) <= 1  # what the file had room for is kept, told or not
+            assert (
+                f", {len(acknowledged)} answers safe → make room, then resume the run"
+                in ended.stderr
+            )
+            # what the file had room for is kept, told or not
+            assert 0 <= store.paid - len(acknowledged) <= 1
         else:
             assert all(store.ask(f"r{n}", "SELECT * FROM scores") for n in acknowledged)
         store.begin("learn", arguments={}, fingerprint={}, versions={})
 
 
-def test_no_room_to_make_a_store_is_a_clear_error_and_leaves_nothing_broken(folder: Path, child) -> None:
+def test_no_room_to_make_a_store_is_a_clear_error_and_leaves_nothing_broken(
+    folder: Path, child
+) -> None:
     ended = child(
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000,) * 2)\n"

@@ -45,7 +45,11 @@ def unbroken(shared: SubprocessServer, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.mark.parametrize(("received", "concurrency"), KILLS)
 def test_a_killed_run_resumes_and_repeats_no_more_than_was_in_flight(
-    received: int, concurrency: int, server: SubprocessServer, unbroken: dict[str, str], tmp_path: Path
+    received: int,
+    concurrency: int,
+    server: SubprocessServer,
+    unbroken: dict[str, str],
+    tmp_path: Path,
 ) -> None:
     kill_after(server, received, tmp_path, concurrency)
     assert finish(server.url, tmp_path, concurrency) == unbroken

@@ -24,11 +24,17 @@ from pollex.store.resume import runs
 from pollex.store.store import Store
 
 ROOT = Path(__file__).parents[3]
-NOTHING_SENT = {"LANGGRAPH_CLI_NO_ANALYTICS": "1", "LANGGRAPH_NO_VERSION_CHECK": "true", "LANGSMITH_TRACING": "false"}
+NOTHING_SENT = {
+    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+    "LANGGRAPH_NO_VERSION_CHECK": "true",
+    "LANGSMITH_TRACING": "false",
+}
 PATIENCE = 120
 
 pytestmark = [
-    pytest.mark.skipif(find_spec("langgraph_api") is None, reason='needs pip install "pollex[studio]"'),
+    pytest.mark.skipif(
+        find_spec("langgraph_api") is None, reason='needs pip install "pollex[studio]"'
+    ),
     pytest.mark.timeout(600),
 ]
 
@@ -58,7 +64,11 @@ def served(store: Path, tmp_path: Path) -> Iterator[str]:
     environment = os.environ | NOTHING_SENT | {"POLLEX_STORE": str(store), "PYTHONPATH": str(ROOT)}
     with (tmp_path / "server.log").open("w") as log:
         process = subprocess.Popen(
-            [*command, "--port", str(port)], cwd=tmp_path, env=environment, stdout=log, stderr=subprocess.STDOUT
+            [*command, "--port", str(port)],
+            cwd=tmp_path,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
     try:
         address = f"http://127.0.0.1:{port}"
@@ -78,7 +88,9 @@ def served(store: Path, tmp_path: Path) -> Iterator[str]:
 
 def post(address: str, path: str, **body: Any) -> Any:
     headers = {"content-type": "application/json"}
-    with urlopen(Request(f"{address}{path}", json.dumps(body).encode(), headers), timeout=500) as reply:
+    with urlopen(
+        Request(f"{address}{path}", json.dumps(body).encode(), headers), timeout=500
+    ) as reply:
         return json.loads(reply.read())
 
 
@@ -87,7 +99,9 @@ def get(address: str, path: str) -> Any:
         return json.loads(reply.read())
 
 
-def test_learn_stops_at_the_pool_and_goes_on_without_the_rubric_that_was_dropped(server: str) -> None:
+def test_learn_stops_at_the_pool_and_goes_on_without_the_rubric_that_was_dropped(
+    server: str,
+) -> None:
     thread = f"/threads/{post(server, '/threads')['thread_id']}"
     chosen = {"logs": str(ROOT / "examples" / "bikes.jsonl"), "review": True}
     post(server, f"{thread}/runs/wait", assistant_id="learn", input={}, context=chosen)
@@ -95,20 +109,42 @@ def test_learn_stops_at_the_pool_and_goes_on_without_the_rubric_that_was_dropped
     assert stopped["next"] == ["review_pool"]
     pool = stopped["values"]["kept"]
     assert stopped["tasks"][0]["interrupts"][0]["value"]["pool"] == pool
-    refused = [[*pool, pool[0]], [], [pool[0] | {"text": " "}], [pool[0], pool[0] | {"polarity": "maybe"}]]
+    refused = [
+        [*pool, pool[0]],
+        [],
+        [pool[0] | {"text": " "}],
+        [pool[0], pool[0] | {"polarity": "maybe"}],
+    ]
     words = ["stands there twice", "no rubric left", "without text", "a polarity of 'maybe'"]
     for edit, why in zip(refused, words, strict=True):
-        post(server, f"{thread}/runs/wait", assistant_id="learn", command={"resume": edit or ""}, context=chosen)
+        post(
+            server,
+            f"{thread}/runs/wait",
+            assistant_id="learn",
+            command={"resume": edit or ""},
+            context=chosen,
+        )
         waiting = get(server, f"{thread}/state")
         assert waiting["next"] == ["review_pool"]
         assert why in waiting["tasks"][0]["interrupts"][0]["value"]["refused"]
-    post(server, f"{thread}/state", values={"kept": pool[1:], "reviewed": True}, as_node="review_pool")
+    post(
+        server,
+        f"{thread}/state",
+        values={"kept": pool[1:], "reviewed": True},
+        as_node="review_pool",
+    )
     ended = post(server, f"{thread}/runs/wait", assistant_id="learn", input=None, context=chosen)
     assert ended["digest"]
-    assert pool[0]["id"] not in {row["id"] for row in (*ended["kept"], *ended["chosen"])} | ended["pooled"].keys()
+    assert (
+        pool[0]["id"]
+        not in {row["id"] for row in (*ended["kept"], *ended["chosen"])} | ended["pooled"].keys()
+    )
     history = get(server, f"{thread}/history?limit=100")[::-1]
     told = {
-        node for before, after in pairwise(history) for node in before["next"] if before["values"] != after["values"]
+        node
+        for before, after in pairwise(history)
+        for node in before["next"]
+        if before["values"] != after["values"]
     }
     assert len(told) >= 8
     assert {"extract", "deduplicate", "judge_pool", "select", "calibrate", "assess"} <= told
@@ -124,7 +160,13 @@ def test_a_thread_whose_server_was_started_again_goes_on_with_its_own_run(
         stopped = get(server, f"{thread}/state")
     with served(store, folder) as server:
         pool = stopped["values"]["kept"]
-        ended = post(server, f"{thread}/runs/wait", assistant_id="learn", command={"resume": pool}, context=chosen)
+        ended = post(
+            server,
+            f"{thread}/runs/wait",
+            assistant_id="learn",
+            command={"resume": pool},
+            context=chosen,
+        )
     with Store.open(store, read_only=True) as kept:
         (run,) = runs(kept)
     assert run.status == "done"
@@ -132,16 +174,26 @@ def test_a_thread_whose_server_was_started_again_goes_on_with_its_own_run(
     assert ended["digest"]
 
 
-def test_score_is_run_by_its_context_and_says_what_was_wrong_with_it(server: str, learnt: Learnt) -> None:
+def test_score_is_run_by_its_context_and_says_what_was_wrong_with_it(
+    server: str, learnt: Learnt
+) -> None:
     chosen = {"logs": str(learnt.log), "rubrics": str(learnt.rubrics)}
     scored = post(server, "/runs/wait", assistant_id="score", input={}, context=chosen)
     assert (scored["status"], scored["outcomes"], scored["total"]) == ("done", {"scored": 48}, 48)
-    refused = post(server, "/runs/wait", assistant_id="score", input={}, context=chosen | {"rubrics": "nowhere.json"})
+    refused = post(
+        server,
+        "/runs/wait",
+        assistant_id="score",
+        input={},
+        context=chosen | {"rubrics": "nowhere.json"},
+    )
     assert refused["__error__"]["error"] == "BadRubrics"
     assert "nowhere.json: there is no such file" in refused["__error__"]["message"]
     (assistant, *_) = post(server, "/assistants/search", graph_id="learn")
     schemas = get(server, f"/assistants/{assistant['assistant_id']}/schemas")
-    assert {"logs", "domain", "model", "base_url", "store", "review"} <= schemas["context_schema"]["properties"].keys()
+    assert {"logs", "domain", "model", "base_url", "store", "review"} <= schemas["context_schema"][
+        "properties"
+    ].keys()
 
 
 SHOP = """
@@ -175,7 +227,8 @@ def forms_of(learnt: Learnt, folder: Path, model: dict[str, str]) -> dict[str, d
     (folder / "system.md").write_text(PROMPT)
     (folder / "new.md").write_text(f"{PROMPT}Offer another time.\n")
     table_rubrics(read_table_log(folder / "tables.jsonl", 100)).save(folder / "tables.json")
-    logs, questions = str(learnt.log), str(ROOT / "examples" / "questions.jsonl")
+    logs = str(learnt.log)
+    questions = str(ROOT / "examples" / "questions.jsonl")
     return {
         "learn": {"logs": logs},
         "spur": {"logs": logs, **model},
@@ -213,14 +266,19 @@ def test_every_exported_graph_runs_over_http_says_what_it_found_and_errors_carry
     exported = json.loads((ROOT / "langgraph.json").read_text())["graphs"]
     with ProtocolServer() as model:
         model.script(
-            [{"do": "message", "match": "realistic dialogue", "content": json.dumps(SAID)}, {"do": "attentive"}]
+            [
+                {"do": "message", "match": "realistic dialogue", "content": json.dumps(SAID)},
+                {"do": "attentive"},
+            ]
         )
         forms = forms_of(learnt, folder, {"model": "m", "base_url": model.url})
         assert forms.keys() == exported.keys()
         with served(store, folder) as server:
             for graph, form in forms.items():
                 thread = f"/threads/{post(server, '/threads')['thread_id']}"
-                ended = post(server, f"{thread}/runs/wait", assistant_id=graph, input={}, context=form)
+                ended = post(
+                    server, f"{thread}/runs/wait", assistant_id=graph, input={}, context=form
+                )
                 assert "__error__" not in ended, (graph, ended)
                 told = get(server, f"{thread}/state")["values"]
                 for name in FOUND.get(graph, ("first", "worst", "so_far")):
@@ -231,5 +289,10 @@ def test_every_exported_graph_runs_over_http_says_what_it_found_and_errors_carry
                 assert max(len(json.dumps(state["values"])) for state in history) < 200_000, graph
 
                 needed = next(name for name in ("logs", "questions", "topics") if name in form)
-                refused = post(server, "/runs/wait", assistant_id=graph, input={}, context={**form, needed: ""})
-                assert f"{needed} is empty → fill it in" in refused["__error__"]["message"], (graph, refused)
+                refused = post(
+                    server, "/runs/wait", assistant_id=graph, input={}, context={**form, needed: ""}
+                )
+                assert f"{needed} is empty → fill it in" in refused["__error__"]["message"], (
+                    graph,
+                    refused,
+                )

@@ -45,7 +45,9 @@ def kept(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(store))
 
 
-async def test_score_takes_a_log_and_rubrics_and_tells_how_far_it_is(learnt: Learnt, store: Path) -> None:
+async def test_score_takes_a_log_and_rubrics_and_tells_how_far_it_is(
+    learnt: Learnt, store: Path
+) -> None:
     chosen = ScoreContext(logs=str(learnt.log), rubrics=str(learnt.rubrics))
     found = await score.ainvoke({}, thread_of(str(uuid4())), context=chosen)
     assert (found["status"], found["outcomes"], found["done"]) == ("done", {"scored": 48}, 48)
@@ -53,8 +55,11 @@ async def test_score_takes_a_log_and_rubrics_and_tells_how_far_it_is(learnt: Lea
         assert find_run(opened, found["run"]).status == "done"
 
 
-async def test_learn_waits_at_the_pool_and_a_pool_that_is_wrong_is_refused_while_it_waits_on(learnt: Learnt) -> None:
-    graph, thread = learn.copy(update={"checkpointer": InMemorySaver()}), thread_of(str(uuid4()))
+async def test_learn_waits_at_the_pool_and_a_pool_that_is_wrong_is_refused_while_it_waits_on(
+    learnt: Learnt,
+) -> None:
+    graph = learn.copy(update={"checkpointer": InMemorySaver()})
+    thread = thread_of(str(uuid4()))
     chosen = LearnChoice(logs=str(learnt.log), review=True)
     stopped = await graph.ainvoke({}, thread, context=chosen)
     pool = stopped["__interrupt__"][0].value["pool"]
@@ -62,7 +67,10 @@ async def test_learn_waits_at_the_pool_and_a_pool_that_is_wrong_is_refused_while
     for edit, why in (
         ([*pool, pool[0]], "stands there twice"),
         ([pool[0] | {"text": " "}], "a rubric without text"),
-        ([*pool, {"text": pool[0]["text"], "polarity": other}], f"is both {pool[0]['polarity']} and {other}"),
+        (
+            [*pool, {"text": pool[0]["text"], "polarity": other}],
+            f"is both {pool[0]['polarity']} and {other}",
+        ),
         ("nothing", "the pool has no rubric left"),
     ):
         waiting = await graph.ainvoke(Command(resume=edit), thread, context=chosen)
@@ -70,7 +78,10 @@ async def test_learn_waits_at_the_pool_and_a_pool_that_is_wrong_is_refused_while
     own = {"text": "The assistant says when it will be back.", "polarity": "sat"}
     ended = await graph.ainvoke(Command(resume=[*pool[1:], own]), thread, context=chosen)
     assert ended["digest"]
-    assert [row["text"] for row in ended["kept"]] == [*(row["text"] for row in pool[1:]), own["text"]]
+    assert [row["text"] for row in ended["kept"]] == [
+        *(row["text"] for row in pool[1:]),
+        own["text"],
+    ]
 
 
 BIKES = str(Path(__file__).parents[3] / "examples" / "bikes.jsonl")
@@ -118,9 +129,13 @@ async def test_what_is_wrong_reaches_callers_as_a_value_error_with_its_remedy(
 async def test_a_set_that_was_learned_here_is_refitted_and_scores_by_the_name_of_its_run(
     learnt: Learnt, store: Path
 ) -> None:
-    learned = await learn.ainvoke({}, thread_of(str(uuid4())), context=LearnChoice(logs=str(learnt.log)))
+    learned = await learn.ainvoke(
+        {}, thread_of(str(uuid4())), context=LearnChoice(logs=str(learnt.log))
+    )
     refitted = await refit.ainvoke(
-        {}, thread_of(str(uuid4())), context=RefitChoice(logs=str(learnt.log), rubrics=learned["run"])
+        {},
+        thread_of(str(uuid4())),
+        context=RefitChoice(logs=str(learnt.log), rubrics=learned["run"]),
     )
     assert refitted["digest"]
     for name in (refitted["run"], learned["digest"]):
@@ -132,7 +147,8 @@ async def test_a_set_that_was_learned_here_is_refitted_and_scores_by_the_name_of
 async def test_who_goes_on_from_a_state_of_an_ended_run_forks_it_and_the_parent_stays(
     learnt: Learnt, store: Path
 ) -> None:
-    graph, thread = learn.copy(update={"checkpointer": InMemorySaver()}), thread_of(str(uuid4()))
+    graph = learn.copy(update={"checkpointer": InMemorySaver()})
+    thread = thread_of(str(uuid4()))
     form = LearnChoice(logs=str(learnt.log))
     first = await graph.ainvoke({}, thread, context=form)
     with Store.open(store, read_only=True) as opened:
@@ -140,7 +156,9 @@ async def test_who_goes_on_from_a_state_of_an_ended_run_forks_it_and_the_parent_
         sets = [kept.digest for kept in kept_sets(opened)]
     history = [state async for state in graph.aget_state_history(thread)]
     (at,) = [state for state in history if state.next == ("fit_judge",)]
-    changed = await graph.aupdate_state(at.config, {"kept": at.values["kept"][1:]}, as_node="review_pool")
+    changed = await graph.aupdate_state(
+        at.config, {"kept": at.values["kept"][1:]}, as_node="review_pool"
+    )
     forked = await graph.ainvoke(None, changed, context=form)
     assert forked["run"] != first["run"]
     assert forked["parent"] == first["run"]
@@ -154,7 +172,8 @@ async def test_who_goes_on_from_a_state_of_an_ended_run_forks_it_and_the_parent_
 async def test_who_forks_a_run_that_waits_at_the_pool_gets_a_run_of_its_own_and_the_parent_waits_on(
     learnt: Learnt, store: Path
 ) -> None:
-    graph, thread = learn.copy(update={"checkpointer": InMemorySaver()}), thread_of(str(uuid4()))
+    graph = learn.copy(update={"checkpointer": InMemorySaver()})
+    thread = thread_of(str(uuid4()))
     form = LearnChoice(logs=str(learnt.log), review=True)
     await graph.ainvoke({}, thread, context=form)
     waiting = await graph.aget_state(thread)
@@ -162,11 +181,15 @@ async def test_who_forks_a_run_that_waits_at_the_pool_gets_a_run_of_its_own_and_
     history = [state async for state in graph.aget_state_history(thread)]
     (at,) = [state for state in history if state.next == ("reword",)]
 
-    fork = await graph.aupdate_state(at.config, {"kept": at.values["kept"][1:]}, as_node="deduplicate")
+    fork = await graph.aupdate_state(
+        at.config, {"kept": at.values["kept"][1:]}, as_node="deduplicate"
+    )
     stopped = await graph.ainvoke(None, fork, context=form)
     assert "__interrupt__" in stopped, "the fork waits at its own pool"
     assert (stopped["run"] != parent, stopped["parent"]) == (True, parent)
-    assert [row["id"] for row in stopped["kept"]] == [row["id"] for row in waiting.values["kept"][1:]]
+    assert [row["id"] for row in stopped["kept"]] == [
+        row["id"] for row in waiting.values["kept"][1:]
+    ]
     with Store.open(store, read_only=True) as opened:
         assert find_run(opened, parent).status == "interrupted"
         assert find_run(opened, stopped["run"]).arguments["parent"] == parent
@@ -183,4 +206,6 @@ async def test_what_cannot_be_run_says_why(learnt: Learnt, tmp_path: Path) -> No
     with pytest.raises(BadRubrics, match="nowhere"):
         await score.ainvoke({}, thread_of(str(uuid4())), context=nowhere)
     with pytest.raises(PollexError, match="no such file"):
-        await learn.ainvoke({}, thread_of(str(uuid4())), context=LearnChoice(logs=str(tmp_path / "nowhere.jsonl")))
+        await learn.ainvoke(
+            {}, thread_of(str(uuid4())), context=LearnChoice(logs=str(tmp_path / "nowhere.jsonl"))
+        )

@@ -24,7 +24,8 @@ QUOTED = re.compile(r"id=conversation\+[12]$")
 
 async def opened_from(client: httpx2.AsyncClient, *starts: str, on: bool = True) -> None:
     """Open pages and, `on` from there, those that they link to: at most `MOST`, and none calls a figure no number."""
-    waiting, seen = deque(starts), set(starts)
+    waiting = deque(starts)
+    seen = set(starts)
     for _ in range(MOST):
         if not waiting:
             break
@@ -41,26 +42,39 @@ async def opened_from(client: httpx2.AsyncClient, *starts: str, on: bool = True)
                 waiting.append(link)
 
 
-async def test_an_answer_after_the_clock_was_set_back_counts_and_pages_of_such_runs_open(tmp_path: Path) -> None:
+async def test_an_answer_after_the_clock_was_set_back_counts_and_pages_of_such_runs_open(
+    tmp_path: Path,
+) -> None:
     with made_store(tmp_path / ".pollex", n=6) as store:
         judged_run(store)
         async with client_of(made_app(store)) as client:
-            queue = (await client.post("/api/queues", json={"name": "q", "run": "learn-1", "random_share": 0})).json()
-            lease = (await client.post(f"/api/queues/{queue['queue']}/next", json={"who": "ann"})).json()["lease"]
+            queue = (
+                await client.post(
+                    "/api/queues", json={"name": "q", "run": "learn-1", "random_share": 0}
+                )
+            ).json()
+            lease = (
+                await client.post(f"/api/queues/{queue['queue']}/next", json={"who": "ann"})
+            ).json()["lease"]
             given = {"lease": lease, "who": "ann", "value": "up"}
             first = (await client.post("/api/labels", json=given)).json()["label"]
             await store.settle()
             with closing(sqlite3.connect(tmp_path / ".pollex" / "store.sqlite")) as kept:
-                later = now().replace("20", "21", 1)  # a hundred years: the clock went wrong, and was set right
+                # a hundred years: the clock went wrong, and was set right
+                later = now().replace("20", "21", 1)
                 kept.execute("UPDATE labels SET time = ? WHERE id = ?", [later, first])
                 kept.execute("UPDATE runs SET started = ? WHERE id LIKE 'learn%'", [later])
                 kept.execute("UPDATE progress SET beat = ?", [later])
                 kept.execute("UPDATE leases SET time = ?", [later])
                 kept.commit()
-            assert (await client.post("/api/labels", json=given | {"value": "down"})).status_code == 200
+            assert (
+                await client.post("/api/labels", json=given | {"value": "down"})
+            ).status_code == 200
             told = (await client.get("/api/export", params={"shape": "long"})).text
             assert [row["answer"] for row in csv.DictReader(told.splitlines())] == ["down"], told
-            assert "unknown" in (await client.get("/runs")).text, "how long a run took that ended before it began"
+            assert "unknown" in (await client.get("/runs")).text, (
+                "how long a run took that ended before it began"
+            )
             await opened_from(client, "/", "/runs", "/runs/learn-1", "/label/agreement")
 
 
@@ -78,8 +92,17 @@ async def test_pages_of_runs_without_conversations_open(tmp_path: Path) -> None:
     with Store.open(tmp_path / ".pollex") as store:
         one_sided(store, range(0))
         async with client_of(made_app(store)) as client:
-            starts = [f"{page}?run=score-2" for page in ("/conversations", "/check", "/calibration", "/conversations")]
-            pairs = ("/compare?a=learn-1&b=score-2", "/runs/learn-1", "/runs/score-2", "/runs/score-2/calls", "/sets")
+            starts = [
+                f"{page}?run=score-2"
+                for page in ("/conversations", "/check", "/calibration", "/conversations")
+            ]
+            pairs = (
+                "/compare?a=learn-1&b=score-2",
+                "/runs/learn-1",
+                "/runs/score-2",
+                "/runs/score-2/calls",
+                "/sets",
+            )
             await opened_from(client, "/", *starts, *pairs, on=False)
             made = await client.post("/api/queues", json={"name": "q", "run": "learn-1"})
             await opened_from(client, f"/label/{made.json()['queue']}", on=False)
@@ -90,5 +113,11 @@ async def test_pages_of_runs_whose_thumbs_are_all_alike_open(tmp_path: Path, kin
     with Store.open(tmp_path / ".pollex") as store:
         one_sided(store, range(kind, 90 + kind, 3))
         async with client_of(made_app(store)) as client:
-            starts = ("/", "/sets", "/runs/learn-1", "/compare?a=learn-1&b=score-2", "/check?run=score-2")
+            starts = (
+                "/",
+                "/sets",
+                "/runs/learn-1",
+                "/compare?a=learn-1&b=score-2",
+                "/check?run=score-2",
+            )
             await opened_from(client, *starts, "/calibration", "/label/agreement")

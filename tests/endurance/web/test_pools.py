@@ -33,7 +33,16 @@ def waiting(learnt: Learnt, tmp_path_factory: pytest.TempPathFactory) -> Path:
         moved = [str(learnt.rubrics), str(folder / learnt.rubrics.name)]
         database.execute("UPDATE runs SET arguments = replace(arguments, ?, ?)", moved)
         database.commit()
-    about = ("--out", folder / "a.json", "--store", folder / "store", "--seed", "1", "--review", "pool")
+    about = (
+        "--out",
+        folder / "a.json",
+        "--store",
+        folder / "store",
+        "--seed",
+        "1",
+        "--review",
+        "pool",
+    )
     assert run_here("learn", learnt.log, *about).code == 75
     return folder
 
@@ -42,12 +51,17 @@ def rows_in(page: str) -> dict[str, str]:
     """The fields of the first pool of a page, as a browser sends them."""
     form = page[page.index("/pool") :].partition("</form>")[0]
     fields = dict(re.findall(r'name="(was-\d+|node|confirmed)" value="([^"]*)"', form))
-    fields |= {name: unescape(text) for name, text in re.findall(r'<textarea name="(text-\d+)"[^>]*>([^<]*)<', form)}
+    fields |= {
+        name: unescape(text)
+        for name, text in re.findall(r'<textarea name="(text-\d+)"[^>]*>([^<]*)<', form)
+    }
     return fields | {f"polarity-{n}": "sat" for n in range(1, form.count("<select") + 1)}
 
 
 async def posted(client: httpx2.AsyncClient, run: str, fields: dict[str, str]) -> Any:
-    return await client.post(f"/api/runs/{run}/pool", data={name: value for name, value in fields.items() if value})
+    return await client.post(
+        f"/api/runs/{run}/pool", data={name: value for name, value in fields.items() if value}
+    )
 
 
 async def test_a_node_tells_what_it_changed_and_its_whole_state(waiting: Path) -> None:
@@ -55,7 +69,9 @@ async def test_a_node_tells_what_it_changed_and_its_whole_state(waiting: Path) -
         run = find_run(store, "learn-1").id
         async with client_of(made_app(store)) as client:
             page = (await client.get(f"/runs/{run}")).text
-            state = (await client.get(f"/api/runs/{run}/state", params={"node": "deduplicate"})).json()
+            state = (
+                await client.get(f"/api/runs/{run}/state", params={"node": "deduplicate"})
+            ).json()
             none = await client.get(f"/api/runs/{run}/state", params={"node": "nowhere"})
     for node, told in (("deduplicate", "kept "), ("select", "chosen "), ("assess", "figures ")):
         assert f'href="#state-{node}"' in page, "the drawing leads to it"
@@ -95,7 +111,10 @@ async def test_a_wrong_pool_is_refused_while_the_run_waits_on_and_with_a_right_o
             own = "The assistant says when it will be back."
             last = {f"text-{len(fields)}": own, f"polarity-{len(fields)}": "sat"}
             twice = fields | {"text-2": fields["text-1"]}
-            for wrong, why in ((twice, "stands there twice"), (fields | {"text-1": ""}, "without text")):
+            for wrong, why in (
+                (twice, "stands there twice"),
+                (fields | {"text-1": ""}, "without text"),
+            ):
                 refused = await posted(client, run, wrong)
                 assert refused.status_code == 400
                 assert why in refused.text
@@ -109,10 +128,14 @@ async def test_a_wrong_pool_is_refused_while_the_run_waits_on_and_with_a_right_o
         made, known = rubrics_of(store, run)
     assert fields["text-1"] not in known
     assert own in known
-    assert RubricSet.load(waiting / "a.json").rubrics_digest == made.rubrics_digest, "where the command wanted it"
+    assert RubricSet.load(waiting / "a.json").rubrics_digest == made.rubrics_digest, (
+        "where the command wanted it"
+    )
 
 
-async def test_a_fork_at_select_goes_on_by_itself_and_is_paid_for_nowhere_before(waiting: Path) -> None:
+async def test_a_fork_at_select_goes_on_by_itself_and_is_paid_for_nowhere_before(
+    waiting: Path,
+) -> None:
     with Store.open(waiting / "store") as store:
         run = find_run(store, "learn-1").id
         written = RubricSet.load(waiting / "rubrics.json", arrays=False)
@@ -127,15 +150,28 @@ async def test_a_fork_at_select_goes_on_by_itself_and_is_paid_for_nowhere_before
             assert f"{run}:select" in (await client.get(f"/runs/{made}")).text
             ended = await carried_on(client, made)
             assert ended["status"] in ("done", "partial"), ended["child"]
-        spans = {row["name"] for row in store.rows("SELECT DISTINCT name FROM spans WHERE run = ?", [made])}
+        spans = {
+            row["name"]
+            for row in store.rows("SELECT DISTINCT name FROM spans WHERE run = ?", [made])
+        }
         known = rubrics_of(store, made)[1]
-    assert not spans & {"extract", "fit_extractor", "summarize_sat", "summarize_dsat", "deduplicate"}
+    assert not spans & {
+        "extract",
+        "fit_extractor",
+        "summarize_sat",
+        "summarize_dsat",
+        "deduplicate",
+    }
     assert "select" in spans, "what was edited is chosen from anew"
     assert fields["text-1"] not in known
-    assert RubricSet.load(waiting / "rubrics.json", arrays=False) == written, "the fork writes beside its parent's file"
+    assert RubricSet.load(waiting / "rubrics.json", arrays=False) == written, (
+        "the fork writes beside its parent's file"
+    )
 
 
-async def test_what_keeps_a_run_from_going_on_stands_on_its_page_with_the_command(waiting: Path) -> None:
+async def test_what_keeps_a_run_from_going_on_stands_on_its_page_with_the_command(
+    waiting: Path,
+) -> None:
     with ProtocolServer() as server, Store.open(waiting / "store") as store:
         parent = find_run(store, "learn-1")
         server.script([{"do": "status", "code": 401}])

@@ -29,7 +29,10 @@ from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.judge_settings import JudgeSettings
 
 LABELS = code_options([option.text for option in LIKERT])
-ASKED = [*questions("The user thanks.", "The fix works."), *questions("The user repeats.", polarity="dsat")]
+ASKED = [
+    *questions("The user thanks.", "The fix works."),
+    *questions("The user repeats.", polarity="dsat"),
+]
 
 
 class Constant:
@@ -64,14 +67,20 @@ async def roles_at(
         witness = Witness(gateway)
         capabilities = await probe(endpoint)
         asker = Asker(witness, capabilities, DomainProfile.neutral(), settings, b"salt")
-        extractor, summarizer = LlmExtractor(asker), LlmSummarizer(asker)
-        yield Roles(extractor, summarizer, LlmDeduplicator(asker, Constant()), LlmJudge(asker)), witness
+        extractor = LlmExtractor(asker)
+        summarizer = LlmSummarizer(asker)
+        yield (
+            Roles(extractor, summarizer, LlmDeduplicator(asker, Constant()), LlmJudge(asker)),
+            witness,
+        )
 
 
 def likert(text: str, call: Call) -> list[float]:
     """Return what the server says of a statement, wherever it stands in the call's list."""
     listed = re.search(
-        rf'^(\d+)\. "{re.escape(text)}"$', "\n".join(str(message["content"]) for message in call.messages), re.MULTILINE
+        rf'^(\d+)\. "{re.escape(text)}"$',
+        "\n".join(str(message["content"]) for message in call.messages),
+        re.MULTILINE,
     )
     assert listed is not None
     distribution = truth(call.messages, LABELS, f".{listed[1]}.answer")
@@ -84,7 +93,9 @@ async def test_distributions_of_a_batch_are_those_that_the_server_gave() -> None
             answers = await roles.judge.judge(TALK, ASKED)
     assert [answer.source for answer in answers if isinstance(answer, Answer)] == ["logprobs"] * 3
     good, bad = witness.calls
-    expected = [likert(question.text, call) for question, call in zip(ASKED, (good, good, bad), strict=True)]
+    expected = [
+        likert(question.text, call) for question, call in zip(ASKED, (good, good, bad), strict=True)
+    ]
     for answer, chances in zip(answers, expected, strict=True):
         assert isinstance(answer, Answer)
         assert answer.probabilities == pytest.approx(chances, abs=1e-6)
@@ -97,15 +108,25 @@ async def test_samples_without_log_probabilities_have_seeds_of_their_own_and_non
 ) -> None:
     ledger = MemoryLedger()
     with ProtocolServer(script=[{"do": "ignore", "what": ["logprobs"]}]) as server:
-        async with roles_at(server, ledger, samples=4, seed=7, elicitation=elicitation) as (roles, witness):
+        async with roles_at(server, ledger, samples=4, seed=7, elicitation=elicitation) as (
+            roles,
+            witness,
+        ):
             probes = server.counts()
             first = await roles.judge.judge(TALK, ASKED)
         once = server.counts()
         assert [answer.source for answer in first if isinstance(answer, Answer)] == ["sampled"] * 3
         assert {call.seed for call in witness.calls} == {7, 8, 9, 10}
         # a body has no number of the sample, so it is the seed that makes it another
-        assert once["distinct"] - probes["distinct"] == once["paid"] - probes["paid"] == len(witness.calls)
-        async with roles_at(server, ledger, samples=4, seed=7, elicitation=elicitation) as (roles, _):
+        assert (
+            once["distinct"] - probes["distinct"]
+            == once["paid"] - probes["paid"]
+            == len(witness.calls)
+        )
+        async with roles_at(server, ledger, samples=4, seed=7, elicitation=elicitation) as (
+            roles,
+            _,
+        ):
             assert await roles.judge.judge(TALK, ASKED) == first
         assert server.counts()["paid"] - once["paid"] == probes["paid"]
 
@@ -129,4 +150,6 @@ async def test_a_conversation_that_does_not_fit_the_window_is_said_not_to() -> N
     with ProtocolServer(script=[{"do": "window", "tokens": 100, "style": "vllm"}]) as server:
         async with roles_at(server) as (roles, _):
             answers = await roles.judge.judge(TALK, ASKED)
-    assert [answer.outcome for answer in answers if isinstance(answer, Unanswered)] == ["context_exceeded"] * 3
+    assert [answer.outcome for answer in answers if isinstance(answer, Unanswered)] == [
+        "context_exceeded"
+    ] * 3

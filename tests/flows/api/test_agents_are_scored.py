@@ -42,7 +42,8 @@ def test_a_node_writes_the_scorers_figures_into_the_state_in_both_worlds_or_says
     graph = StateGraph(State)
     graph.add_node("score", score_node(scorer))
     graph.add_edge(START, "score")
-    compiled, given = graph.compile(), {"messages": messages()}
+    compiled = graph.compile()
+    given = {"messages": messages()}
     expected = scorer.score(given)
     found = compiled.invoke(given)["pollex"]
     assert (found["netsat"], found["probability"]) == (expected.netsat, expected.probability)
@@ -62,15 +63,22 @@ def test_a_failure_is_a_result_and_an_interrupt_is_not(scorer: pollex.Scorer) ->
 
     with pytest.raises(GraphInterrupt):
         LiveScore(Interrupting(scorer.rubrics)).of(messages(), "1")
-    assert "no score within" in asyncio.run(LiveScore(scorer, deadline=0).aof(messages(), "1"))["error"]
+    assert (
+        "no score within"
+        in asyncio.run(LiveScore(scorer, deadline=0).aof(messages(), "1"))["error"]
+    )
 
 
 def test_an_agent_has_the_score_after_its_turn_and_streams_it(scorer: pollex.Scorer) -> None:
-    model = GenericFakeChatModel(messages=iter([AIMessage("Please restart."), AIMessage("Please restart.")]))
+    model = GenericFakeChatModel(
+        messages=iter([AIMessage("Please restart."), AIMessage("Please restart.")])
+    )
     agent = create_agent(model, [], middleware=[ScoreMiddleware(scorer)])
     given = {"messages": [HumanMessage("My printer is broken.")]}
     state = agent.invoke(given)
-    assert state["pollex"]["probability"] == scorer.score({"messages": state["messages"]}).probability
+    assert (
+        state["pollex"]["probability"] == scorer.score({"messages": state["messages"]}).probability
+    )
     (streamed,) = agent.stream(given, stream_mode="custom")
     assert streamed["pollex"] == state["pollex"]
 
@@ -81,7 +89,8 @@ def test_scores_are_events_of_the_span_that_is_current(scorer: pollex.Scorer) ->
     from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
     from opentelemetry.sdk.trace import TracerProvider
 
-    exporter, provider = InMemoryLogRecordExporter(), LoggerProvider()
+    exporter = InMemoryLogRecordExporter()
+    provider = LoggerProvider()
     provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
     _logs.set_logger_provider(provider)
     with TracerProvider().get_tracer("test").start_as_current_span("turn") as span:
@@ -90,14 +99,20 @@ def test_scores_are_events_of_the_span_that_is_current(scorer: pollex.Scorer) ->
     assert {one.event_name for one in records} == {"gen_ai.evaluation.result"}
     assert {one.trace_id for one in records} == {span.get_span_context().trace_id}
     values = {
-        one.attributes["gen_ai.evaluation.name"]: one.attributes["gen_ai.evaluation.score.value"] for one in records
+        one.attributes["gen_ai.evaluation.name"]: one.attributes["gen_ai.evaluation.score.value"]
+        for one in records
     }
     assert values == {"pollex.netsat": found["netsat"], "pollex.probability": found["probability"]}
     assert {one.attributes["gen_ai.conversation.id"] for one in records} == {"thread-7"}
 
 
-def test_the_example_hands_over_where_a_thumb_up_is_unlikely(learnt: Learnt, monkeypatch: pytest.MonkeyPatch) -> None:
-    for below, last in ((0.0, "Please restart the app."), (1.0, "I am handing you over to a colleague.")):
+def test_the_example_hands_over_where_a_thumb_up_is_unlikely(
+    learnt: Learnt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for below, last in (
+        (0.0, "Please restart the app."),
+        (1.0, "I am handing you over to a colleague."),
+    ):
         monkeypatch.setattr("pollex.examples.route_to_a_person.BELOW", below)
         state = graph_of(learnt.rubrics).invoke(
             {"messages": [("user", "It is broken.")]}, {"configurable": {"thread_id": "1"}}
@@ -145,7 +160,11 @@ def test_a_states_thumb_and_its_failure_are_read() -> None:
     state = graph.get_state(thread)
     assert said(conversation_from(state)) == TURNS
     (conversation,) = pollex.read_logs([state])
-    assert (conversation.id, conversation.label.value, said(conversation)) == ("t", "positive", TURNS)
+    assert (conversation.id, conversation.label.value, said(conversation)) == (
+        "t",
+        "positive",
+        TURNS,
+    )
 
     def fail(_: MessagesState) -> Any:
         raise ValueError("overloaded")

@@ -17,7 +17,13 @@ import pollex
 from pollex.errors import WrongUse
 from pollex.store.store import Store
 
-QUESTION = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "logical", "answer": "So."}
+QUESTION = {
+    "question_id": 1,
+    "question": "Why?",
+    "reference": "Because.",
+    "category": "logical",
+    "answer": "So.",
+}
 TASK = "Was the task completed?"
 
 
@@ -49,13 +55,25 @@ async def test_the_page_of_a_run_that_graded_has_means_figures_and_an_answer_wit
     chat: ChatOpenAI, tmp_path: Path
 ) -> None:
     rows = [QUESTION | {"question_id": n, "answer": f"So {n}.", "people": 2 + n} for n in range(6)]
-    arguments: dict[str, Any] = {"plain": True, "human_field": "people", "model": chat, "store": tmp_path / "store"}
-    found = await asyncio.to_thread(pollex.grade, write_log(tmp_path / "q.jsonl", rows), **arguments)
+    arguments: dict[str, Any] = {
+        "plain": True,
+        "human_field": "people",
+        "model": chat,
+        "store": tmp_path / "store",
+    }
+    found = await asyncio.to_thread(
+        pollex.grade, write_log(tmp_path / "q.jsonl", rows), **arguments
+    )
     with Store.open(tmp_path / "store") as store:
         async with client_of(made_app(store)) as client:
             page = (await client.get(f"/runs/{found.run}")).text
     assert page.count("<h2>") == 4
-    for said in ("Distribution", "Means by category and dimension", "Agreement with people", "One answer"):
+    for said in (
+        "Distribution",
+        "Means by category and dimension",
+        "Agreement with people",
+        "One answer",
+    ):
         assert f"<h2>{said}" in page
     compared = [str(row["comparison"]) for row in found.records()]
     assert any(one and escape(one) in page for one in compared)
@@ -79,11 +97,16 @@ def test_simulate_asks_a_chat_model_and_names_it(tmp_path: Path) -> None:
     )
     said = {"text": "Hello?", "ends": True, "conversation": "yes", "pursues": "yes", "human": "no"}
     said["turns"] = [{"role": role, "text": "Hi.", "sources": []} for role in ("user", "assistant")]
-    with ProtocolServer(script=[{"do": "message", "match": "DATA ", "content": json.dumps(said)}]) as server:
+    with ProtocolServer(
+        script=[{"do": "message", "match": "DATA ", "content": json.dumps(said)}]
+    ) as server:
         chat = ChatOpenAI(model="fake-model", base_url=server.url, api_key="none")  # type: ignore[arg-type]
         found = pollex.simulate(tmp_path / "topics.toml", ["DS1"], model=chat, store=tmp_path)
         assert server.counts()["paid"] >= 2
-    assert (found.model, [one.metadata["system"] for one in found.dialogues]) == ("fake-model", ["DS1"])
+    assert (found.model, [one.metadata["system"] for one in found.dialogues]) == (
+        "fake-model",
+        ["DS1"],
+    )
 
 
 def test_review_takes_what_people_chose_and_asks_nobody_again(tmp_path: Path) -> None:

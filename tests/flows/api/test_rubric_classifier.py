@@ -59,8 +59,11 @@ def test_probabilities_are_of_the_classes_in_their_order_from_answers_to_as_many
     assert proba[good, 0].mean() > proba[~good, 0].mean()
     assert fitted.score(talks, thumbs) > 0.5
     kinds = [rubric.polarity for rubric in fitted.rubrics_.rubrics]
-    assert (kinds.count("sat"), kinds.count("dsat")) == (2, 1), "without a budget three SAT rubrics are borne out"
-    answers, names = fitted.transform(talks[:4]), fitted.get_feature_names_out()
+    assert (kinds.count("sat"), kinds.count("dsat")) == (2, 1), (
+        "without a budget three SAT rubrics are borne out"
+    )
+    answers = fitted.transform(talks[:4])
+    names = fitted.get_feature_names_out()
     assert answers.shape == (4, len(names)) == (4, fitted.n_features_out_)
     assert 0.0 <= np.nanmin(answers) <= np.nanmax(answers) <= 10.0
     assert list(names) == [rubric.text for rubric in fitted.rubrics_.rubrics]

@@ -31,7 +31,9 @@ def server() -> Iterator[ProtocolServer]:
 def rubrics(server: ProtocolServer, tmp_path_factory: pytest.TempPathFactory) -> pollex.RubricSet:
     store = tmp_path_factory.mktemp("learnt") / ".pollex"
     with same_environment():
-        return pollex.learn(small_log(12), model="m", base_url=server.url, rubrics="generic", store=store)
+        return pollex.learn(
+            small_log(12), model="m", base_url=server.url, rubrics="generic", store=store
+        )
 
 
 def test_a_set_learnt_elsewhere_asks_for_its_place_and_leaves_the_store_to_others(
@@ -42,7 +44,9 @@ def test_a_set_learnt_elsewhere_asks_for_its_place_and_leaves_the_store_to_other
         refused.score(MESSAGES)
     Store.open(store).close()
     options = rubrics.judge.options.but(place="langchain:somebody.Chat:0123")
-    theirs = rubrics.model_copy(update={"judge": rubrics.judge.model_copy(update={"options": options})})
+    theirs = rubrics.model_copy(
+        update={"judge": rubrics.judge.model_copy(update={"options": options})}
+    )
     with pytest.raises(WrongUse, match=r"answered at langchain:.* → give it in Python: .*model="):
         pollex.Scorer(theirs, store=store).score(MESSAGES)
 
@@ -62,7 +66,10 @@ def test_scorers_on_one_store_share_what_is_paid_for_also_after_one_that_nobody_
 def test_threads_that_ask_first_share_one_store_and_one_probe(
     rubrics: pollex.RubricSet, server: ProtocolServer, store: Path
 ) -> None:
-    with pollex.Scorer(rubrics, base_url=server.url, store=store) as scorer, ThreadPoolExecutor(8) as threads:
+    with (
+        pollex.Scorer(rubrics, base_url=server.url, store=store) as scorer,
+        ThreadPoolExecutor(8) as threads,
+    ):
         scores = list(threads.map(scorer.score, [row["messages"] for row in small_log()[:8]]))
         assert {score.outcome for score in scores} == {"scored"}
         assert scorer.score_many([row["messages"] for row in small_log()[:8]]) == scores

@@ -50,7 +50,10 @@ async def depth(line: WaitingLine, wanted: int) -> None:
 
 
 def rows(n: int) -> list[dict[str, Any]]:
-    return [{"id": f"c-{place}", "messages": row["messages"]} for place, row in enumerate(small_log(n, seed=9)[:n])]
+    return [
+        {"id": f"c-{place}", "messages": row["messages"]}
+        for place, row in enumerate(small_log(n, seed=9)[:n])
+    ]
 
 
 async def streamed(client: httpx2.AsyncClient, *lines: str) -> list[dict[str, Any]]:
@@ -71,14 +74,29 @@ async def test_one_many_and_a_stream_have_the_scores_of_the_scorer(
     many = (await client.post("/v1/score", json={"conversations": given})).json()["scores"]
     stream = await streamed(client, *map(json.dumps, given))
     for found in (many, stream):
-        assert [(row["id"], row["netsat"]) for row in found] == [(s.conversation_id, s.netsat) for s in expected]
+        assert [(row["id"], row["netsat"]) for row in found] == [
+            (s.conversation_id, s.netsat) for s in expected
+        ]
 
 
 async def test_what_cannot_be_read_is_an_item_of_its_own(client: httpx2.AsyncClient) -> None:
     good = rows(1)[0]
-    lines = [json.dumps(good), "{", json.dumps({"id": "x", "messages": 5}), "[" * 100_000, "", json.dumps(good)]
+    lines = [
+        json.dumps(good),
+        "{",
+        json.dumps({"id": "x", "messages": 5}),
+        "[" * 100_000,
+        "",
+        json.dumps(good),
+    ]
     found = await streamed(client, *lines)
-    assert [row["outcome"] for row in found] == ["scored", "unreadable", "unreadable", "unreadable", "scored"]
+    assert [row["outcome"] for row in found] == [
+        "scored",
+        "unreadable",
+        "unreadable",
+        "unreadable",
+        "scored",
+    ]
     assert [row["id"] for row in found] == ["c-0", "1", "x", "3", "c-0"]
     many = (await client.post("/v1/score", json={"conversations": [good, 7]})).json()["scores"]
     assert [row["outcome"] for row in many] == ["scored", "unreadable"]
@@ -90,7 +108,9 @@ async def test_what_cannot_be_read_is_an_item_of_its_own(client: httpx2.AsyncCli
         (b"{}", {}, 415),
         (json.dumps(odd).encode(), json_type, 200),
     ):
-        assert (await client.post("/v1/score", content=body, headers=headers)).status_code == status, body
+        assert (
+            await client.post("/v1/score", content=body, headers=headers)
+        ).status_code == status, body
 
 
 async def test_nobody_without_the_token_gets_a_score_or_a_figure_and_without_one_a_request_names_this_machine(
@@ -103,20 +123,36 @@ async def test_nobody_without_the_token_gets_a_score_or_a_figure_and_without_one
         assert (await client.get("/health", headers=headers)).json()["ok"]
     described = (await client.get("/openapi.json", headers={"Authorization": ""})).json()
     assert {"/v1/score", "/health", "/ready", "/metrics"} == set(described["paths"])
-    for host, status in (("localhost:1", 200), ("127.0.0.1", 200), ("[::1]:8765", 200), ("evil.example:8765", 400)):
+    for host, status in (
+        ("localhost:1", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8765", 200),
+        ("evil.example:8765", 400),
+    ):
         async with client_at(line, None, host) as open_one:
             assert (await open_one.get("/metrics")).status_code == status, host
 
 
 async def test_a_page_of_another_site_gets_no_score(client: httpx2.AsyncClient) -> None:
-    for foreign in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
-        for kind, body in (("application/json", json.dumps(rows(1)[0])), ("application/x-ndjson", "{}")):
+    for foreign in (
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ):
+        for kind, body in (
+            ("application/json", json.dumps(rows(1)[0])),
+            ("application/x-ndjson", "{}"),
+        ):
             headers = {"Content-Type": kind} | foreign
-            assert (await client.post("/v1/score", content=body, headers=headers)).status_code == 403
+            assert (
+                await client.post("/v1/score", content=body, headers=headers)
+            ).status_code == 403
     assert (await client.post("/v1/score", json=rows(1)[0])).status_code == 200
 
 
-async def test_a_full_queue_says_when_to_come_back_and_takes_nothing_of_the_request(line: WaitingLine) -> None:
+async def test_a_full_queue_says_when_to_come_back_and_takes_nothing_of_the_request(
+    line: WaitingLine,
+) -> None:
     async with client_at(line, None, "localhost:8765") as client:
         first = asyncio.create_task(client.post("/v1/score", json={"conversations": rows(30)}))
         await depth(line, 30)
@@ -167,7 +203,8 @@ async def test_one_conversation_can_have_a_score_after_each_turn_of_the_user_and
     users = [turn for turn in given["messages"] if turn["role"] == "user"]
     assert [row["turns"] for row in found["after_turns"]] == list(range(1, len(users) + 1))
     assert found["after_turns"][-1]["netsat"] == found["netsat"]
-    assert all(row["probability"] is None for row in found["after_turns"])  # nobody measured whether it helps
+    # nobody measured whether it helps
+    assert all(row["probability"] is None for row in found["after_turns"])
     turn = {"role": "user", "content": "Please book it."}, {"role": "assistant", "content": "Done."}
     found = (await client.post("/v1/score?turns=true", json={"messages": [*turn] * 60})).json()
     assert (len(found["after_turns"]), found["after_turns_left_out"]) == (50, 10)

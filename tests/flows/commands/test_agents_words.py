@@ -18,7 +18,9 @@ from pollex.store.database import FILE
 from pollex.text import SURROGATES
 
 
-@pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\udc00\ud800", "\\ud800", "whole \U0001f600", "", "ünï"])
+@pytest.mark.parametrize(
+    "text", ["\ud800", "a\udfffb", "\udc00\ud800", "\\ud800", "whole \U0001f600", "", "ünï"]
+)
 def test_half_characters_of_a_line_become_whole_ones_and_everything_else_stays(text: str) -> None:
     asked = {"method": "tools/call", "params": {"name": text, text: [text]}}
     line = json.dumps(asked).encode() + b"\n"
@@ -28,10 +30,14 @@ def test_half_characters_of_a_line_become_whole_ones_and_everything_else_stays(t
     if not SURROGATES.search(text):
         assert json.loads(found) == asked
     source = io.BytesIO(line * 3 + b"no \\ud800 json\n")
-    assert io.BufferedReader(MendedLines(source)).readlines() == [found] * 3 + [b"no \\ud800 json\n"]
+    assert io.BufferedReader(MendedLines(source)).readlines() == [found] * 3 + [
+        b"no \\ud800 json\n"
+    ]
 
 
-def test_a_comparison_that_needs_arrays_says_which_file_they_stand_in(learnt: Learnt, tmp_path: Path) -> None:
+def test_a_comparison_that_needs_arrays_says_which_file_they_stand_in(
+    learnt: Learnt, tmp_path: Path
+) -> None:
     # A store of an earlier pollex has sets without their arrays.
     earlier = shutil.copytree(learnt.store, tmp_path / "earlier")
     with sqlite3.connect(earlier / FILE) as database:
@@ -51,9 +57,13 @@ def test_no_verb_shows_the_help(words: list[str], pollex: Pollex) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_gets_its_completion(shell: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_shell_gets_its_completion(
+    shell: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("_POLLEX_COMPLETE", f"{shell}_source")
     code = "import sys; sys.argv[0] = 'pollex'; from pollex.cli.main import main; main()"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert "_POLLEX_COMPLETE" in ended.stdout, ended.stderr

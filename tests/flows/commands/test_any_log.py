@@ -32,11 +32,15 @@ roles = {user = ["Kunde", "Gast"], assistant = "Bot"}
 def log(folder: Path) -> Path:
     said = ("Kunde,Wo ist es?", "Bot,Ich sehe nach.", "Gast,Gut so.")
     lines = [f"{n},{one},{note}" for n, note in enumerate(("schlecht", "gut")) for one in said]
-    (folder / "chats.csv").write_text("\n".join(["nr,wer,was,note", *lines]) + "\n", encoding="utf-8")
+    (folder / "chats.csv").write_text(
+        "\n".join(["nr,wer,was,note", *lines]) + "\n", encoding="utf-8"
+    )
     return folder / "chats.csv"
 
 
-def test_the_command_that_the_error_prints_reads_the_log_and_ends_with_the_one_that_learns(tmp_path: Path) -> None:
+def test_the_command_that_the_error_prints_reads_the_log_and_ends_with_the_one_that_learns(
+    tmp_path: Path,
+) -> None:
     path = log(tmp_path)
     ended = run_here("inspect", path, "--columns", "text=was")
     whole = next(line for line in ended.err.splitlines() if line.startswith("The whole command: "))
@@ -53,10 +57,21 @@ def test_a_domain_profile_and_a_set_learned_with_it_say_how_the_log_is_read(tmp_
     profile = tmp_path / "domain.toml"
     for text in (PROFILE[PROFILE.index("[log]") :], PROFILE):  # the table alone will do
         profile.write_text(text, encoding="utf-8")
-        read = run_here("inspect", log(tmp_path), "--domain", profile, "--positive", "gut", "--negative", "schlecht")
+        read = run_here(
+            "inspect",
+            log(tmp_path),
+            "--domain",
+            profile,
+            "--positive",
+            "gut",
+            "--negative",
+            "schlecht",
+        )
         assert "Roles: user (4), assistant (2)" in read.out
         assert f"--domain {profile}" in read.out.splitlines()[-1]
-    (tmp_path / "rubrics.json").write_text(json.dumps({"domain": {"log": {"roles": {"user": "Kunde"}}}}), "utf-8")
+    (tmp_path / "rubrics.json").write_text(
+        json.dumps({"domain": {"log": {"roles": {"user": "Kunde"}}}}), "utf-8"
+    )
     for name, roles in {"rubrics.json": (("user", "Kunde"),), "none.json": ()}.items():
         assert read_options(SimpleNamespace(rubrics=tmp_path / name)).roles == roles
     profile.write_text(PROFILE.replace("columns", "colums"), encoding="utf-8")
@@ -93,23 +108,38 @@ def mapping_told(speakers: dict[str, str]) -> str:
     )
 
 
-def test_a_model_proposes_the_columns_of_a_log_that_nothing_reads_and_is_checked(tmp_path: Path) -> None:
+def test_a_model_proposes_the_columns_of_a_log_that_nothing_reads_and_is_checked(
+    tmp_path: Path,
+) -> None:
     path = odd_log(tmp_path)
     assert "no way to read it was found" in run_here("inspect", path).err
     speakers = {"x7": "user", "y3": "assistant", "z1": "none"}
     with ProtocolServer() as server:
-        asked = ("inspect", path, "--model", "m", "--base-url", server.url, "--store", tmp_path / "store")
+        asked = (
+            "inspect",
+            path,
+            "--model",
+            "m",
+            "--base-url",
+            server.url,
+            "--store",
+            tmp_path / "store",
+        )
         # The plan counts one call, and makes none.
         planned = run_here(*asked, "--dry-run")
         assert (planned.code, server.counts()["received"]) == (0, 0)
         assert "map_columns" in planned.out
         assert "1 planned" in planned.out
         # What the model says is read, and only then proposed.
-        server.script([{"do": "message", "content": mapping_told(speakers), "match": "column of roles"}])
+        server.script(
+            [{"do": "message", "content": mapping_told(speakers), "match": "column of roles"}]
+        )
         ended = run_here(*asked)
         assert "m read them" in ended.err
         assert "user: Where is my tent?" in ended.err
-        whole = next(line for line in ended.err.splitlines() if line.startswith("The whole command: "))
+        whole = next(
+            line for line in ended.err.splitlines() if line.startswith("The whole command: ")
+        )
         paid = server.counts()["paid"]
         read = run_here(*shlex.split(whole.partition(": ")[2])[1:])
         assert "6 conversations: 3 up, 3 down" in read.out
@@ -123,16 +153,32 @@ def test_a_model_proposes_the_columns_of_a_log_that_nothing_reads_and_is_checked
 def test_what_a_model_proposes_is_refused_where_it_is_no_talk(tmp_path: Path) -> None:
     path = odd_log(tmp_path)
     with ProtocolServer() as server:
-        asked = ("inspect", path, "--model", "m", "--base-url", server.url, "--store", tmp_path / "store")
+        asked = (
+            "inspect",
+            path,
+            "--model",
+            "m",
+            "--base-url",
+            server.url,
+            "--store",
+            tmp_path / "store",
+        )
         speakers = {"x7": "user", "y3": "user", "z1": "user"}
-        server.script([{"do": "message", "content": mapping_told(speakers), "match": "column of roles"}])
+        server.script(
+            [{"do": "message", "content": mapping_told(speakers), "match": "column of roles"}]
+        )
         ended = run_here(*asked)
         assert (ended.code, "The whole command" in ended.err) == (1, False)
-        assert "m's mapping was tried, and what comes out is no talk: most conversations have one side" in ended.err
+        assert (
+            "m's mapping was tried, and what comes out is no talk: most conversations have one side"
+            in ended.err
+        )
 
 
 def test_a_model_is_shown_no_words_of_people_in_the_columns(tmp_path: Path) -> None:
-    shown = disguise(columns_in([json.loads(line) for line in odd_log(tmp_path).read_text("utf-8").splitlines()]))
+    shown = disguise(
+        columns_in([json.loads(line) for line in odd_log(tmp_path).read_text("utf-8").splitlines()])
+    )
     told = json.dumps(shown.items)
     assert {"column": "op", "different": 3, "values": ["x7", "y3", "z1"]} in shown.items
     assert not [word for word in ("tent", "boots", "weeks", "records") if word in told]
@@ -158,7 +204,10 @@ def test_y_at_the_terminal_goes_on_with_what_was_proposed(tmp_path: Path) -> Non
 
 
 def test_a_kept_mapping_scores_a_log_of_the_same_fields_without_columns(tmp_path: Path) -> None:
-    said = (("Wo ist es?", "Es kommt am Freitag zu Ihnen."), ("Kann ich es zurückgeben?", "Leider nicht mehr."))
+    said = (
+        ("Wo ist es?", "Es kommt am Freitag zu Ihnen."),
+        ("Kann ich es zurückgeben?", "Leider nicht mehr."),
+    )
     thumbs = ("gut", "schlecht")
     rows = [
         {"nr": f"n{n}", "wer": who, "was": f"{words} Nummer {n}.", "note": thumbs[n % 2]}
@@ -170,11 +219,18 @@ def test_a_kept_mapping_scores_a_log_of_the_same_fields_without_columns(tmp_path
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in written)
         (tmp_path / name).write_text(lines, encoding="utf-8")
     kept = ("--store", tmp_path / "store")
-    mapping = ("--columns", "conversation=nr,role=wer,text=was,label=note", "--roles", "user=Kunde,assistant=Bot")
+    mapping = (
+        "--columns",
+        "conversation=nr,role=wer,text=was,label=note",
+        "--roles",
+        "user=Kunde,assistant=Bot",
+    )
     rubrics = tmp_path / "rubrics.json"
     words = ("--positive", "gut", "--negative", "schlecht")
     learned = run_here("learn", tmp_path / "old.jsonl", *mapping, *words, "--out", rubrics, *kept)
     assert learned.code == 0, learned.err
-    scored = run_here("score", tmp_path / "new.jsonl", "--rubrics", rubrics, "--out", tmp_path / "s.jsonl", *kept)
+    scored = run_here(
+        "score", tmp_path / "new.jsonl", "--rubrics", rubrics, "--out", tmp_path / "s.jsonl", *kept
+    )
     assert scored.code == 0, scored.err
     assert len((tmp_path / "s.jsonl").read_text("utf-8").splitlines()) == 10

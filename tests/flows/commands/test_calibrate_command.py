@@ -22,7 +22,13 @@ from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.graphs.context import NullProgress
 from pollex.measures.distributions import Predictions
 from pollex.services.calibrate import choice_sentences
-from pollex.services.calibration_report import QUICK, as_fitted, bench_of, leverages_of, measure_saved
+from pollex.services.calibration_report import (
+    QUICK,
+    as_fitted,
+    bench_of,
+    leverages_of,
+    measure_saved,
+)
 
 JUDGES = ("ann", "bob", "=cy")
 TEXTS = 40
@@ -32,7 +38,12 @@ def answer_rows(texts: range, seed: int = 0) -> list[dict[str, Any]]:
     """Two questions of three options; the second says nothing."""
     rng = np.random.default_rng(seed)
     return [
-        {"text_id": f"t{text}", "question": question, "option": option + 1, "probability": round(float(p), 6) * 0.99}
+        {
+            "text_id": f"t{text}",
+            "question": question,
+            "option": option + 1,
+            "probability": round(float(p), 6) * 0.99,
+        }
         for text in texts
         for question in ("overall", "length")
         for option, p in enumerate(rng.dirichlet([0.7, 0.7, 0.7]))
@@ -44,9 +55,16 @@ def judgment_rows(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     expected: dict[str, float] = {}
     for row in answers:
         if row["question"] == "overall":
-            expected[row["text_id"]] = expected.get(row["text_id"], 0.0) + row["option"] * row["probability"]
+            expected[row["text_id"]] = (
+                expected.get(row["text_id"], 0.0) + row["option"] * row["probability"]
+            )
     return [
-        {"text_id": text, "question": "overall", "judge": judge, "answer": int(np.clip(answer, 1, 3))}
+        {
+            "text_id": text,
+            "question": "overall",
+            "judge": judge,
+            "answer": int(np.clip(answer, 1, 3)),
+        }
         for number, (text, value) in enumerate(expected.items())
         for judge in (JUDGES[number % 3], JUDGES[(number + 1) % 3])
         for answer in [round(value) - (judge == "ann")]
@@ -74,23 +92,48 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fit(folder: Path, *more: object) -> Ended:
-    arguments = [folder / "answers.csv", folder / "judgments.csv", "--out", folder / "kept", "--model", "ordinal"]
+    arguments = [
+        folder / "answers.csv",
+        folder / "judgments.csv",
+        "--out",
+        folder / "kept",
+        "--model",
+        "ordinal",
+    ]
     return run_here("calibrate", "fit", *arguments, *more)
 
 
 def predict(tables: Path, out: Path, *more: object, answers: Path | None = None) -> Ended:
-    return run_here("calibrate", "predict", tables / "kept", answers or tables / "new.csv", "--out", out, *more)
+    return run_here(
+        "calibrate", "predict", tables / "kept", answers or tables / "new.csv", "--out", out, *more
+    )
 
 
 def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, tables: Path) -> None:
-    answers = write(Path("a.csv"), answer_rows(range(TEXTS)), "t99,overall,1,-0.5", "t0,length,9,nan")
+    answers = write(
+        Path("a.csv"), answer_rows(range(TEXTS)), "t99,overall,1,-0.5", "t0,length,9,nan"
+    )
     judged = judgment_rows(answer_rows(range(TEXTS)))
     judgments = write(Path("j.csv"), judged, "t0,overall,dee,2", "x,overall,ann,1")
-    arguments = (answers, judgments, "--out", "kept", "--model", "ordinal", "--options", "length=1,2,3")
+    arguments = (
+        answers,
+        judgments,
+        "--out",
+        "kept",
+        "--model",
+        "ordinal",
+        "--options",
+        "length=1,2,3",
+    )
     ended = pollex("calibrate", "fit", *arguments, "--json")
     assert ended.code == 3
     left_out = {fault["what"]: fault for fault in ended.last["left_out"]}
-    faults = ("below 0", "with an unknown option", "without an answer that can be used", "whose text has no answers")
+    faults = (
+        "below 0",
+        "with an unknown option",
+        "without an answer that can be used",
+        "whose text has no answers",
+    )
     assert {what: fault["count"] for what, fault in left_out.items()} == dict.fromkeys(faults, 1)
     assert left_out["below 0"]["examples"] == [f"{answers}:242 (t99, overall, option 1: -0.5)"]
     assert [note["examples"] for note in ended.last["notes"]] == [["dee"]]
@@ -98,8 +141,16 @@ def test_what_was_left_out_is_said_and_the_exit_code_is_three(pollex: Pollex, ta
     assert ended.err.count("Left out") == 4
 
 
-def test_the_network_that_begins_as_an_ordinal_model_is_what_predicts(tables: Path, tmp_path: Path) -> None:
-    arguments = [tables / "answers.csv", tables / "judgments.csv", "--out", tmp_path / "kept", "--main-only"]
+def test_the_network_that_begins_as_an_ordinal_model_is_what_predicts(
+    tables: Path, tmp_path: Path
+) -> None:
+    arguments = [
+        tables / "answers.csv",
+        tables / "judgments.csv",
+        "--out",
+        tmp_path / "kept",
+        "--main-only",
+    ]
     ended = run_here("calibrate", "fit", *arguments, "--json")
     assert ended.code == 0, ended.err
     model = load(tmp_path / "kept")
@@ -121,13 +172,20 @@ def test_what_a_search_found_is_told() -> None:
 
 def test_predictions_follow_the_answers_and_are_distributions(tables: Path, tmp_path: Path) -> None:
     out = tmp_path / "p.jsonl"
-    ended = predict(tables, out, "--judge", "ann", "--judge", "nobody", "--aggregate", "max", "--json")
+    ended = predict(
+        tables, out, "--judge", "ann", "--judge", "nobody", "--aggregate", "max", "--json"
+    )
     assert ended.code == 0, ended.err
-    assert (ended.last["texts"], ended.last["learned_from"], ended.last["strangers"]) == (10, 0, ["nobody"])
+    assert (ended.last["texts"], ended.last["learned_from"], ended.last["strangers"]) == (
+        10,
+        0,
+        ["nobody"],
+    )
     rows = read_rows(out)
     assert [row["text_id"] for row in rows] == [f"t{text}" for text in range(100, 110)]
     for row in rows:
-        p, values = np.array([row["p_1"], row["p_2"], row["p_3"]]), np.array([1.0, 2.0, 3.0])
+        p = np.array([row["p_1"], row["p_2"], row["p_3"]])
+        values = np.array([1.0, 2.0, 3.0])
         assert p.sum() == pytest.approx(1)
         assert row["variance"] == pytest.approx(p @ values**2 - (p @ values) ** 2)
         assert row["entropy"] == pytest.approx(-(p * np.log(p)).sum())
@@ -142,7 +200,11 @@ def test_a_score_is_the_mean_over_trusted_judges_and_of_a_stranger_only_when_ask
     tables: Path, tmp_path: Path
 ) -> None:
     found = []
-    for more in ((), [word for judge in JUDGES for word in ("--judge", judge)], ("--aggregate", "unknown")):
+    for more in (
+        (),
+        [word for judge in JUDGES for word in ("--judge", judge)],
+        ("--aggregate", "unknown"),
+    ):
         assert predict(tables, tmp_path / "p.jsonl", *more).code == 0
         found.append(read_rows(tmp_path / "p.jsonl"))
     for everybody, trusted, unknown in zip(*found, strict=True):
@@ -154,7 +216,9 @@ def test_a_score_is_the_mean_over_trusted_judges_and_of_a_stranger_only_when_ask
 
 def test_each_question_has_a_calibrator_of_its_own(pollex: Pollex, tables: Path) -> None:
     rows = judgment_rows(answer_rows(range(TEXTS)))
-    judgments = write(Path("j.csv"), [row | {"question": name} for row in rows for name in ("overall", "length")])
+    judgments = write(
+        Path("j.csv"), [row | {"question": name} for row in rows for name in ("overall", "length")]
+    )
     fit_to = ("calibrate", "fit", tables / "answers.csv", judgments, "--model", "ordinal", "--main")
     for main, more in {"overall": [], "length": ["--main-only"]}.items():
         fitted = pollex(*fit_to, main, "--out", main, *more, "--json")
@@ -171,13 +235,22 @@ def test_fewer_than_fifty_labels_are_not_called_calibrated_and_no_model_is_whate
 ) -> None:
     assert not [name for name in NAMES if "calibrated" in model_named(name).title]
     told = json.loads((tables / "fit.json").read_text("utf-8"))
-    assert (told["main"], told["texts"], told["labels"], told["judges"]) == ("overall", TEXTS, 2 * TEXTS, 3)
+    assert (told["main"], told["texts"], told["labels"], told["judges"]) == (
+        "overall",
+        TEXTS,
+        2 * TEXTS,
+        3,
+    )
     assert (told["calibrated"], told["missing_labels"], told["left_out"]) == (True, 0, [])
     few = judgment_rows(answer_rows(range(TEXTS)))[:30]
     write(Path("thrice.csv"), [*few, *few, *few])
     arguments = (tables / "answers.csv", Path("thrice.csv"), "--out", "kept", "--model", "ordinal")
     ended = pollex("calibrate", "fit", *arguments, "--json")
-    assert (ended.last["labels"], ended.last["missing_labels"], ended.last["calibrated"]) == (30, 20, False)
+    assert (ended.last["labels"], ended.last["missing_labels"], ended.last["calibrated"]) == (
+        30,
+        20,
+        False,
+    )
     said = " ".join(ended.err.split())
     assert "not yet calibrated: 30 of 50 labels, 20 are missing" in said
     assert "90 judgments, 90 of them of the main question" in said
@@ -187,10 +260,18 @@ def test_fewer_than_fifty_labels_are_not_called_calibrated_and_no_model_is_whate
     assert "not yet calibrated" in again.err
 
 
-def test_a_record_of_training_that_is_missing_broken_or_anothers_vouches_for_none(tables: Path, tmp_path: Path) -> None:
-    assert predict(tables, tmp_path / "p.csv", "--json", answers=tables / "answers.csv").last["learned_from"] == TEXTS
+def test_a_record_of_training_that_is_missing_broken_or_anothers_vouches_for_none(
+    tables: Path, tmp_path: Path
+) -> None:
+    assert (
+        predict(tables, tmp_path / "p.csv", "--json", answers=tables / "answers.csv").last[
+            "learned_from"
+        ]
+        == TEXTS
+    )
     record = shutil.copytree(tables / "kept", tmp_path / "kept") / "training.json"
-    own, whole = json.loads(record.read_text())["arrays_sha256"], record.read_text()
+    own = json.loads(record.read_text())["arrays_sha256"]
+    whole = record.read_text()
     for known in (
         "",
         "[]",
@@ -200,12 +281,18 @@ def test_a_record_of_training_that_is_missing_broken_or_anothers_vouches_for_non
     ):
         record.write_text(known, encoding="utf-8")
         ended = predict(tmp_path, tmp_path / "p.csv", "--json", answers=tables / "answers.csv")
-        assert (ended.code, ended.last["learned_from"], ended.last["calibrated"]) == (0, None, False), known
+        assert (ended.code, ended.last["learned_from"], ended.last["calibrated"]) == (
+            0,
+            None,
+            False,
+        ), known
         assert "it isn't known which texts it was fitted on" in ended.err
         assert "calibrated on" not in ended.err
 
 
-def test_the_three_formats_hold_the_same_and_a_spreadsheet_runs_nothing(tables: Path, tmp_path: Path) -> None:
+def test_the_three_formats_hold_the_same_and_a_spreadsheet_runs_nothing(
+    tables: Path, tmp_path: Path
+) -> None:
     rows = [row | {"text_id": "=1+1"} for row in answer_rows(range(1))]
     answers = write(tmp_path / "new.csv", [*rows, *answer_rows(range(2, 4))])
     for ending in ("jsonl", "csv", "parquet"):
@@ -259,14 +346,19 @@ def test_the_command_that_is_recommended_can_be_pasted_and_tells_why_four_texts_
     assert "too few" not in reported.out  # 60 labels
 
 
-def test_a_model_chosen_by_leaving_groups_out_or_by_a_search_is_reported_likewise(pollex: Pollex, tables: Path) -> None:
-    rows = [row | {"system": f"s{int(row['text_id'][1:]) % 3}"} for row in answer_rows(range(TEXTS))]
+def test_a_model_chosen_by_leaving_groups_out_or_by_a_search_is_reported_likewise(
+    pollex: Pollex, tables: Path
+) -> None:
+    rows = [
+        row | {"system": f"s{int(row['text_id'][1:]) % 3}"} for row in answer_rows(range(TEXTS))
+    ]
     answers = write(Path("answers.csv"), rows)
     arguments = (answers, tables / "judgments.csv", "--out", "kept")
     fitted = pollex("calibrate", "fit", *arguments, "--shift", "system", "--json")
     assert fitted.code == 0, fitted.err
     assert "3 groups" in fitted.last["choice"][0]
-    model, table = load(Path("kept")), read_answers(answers)
+    model = load(Path("kept"))
+    table = read_answers(answers)
     judged = read_judgments(tables / "judgments.csv", table)
     made, groups, unlike = as_fitted(model, "system", table, judged)
     assert (made.get_params()["shift"], unlike) == (True, "")
@@ -282,23 +374,39 @@ def test_a_model_chosen_by_leaving_groups_out_or_by_a_search_is_reported_likewis
 
 
 @pytest.mark.nightly
-def test_report_measures_beside_simpler_models_and_writes_a_page(pollex: Pollex, tables: Path) -> None:
-    arguments = (tables / "kept", tables / "answers.csv", tables / "judgments.csv", "--out", "r.html")
+def test_report_measures_beside_simpler_models_and_writes_a_page(
+    pollex: Pollex, tables: Path
+) -> None:
+    arguments = (
+        tables / "kept",
+        tables / "answers.csv",
+        tables / "judgments.csv",
+        "--out",
+        "r.html",
+    )
     ended = pollex("calibrate", "report", *arguments, "--quick", "--json")
     assert ended.code == 0, ended.err
-    told, others = ended.last, ended.last["others"]
+    told = ended.last
+    others = ended.last["others"]
     assert (told["labels"], told["calibrated"], told["learned_from"]) == (2 * TEXTS, True, TEXTS)
     assert others["constant"]["behind"]["low"] > 0  # there is something to learn
     gap = others["constant"]["figures"]["log_loss"]["value"] - told["figures"]["log_loss"]["value"]
     assert others["constant"]["behind"]["value"] == pytest.approx(gap)
-    measured = [figure for each in (told, *others.values()) for figure in (each["figures"] or {}).values()]
+    measured = [
+        figure for each in (told, *others.values()) for figure in (each["figures"] or {}).values()
+    ]
     assert len(measured) > 50
-    assert all(figure["undefined"] or figure["low"] <= figure["value"] <= figure["high"] for figure in measured)
+    assert all(
+        figure["undefined"] or figure["low"] <= figure["value"] <= figure["high"]
+        for figure in measured
+    )
     assert told["gains"]["overall"]["low"] > 0 > told["gains"]["length"]["low"]
     by_judge = told["subgroups"]["judge"]
     assert list(by_judge) == ["=cy", "ann", "bob"]
     assert sum(figures["rmse"]["n"] for figures in by_judge.values()) == 2 * TEXTS
-    whole = sum(figures["log_loss"]["value"] * figures["log_loss"]["n"] for figures in by_judge.values())
+    whole = sum(
+        figures["log_loss"]["value"] * figures["log_loss"]["n"] for figures in by_judge.values()
+    )
     assert whole / (2 * TEXTS) == pytest.approx(told["figures"]["log_loss"]["value"])
     losses = [point["log_loss"] for point in told["learning"]]
     assert losses[-1] < losses[0]
@@ -314,17 +422,20 @@ def test_the_kept_calibrator_has_its_own_leverage_and_is_measured_as_it_is_on_te
 ) -> None:
     model = load(tables / "kept")
     rows = answer_rows(range(200, 220), seed=2)
-    answers, judgments = write(tmp_path / "a.csv", rows), write(tmp_path / "j.csv", judgment_rows(rows))
+    answers = write(tmp_path / "a.csv", rows)
+    judgments = write(tmp_path / "j.csv", judgment_rows(rows))
     table = read_answers(answers, scales=model.questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
     bench = bench_of(table, judged, 0, None, QUICK, NullProgress())
     (found,) = leverages_of(model, bench)
-    on_main, on_length = gradient(model, table.X), asked_gradient(model.questionnaire_, table.X, "length")
+    on_main = gradient(model, table.X)
+    on_length = asked_gradient(model.questionnaire_, table.X, "length")
     assert found.mean == pytest.approx(np.nanmean(per_text(on_main, on_length)))
     given = bench.given
     own = Predictions(np.full((len(given), 3), 1 / 3), given.answer, given.row, (1.0, 2.0, 3.0))
     assert measure_saved(bench, model, own, seen=1) == []
-    assert measure_saved(bench, model, own, seen=None) == []  # it may have learnt from all of them
+    # it may have learnt from all of them
+    assert measure_saved(bench, model, own, seen=None) == []
     (itself,) = measure_saved(bench, model, own, seen=0)
     proba = model.predict_proba(table.X[given.row], given.names())
     loss = -np.log(proba[np.arange(len(given)), given.answer]).mean()

@@ -47,7 +47,9 @@ def test_a_worse_release_shuts_the_gate_and_every_file_and_python_say_so(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     files = ("--junit", tmp_path / "check.xml", "--page", tmp_path / "check.html", "--github")
     conditions = [WORSE, "mean(p) rises by 0.03"]
-    ended = gate(new, old, *(word for one in conditions for word in ("--fail-if", one)), *files, "--json")
+    ended = gate(
+        new, old, *(word for one in conditions for word in ("--fail-if", one)), *files, "--json"
+    )
     assert ended.code == 4, ended.err
     assert ended.last["failed"]
     assert [one["status"] for one in ended.last["verdicts"]] == ["failed", "passed"]
@@ -59,14 +61,25 @@ def test_a_worse_release_shuts_the_gate_and_every_file_and_python_say_so(
     assert "Drift without labels" in (tmp_path / "check.html").read_text(encoding="utf-8")
     found = pollex_api.check(new, old, learnt.rubrics, fail_if=conditions, store=store)
     assert found.failed
-    assert json.loads(json.dumps(found.as_json())) | {"written": ended.last["written"]} == ended.last
+    assert (
+        json.loads(json.dumps(found.as_json())) | {"written": ended.last["written"]} == ended.last
+    )
 
 
-def test_an_equal_release_leaves_it_open_at_every_look(gate: Pollex, logs: tuple[Path, Path], tmp_path: Path) -> None:
+def test_an_equal_release_leaves_it_open_at_every_look(
+    gate: Pollex, logs: tuple[Path, Path], tmp_path: Path
+) -> None:
     old, _ = logs
     copy = tmp_path / "copy.jsonl"
     copy.write_text(old.read_text())
-    conditions = ("--fail-if", WORSE, "--fail-if", "drift(netsat) above 0.25", "--fail-if", "unlike above 0.2")
+    conditions = (
+        "--fail-if",
+        WORSE,
+        "--fail-if",
+        "drift(netsat) above 0.25",
+        "--fail-if",
+        "unlike above 0.2",
+    )
     ended = gate(copy, old, *conditions, "--json")
     assert ended.code == 0, ended.err
     assert "failed" not in {one["status"] for one in ended.last["verdicts"]}

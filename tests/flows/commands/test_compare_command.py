@@ -41,7 +41,18 @@ def test_a_better_release_is_seen_in_scores_rubrics_and_labels(
     pollex: Pollex, learnt: Learnt, store: Path, logs: Path
 ) -> None:
     page = Path("compare.html")
-    arguments = ("compare", logs, "--by", "release", "--rubrics", learnt.rubrics, "--store", store, "--page", page)
+    arguments = (
+        "compare",
+        logs,
+        "--by",
+        "release",
+        "--rubrics",
+        learnt.rubrics,
+        "--store",
+        store,
+        "--page",
+        page,
+    )
     ended = pollex(*arguments, "--json")
     assert ended.code == 0, ended.err
     (found,) = ended.last["comparisons"]
@@ -61,14 +72,24 @@ def test_a_better_release_is_seen_in_scores_rubrics_and_labels(
 def test_runs_are_compared_without_scoring_again_and_alike_in_the_browser(
     pollex: Pollex, learnt: Learnt, store: Path, logs: Path
 ) -> None:
-    scored = ("--rubrics", learnt.rubrics, "--out", logs.with_name("s.jsonl"), "--store", store, "--json")
+    scored = (
+        "--rubrics",
+        learnt.rubrics,
+        "--out",
+        logs.with_name("s.jsonl"),
+        "--store",
+        store,
+        "--json",
+    )
     runs = [pollex("score", log, *scored).last["run"] for log in (learnt.log, logs)]
     ended = pollex("compare", *runs, "--rubrics", learnt.rubrics, "--store", store, "--json")
     assert ended.code == 0, ended.err
     (found,) = ended.last["comparisons"]
     assert found["sizes"] == [48, 120]
     assert "understate" in " ".join(found["notes"])
-    assert {one["id"] for one in pollex("runs", "--store", store, "--json").last["runs"]} == set(runs)
+    assert {one["id"] for one in pollex("runs", "--store", store, "--json").last["runs"]} == set(
+        runs
+    )
     with Store.open(store) as opened:
         page = asyncio.run(browsed(opened, {"rubrics.json": RubricSet.load(learnt.rubrics)}, *runs))
     before, after = found["means"]
@@ -76,19 +97,24 @@ def test_runs_are_compared_without_scoring_again_and_alike_in_the_browser(
     assert found["rubrics"][0]["text"] in unescape(page)
 
 
-async def browsed(store: Store, files: dict[str, RubricSet], a: str, b: str, place: str = "/compare") -> str:
+async def browsed(
+    store: Store, files: dict[str, RubricSet], a: str, b: str, place: str = "/compare"
+) -> str:
     """The page of two runs."""
     async with client_of(made_app(store, files=files)) as client:
         return (await client.get(place, params={"a": a, "b": b})).text
 
 
-def test_a_set_beside_itself_shows_nothing_whichever_run_answered(pollex: Pollex, store: Path) -> None:
+def test_a_set_beside_itself_shows_nothing_whichever_run_answered(
+    pollex: Pollex, store: Path
+) -> None:
     log = write_log(Path("log.jsonl"), small_log(12))
     half = ("--test-fraction", "0.5", "--out", "half.json")
     assert pollex("learn", log, *half, "--store", store).code == 0
     arguments = ("--rubrics", "half.json", "--store", store)
     assert pollex("score", log, *arguments, "--out", "s.jsonl").code == 0
-    learned, held_out = RubricSet.load("half.json").run, RubricSet.load("half.json").data.held_out
+    learned = RubricSet.load("half.json").run
+    held_out = RubricSet.load("half.json").data.held_out
     (found,) = pollex("compare", learned, "last", *arguments, "--json").last["comparisons"]
     assert found["sizes"] == [held_out, held_out]
     assert found["probability"]["value"] == found["netsat"]["value"] == 0
@@ -123,7 +149,9 @@ def test_a_run_of_which_all_labels_teach_is_compared_and_checked_by_what_its_fol
                 assert answer.status_code == 200, answer.text
                 return answer.text
 
-        checked = asyncio.run(read("/check", run=run, against=found.run, what="mean(p) drops by", limit="0.03"))
+        checked = asyncio.run(
+            read("/check", run=run, against=found.run, what="mean(p) drops by", limit="0.03")
+        )
         assert "passes" in checked
         for name in (found.run, run):
             page = asyncio.run(read("/calibration", run=name))
@@ -132,12 +160,20 @@ def test_a_run_of_which_all_labels_teach_is_compared_and_checked_by_what_its_fol
 
 
 def test_what_only_one_of_two_runs_scored_is_in_neither_sample() -> None:
-    told = [Conversation(id=str(n), turns=(Turn(role="user", content=f"Hello {n}"),)) for n in range(4)]
+    told = [
+        Conversation(id=str(n), turns=(Turn(role="user", content=f"Hello {n}"),)) for n in range(4)
+    ]
     whole = Arm("all", told, np.linspace(0.2, 0.8, 4), np.linspace(-2, 2, 4), np.zeros((4, 1)))
-    part = replace(whole.without(frozenset({told[3].text_hash})), name="part", unscored=frozenset({told[3].text_hash}))
+    part = replace(
+        whole.without(frozenset({told[3].text_hash})),
+        name="part",
+        unscored=frozenset({told[3].text_hash}),
+    )
     first, second, notes = keep_comparable(part, whole)
     assert first.conversations == second.conversations == told[:3]
-    assert notes[0].startswith("left out are conversations without a score in the other, 0 of part and 1 of all")
+    assert notes[0].startswith(
+        "left out are conversations without a score in the other, 0 of part and 1 of all"
+    )
 
 
 def arm(rng: np.random.Generator, *means: float) -> Arm:
@@ -146,10 +182,14 @@ def arm(rng: np.random.Generator, *means: float) -> Arm:
 
 
 def test_means_that_crowd_at_the_middle_move_a_rubrics_index_only_where_the_answer_moves() -> None:
-    rng, found = np.random.default_rng(0), rubric_set()
-    before, after = arm(rng, 4.9, 4.9), arm(rng, 4.8, 7.4)
+    rng = np.random.default_rng(0)
+    found = rubric_set()
+    before = arm(rng, 4.9, 4.9)
+    after = arm(rng, 4.8, 7.4)
     still, moved = (watch(before, after, found, rng).stability[one.id] for one in found.rubrics)
     assert (still.value, still.marked) == (0.0, False)
     assert moved.marked
     after.values[:, 1] = np.nan
-    assert found.rubrics[1].id not in watch(before, after, found, rng).stability, "no answer is no drift"
+    assert found.rubrics[1].id not in watch(before, after, found, rng).stability, (
+        "no answer is no drift"
+    )

@@ -26,7 +26,10 @@ def test_inspect_tells_formats_conversations_and_scores_with_their_sources() -> 
 
 def test_inspect_tells_what_rows_of_ones_own_hold(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "Wo ist meine Rechnung vom letzten Monat geblieben?"}]
-    shown = [{"type": "text", "text": "Voici."}, {"type": "image_url", "image_url": {"url": "http://x/y.png"}}]
+    shown = [
+        {"type": "text", "text": "Voici."},
+        {"type": "image_url", "image_url": {"url": "http://x/y.png"}},
+    ]
     answer = {"role": "assistant", "content": shown}
     row = {"id": 1, "messages": [*said, answer], "thumbs": "Up", "plan": "free"}
     rows = [row, row, row | {"id": 2, "thumbs": "bad"}, row | {"id": 3, "thumbs": 1}]
@@ -35,7 +38,12 @@ def test_inspect_tells_what_rows_of_ones_own_hold(tmp_path: Path) -> None:
         file.writelines(json.dumps(one) + "\n" for one in rows)
     told = run("inspect", tmp_path / "logs", "--json").last
     assert told["formats"] == {"messages": 4}
-    assert told["spellings"] == {"positive": {"Up": 2, "1": 1}, "negative": {"bad": 1}, "none": {}, "neither": {}}
+    assert told["spellings"] == {
+        "positive": {"Up": 2, "1": 1},
+        "negative": {"bad": 1},
+        "none": {},
+        "neither": {},
+    }
     assert (told["roles"], told["attached"]) == ({"user": 3, "assistant": 3}, {"image": 3})
     assert (told["languages"], told["fields"]) == ({"de": 3}, {"plan": 3})
     assert told["duplicates"] == {"identical": 1, "same_text": 2}
@@ -55,7 +63,17 @@ def test_a_learned_set_is_exported_and_scores_are_written_as_requests(
     assert "fitted to the built-in judge" in told
     assert (tmp_path / "evals" / "promptfooconfig.yaml").exists()
     requests = tmp_path / "scores.json"
-    given = ("score", learnt.log, "--rubrics", learnt.rubrics, "--store", store, "--out", requests, "--as")
+    given = (
+        "score",
+        learnt.log,
+        "--rubrics",
+        learnt.rubrics,
+        "--store",
+        store,
+        "--out",
+        requests,
+        "--as",
+    )
     run(*given, "langfuse")
     first = json.loads(requests.read_text(encoding="utf-8"))[0]
     assert (first["name"], first["dataType"]) == ("pollex_netsat", "NUMERIC")
@@ -66,12 +84,37 @@ def test_scoring_goes_on_where_thumbs_can_not_be_read_and_the_option_that_reads_
     learnt: Learnt, store: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "log.jsonl"
-    trace = {"id": "t", "sessionId": "s", "timestamp": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day"}
-    named = {"bookmarked": False, "public": False, "comments": [], "user-feedback": [1], "rating": [0]}
+    trace = {
+        "id": "t",
+        "sessionId": "s",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "input": "Hello",
+        "output": "Good day",
+    }
+    named = {
+        "bookmarked": False,
+        "public": False,
+        "comments": [],
+        "user-feedback": [1],
+        "rating": [0],
+    }
     log.write_text(json.dumps(trace | named))
-    given = ("score", log, "--rubrics", learnt.rubrics, "--store", store, "--out", tmp_path / "s.jsonl")
+    given = (
+        "score",
+        log,
+        "--rubrics",
+        learnt.rubrics,
+        "--store",
+        store,
+        "--out",
+        tmp_path / "s.jsonl",
+    )
     assert "name the right one: --label-field" in run(*given).out
-    assert run_here(*given, "--label-field", "rating").code == run_here(*given, "--set", "label_field=rating").code == 0
+    assert (
+        run_here(*given, "--label-field", "rating").code
+        == run_here(*given, "--set", "label_field=rating").code
+        == 0
+    )
     said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]
     write_log(log, [{"id": str(i), "messages": said, "feedback": {"score": i}} for i in range(3)])
     assert "3 labels can't be read, and are not needed here" in run(*given).out

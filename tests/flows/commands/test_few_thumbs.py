@@ -17,7 +17,8 @@ BIKES = Path(__file__).parents[3] / "examples" / "bikes.jsonl"
 @pytest.fixture
 def few(tmp_path: Path) -> Path:
     """Forty conversations, of which seven have a thumb up and five one down."""
-    left, rows = {"up": 7, "down": 5}, []
+    left = {"up": 7, "down": 5}
+    rows = []
     for line in BIKES.read_text("utf-8").splitlines()[:40]:
         row = json.loads(line)
         said = str(row["thumbs"])
@@ -50,15 +51,31 @@ def test_what_is_there_is_learned_as_hints_without_figures_and_a_queue_is_begun(
     assert asked <= unlabeled
 
 
-def test_what_to_label_next_needs_no_set_and_inspect_tells_the_same(pollex: Pollex, few: Path, tmp_path: Path) -> None:
+def test_what_to_label_next_needs_no_set_and_inspect_tells_the_same(
+    pollex: Pollex, few: Path, tmp_path: Path
+) -> None:
     drawn = pollex(
-        "label", "next", few, "--count", "5", "--out", tmp_path / "next.jsonl", "--store", tmp_path / "store"
+        "label",
+        "next",
+        few,
+        "--count",
+        "5",
+        "--out",
+        tmp_path / "next.jsonl",
+        "--store",
+        tmp_path / "store",
     )
-    assert (drawn.code, "5 of 28 conversations" in drawn.out, "pollex learn LOGS" in drawn.out) == (0, True, True)
+    assert (drawn.code, "5 of 28 conversations" in drawn.out, "pollex learn LOGS" in drawn.out) == (
+        0,
+        True,
+        True,
+    )
     inspected = pollex("inspect", few)
     assert "7 thumbs up and 5 down are too few" in inspected.out
 
 
-@pytest.mark.parametrize(("up", "down", "few"), [(7, 5, True), (FEWEST, 30, True), (10, 10, False), (1, 9, False)])
+@pytest.mark.parametrize(
+    ("up", "down", "few"), [(7, 5, True), (FEWEST, 30, True), (10, 10, False), (1, 9, False)]
+)
 def test_thumbs_are_few_below_ten_of_a_class(up: int, down: int, few: bool) -> None:
     assert Thumbs(up, down).few is few

@@ -25,16 +25,28 @@ def test_what_everybody_says_is_no_trace_of_anybody() -> None:
 async def test_calls_about_others_stay_unless_they_quote(tmp_path: Path, pollex: Pollex) -> None:
     def talk(id_: str, said: str) -> Conversation:
         turns = (Turn(role="user", content=said), Turn(role="assistant", content="I see."))
-        return Conversation(id=id_, turns=turns, feedback=(Feedback(comment=f"Not a word of Xaver's cello, {id_}"),))
+        return Conversation(
+            id=id_, turns=turns, feedback=(Feedback(comment=f"Not a word of Xaver's cello, {id_}"),)
+        )
 
     with Store.open(tmp_path / ".pollex") as store:
         run = store.begin("score", arguments={}, fingerprint={}, versions={})
-        await store.write(conversation_rows(run.id, [talk("anna-1", SECRET), talk("b", "Where is my parcel now?")]))
+        await store.write(
+            conversation_rows(
+                run.id, [talk("anna-1", SECRET), talk("b", "Where is my parcel now?")]
+            )
+        )
         ledger = StoreLedger(store)
-        for key, item, raw in (("k1", "anna-1", "yes"), ("k2", "batch", f"They say: {SECRET}"), ("k3", "b", "no")):
+        for key, item, raw in (
+            ("k1", "anna-1", "yes"),
+            ("k2", "batch", f"They say: {SECRET}"),
+            ("k3", "b", "no"),
+        ):
             about = {"stage": "s", "item": item, "request": json.dumps({"content": raw})}
             await ledger.intend(key, 1, about)
-            await ledger.record(key, 1, {"kind": "completed", "text": raw}, json.dumps({"said": raw}))
+            await ledger.record(
+                key, 1, {"kind": "completed", "text": raw}, json.dumps({"said": raw})
+            )
         store.finish(run.id, "done")
     tried = pollex("forget", "--conversation", "anna-1", "--dry-run")
     assert tried.code == 0
@@ -42,9 +54,13 @@ async def test_calls_about_others_stay_unless_they_quote(tmp_path: Path, pollex:
     assert "1 conversations)" in tried.out
     assert pollex("forget", "--conversation", "anna-1").code == 0
     with Store.open(tmp_path / ".pollex") as store:
-        assert store.rows("SELECT c.key FROM calls AS c JOIN requests USING (key)") == [{"key": "k3"}]
+        assert store.rows("SELECT c.key FROM calls AS c JOIN requests USING (key)") == [
+            {"key": "k3"}
+        ]
     files = [path for path in (tmp_path / ".pollex").rglob("*") if path.is_file()]
-    assert not any(gone in path.read_bytes() for path in files for gone in (b"alpacas", b"cello, anna-1"))
+    assert not any(
+        gone in path.read_bytes() for path in files for gone in (b"alpacas", b"cello, anna-1")
+    )
     assert b"k3" in (tmp_path / ".pollex" / "backup.sqlite").read_bytes()
     for options in ((), ("--dry-run",)):
         assert pollex("forget", "--conversation", "nobody", *options).code == 2

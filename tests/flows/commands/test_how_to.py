@@ -23,7 +23,9 @@ def test_every_command_of_a_page_has_its_verb_and_options() -> None:
                 command = command.get_command(context, rest[0])
             assert command is not None, line
             known = {name for parameter in command.params for name in parameter.opts}
-            assert [word for word in rest if word.startswith("--") and word not in known] == [], line
+            assert [word for word in rest if word.startswith("--") and word not in known] == [], (
+                line
+            )
 
 
 def options_of(command: click.Command | None) -> set[str]:

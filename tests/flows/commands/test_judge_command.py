@@ -22,14 +22,19 @@ ODD = "\u2028done,\x85\x0b\u2029"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, learnt: Learnt) -> dict[str, tuple[Path, Ended]]:
+def world(
+    tmp_path_factory: pytest.TempPathFactory, learnt: Learnt
+) -> dict[str, tuple[Path, Ended]]:
     """Two runs over the small log, some conversations that pull both ways, and one that can't be judged.
 
     Each has a folder with its store `kept` and its files; `doubtful` leaves more to people.
     """
     rows = small_log()
     said = [[turn["content"] for turn in one["messages"]] for one in rows]
-    both = [row(f"both{n}", [said[2 * n][0] + ODD, *said[2 * n][1:], *said[2 * n + 1]]) for n in range(6)]
+    both = [
+        row(f"both{n}", [said[2 * n][0] + ODD, *said[2 * n][1:], *said[2 * n + 1]])
+        for n in range(6)
+    ]
     made = {}
     for name, more in {"usual": ["--votes", "votes.parquet"], "doubtful": ["--tau", "0"]}.items():
         folder = tmp_path_factory.mktemp(name)
@@ -37,7 +42,9 @@ def world(tmp_path_factory: pytest.TempPathFactory, learnt: Learnt) -> dict[str,
         store = with_embeddings(folder / "kept", learnt.store / "embeddings")
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(folder)
-            ended = run_here("judge", log, *ASK, "--store", store, "--accepted", "good.jsonl", "--json", *more)
+            ended = run_here(
+                "judge", log, *ASK, "--store", store, "--accepted", "good.jsonl", "--json", *more
+            )
             assert run_here("review", "last", "--out", "people.jsonl", "--store", store).code == 3
         made[name] = folder, ended
     return made
@@ -66,24 +73,35 @@ def reviewed(pollex: Pollex, *options: object) -> Ended:
 
 def test_every_conversation_ends_in_one_file_or_is_told_of(usual: Ended, tmp_path: Path) -> None:
     assert usual.code == 3  # one can't be judged
-    told, verdicts = usual.last, read_rows(tmp_path / "verdicts.jsonl")
-    good, people = read_rows(tmp_path / "good.jsonl"), read_rows(tmp_path / "people.jsonl")
+    told = usual.last
+    verdicts = read_rows(tmp_path / "verdicts.jsonl")
+    good = read_rows(tmp_path / "good.jsonl")
+    people = read_rows(tmp_path / "people.jsonl")
     assert len(verdicts) == told["n"] == sum(told["outcomes"].values()) == 55
     assert told["outcomes"]["not_scorable"] == 1
     assert (len(good), len(people)) == (told["outcomes"]["rated"], told["waiting"])
     assert len(good) + len(people) + 1 == len(verdicts)
     assert "doesn't understand a question" in usual.err
     alone = next(one for one in verdicts if one["id"] == "alone")
-    assert (alone["rating"], alone["reason"], alone["entropy"], alone["answered"]) == (None, "not_scorable", None, 0)
+    assert (alone["rating"], alone["reason"], alone["entropy"], alone["answered"]) == (
+        None,
+        "not_scorable",
+        None,
+        0,
+    )
     assert "alone" not in {one["id"] for one in people}
 
 
-def test_precision_on_either_side_of_tau_is_that_counted_from_the_exported_votes(usual: Ended, tmp_path: Path) -> None:
+def test_precision_on_either_side_of_tau_is_that_counted_from_the_exported_votes(
+    usual: Ended, tmp_path: Path
+) -> None:
     told = usual.last
     thumbs = {one["id"]: {"up": "yes", "down": "no"}[one["thumbs"]] for one in read_rows(tmp_path / "log.jsonl")
               if "thumbs" in one}  # fmt: skip
     votes: dict[str, Counter[str]] = defaultdict(Counter)
-    rows = duckdb.sql(f"SELECT conversation, run, answer FROM '{tmp_path / 'votes.parquet'}'").fetchall()
+    rows = duckdb.sql(
+        f"SELECT conversation, run, answer FROM '{tmp_path / 'votes.parquet'}'"
+    ).fetchall()
     for id_, _, answer in rows:
         votes[id_][answer] += 1
     assert sorted(run for id_, run, _ in rows if id_ == rows[0][0]) == [1, 2, 3, 4, 5, 6, 7]
@@ -92,13 +110,20 @@ def test_precision_on_either_side_of_tau_is_that_counted_from_the_exported_votes
         ((most, n),) = votes[id_].most_common(1)
         sides["passed" if n >= 6 else "left"].append(most == thumb)
     for name, right in sides.items():
-        assert (told["precision"][name]["n"], told["precision"][name]["right"]) == (len(right), sum(right))
+        assert (told["precision"][name]["n"], told["precision"][name]["right"]) == (
+            len(right),
+            sum(right),
+        )
     assert told["precision"]["coverage"] == len(sides["passed"]) / len(thumbs)
     assert [point["n"] for point in told["precision"]["by_runs"]] == [1, 2, 3, 4, 5, 6, 7]
-    assert f"{len(sides['passed'])} conversations with a thumb that pass" in " ".join(usual.err.split())
+    assert f"{len(sides['passed'])} conversations with a thumb that pass" in " ".join(
+        usual.err.split()
+    )
 
 
-def test_what_passes_is_ready_for_fine_tuning_and_says_where_it_comes_from(usual: Ended, tmp_path: Path) -> None:
+def test_what_passes_is_ready_for_fine_tuning_and_says_where_it_comes_from(
+    usual: Ended, tmp_path: Path
+) -> None:
     source = {one["id"]: one for one in read_rows(tmp_path / "log.jsonl")}
     for one in read_rows(tmp_path / "good.jsonl"):
         about = one["provenance"]
@@ -106,7 +131,11 @@ def test_what_passes_is_ready_for_fine_tuning_and_says_where_it_comes_from(usual
         assert one["rating"] in ("yes", "no")
         votes = about["votes"]
         assert one["confidence"] == votes[one["rating"]] / sum(votes.values()) >= 6 / 7
-        assert (about["run"], about["question"], about["judge"]) == (usual.last["run"], ASK[1], "built-in (no LLM)")
+        assert (about["run"], about["question"], about["judge"]) == (
+            usual.last["run"],
+            ASK[1],
+            "built-in (no LLM)",
+        )
         assert about["rule"] == "DE ≤ 0.4101, as where 6 of 7 runs agree"
         assert "thumbs" not in json.dumps(one)
 
@@ -114,7 +143,8 @@ def test_what_passes_is_ready_for_fine_tuning_and_says_where_it_comes_from(usual
 def test_what_people_are_asked_is_ordered_by_entropy_and_their_answers_come_back(
     pollex: Pollex, doubtful: Ended
 ) -> None:
-    first, people = doubtful.last, read_rows(Path("people.jsonl"))
+    first = doubtful.last
+    people = read_rows(Path("people.jsonl"))
     assert len(people) >= 4
     assert any(ODD in turn["content"] for one in people for turn in one["messages"])
     entropies = [one["entropy"] for one in people]
@@ -133,8 +163,12 @@ def test_what_people_are_asked_is_ordered_by_entropy_and_their_answers_come_back
     assert "3 answers were not used" in ended.err
     assert "nobody: no such conversation in this run" in ended.err
     assert f"{people[1]['id']}: no option, or several: perhaps" in ended.err
-    assert f"{people[3]['id']}: no option, or several: no, yes" in ended.err, "two people who disagree"
-    by_person = [one for one in read_rows(Path("good.jsonl")) if one["provenance"]["decided_by"] == "person"]
+    assert f"{people[3]['id']}: no option, or several: no, yes" in ended.err, (
+        "two people who disagree"
+    )
+    by_person = [
+        one for one in read_rows(Path("good.jsonl")) if one["provenance"]["decided_by"] == "person"
+    ]
     assert [(one["rating"], one["confidence"], one["provenance"]["id"]) for one in by_person] == [
         ("yes", None, people[0]["id"])
     ]
@@ -143,8 +177,11 @@ def test_what_people_are_asked_is_ordered_by_entropy_and_their_answers_come_back
 def test_answers_that_come_back_twice_are_taken_once_and_others_are_told_why_they_are_not(
     pollex: Pollex, usual: Ended
 ) -> None:
-    people, rated = read_rows(Path("people.jsonl")), read_rows(Path("good.jsonl"))[0]
-    answers = write_log(Path("answered.jsonl"), [{"id": one["id"], "answer": "yes"} for one in people])
+    people = read_rows(Path("people.jsonl"))
+    rated = read_rows(Path("good.jsonl"))[0]
+    answers = write_log(
+        Path("answered.jsonl"), [{"id": one["id"], "answer": "yes"} for one in people]
+    )
     first, again = (reviewed(pollex, "last", "--answers", answers) for _ in range(2))
     assert first.last["waiting"] == again.last["waiting"] == 0
     assert first.last["outcomes"] == again.last["outcomes"]
@@ -162,11 +199,17 @@ def test_a_conversations_trace_shows_the_question_and_what_each_run_and_person_c
     pollex: Pollex, doubtful: Ended
 ) -> None:
     person = read_rows(Path("people.jsonl"))[0]
-    reviewed(pollex, "--answers", write_log(Path("answered.jsonl"), [{"id": person["id"], "answer": "no"}]))
+    reviewed(
+        pollex,
+        "--answers",
+        write_log(Path("answered.jsonl"), [{"id": person["id"], "answer": "no"}]),
+    )
     shown = pollex("trace", "last", "--conversation", person["id"], "--store", "kept").out
     answers = [line for line in shown.splitlines() if ASK[1] in line]
     runs = [line for line in answers if "built-in (no LLM), resampled turns" in line]
-    assert {option: sum(f"  {option} (" in line for line in runs) for option in ("yes", "no")} == person["votes"]
+    assert {
+        option: sum(f"  {option} (" in line for line in runs) for option in ("yes", "no")
+    } == person["votes"]
     assert len(answers) == 8
     assert "#person" in answers[-1]
     assert "  no (recorded, person)" in answers[-1]
@@ -194,14 +237,24 @@ def test_whoever_sits_at_the_terminal_is_asked_and_may_pass_one_over_or_end_and_
     ended = reviewed(pollex, "--ask", "--verdicts", "v.jsonl")
     assert ended.last["outcomes"]["by a person"] == 2
     people = [one["id"] for one in read_rows(Path("people.jsonl"))]
-    rated = {one["id"]: one["rating"] for one in read_rows(Path("v.jsonl")) if one["decided_by"] == "person"}
+    rated = {
+        one["id"]: one["rating"]
+        for one in read_rows(Path("v.jsonl"))
+        if one["decided_by"] == "person"
+    }
     assert rated == {people[0]: "no", people[2]: "yes"}
     assert "One of yes, no" in ended.err
     monkeypatch.setattr(sys, "stdin", Interrupting("no\n"))
     ended = reviewed(pollex, "--ask", "--verdicts", "v.jsonl")
     assert (ended.code, ended.last["outcomes"]["by a person"]) == (3, 3), ended.err
-    assert f"pollex review {ended.last['run']} --out people.jsonl --store kept" in " ".join(ended.err.split())
-    rated = {one["id"]: one["rating"] for one in read_rows(Path("v.jsonl")) if one["decided_by"] == "person"}
+    assert f"pollex review {ended.last['run']} --out people.jsonl --store kept" in " ".join(
+        ended.err.split()
+    )
+    rated = {
+        one["id"]: one["rating"]
+        for one in read_rows(Path("v.jsonl"))
+        if one["decided_by"] == "person"
+    }
     assert rated == {people[0]: "no", people[1]: "no", people[2]: "yes"}
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     assert reviewed(pollex, "--ask").last["waiting"] == doubtful.last["waiting"] - 3
@@ -221,7 +274,8 @@ def test_tau_for_a_precision_says_on_how_many_thumbs_it_rests_and_how_many_are_m
     pollex: Pollex, usual: Ended
 ) -> None:
     ended = judged(pollex, "--tau-precision", "0.6")
-    fitted, unseen = ended.last["fitted"], ended.last["unseen"]
+    fitted = ended.last["fitted"]
+    unseen = ended.last["unseen"]
     assert (fitted["n"], unseen["n"]) == (48, 48)
     assert fitted["precision"] >= 0.6
     assert fitted["interval"][0] <= fitted["precision"] <= fitted["interval"][1]
@@ -229,12 +283,17 @@ def test_tau_for_a_precision_says_on_how_many_thumbs_it_rests_and_how_many_are_m
     assert unseen["right"] <= unseen["passed"] <= 48
     told = f"On thumbs that it is not fitted to {unseen['right']} of the {unseen['passed']} that pass are right"
     assert told in ended.err
-    assert unseen["interval"][0] < unseen["precision"] < unseen["interval"][1] or unseen["precision"] == 1
+    assert (
+        unseen["interval"][0] < unseen["precision"] < unseen["interval"][1]
+        or unseen["precision"] == 1
+    )
     turned = judged(pollex, "--tau-precision", "0.6", "--options", "no,yes")
     assert (turned.last["fitted"], turned.last["unseen"]) == (fitted, unseen)
 
 
-def test_where_no_tau_reaches_a_precision_the_one_that_could_be_had_is_told(pollex: Pollex, usual: Ended) -> None:
+def test_where_no_tau_reaches_a_precision_the_one_that_could_be_had_is_told(
+    pollex: Pollex, usual: Ended
+) -> None:
     """Every other thumb is turned round: nothing that the runs agree on is right much more often than not."""
     rows = small_log()
     for i, one in enumerate(rows):
@@ -247,11 +306,17 @@ def test_where_no_tau_reaches_a_precision_the_one_that_could_be_had_is_told(poll
     assert f"The highest precision that any τ reaches is {int(1000 * best) / 1000:.3f}" in ended.err
 
 
-def test_stopping_early_saves_runs_and_changes_no_rating(pollex: Pollex, tmp_path: Path, usual: Ended) -> None:
+def test_stopping_early_saves_runs_and_changes_no_rating(
+    pollex: Pollex, tmp_path: Path, usual: Ended
+) -> None:
     ended = judged(pollex, "--out", "early.jsonl", "--stop-early")
-    ratings = [[one["rating"] for one in read_rows(tmp_path / name)] for name in ("verdicts.jsonl", "early.jsonl")]
+    ratings = [
+        [one["rating"] for one in read_rows(tmp_path / name)]
+        for name in ("verdicts.jsonl", "early.jsonl")
+    ]
     assert ratings[0] == ratings[1]
-    asked, planned = ended.last["runs"]["asked"], ended.last["runs"]["planned"]
+    asked = ended.last["runs"]["asked"]
+    planned = ended.last["runs"]["planned"]
     assert asked < planned == 7 * 54
     assert f"Asked {asked} of {planned} runs" in ended.err
 

@@ -30,7 +30,9 @@ def log(tmp_path: Path) -> Path:
 
 
 def listed(pollex: Pollex, learnt: Learnt, store: Path, log: Path, *more: object) -> Ended:
-    return pollex("label", "next", log, "--rubrics", learnt.rubrics, "--store", store, "--json", *more)
+    return pollex(
+        "label", "next", log, "--rubrics", learnt.rubrics, "--store", store, "--json", *more
+    )
 
 
 def test_only_conversations_without_a_label_are_listed_and_the_run_is_kept_for_the_same_list_again(
@@ -58,7 +60,9 @@ def test_only_conversations_without_a_label_are_listed_and_the_run_is_kept_for_t
     assert scores == [{"n": 25}]
 
 
-def test_a_log_in_which_everything_is_labelled_has_nothing_to_list(pollex: Pollex, learnt: Learnt, store: Path) -> None:
+def test_a_log_in_which_everything_is_labelled_has_nothing_to_list(
+    pollex: Pollex, learnt: Learnt, store: Path
+) -> None:
     ended = listed(pollex, learnt, store, write_log(Path("log.jsonl"), small_log()[:6]))
     assert (ended.code, ended.last["next"]) == (0, [])
     assert "Every conversation has a label already." in ended.err
@@ -81,10 +85,19 @@ def test_what_was_filled_in_is_read_with_the_log_by_the_options_that_read_it_and
 ) -> None:
     rows = small_log(each=4, seed=3)
     users = {one["id"]: f"u{n % 3}" for n, one in enumerate(rows)}
-    usual = [{"id": one["id"], "messages": one["messages"], "user_id": users[one["id"]]} for one in rows]
-    own = [{"about": {"key": one["id"]}, "said": one["messages"], "user": users[one["id"]]} for one in rows]
+    usual = [
+        {"id": one["id"], "messages": one["messages"], "user_id": users[one["id"]]} for one in rows
+    ]
+    own = [
+        {"about": {"key": one["id"]}, "said": one["messages"], "user": users[one["id"]]}
+        for one in rows
+    ]
     rare = {"id_field": "about.key", "messages_field": "said", "group_field": "user"}
-    given = ["--label-field", "verdict", *(word for name in rare for word in ("--set", f"{name}={rare[name]}"))]
+    given = [
+        "--label-field",
+        "verdict",
+        *(word for name in rare for word in ("--set", f"{name}={rare[name]}")),
+    ]
     for field, mine, words, options in (
         ("feedback", usual, [], {"group_field": "user_id"}),
         ("verdict", own, given, rare | {"label_field": "verdict"}),
@@ -112,7 +125,9 @@ def test_csv_keeps_ids_of_odd_characters_so_that_they_join_and_has_no_cell_that_
     assert "\\u200d" in begins[ids[0]]
     assert begins[f"'{ids[1]}"].startswith("'=")
     assert "\x1b" not in "".join(begins.values())
-    plain = pollex("label", "next", Path("odd.jsonl"), "--rubrics", learnt.rubrics, "--store", store)
+    plain = pollex(
+        "label", "next", Path("odd.jsonl"), "--rubrics", learnt.rubrics, "--store", store
+    )
     assert "\x1b" not in plain.out
 
 
@@ -139,10 +154,16 @@ def table(path: Path, rows: list[dict[str, Any]]) -> Path:
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Answers to one question about 40 texts, judgments of 30 of them, and a calibrator fitted to these."""
-    folder, rng = tmp_path_factory.mktemp("tables"), np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("tables")
+    rng = np.random.default_rng(0)
     chances = {f"t{number:02}": round(float(p), 4) for number, p in enumerate(rng.random(40))}
     asked = [
-        {"text_id": text, "question": "overall", "option": option, "probability": p if option else round(1 - p, 4)}
+        {
+            "text_id": text,
+            "question": "overall",
+            "option": option,
+            "probability": p if option else round(1 - p, 4),
+        }
         for text, p in chances.items()
         for option in (0, 1)
     ]
@@ -158,7 +179,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_texts_are_listed_with_whom_to_ask_and_never_what_is_judged_already(pollex: Pollex, tables: Path) -> None:
+def test_texts_are_listed_with_whom_to_ask_and_never_what_is_judged_already(
+    pollex: Pollex, tables: Path
+) -> None:
     files = [tables / "answers.csv", tables / "judgments.csv"]
     next_ones = ("label", "next", "--calibrator", tables / "kept", *files)
     ended = pollex(*next_ones, "--count", "12", "--json", "--out", "asked.csv")
@@ -182,8 +205,18 @@ def test_texts_are_listed_with_whom_to_ask_and_never_what_is_judged_already(poll
     }
 
 
-def test_only_those_are_asked_who_were_named_and_judgments_may_be_left_out(pollex: Pollex, tables: Path) -> None:
-    arguments = ["--calibrator", tables / "kept", tables / "answers.csv", "--judge", "ann", "--out", "n.jsonl"]
+def test_only_those_are_asked_who_were_named_and_judgments_may_be_left_out(
+    pollex: Pollex, tables: Path
+) -> None:
+    arguments = [
+        "--calibrator",
+        tables / "kept",
+        tables / "answers.csv",
+        "--judge",
+        "ann",
+        "--out",
+        "n.jsonl",
+    ]
     plain = pollex("label", "next", *arguments)
     assert plain.code == 0, plain.err
     rows = read_rows(Path("n.jsonl"))
@@ -192,22 +225,46 @@ def test_only_those_are_asked_who_were_named_and_judgments_may_be_left_out(polle
     assert "missing" in plain.out  # 40 labels are fewer than 50
 
 
-def test_a_questionnaire_is_a_sheet_to_fill_in_and_what_is_filled_in_is_fitted(pollex: Pollex) -> None:
+def test_a_questionnaire_is_a_sheet_to_fill_in_and_what_is_filled_in_is_fitted(
+    pollex: Pollex,
+) -> None:
     write_log(Path("log.jsonl"), small_log()[:12])
-    asked = ("label", "next", "log.jsonl", "--for", "share", "--count", "8", "--questionnaire", "llm-rubric")
+    asked = (
+        "label",
+        "next",
+        "log.jsonl",
+        "--for",
+        "share",
+        "--count",
+        "8",
+        "--questionnaire",
+        "llm-rubric",
+    )
     drawn = pollex(*asked, "--out", "sheet.csv")
-    assert "Fill in the answers, then: pollex calibrate fit ANSWERS sheet.csv --out DIR" in drawn.out
+    assert (
+        "Fill in the answers, then: pollex calibrate fit ANSWERS sheet.csv --out DIR" in drawn.out
+    )
     with Path("sheet.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {row["question"] for row in rows} == {"Q0", "Q1", "Q6", "Q7", "Q8"}, "there are no sources to ask about"
+    assert {row["question"] for row in rows} == {"Q0", "Q1", "Q6", "Q7", "Q8"}, (
+        "there are no sources to ask about"
+    )
     assert len(rows) == 8 * 5
     assert "(1: not at all; 2: a little; 3: mostly; 4: fully)" in rows[0]["asks"]
     given = [
-        {"text_id": row["text_id"], "question": row["question"], "option": option, "probability": 0.3}
+        {
+            "text_id": row["text_id"],
+            "question": row["question"],
+            "option": option,
+            "probability": 0.3,
+        }
         for row in rows
         for option in (1, 2, 3)
     ]
-    filled = [row | {"answer": "" if row["question"] == "Q6" else 1 + n * 7 % 11 % 3} for n, row in enumerate(rows)]
+    filled = [
+        row | {"answer": "" if row["question"] == "Q6" else 1 + n * 7 % 11 % 3}
+        for n, row in enumerate(rows)
+    ]
     tables = table(Path("answers.csv"), given), table(Path("filled.csv"), filled)
     fitted = pollex("calibrate", "fit", *tables, "--out", "c", "--model", "judge_mean", "--json")
     assert (fitted.code, fitted.last["judgments"]) == (0, 8 * 4)

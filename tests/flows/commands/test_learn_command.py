@@ -31,7 +31,10 @@ def test_a_bad_row_stops_the_run_until_it_is_put_up_with_and_nothing_held_out_le
     with log.open("a") as file:
         file.write('{"id": "broken", "messages": [{"role": "user"\n')
     two = (("sat", "thanks"), ("dsat", "useless"))
-    entries = (f"[[rubrics]]\ntext = 'The user says \"{word}\".'\npolarity = '{side}'\n" for side, word in two)
+    entries = (
+        f"[[rubrics]]\ntext = 'The user says \"{word}\".'\npolarity = '{side}'\n"
+        for side, word in two
+    )
     Path("mine.toml").write_text("".join(entries), encoding="utf-8")
     learning = ("learn", log, "--store", store, "--rubrics-from", "mine.toml", "--test-fraction", 0)
     refused = pollex(*learning)
@@ -53,9 +56,15 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     assert len(learnt.ended.out.splitlines()) == 1
     assert "built-in (no LLM)" in learnt.ended.err
     assert all(caveat in learnt.ended.err for caveat in caveats(RubricSet.load(learnt.rubrics)))
-    assert told["roles"] == dict.fromkeys(("extractor", "summarizer", "deduplicator", "judge"), "built-in (no LLM)")
+    assert told["roles"] == dict.fromkeys(
+        ("extractor", "summarizer", "deduplicator", "judge"), "built-in (no LLM)"
+    )
     written = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
-    assert (told["theta"], told["alpha"], told["run"]) == (written["theta"], written["alpha"], written["run"])
+    assert (told["theta"], told["alpha"], told["run"]) == (
+        written["theta"],
+        written["alpha"],
+        written["run"],
+    )
     kinds = [rubric["polarity"] for rubric in written["rubrics"]]
     assert (told["sat"], told["dsat"]) == (kinds.count("sat"), kinds.count("dsat"))
     assert 1 <= told["sat"] <= 10
@@ -63,8 +72,10 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     assert told["policy"] == written["policy"] == "greedy"
     assert told["guaranteed_window"] == written["guaranteed"]
     assert written["guaranteed"]["n"] == told["training"]["n"]
-    assert written["guaranteed"]["upper"]["threshold"] is None  # it takes 46 labels on a side, and there are 48 in all
-    assert told["held_out"]["n"] == told["training"]["n"] == 48  # all teach, and five folds measure
+    # it takes 46 labels on a side, and there are 48 in all
+    assert written["guaranteed"]["upper"]["threshold"] is None
+    # all teach, and five folds measure
+    assert told["held_out"]["n"] == told["training"]["n"] == 48
     assert written["data"]["folds"] == 5
     reasons = {reason["id"]: reason for reason in written["reasons"]}
     turns = {one["id"]: [turn["content"] for turn in one["messages"]] for one in small_log()}
@@ -78,11 +89,17 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     assert "With a guarantee" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
-    reach, held_out = told["reach"], told["held_out"]  # by rubrics that did not see it
+    # by rubrics that did not see it
+    reach = told["reach"]
+    held_out = told["held_out"]
     assert reach["coverage"]["n"] == reach["recall_down"]["n"] == held_out["negatives"]
     assert reach["false_alarms"]["n"] == reach["recall_up"]["n"] == held_out["positives"]
-    assert {figure["n"] for figure in (*reach["correlation"].values(), reach["more"])} == {held_out["n"]}
-    assert reach["beside"] in {baseline.name for baseline in RubricSet.load(learnt.rubrics).baselines} - {"constant"}
+    assert {figure["n"] for figure in (*reach["correlation"].values(), reach["more"])} == {
+        held_out["n"]
+    }
+    assert reach["beside"] in {
+        baseline.name for baseline in RubricSet.load(learnt.rubrics).baselines
+    } - {"constant"}
 
 
 @pytest.mark.nightly
@@ -97,7 +114,9 @@ def test_a_second_run_in_another_store_on_shuffled_rows_learns_the_same_to_the_l
 
 
 @pytest.mark.nightly
-def test_odd_conversations_are_listed_counted_and_not_learnt_from(pollex: Pollex, learnt: Learnt, store: Path) -> None:
+def test_odd_conversations_are_listed_counted_and_not_learnt_from(
+    pollex: Pollex, learnt: Learnt, store: Path
+) -> None:
     odd = [
         row("empty", [], thumbs="up"),
         row("one-sided", ["Anybody there?"], thumbs="down"),
@@ -117,7 +136,9 @@ def test_odd_conversations_are_listed_counted_and_not_learnt_from(pollex: Pollex
     written = json.loads(Path("rubrics.json").read_text(encoding="utf-8"))
     assert written["data"]["not_scorable"] == 4
     assert (written["data"]["training"], written["data"]["held_out"]) == (48, 48)
-    assert [run["status"] for run in pollex("runs", "--store", store, "--json").last["runs"]] == ["partial"]
+    assert [run["status"] for run in pollex("runs", "--store", store, "--json").last["runs"]] == [
+        "partial"
+    ]
     assert written["theta"] == json.loads(learnt.rubrics.read_text(encoding="utf-8"))["theta"]
 
 
@@ -137,13 +158,15 @@ def test_users_whose_conversations_go_together_are_so_many_and_no_more(
         assert any(said in note for note in told["notes"])
     assert not any("count as" in note for note in learnt.ended.last["notes"])
     evaluating = ("evaluate", log, "--rubrics", "rubrics.json", "--store", store, "--json")
-    alone, grouped = pollex(*evaluating, *alone), pollex(*evaluating)
+    alone = pollex(*evaluating, *alone)
+    grouped = pollex(*evaluating)
     # 48 conversations are not too few: those of a user count as one, and that is said.
     assert "(n = 48, no interval)" in grouped.said
     assert "those of one group or with one text count as one" in " ".join(grouped.said.split())
     assert "no interval" not in alone.said.lower()
     assert alone.last["delta_netsat"] == grouped.last["delta_netsat"]
-    assert "delta_netsat" in alone.last["intervals"].keys() - grouped.last["intervals"].keys()  # 4 users have thumbs up
+    # 4 users have thumbs up
+    assert "delta_netsat" in alone.last["intervals"].keys() - grouped.last["intervals"].keys()
     gains = [one.last["probability"]["intervals"]["gain"] for one in (alone, grouped)]
     assert gains[0] != gains[1]
 
@@ -156,15 +179,33 @@ def test_rubrics_by_hand_are_told_how_they_are_judged_and_which_of_them_tell_not
         ("The assistant can't do what was asked, and the user gives up on it.", "dsat"),
         ("The assistant recites a long poem about volcanoes.", "dsat"),
     )
-    entries = (f"[[rubrics]]\ntext = {json.dumps(text)}\npolarity = '{side}'\n" for text, side in by_hand)
+    entries = (
+        f"[[rubrics]]\ntext = {json.dumps(text)}\npolarity = '{side}'\n" for text, side in by_hand
+    )
     Path("mine.toml").write_text("".join(entries), encoding="utf-8")
-    ended = pollex("learn", learnt.log, "--rubrics-from", "mine.toml", "--out", "mine.json", "-v", "--store", store)
+    ended = pollex(
+        "learn",
+        learnt.log,
+        "--rubrics-from",
+        "mine.toml",
+        "--out",
+        "mine.json",
+        "-v",
+        "--store",
+        store,
+    )
     assert "windows fitted without these conversations" in ended.out
-    for by in ("the words that it quotes", "an event", "likeness of turns to its words, which is weak"):
+    for by in (
+        "the words that it quotes",
+        "an event",
+        "likeness of turns to its words, which is weak",
+    ):
         assert f"is judged by {by}" in ended.out
     alone = {one.text: one.alone for one in RubricSet.load("mine.json").rubrics}
     ways = {text: found.by for text, found in alone.items() if found}
-    assert ways == dict(zip((text for text, _ in by_hand), ("words", "event", "likeness"), strict=True))
+    assert ways == dict(
+        zip((text for text, _ in by_hand), ("words", "event", "likeness"), strict=True)
+    )
     assert all(found and found.auc.n == 24 and found.share.n == 24 for found in alone.values())
     assert "is answered “" in ended.out
 
@@ -191,7 +232,9 @@ def test_a_run_waits_at_its_pool_for_an_edited_file_and_refuses_a_wrong_one_whil
     assert pollex(*asked, "--resume", "--rubrics-from", pool).code in (0, 3)
     found = RubricSet.load(Path("mine.json"))
     known = {one.text for one in (*found.rubrics, *found.dropped)}
-    assert not any("the set was better" in one.reason for one in found.dropped), "labels said what stays"
+    assert not any("the set was better" in one.reason for one in found.dropped), (
+        "labels said what stays"
+    )
     assert before[0].text not in known
     assert {own, *(one.text for one in before[1:])} <= known
     assert any(one.support for one in found.dropped), "those that stayed keep their reasons"
@@ -200,8 +243,13 @@ def test_a_run_waits_at_its_pool_for_an_edited_file_and_refuses_a_wrong_one_whil
     assert RubricSet.load("fork.json").held_out == found.held_out
 
 
-def test_a_pool_is_edited_at_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = [{"id": str(n), "text": f"Text {n}.", "polarity": "sat", "reasons": 1, "quote": ""} for n in range(1, 4)]
+def test_a_pool_is_edited_at_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = [
+        {"id": str(n), "text": f"Text {n}.", "polarity": "sat", "reasons": 1, "quote": ""}
+        for n in range(1, 4)
+    ]
     lines = "what\n2 9\n1\n1: Other words.\n+ dsat My own.\n\nq\n"
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
     with Screen() as screen:
@@ -212,14 +260,21 @@ def test_a_pool_is_edited_at_the_terminal(capsys: pytest.CaptureFixture[str], mo
             ("3", "Text 3.", "sat"),
             ("", "My own.", "dsat"),
         ]
-        assert editor({"pool": pool, "refused": "'My own.' stands there twice"}) is None, "q leaves it for later"
+        assert editor({"pool": pool, "refused": "'My own.' stands there twice"}) is None, (
+            "q leaves it for later"
+        )
     shown = capsys.readouterr()
     assert "take out rubrics 3 and 5" in shown.out
     assert "Not taken: 'My own.' stands there twice" in shown.out
 
 
-def test_further_signals_stand_beside_rubrics_and_change_no_figure(pollex: Pollex, learnt: Learnt, store: Path) -> None:
-    rows = [{**row, "retried": row.get("thumbs") == "down" and n % 3 > 0} for n, row in enumerate(small_log())]
+def test_further_signals_stand_beside_rubrics_and_change_no_figure(
+    pollex: Pollex, learnt: Learnt, store: Path
+) -> None:
+    rows = [
+        {**row, "retried": row.get("thumbs") == "down" and n % 3 > 0}
+        for n, row in enumerate(small_log())
+    ]
     log = write_log(Path("log.jsonl"), rows)
     fields = ("--label-field", "thumbs", "--label-field", "retried:down")
     assert pollex("learn", log, *fields, "--out", "beside.json", "--store", store).code == 0
@@ -230,7 +285,8 @@ def test_further_signals_stand_beside_rubrics_and_change_no_figure(pollex: Polle
     assert not any(rubric.signals for rubric in alone.rubrics)
     (page,) = (path for path in Path().glob("*.html"))
     assert re.search(
-        r"also [\d.]+ times as many “retried”: \d+ % of \d+, \d+ % of \d+ elsewhere", page.read_text("utf-8")
+        r"also [\d.]+ times as many “retried”: \d+ % of \d+, \d+ % of \d+ elsewhere",
+        page.read_text("utf-8"),
     )
 
 
@@ -257,14 +313,21 @@ def test_a_plan_tells_what_a_system_sets_and_what_is_given_wins_whatever_its_pla
         scale = "numeric" if system == "spur" else "likert-domain"
         paper = f"As {system}: --set policy=greedy --budget 10 --set scale={scale} "
         assert planned(pollex, learnt, "--as", system, *MODEL) == paper + more
-    for given in (("--set", "policy=ucb", "--as", "rubicon"), ("--as", "rubicon", "--set", "policy=ucb")):
+    for given in (
+        ("--set", "policy=ucb", "--as", "rubicon"),
+        ("--as", "rubicon", "--set", "policy=ucb"),
+    ):
         told = planned(pollex, learnt, *given, "--budget", "6", *MODEL)
         assert "--set policy=ucb --budget 6 --set scale=likert-domain" in told
 
 
-def test_reasons_batches_and_rubrics_a_batch_change_the_plan(pollex: Pollex, learnt: Learnt) -> None:
+def test_reasons_batches_and_rubrics_a_batch_change_the_plan(
+    pollex: Pollex, learnt: Learnt
+) -> None:
     def calls(*given: str) -> dict[str, int]:
-        plan = pollex("learn", learnt.log, "--dry-run", "--store", "new", "--json", *MODEL, *given).last["plan"]
+        plan = pollex(
+            "learn", learnt.log, "--dry-run", "--store", "new", "--json", *MODEL, *given
+        ).last["plan"]
         return {stage: plan[stage]["calls"] for stage in ("summarize", "deduplicate")}
 
     usual = calls()
@@ -274,7 +337,8 @@ def test_reasons_batches_and_rubrics_a_batch_change_the_plan(pollex: Pollex, lea
 
 
 def test_help_shows_groups_and_help_all_the_settings_too(pollex: Pollex) -> None:
-    few, every = pollex("learn", "--help").out, pollex("learn", "--help-all").out
+    few = pollex("learn", "--help").out
+    every = pollex("learn", "--help-all").out
     assert all(f"\n{title}:" in few for title in ("Data", "Rubrics", "Model", "Limits", "Output"))
     assert "on_duplicate" in every
     assert "on_duplicate" not in few
@@ -284,7 +348,12 @@ def test_help_shows_groups_and_help_all_the_settings_too(pollex: Pollex) -> None
 
 @pytest.mark.nightly
 def test_a_setting_counts(pollex: Pollex, learnt: Learnt, store: Path) -> None:
-    assert pollex("learn", learnt.log, "--set", "policy=greedy", "--set", "alpha=1", "--store", store).code == 0
+    assert (
+        pollex(
+            "learn", learnt.log, "--set", "policy=greedy", "--set", "alpha=1", "--store", store
+        ).code
+        == 0
+    )
     found = RubricSet.load("rubrics.json")
     assert (found.policy, found.alpha) == ("greedy", 1.0)
 
@@ -303,12 +372,16 @@ def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names
         arguments = (*verb, learnt.log, "--rubrics", "theirs.json", "--store", "new")
         for plan in ((), ("--dry-run",)):
             ended = pollex(*arguments, *plan)
-            assert (ended.code, "the rubric set's judge embeds with './model'" in ended.err) == (2, True), verb
+            assert (ended.code, "the rubric set's judge embeds with './model'" in ended.err) == (
+                2,
+                True,
+            ), verb
     confirmed = ("--rubrics", "theirs.json", "--store", "new", "--set", "embedding_model=./model")
     assert pollex("score", log, *confirmed).code == 0  # the set's rubrics read no vectors
     ended = pollex("label", "next", learnt.log, *confirmed)
     assert (ended.code, "can't be loaded" in ended.err) == (1, True)
-    rubrics = (found.rubrics[0].model_copy(update={"source": "person"}), *found.rubrics[1:])  # which reads vectors
+    # which reads vectors
+    rubrics = (found.rubrics[0].model_copy(update={"source": "person"}), *found.rubrics[1:])
     theirs = theirs.model_copy(update={"rubrics": rubrics, "rubrics_digest": digest_of(rubrics)})
     with pytest.raises(WrongUse, match="judge embeds with") as caught:
         Scorer(theirs)

@@ -18,7 +18,9 @@ from pollex.store.store import Store
 from pollex.text import printable
 
 
-def test_the_version_is_told_and_a_verb_that_is_none_is_refused_with_the_nearest(pollex: Pollex) -> None:
+def test_the_version_is_told_and_a_verb_that_is_none_is_refused_with_the_nearest(
+    pollex: Pollex,
+) -> None:
     assert version("pollex") in pollex("--version").out
     assert pollex("nonsense").code == 2
     assert "(Did you mean 'learn'?)" in pollex("lern").err
@@ -31,13 +33,21 @@ def test_a_store_that_somebody_works_in_can_be_looked_into(pollex: Pollex, learn
         assert (beside.out, beside.err) == (alone.out, "")
         ended = pollex("runs", "--store", learnt.store, "--json")
         (run,) = ended.last["runs"]
-        assert (run["command"], run["status"], run["roles"]) == ("learn", "done", ["built-in (no LLM)"])
+        assert (run["command"], run["status"], run["roles"]) == (
+            "learn",
+            "done",
+            ["built-in (no LLM)"],
+        )
         assert run["id"] == learnt.ended.last["run"]
         rubric = RubricSet.load(learnt.rubrics).rubrics[0]
         assert "label " in pollex("why", learnt.rubrics, rubric.id, "--store", learnt.store).out
         doctor = pollex("doctor", "--store", learnt.store, "--json")
     assert not alone.err
-    assert (doctor.code, doctor.last["well"], doctor.last["roles"]) == (0, True, "built-in (no LLM)")
+    assert (doctor.code, doctor.last["well"], doctor.last["roles"]) == (
+        0,
+        True,
+        "built-in (no LLM)",
+    )
     found = {finding["what"]: finding["found"] for finding in doctor.last["findings"]}
     assert "53aa51172d14" in found["embeddings"]
     assert found["store"].endswith(": 1 run")
@@ -53,7 +63,9 @@ def test_a_trace_counts_every_role_call_of_the_run(pollex: Pollex, learnt: Learn
     (graph,) = ended.last["tree"]
     inner = {branch["name"]: branch for branch in graph["branches"]}
     assert (graph["name"], graph["kind"]) == ("learn", "graph")
-    assert (inner["extract"]["count"], inner["judge_pool"]["count"]) == (48, 96), "SAT and DSAT are asked apart"
+    assert (inner["extract"]["count"], inner["judge_pool"]["count"]) == (48, 96), (
+        "SAT and DSAT are asked apart"
+    )
     once = {"fit_extractor", "deduplicate", "fit_judge", "select", "assess"}
     assert {name: inner[name]["count"] for name in once} == dict.fromkeys(once, 1)
     assert {"summarize_sat", "summarize_dsat"} <= inner.keys()
@@ -66,7 +78,9 @@ def test_a_trace_counts_every_role_call_of_the_run(pollex: Pollex, learnt: Learn
     assert all(said in plain for said in ("extract × 48", decided[:60], "built-in (no LLM)"))
 
 
-def test_a_conversations_trace_shows_turns_steps_reasons_answers_and_score(pollex: Pollex, learnt: Learnt) -> None:
+def test_a_conversations_trace_shows_turns_steps_reasons_answers_and_score(
+    pollex: Pollex, learnt: Learnt
+) -> None:
     def traced(*given: str) -> Ended:
         return pollex("trace", *given, "--store", learnt.store)
 
@@ -97,7 +111,9 @@ def test_a_scoring_runs_trace_says_what_was_asked_in_words(pollex: Pollex, learn
     assert "(built-in (no LLM));" in trace.out
 
 
-def test_why_leads_from_a_rubric_to_the_turns_that_it_came_from(pollex: Pollex, learnt: Learnt) -> None:
+def test_why_leads_from_a_rubric_to_the_turns_that_it_came_from(
+    pollex: Pollex, learnt: Learnt
+) -> None:
     rubric = json.loads(learnt.rubrics.read_text(encoding="utf-8"))["rubrics"][0]
     told = pollex("why", learnt.rubrics, rubric["id"][:6], "--store", learnt.store, "--json").last
     assert {reason["id"] for reason in told["reasons"]} == set(rubric["reason_ids"])
@@ -107,17 +123,24 @@ def test_why_leads_from_a_rubric_to_the_turns_that_it_came_from(pollex: Pollex, 
     plain = pollex("why", learnt.rubrics, rubric["id"], "--store", learnt.store).out
     assert rubric["text"] in plain
     assert "built-in (no LLM)" in plain
-    assert rubric["quotes"][0]["text"] in pollex("why", learnt.rubrics, rubric["id"], "--store", "none").out
+    assert (
+        rubric["quotes"][0]["text"]
+        in pollex("why", learnt.rubrics, rubric["id"], "--store", "none").out
+    )
 
 
 @pytest.mark.nightly
-def test_why_tells_conversations_by_what_the_user_began_with_and_not_by_the_prompt_they_share(pollex: Pollex) -> None:
+def test_why_tells_conversations_by_what_the_user_began_with_and_not_by_the_prompt_they_share(
+    pollex: Pollex,
+) -> None:
     rows = small_log(12)
     begun = {one["id"]: one["messages"][0]["content"] for one in rows}
     for one in rows:
         one["messages"].insert(0, {"role": "system", "content": "You repair bicycles."})
     pollex("learn", write_log(Path("prompted.jsonl"), rows), "--out", "r.json", "--store", "s")
-    ended = pollex("why", "r.json", RubricSet.load("r.json").rubrics[0].id, "--store", "s", "--json")
+    ended = pollex(
+        "why", "r.json", RubricSet.load("r.json").rubrics[0].id, "--store", "s", "--json"
+    )
     assert ended.last["conversations"]
     for id_ in ended.last["conversations"]:
         assert f": {printable(begun[id_], 100)}" in ended.err
@@ -138,23 +161,33 @@ def test_why_shows_a_long_rubric_whole_with_its_id_behind_it_and_hostile_text_re
     assert f"\n({id_}, " in ended.out
     log = write_log(Path("log.jsonl"), small_log()[:20])
     hostile_set = "rubrics.json"
-    for arguments in (("why", hostile_set, "zz"), ("why", hostile_set, "q"), ("refit", log, "--rubrics", hostile_set)):
+    for arguments in (
+        ("why", hostile_set, "zz"),
+        ("why", hostile_set, "q"),
+        ("refit", log, "--rubrics", hostile_set),
+    ):
         ended = pollex(*arguments)
         assert ended.said
         assert not set(ended.said) & set("\x1b\x07\u202e")
 
 
-def test_why_tells_what_became_of_a_dropped_rubric_and_refuses_an_unclear_id(pollex: Pollex, learnt: Learnt) -> None:
+def test_why_tells_what_became_of_a_dropped_rubric_and_refuses_an_unclear_id(
+    pollex: Pollex, learnt: Learnt
+) -> None:
     written = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
     dropped = written["dropped"]
     for one in dropped[:3]:
         ended = pollex("why", learnt.rubrics, one["id"], "--store", learnt.store, "--json")
         assert ended.code == 0
         assert f"not in the set: {one['reason']}" in ended.err
-        assert {reason["conversation_id"] for reason in ended.last["reasons"]} == ended.last["conversations"].keys()
+        assert {reason["conversation_id"] for reason in ended.last["reasons"]} == ended.last[
+            "conversations"
+        ].keys()
         for reason in ended.last["reasons"]:
             turns = ended.last["conversations"][reason["conversation_id"]]["turns"]
-            assert all(quote["text"] in turns[quote["turn"]]["content"] for quote in reason["quotes"])
+            assert all(
+                quote["text"] in turns[quote["turn"]]["content"] for quote in reason["quotes"]
+            )
             assert reason["polarity"] == one["polarity"]
         assert len(ended.last["reasons"]) == one["support"]
     elsewhere = pollex("why", learnt.rubrics, dropped[0]["id"])
@@ -186,20 +219,31 @@ def test_a_domain_profile_is_written_from_answers_and_never_over_another(
     below = asked("our profiles/mine.toml")
     assert "--domain 'our profiles/mine.toml'" in below.out
     assert DomainProfile.load(Path("our profiles/mine.toml")) == profile
-    for out, why in {"mine.toml/below.toml": "is not a writable folder", "mine.toml": "there already"}.items():
+    for out, why in {
+        "mine.toml/below.toml": "is not a writable folder",
+        "mine.toml": "there already",
+    }.items():
         refused = asked(out)
         assert (refused.code, refused.out, why in refused.err) == (2, "", True), "nothing is asked"
 
 
 def test_what_the_page_for_agents_says_of_json_is_there(learnt: Learnt, pollex: Pollex) -> None:
     page = (Path(__file__).parents[3] / "docs" / "agents.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([a-z ]+)` \| (.+) \|$", page.partition("<!-- shapes -->")[2], re.MULTILINE)
-    shapes = {verb: re.findall(r"`([a-z0-9_]+)`(?![^(]*\))", re.sub(r"\([^)]*\)", "", keys)) for verb, keys in rows}
+    rows = re.findall(
+        r"^\| `([a-z ]+)` \| (.+) \|$", page.partition("<!-- shapes -->")[2], re.MULTILINE
+    )
+    shapes = {
+        verb: re.findall(r"`([a-z0-9_]+)`(?![^(]*\))", re.sub(r"\([^)]*\)", "", keys))
+        for verb, keys in rows
+    }
     told = {
         "inspect": pollex("inspect", learnt.log, "--json"),
         "learn": learnt.ended,
         "runs": pollex("runs", "--store", learnt.store, "--json"),
         "rubrics list": pollex("rubrics", "list", learnt.rubrics, "--json"),
     }
-    missing = {verb: set(shapes[verb]) - json.loads(one.out.splitlines()[-1]).keys() for verb, one in told.items()}
+    missing = {
+        verb: set(shapes[verb]) - json.loads(one.out.splitlines()[-1]).keys()
+        for verb, one in told.items()
+    }
     assert missing == {verb: set() for verb in told}

@@ -1,6 +1,7 @@
 """Every manner of an endpoint comes to one result, by as many calls, and `doctor` says what is lost without what.
 
-By default each manner is tried with one verb in turn, `learn` with two manners, `remedy run` with three; all with all
+By default each manner is tried with one verb in turn, `learn` with two manners, `remedy run` with
+three; all with all
 at night. A proof takes thirty users with a failing context each, so that is what a remedy has here.
 """
 
@@ -27,7 +28,13 @@ IDEAL = "openai_chat"
 LEARNED_BY_DEFAULT = (IDEAL, "dashscope_thinking")
 MENDED_BY_DEFAULT = (IDEAL, "magistral", "lm_studio_thinking")
 DOCS = Path(__file__).parents[3] / "docs" / "models.md"
-CASE = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "advice", "answer": "So."}
+CASE = {
+    "question_id": 1,
+    "question": "Why?",
+    "reference": "Because.",
+    "category": "advice",
+    "answer": "So.",
+}
 QUESTION = '[[question]]\nid = "Q1"\ntext = "Good?"\noptions = [[0, "no"], [1, "yes"]]\n'
 PROMPT = "You book tables.\nBe short.\n"
 EDIT = "@@ -2,1 +2,2 @@\n Be short.\n+Offer another time where one fails.\n"
@@ -68,11 +75,20 @@ def place(tmp_path_factory: pytest.TempPathFactory, server: ProtocolServer) -> I
 def came_of(server: ProtocolServer, manner: str, verb: str, *arguments: str, out: str) -> Came:
     """Runs a command with a store of its own on a manner, and reads the rows that it wrote."""
     server.behave(ALL[manner])
-    base = ("--base-url", server.url, "--store", f"{verb}-{manner}", "--json", "--out", f"{manner}-{out}")
+    base = (
+        "--base-url",
+        server.url,
+        "--store",
+        f"{verb}-{manner}",
+        "--json",
+        "--out",
+        f"{manner}-{out}",
+    )
     model = () if verb == "score" else ("--model", "m")
     ended = run_here(verb, *arguments, *model, *base)
     assert ended.code == 0, ended.err
-    counts, probed = server.counts(), ended.last["probe_calls"]
+    counts = server.counts()
+    probed = ended.last["probe_calls"]
     refused = sum(number for status, number in counts["statuses"].items() if status != "200")
     assert refused < probed, "only the probe is refused"
     return Came(rows_of(Path(f"{manner}-{out}")), counts["received"] - probed)
@@ -104,7 +120,9 @@ def learned(server: ProtocolServer, manner: str) -> Came:
 
 def scored(server: ProtocolServer, manner: str) -> Came:
     ideal_of(server, "learn")
-    return came_of(server, manner, "score", "few.jsonl", "--rubrics", f"{IDEAL}-set.json", out="scores.jsonl")
+    return came_of(
+        server, manner, "score", "few.jsonl", "--rubrics", f"{IDEAL}-set.json", out="scores.jsonl"
+    )
 
 
 def judged(server: ProtocolServer, manner: str) -> Came:
@@ -113,7 +131,9 @@ def judged(server: ProtocolServer, manner: str) -> Came:
 
 
 def asked(server: ProtocolServer, manner: str) -> Came:
-    return came_of(server, manner, "ask", "few.jsonl", "--questionnaire", "q.toml", out="answers.parquet")
+    return came_of(
+        server, manner, "ask", "few.jsonl", "--questionnaire", "q.toml", out="answers.parquet"
+    )
 
 
 def graded(server: ProtocolServer, manner: str) -> Came:
@@ -125,13 +145,34 @@ def mended(server: ProtocolServer, manner: str) -> Came:
     server.behave(ALL[manner])
     asked = f'model = "m"\nbase_url = "{server.url}"\n'
     Path("profiles.toml").write_text(f"[assistant]\n{asked}\n[second]\n{asked}")
-    target = ("--target", TARGET, "--prompt", "system.md", "--edit", "edit.diff", "--group-field", "user")
-    out = ("--profiles", "profiles.toml", "--store", f"remedy-{manner}", "--out", f"{manner}-remedy.json", "--json")
+    target = (
+        "--target",
+        TARGET,
+        "--prompt",
+        "system.md",
+        "--edit",
+        "edit.diff",
+        "--group-field",
+        "user",
+    )
+    out = (
+        "--profiles",
+        "profiles.toml",
+        "--store",
+        f"remedy-{manner}",
+        "--out",
+        f"{manner}-remedy.json",
+        "--json",
+    )
     ended = run_here("remedy", "run", "tables.jsonl", "--rubrics", "tables.json", *target, *out)
     assert ended.code == 0, ended.err
     (edit,) = ended.last["edits"]
-    found = {name: ended.last[name] for name in ("verdict", "contexts", "missing")} | {"primary": edit["primary"]}
-    replies = duckdb.sql(f"SELECT arm, reply, count(*) FROM '{manner}-remedy-pairs.parquet' GROUP BY ALL ORDER BY ALL")
+    found = {name: ended.last[name] for name in ("verdict", "contexts", "missing")} | {
+        "primary": edit["primary"]
+    }
+    replies = duckdb.sql(
+        f"SELECT arm, reply, count(*) FROM '{manner}-remedy-pairs.parquet' GROUP BY ALL ORDER BY ALL"
+    )
     found["replies"] = replies.fetchall()
     calls = ended.last["usage"]["all"]["calls"] + ended.last["second"]["all"]["calls"]
     asked = server.counts()["received"] - 2 * ended.last["probe_calls"]
@@ -181,7 +222,11 @@ def test_every_manner_comes_to_the_same_result_without_a_wasted_call(
 
 
 LOST = {"logprobs": "no log-probabilities", "seed": "no seed", "temperature": "no temperature"}
-FORMS = {"tool": "a forced tool call", "json_object": "JSON mode", "text": "text, with the schema in the prompt"}
+FORMS = {
+    "tool": "a forced tool call",
+    "json_object": "JSON mode",
+    "text": "text, with the schema in the prompt",
+}
 
 
 @pytest.mark.parametrize("manner", ALL)
@@ -191,7 +236,8 @@ def test_doctor_says_what_each_endpoint_can_do_and_what_is_lost_without_the_rest
     known = ALL[manner]
     server.behave(known)
     endpoint = Examined(ModelOptions(model="m", base_url=server.url))
-    able, notes = endpoint.look(), " ".join(endpoint.notes)
+    able = endpoint.look()
+    notes = " ".join(endpoint.notes)
     found = endpoint.capabilities
     assert found is not None
     assert (found.form, found.logprobs > 0, found.seed, found.temperature) == tuple(
@@ -209,8 +255,10 @@ def test_facts_of_manners_have_sources_and_stand_in_the_documentation() -> None:
     for manner in ALL.values():
         assert all(re.fullmatch(r"https://\S+", source) for source in manner["sources"])
     page = DOCS.read_text(encoding="utf-8")
-    begin, end = "<!-- manners -->\n", "<!-- end of manners -->"
-    first, last = page.index(begin) + len(begin), page.index(end)
+    begin = "<!-- manners -->\n"
+    end = "<!-- end of manners -->"
+    first = page.index(begin) + len(begin)
+    last = page.index(end)
     if os.environ.get("WRITE_SNAPSHOTS"):
         page = page[:first] + table() + page[last:]
         DOCS.write_text(page, encoding="utf-8")
@@ -219,10 +267,17 @@ def test_facts_of_manners_have_sources_and_stand_in_the_documentation() -> None:
 
 def table() -> str:
     """What each endpoint can do, as rows of the page."""
-    asked = {"json_schema": "JSON schema", "tool": "a forced tool call", "json_object": "JSON mode", "text": "text"}
+    asked = {
+        "json_schema": "JSON schema",
+        "tool": "a forced tool call",
+        "json_object": "JSON mode",
+        "text": "text",
+    }
     lines = ["| endpoint | asked by | lost | sources |", "|---|---|---|---|"]
     for manner in ALL.values():
         lost = [words.removeprefix("no ") for name, words in LOST.items() if not manner[name]]
         links = [f"[{number}]({source})" for number, source in enumerate(manner["sources"], 1)]
-        lines.append(f"| {manner['name']} | {asked[manner['form']]} | {', '.join(lost)} | {' '.join(links)} |")
+        lines.append(
+            f"| {manner['name']} | {asked[manner['form']]} | {', '.join(lost)} | {' '.join(links)} |"
+        )
     return "\n".join(lines) + "\n"

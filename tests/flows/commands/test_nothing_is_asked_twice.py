@@ -27,7 +27,8 @@ class Bench:
     """A log, a store, and a set that a model learned from the log."""
 
     def __init__(self, pollex: Pollex, server: ProtocolServer) -> None:
-        self.pollex, self.server = pollex, server
+        self.pollex = pollex
+        self.server = server
         write_log(Path("log.jsonl"), small_log()[:COUNT])
         self.learn()
 
@@ -108,7 +109,9 @@ def test_a_run_says_what_it_cost_and_so_does_the_list_of_runs(bench: Bench) -> N
     assert "calls" in bench.pollex("runs", "--store", "store").out
 
 
-def test_a_plan_says_what_is_likely_beside_what_is_possible_at_most(pollex: Pollex, server: ProtocolServer) -> None:
+def test_a_plan_says_what_is_likely_beside_what_is_possible_at_most(
+    pollex: Pollex, server: ProtocolServer
+) -> None:
     write_log(Path("log.jsonl"), small_log())
     model = ("--model", "m", "--base-url", server.url, "--set", "without=built-in")
     learn = ("learn", "log.jsonl", *model, "--store", "store", "--json")

@@ -13,11 +13,27 @@ from pollex.conversations.references import Case, Cases
 from pollex.formats.write import write_rows
 from pollex.services.grade import profile_for
 
-QUESTION = {"question_id": 1, "question": "Why?", "reference": "Because.", "category": "知识", "answer": "So."}
+QUESTION = {
+    "question_id": 1,
+    "question": "Why?",
+    "reference": "Because.",
+    "category": "知识",
+    "answer": "So.",
+}
 NOWHERE = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
-COLUMNS = {"id": "VARCHAR", "overall": "DOUBLE", "grades": "MAP(VARCHAR, DOUBLE)", "flags": "VARCHAR[]"}
+COLUMNS = {
+    "id": "VARCHAR",
+    "overall": "DOUBLE",
+    "grades": "MAP(VARCHAR, DOUBLE)",
+    "flags": "VARCHAR[]",
+}
 ROWS = [
-    {"id": "=1+1", "overall": 7.5, "grades": {"need": 7.0, "clarity": 8.0}, "flags": ["no reference"]},
+    {
+        "id": "=1+1",
+        "overall": 7.5,
+        "grades": {"need": 7.0, "clarity": 8.0},
+        "flags": ["no reference"],
+    },
     {"id": "b\ud800", "overall": None, "grades": {}, "flags": []},
 ]
 
@@ -27,7 +43,9 @@ def test_a_plan_needs_no_server_and_a_type_that_stands_in_a_column_of_another_na
 ) -> None:
     def calls(*arguments: str, **fields: str) -> dict[str, int]:
         write_log(Path("q.jsonl"), [QUESTION | fields])
-        plan = pollex(arguments[0], "q.jsonl", *arguments[1:], "--dry-run", "--json", *NOWHERE).last["plan"]
+        plan = pollex(
+            arguments[0], "q.jsonl", *arguments[1:], "--dry-run", "--json", *NOWHERE
+        ).last["plan"]
         return {stage: row["calls"] for stage, row in plan.items()}
 
     assert calls("grade", "--plain") == {"classify": 1, "grade": 1, "grade_plainly": 1, "all": 3}
@@ -45,7 +63,9 @@ def test_the_profile_is_in_the_questions_language_unless_one_is_named() -> None:
         assert "English" in profile_for("english", cases).language
 
 
-def test_rows_are_the_same_in_every_format_and_those_that_fail_half_way_leave_no_file(tmp_path: Path) -> None:
+def test_rows_are_the_same_in_every_format_and_those_that_fail_half_way_leave_no_file(
+    tmp_path: Path,
+) -> None:
     files = [tmp_path / f"rows.{ending}" for ending in ("jsonl", "csv", "parquet")]
     for file in files:
         with pytest.raises(KeyError):
@@ -59,4 +79,7 @@ def test_rows_are_the_same_in_every_format_and_those_that_fail_half_way_leave_no
         cells = list(csv.reader(file))
     assert cells[1] == ["'=1+1", "7.5", '{"need": 7.0, "clarity": 8.0}', '["no reference"]']
     found = duckdb.sql(f"SELECT * FROM '{files[2]}'").fetchall()
-    assert found == [("=1+1", 7.5, {"need": 7.0, "clarity": 8.0}, ["no reference"]), ("b?", None, {}, [])]
+    assert found == [
+        ("=1+1", 7.5, {"need": 7.0, "clarity": 8.0}, ["no reference"]),
+        ("b?", None, {}, []),
+    ]

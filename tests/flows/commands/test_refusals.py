@@ -51,17 +51,29 @@ def write_logs(folder: Path) -> None:
         "q": [QUESTION | {"answer": "So."}],
         "unanswered": [QUESTION],
     }
-    for name, one in (logs | {f"label-{n}": [label] for n, label in enumerate(LABELS, start=1)}).items():
+    for name, one in (
+        logs | {f"label-{n}": [label] for n, label in enumerate(LABELS, start=1)}
+    ).items():
         write_log(folder / f"{name}.jsonl", one)
     for n, line in enumerate((*BROKEN, *SPOILT), start=1):
-        (folder / f"people-{n}.jsonl").write_text(f'\n{{"id": "b", "answer": ""}}\n{line}\n', encoding="utf-8")
+        (folder / f"people-{n}.jsonl").write_text(
+            f'\n{{"id": "b", "answer": ""}}\n{line}\n', encoding="utf-8"
+        )
 
 
 def write_tables(folder: Path) -> None:
     """Answers to two questions about twelve texts, judgments of the first by two people, and a calibrator of it."""
-    asked = [f"t{n},{name},{option},0.5" for n in range(12) for name in ("overall", "length") for option in (1, 2)]
+    asked = [
+        f"t{n},{name},{option},0.5"
+        for n in range(12)
+        for name in ("overall", "length")
+        for option in (1, 2)
+    ]
     judged = [f"t{n},overall,{who},{1 + n % 2}" for n in range(12) for who in ("ann", "bob")]
-    for name, lines in {"answers": ["option,probability", *asked], "judgments": ["judge,answer", *judged]}.items():
+    for name, lines in {
+        "answers": ["option,probability", *asked],
+        "judgments": ["judge,answer", *judged],
+    }.items():
         lines[0] = f"text_id,question,{lines[0]}"
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     tables = (folder / "answers.csv", folder / "judgments.csv")
@@ -103,7 +115,11 @@ def unchanged(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def files_in(folder: Path) -> dict[Path, bytes]:
     """What lies in a folder beside the stores that commands make."""
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and STORES.isdisjoint(path.parts)}
+    return {
+        path: path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and STORES.isdisjoint(path.parts)
+    }
 
 
 def begun(store: Path) -> int:
@@ -116,7 +132,8 @@ def begun(store: Path) -> int:
 
 @pytest.mark.parametrize("verb", REFUSALS)
 def test_what_cannot_be_carried_out_is_refused_before_any_work(verb: str, unchanged: None) -> None:
-    wrong, told = {}, [(one["run"], one["says"]) for one in REFUSALS[verb]]
+    wrong = {}
+    told = [(one["run"], one["says"]) for one in REFUSALS[verb]]
     assert len(set(told)) == len(told), "no refusal is named twice"
     for one in REFUSALS[verb]:
         words = one["run"]
@@ -124,7 +141,11 @@ def test_what_cannot_be_carried_out_is_refused_before_any_work(verb: str, unchan
             words = words.replace(name, long)
         ended = run_here(verb, *shlex.split(words))
         said = " ".join(ended.err.split())
-        if ended.code != one.get("code", 2) or one["says"].strip() not in said or "Traceback" in said:
+        if (
+            ended.code != one.get("code", 2)
+            or one["says"].strip() not in said
+            or "Traceback" in said
+        ):
             wrong[one["run"]] = (ended.code, said)
     assert wrong == {}, json.dumps(wrong, indent=1, ensure_ascii=False)
     assert verb in SCORING or sum(map(begun, map(Path, STORES))) == 0

@@ -7,7 +7,9 @@ from remedy_log import REACTION, TARGET, WELL, read_table_log, table_log, table_
 from small_log import read_rows, write_log
 from small_runs import Pollex
 
-PROMPT = "You are a helper.\nAlways say which date you need.\nIf you couldn't do something, say so.\n"
+PROMPT = (
+    "You are a helper.\nAlways say which date you need.\nIf you couldn't do something, say so.\n"
+)
 
 
 @pytest.fixture
@@ -32,7 +34,11 @@ def test_a_target_that_no_reply_shows_and_a_protected_part_without_end_are_refus
     assert f"one of: {TARGET}" in ended.err
     prompt.write_text("<!-- keep -->\nNever promise a refund.\n")
     ended = pollex("remedy", "brief", *given, "--prompt", prompt)
-    assert (ended.code, "system.md" in ended.err, "has no second one" in ended.err) == (1, True, True)
+    assert (ended.code, "system.md" in ended.err, "has no second one" in ended.err) == (
+        1,
+        True,
+        True,
+    )
 
 
 def test_the_brief_shows_failing_exchanges_each_in_its_block_and_says_that_nothing_is_proposed(
@@ -58,9 +64,12 @@ def test_the_brief_shows_failing_exchanges_each_in_its_block_and_says_that_nothi
     assert "\x1b" not in said
 
 
-def test_cases_of_the_part_that_proves_are_left_out_unless_asked_for(pollex: Pollex, given: tuple[object, ...]) -> None:
+def test_cases_of_the_part_that_proves_are_left_out_unless_asked_for(
+    pollex: Pollex, given: tuple[object, ...]
+) -> None:
     whole = ("remedy", "cases", *given, "--to", "jsonl", "--json")
-    some, every = pollex(*whole, "--out", "a"), pollex(*whole, "--out", "b", "--all")
+    some = pollex(*whole, "--out", "a")
+    every = pollex(*whole, "--out", "b", "--all")
     assert some.code == every.code == 0, some.err + every.err
     assert some.last["cases"] + some.last["left_out_for_a_proof"] == every.last["cases"]
     rows = read_rows(Path("a/cases.jsonl"))
@@ -69,7 +78,10 @@ def test_cases_of_the_part_that_proves_are_left_out_unless_asked_for(pollex: Pol
     logged = {row["id"]: row["messages"] for row in table_log()}
     for row in rows:
         assert row["messages"] == logged[row["conversation"]][: row["turn"]]
-        assert all(check["quote"] == logged[row["conversation"]][row["turn"]]["content"] for check in row["checks"])
+        assert all(
+            check["quote"] == logged[row["conversation"]][row["turn"]]["content"]
+            for check in row["checks"]
+        )
 
 
 def test_a_prompt_that_does_not_make_the_logged_system_turn_leaves_the_conversation_out_and_says_how_many(
@@ -77,7 +89,9 @@ def test_a_prompt_that_does_not_make_the_logged_system_turn_leaves_the_conversat
 ) -> None:
     rows = table_log()
     for n, row in enumerate(rows):
-        row["messages"].insert(0, {"role": "system", "content": f"You help {row['id']}." if n % 4 else "Another."})
+        row["messages"].insert(
+            0, {"role": "system", "content": f"You help {row['id']}." if n % 4 else "Another."}
+        )
     log = write_log(Path("log.jsonl"), rows)
     prompt.write_text("You help {name}.")
     whole = ("remedy", "cases", log, *given[1:], "--to", "jsonl", "--all")
@@ -87,7 +101,10 @@ def test_a_prompt_that_does_not_make_the_logged_system_turn_leaves_the_conversat
     cases = read_rows(Path("cases/cases.jsonl"))
     assert cases
     for case in cases:
-        assert case["messages"][0] == {"role": "system", "content": f"You help {case['conversation']}."}
+        assert case["messages"][0] == {
+            "role": "system",
+            "content": f"You help {case['conversation']}.",
+        }
 
 
 def test_a_brief_names_no_sentence_for_figures_and_says_how_many_thumbs_down_it_does_not_reach(

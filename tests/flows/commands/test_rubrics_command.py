@@ -64,9 +64,20 @@ def test_a_reworded_rubric_is_judged_as_before_or_anew_with_figures_of_both(
     pollex: Pollex, mine: Path, learnt: Learnt, store: Path
 ) -> None:
     first, second = RubricSet.load(mine).rubrics[:2]
-    kept = pollex("rubrics", "reword", mine, first.id, "The user speaks of Lisbon.", "--store", learnt.store)
+    kept = pollex(
+        "rubrics", "reword", mine, first.id, "The user speaks of Lisbon.", "--store", learnt.store
+    )
     assert "It is still judged by" in kept.out
-    anew = ("rubrics", "reword", mine, second.id, "The user speaks of rain.", "--judge-anew", "--store", learnt.store)
+    anew = (
+        "rubrics",
+        "reword",
+        mine,
+        second.id,
+        "The user speaks of rain.",
+        "--judge-anew",
+        "--store",
+        learnt.store,
+    )
     told = " ".join(pollex(*anew).out.split())
     assert "Judged anew: “The user speaks of rain.” is judged by likeness" in told
     assert told.count("AUC alone") == told.count("it holds in") == 2
@@ -83,17 +94,25 @@ def test_rubrics_are_added_reworded_and_removed_by_their_ids_and_differences_are
 ) -> None:
     found = RubricSet.load(mine).rubrics
     entries = read_edits(edits_beside(mine))
-    assert [(e.id, e.text, e.polarity, e.on) for e in entries] == [(r.id, r.text, r.polarity, True) for r in found]
+    assert [(e.id, e.text, e.polarity, e.on) for e in entries] == [
+        (r.id, r.text, r.polarity, True) for r in found
+    ]
     first, second, words = *found[:2], 'The user says "ok"\nand leaves.'
-    added = pollex("rubrics", "add", mine, words, "--polarity", "sat", "--note", "of Anna", "--json").last["changed"]
+    added = pollex(
+        "rubrics", "add", mine, words, "--polarity", "sat", "--note", "of Anna", "--json"
+    ).last["changed"]
     assert pollex("rubrics", "reword", mine, added, "The user says good-bye.").code == 0
-    assert pollex("rubrics", "reword", mine, second.id[:6], second.text.replace("The", "This", 1)).code == 0
+    assert (
+        pollex("rubrics", "reword", mine, second.id[:6], second.text.replace("The", "This", 1)).code
+        == 0
+    )
     assert pollex("rubrics", "remove", mine, first.id).code == 0
     rows = {row["id"]: row for row in pollex("rubrics", "list", mine, "--json").last["rubrics"]}
     assert first.id not in rows
     assert (rows[added]["text"], rows[added]["note"]) == ("The user says good-bye.", "of Anna")
     assert pollex("rubrics", "remove", mine, "nothing").code == 2
-    assert pollex("rubrics", "add", mine, words, "--polarity", "sat").code == 2  # its id is taken, whatever it says now
+    # its id is taken, whatever it says now
+    assert pollex("rubrics", "add", mine, words, "--polarity", "sat").code == 2
     told = pollex("rubrics", "diff", learnt.rubrics, mine, "--json").last
     kinds = {row["id"]: row["kind"] for row in told["changes"]}
     assert (kinds[first.id], kinds[second.id], told["counts"]["added"]) == ("gone", "reworded", 1)
@@ -106,7 +125,9 @@ def test_rubrics_are_added_reworded_and_removed_by_their_ids_and_differences_are
 def test_edits_that_are_broken_or_in_two_places_are_refused_by_name(mine: Path) -> None:
     first = RubricSet.load(mine).rubrics[0]
     text = mine.read_text(encoding="utf-8")
-    mine.write_text(text.replace(f'"text": "{first.text}"', '"text": "In the JSON."', 1), encoding="utf-8")
+    mine.write_text(
+        text.replace(f'"text": "{first.text}"', '"text": "In the JSON."', 1), encoding="utf-8"
+    )
     with pytest.raises(BadRubrics, match="changed in the JSON file"):
         RubricSet.load(mine)
     edits_beside(mine).write_text('[[rubrics]]\ntext = "x"\npolarity = "good"\n', encoding="utf-8")
@@ -116,8 +137,14 @@ def test_edits_that_are_broken_or_in_two_places_are_refused_by_name(mine: Path) 
 
 @pytest.mark.nightly
 def test_a_model_words_marked_rubrics_better(pollex: Pollex) -> None:
-    texts = ("The assistant always names the price and books.", "The user fails to get the keys and leaves.")
-    spoken = [rubric(n, "sat").model_copy(update={"text": text, "source": "person"}) for n, text in enumerate(texts)]
+    texts = (
+        "The assistant always names the price and books.",
+        "The user fails to get the keys and leaves.",
+    )
+    spoken = [
+        rubric(n, "sat").model_copy(update={"text": text, "source": "person"})
+        for n, text in enumerate(texts)
+    ]
     rubric_set(rubrics=tuple(spoken)).save(Path("r.json"))
     said = [
         {"i": 1, "texts": ["The assistant names the price.", "The assistant always books."]},
@@ -127,12 +154,27 @@ def test_a_model_words_marked_rubrics_better(pollex: Pollex) -> None:
     with ProtocolServer(
         script=[{"match": "marks", "do": "message", "content": json.dumps({"better": said})}]
     ) as server:
-        asking = ("rubrics", "lint", "r.json", "--model", "m", "--base-url", server.url, "--store", "s", "--json")
+        asking = (
+            "rubrics",
+            "lint",
+            "r.json",
+            "--model",
+            "m",
+            "--base-url",
+            server.url,
+            "--store",
+            "s",
+            "--json",
+        )
         ended = pollex(*asking)
         paid = server.counts()["paid"]
         again = pollex(*asking)
-        assert server.counts()["paid"] == 2 * paid - 1  # the endpoint is probed anew; the words aren't bought twice
+        # the endpoint is probed anew; the words aren't bought twice
+        assert server.counts()["paid"] == 2 * paid - 1
     assert ended.code == 0, ended.err
     better = {mark["id"]: mark["better"] for mark in ended.last["marks"] if "joined" in mark["why"]}
-    assert better == {"rubric0": ["The assistant names the price."], "rubric1": ["The user leaves without keys."]}
+    assert better == {
+        "rubric0": ["The assistant names the price."],
+        "rubric1": ["The user leaves without keys."],
+    }
     assert (ended.last["worded_by"], again.last["marks"]) == ("m", ended.last["marks"])

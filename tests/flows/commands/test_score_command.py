@@ -36,7 +36,17 @@ FORMULA = '=HYPERLINK("http://evil.example","x")'
 def odd_log(tmp_path: Path) -> Path:
     """Scorable conversations under odd ids, and two that can't be scored."""
     turns = small_log()[0]["messages"]
-    odd = [FORMULA, "  +1+1", "\t=1", "-2", "01", "1", "2024-01-01", "a\x00b\x1b[2J", "quote'\"; drop table"]
+    odd = [
+        FORMULA,
+        "  +1+1",
+        "\t=1",
+        "-2",
+        "01",
+        "1",
+        "2024-01-01",
+        "a\x00b\x1b[2J",
+        "quote'\"; drop table",
+    ]
     rows = [{"id": id_, "messages": turns} for id_ in odd]
     rows += [row(1.5, ["Hi.", "Hello."]), row("empty", []), row("alone", ["Anybody?"])]
     return write_log(tmp_path / "odd.jsonl", rows)
@@ -47,7 +57,9 @@ def read_back(path: Path) -> list[dict[str, Any]]:
     if path.suffix == ".parquet":
         with duckdb.connect() as database:
             pattern = glob.escape(str(path))
-            found = database.execute("SELECT * FROM read_parquet(?, hive_partitioning = false)", [pattern])
+            found = database.execute(
+                "SELECT * FROM read_parquet(?, hive_partitioning = false)", [pattern]
+            )
             names = [column[0] for column in found.description]
             return [dict(zip(names, values, strict=True)) for values in found.fetchall()]
     if path.suffix == ".jsonl":
@@ -67,7 +79,9 @@ def test_all_formats_hold_the_same_scores_ids_stay_text_and_what_cannot_be_score
 ) -> None:
     found = {}
     for name in ("label=x/id=7/s [1]*'.parquet", "s [1]*.jsonl", "dir/s.csv"):
-        ended = pollex("score", odd_log, "--rubrics", learnt.rubrics, "--out", name, "--store", store, "--json")
+        ended = pollex(
+            "score", odd_log, "--rubrics", learnt.rubrics, "--out", name, "--store", store, "--json"
+        )
         assert ended.code == 3
         assert len(ended.out.splitlines()) == 1
         assert ended.last["outcomes"] == {"not_scorable": 2, "scored": 10}
@@ -77,42 +91,78 @@ def test_all_formats_hold_the_same_scores_ids_stay_text_and_what_cannot_be_score
     plain = found[".jsonl"]
     for one in plain:
         for answer in one["answers"]:
-            answer |= {name: answer.get(name) for name in ("option", "value", "probabilities", "source", "detail")}
+            answer |= {
+                name: answer.get(name)
+                for name in ("option", "value", "probabilities", "source", "detail")
+            }
             answer |= {name: answer.get(name) for name in ("justification", "turns")}
     assert found[".parquet"] == plain
     for one, guarded_one in zip(plain, found[".csv"], strict=True):
         assert guarded_one["id"].removeprefix("'") == one["id"]
-        for name in ("netsat", "label", "confident", "probability", "outcome", "judge", "guaranteed"):
+        for name in (
+            "netsat",
+            "label",
+            "confident",
+            "probability",
+            "outcome",
+            "judge",
+            "guaranteed",
+        ):
             assert guarded_one[name] == one[name]
     ids = [one["id"] for one in plain]
     assert ids[:9] == [json.loads(line)["id"] for line in odd_log.read_text().splitlines()[:9]]
     assert ids[9] == "1.5"
-    assert [one["id"] for one in found[".csv"]][:5] == [f"'{FORMULA}", "'  +1+1", "'\t=1", "-2", "01"]
+    assert [one["id"] for one in found[".csv"]][:5] == [
+        f"'{FORMULA}",
+        "'  +1+1",
+        "'\t=1",
+        "-2",
+        "01",
+    ]
     assert not list(Path().glob(".s*"))
     scored, *_, alone = plain
     figures = ("netsat", "label", "confident", "guaranteed", "probability")
     assert (alone["outcome"], {alone[name] for name in figures}) == ("not_scorable", {None})
     assert {answer["detail"] for answer in alone["answers"]} == {"no assistant turn"}
-    values = [(1 if answer["polarity"] == "sat" else -1) * answer["value"] for answer in scored["answers"]]
+    values = [
+        (1 if answer["polarity"] == "sat" else -1) * answer["value"] for answer in scored["answers"]
+    ]
     assert scored["netsat"] == sum(values)
-    assert scored["label"] == ("positive" if scored["netsat"] > RubricSet.load(learnt.rubrics).theta else "negative")
+    assert scored["label"] == (
+        "positive" if scored["netsat"] > RubricSet.load(learnt.rubrics).theta else "negative"
+    )
     assert 0 < scored["probability"] < 1
 
 
 def test_cells_that_a_spreadsheet_would_run_are_guarded_and_numbers_are_not() -> None:
-    guarded = ("=1+1", "   =1", "\t=1", "\r=1", "\n\u00a0@SUM(A1)", "\x00-1+1", "＝1+1", "-2+3", "'=1", "''\t=1")
+    guarded = (
+        "=1+1",
+        "   =1",
+        "\t=1",
+        "\r=1",
+        "\n\u00a0@SUM(A1)",
+        "\x00-1+1",
+        "＝1+1",
+        "-2+3",
+        "'=1",
+        "''\t=1",
+    )
     for cell in guarded:
         assert (escape_formula(cell), unescape_formula(f"'{cell}")) == (f"'{cell}", cell)
     for cell in ("-2", "+2.5", -2.0, None, "plain - text", "'-2", "'plain'", "'"):
         assert escape_formula(cell) == unescape_formula(cell) == cell
 
 
-def test_scores_that_end_in_the_middle_leave_the_old_file_and_no_half_one(tmp_path: Path, learnt: Learnt) -> None:
+def test_scores_that_end_in_the_middle_leave_the_old_file_and_no_half_one(
+    tmp_path: Path, learnt: Learnt
+) -> None:
     some = [Score(conversation_id=str(n), outcome="refused") for n in range(1000)]
     for name in ("s.parquet", "s.jsonl", "s.csv"):
         (tmp_path / name).write_text("old")
         written = ExitStack()
-        written.enter_context(scores_out(tmp_path / name, RubricSet.load(learnt.rubrics)))(ScoreColumns.of(some, []))
+        written.enter_context(scores_out(tmp_path / name, RubricSet.load(learnt.rubrics)))(
+            ScoreColumns.of(some, [])
+        )
         with pytest.raises(StoreDamaged), written:
             raise StoreDamaged("the store can't be read")
         assert (tmp_path / name).read_text() == "old"
@@ -123,17 +173,33 @@ def test_scores_that_end_in_the_middle_leave_the_old_file_and_no_half_one(tmp_pa
 def test_evaluate_on_what_was_held_out_repeats_what_no_label_of_it_decides_and_says_so_of_the_rest(
     pollex: Pollex, learnt: Learnt, store: Path
 ) -> None:
-    half = pollex("learn", learnt.log, "--test-fraction", 0.5, "--out", "half.json", "--store", store, "--json")
+    half = pollex(
+        "learn",
+        learnt.log,
+        "--test-fraction",
+        0.5,
+        "--out",
+        "half.json",
+        "--store",
+        store,
+        "--json",
+    )
     with Store.open(store, read_only=True) as kept:
         rows = kept.ask(half.last["run"], "SELECT id FROM conversations WHERE side = 'test'")
     held_out = {row["id"] for row in rows}
     log = write_log(Path("held-out.jsonl"), [one for one in small_log() if one["id"] in held_out])
     ended = pollex("evaluate", log, "--rubrics", "half.json", "--store", store, "--json")
     assert ended.code == 0
-    told, rubrics = ended.last, json.loads(Path("half.json").read_text(encoding="utf-8"))
+    told = ended.last
+    rubrics = json.loads(Path("half.json").read_text(encoding="utf-8"))
     for name in ("auc", "delta_netsat"):
         assert told[name] == rubrics["held_out"][name]["value"]
-    assert (told["n"], told["positives"], told["negatives"], told["learned_from"]) == (24, 12, 12, 0)
+    assert (told["n"], told["positives"], told["negatives"], told["learned_from"]) == (
+        24,
+        12,
+        12,
+        0,
+    )
     assert told["theta"] == rubrics["theta"]
     assert told["window"] == [rubrics["window"]["lower"], rubrics["window"]["upper"]]
     assert "θ was fitted to 24 of these conversations: figures are too good" in ended.err
@@ -162,12 +228,19 @@ def test_both_windows_are_told_for_each_score_and_measured_on_all_and_none_where
     rows = read_back(Path("s.jsonl"))
     assert [one["guaranteed"] for one in rows] == [one["netsat"] > theta + 1 for one in rows]
     told = pollex("evaluate", learnt.log, "--rubrics", rubrics, "--store", store, "--json")
-    found, ups = told.last["guaranteed_window"], {one["id"] for one in small_log() if one["thumbs"] == "up"}
+    found = told.last["guaranteed_window"]
+    ups = {one["id"] for one in small_log() if one["thumbs"] == "up"}
     outside = [one["id"] in ups for one in rows if one["guaranteed"]]
     assert 0 < len(outside) < len(rows)
     assert (found["lower"], found["upper"]) == (None, theta + 1)
-    assert (found["yield_rate"]["value"], found["yield_rate"]["n"]) == (len(outside) / len(rows), len(rows))
-    assert (found["positive"]["value"], found["positive"]["n"]) == (sum(outside) / len(outside), len(outside))
+    assert (found["yield_rate"]["value"], found["yield_rate"]["n"]) == (
+        len(outside) / len(rows),
+        len(rows),
+    )
+    assert (found["positive"]["value"], found["positive"]["n"]) == (
+        sum(outside) / len(outside),
+        len(outside),
+    )
     assert found["yield_rate"]["low"] < found["yield_rate"]["value"] < found["yield_rate"]["high"]
     assert found["negative"]["value"] is None
     assert found["negative"]["undefined"]
@@ -200,10 +273,17 @@ def test_figures_that_a_log_does_not_define_have_a_reason_and_never_a_number(
         assert ups.last["undefined"][name]
     assert "undefined" in ups.err
     turns = small_log()[0]["messages"]
-    same = evaluated([{"id": f"s{n}", "messages": turns, "thumbs": ("down", "up")[n % 2]} for n in range(24)])
+    same = evaluated(
+        [{"id": f"s{n}", "messages": turns, "thumbs": ("down", "up")[n % 2]} for n in range(24)]
+    )
     assert (same.last["auc"], same.last["delta_netsat"]) == (0.5, 0)
     none = evaluated([row("a", [], thumbs="up"), row("b", [], thumbs="down")])
-    assert (none.code, none.last["n"], none.last["auc"], none.last["outcomes"]) == (3, 0, None, {"not_scorable": 2})
+    assert (none.code, none.last["n"], none.last["auc"], none.last["outcomes"]) == (
+        3,
+        0,
+        None,
+        {"not_scorable": 2},
+    )
 
 
 def test_names_of_files_that_are_no_text_are_written_to_where_that_can_be_and_refused_before_the_work_where_not(
@@ -228,9 +308,13 @@ def test_people_filter_by_the_decision_which_costs_move_and_a_resume_writes_the_
     assert pollex(*scoring, "even.jsonl").code == 0
     assert pollex(*scoring, "careful.jsonl", *costs).code == 0
     even, careful = (read_back(Path(f"{name}.jsonl")) for name in ("even", "careful"))
-    assert all(one["decision"] == ("positive" if one["probability"] >= 0.5 else "negative") for one in even)
+    assert all(
+        one["decision"] == ("positive" if one["probability"] >= 0.5 else "negative") for one in even
+    )
     assert {one["decision"] for one in careful} == {"negative"}
-    assert all((one["decision"] == one["label"]) == (one["differs"] is None) for one in (*even, *careful))
+    assert all(
+        (one["decision"] == one["label"]) == (one["differs"] is None) for one in (*even, *careful)
+    )
     assert pollex(*scoring, "again.jsonl", *costs, "--resume").code == 0
     assert Path("careful.jsonl").read_bytes() == Path("again.jsonl").read_bytes()
 
@@ -275,16 +359,23 @@ JUDGES = ["=cmd", "o'hara"]
 """Names that a spreadsheet or SQL would take for something else."""
 
 
-def test_every_format_has_a_column_for_each_judge(learnt: Learnt, pollex: Pollex, store: Path) -> None:
+def test_every_format_has_a_column_for_each_judge(
+    learnt: Learnt, pollex: Pollex, store: Path
+) -> None:
     with_judges(RubricSet.load(learnt.rubrics), JUDGES).save(Path("judged.json"))
     scoring = ("score", learnt.log, "--rubrics", "judged.json", "--store", store)
     for ending in ("jsonl", "csv", "parquet"):
         ended = pollex(*scoring, "--out", f"s.{ending}", "--judge", "all")
         assert ended.code == 0, ended.err
         for one in read_back(Path(f"s.{ending}")):
-            strict, p, mild = (float(one[name]) for name in ("probability_=cmd", "probability", "probability_o'hara"))
+            strict, p, mild = (
+                float(one[name])
+                for name in ("probability_=cmd", "probability", "probability_o'hara")
+            )
             assert strict < p < mild
-            assert float(one["entropy"]) == pytest.approx(-p * math.log(p) - (1 - p) * math.log(1 - p))
+            assert float(one["entropy"]) == pytest.approx(
+                -p * math.log(p) - (1 - p) * math.log(1 - p)
+            )
 
 
 @pytest.mark.nightly
@@ -297,7 +388,10 @@ def test_an_evaluation_tells_how_true_probabilities_are_and_that_labels_are_miss
     assert found["n"] == ended.last["n"]
     assert {"log_loss", "brier", "smece", "share_log_loss", "share_brier", "gain"} <= found.keys()
     assert found["gain"] == pytest.approx(found["share_log_loss"] - found["log_loss"])
-    assert (ended.last["calibrated"], ended.last["labels"] + ended.last["labels_missing"]) == (False, 50)
+    assert (ended.last["calibrated"], ended.last["labels"] + ended.last["labels_missing"]) == (
+        False,
+        50,
+    )
     assert f"{ended.last['labels_missing']} are missing" in ended.err
 
 
@@ -306,9 +400,21 @@ async def page_of(kept: Store, run: str, conversation: str) -> Response:
         return await client.get("/conversation", params={"run": run, "id": conversation})
 
 
-def test_scores_are_kept_and_shown_without_a_word_of_the_log(pollex: Pollex, learnt: Learnt) -> None:
+def test_scores_are_kept_and_shown_without_a_word_of_the_log(
+    pollex: Pollex, learnt: Learnt
+) -> None:
     own = Path("own")
-    given = ("--rubrics", learnt.rubrics, "--out", "no-texts.jsonl", "--store", own, "--set", "no_texts=yes", "--json")
+    given = (
+        "--rubrics",
+        learnt.rubrics,
+        "--out",
+        "no-texts.jsonl",
+        "--store",
+        own,
+        "--set",
+        "no_texts=yes",
+        "--json",
+    )
     ended = pollex("score", learnt.log, *given)
     assert ended.code == 0, ended.err
     run = json.loads(ended.out)["run"]
@@ -333,13 +439,22 @@ def test_one_of_8_mb_is_named_and_one_of_thousands_of_turns_is_scored(
     asked = {"role": "user", "content": "Why does the build still fail? " * 20}
     answered = {"role": "assistant", "content": "Please run it again, and show me the error. " * 20}
     rows.insert(1, {"id": "huge", "messages": [asked, answered] * 5400})
-    rows.insert(1, {"id": "long", "messages": [{**asked, "content": "Again?"}, {**answered, "content": "Yes."}] * 1000})
+    rows.insert(
+        1,
+        {
+            "id": "long",
+            "messages": [{**asked, "content": "Again?"}, {**answered, "content": "Yes."}] * 1000,
+        },
+    )
     log = write_log(Path("log.jsonl"), rows)
     assert log.stat().st_size > 8_000_000
     ended = pollex("score", log, "--rubrics", learnt.rubrics, "--out", "s.jsonl", "--store", store)
     assert ended.code == 3
     assert "huge" in ended.err + ended.out
-    found = {one["id"]: one["outcome"] for one in map(json.loads, Path("s.jsonl").read_text().splitlines())}
+    found = {
+        one["id"]: one["outcome"]
+        for one in map(json.loads, Path("s.jsonl").read_text().splitlines())
+    }
     assert found == {row["id"]: "scored" for row in rows} | {"huge": "not_scorable"}
 
 

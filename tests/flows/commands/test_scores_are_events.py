@@ -43,7 +43,17 @@ def test_each_score_reaches_the_collector(
     with Collector() as collector:
         threading.Thread(target=collector.serve_forever, daemon=True).start()
         address = f"events=http://127.0.0.1:{collector.server_port}"
-        given = ("--rubrics", learnt.rubrics, "--out", "s.jsonl", "--store", store, "--set", address, "--json")
+        given = (
+            "--rubrics",
+            learnt.rubrics,
+            "--out",
+            "s.jsonl",
+            "--store",
+            store,
+            "--set",
+            address,
+            "--json",
+        )
         ended = pollex("score", learnt.log, *given)
         collector.shutdown()
     assert ended.code == 0, ended.err

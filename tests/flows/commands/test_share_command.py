@@ -13,8 +13,15 @@ def logs(tmp_path: Path) -> Path:
     rows = small_log(80, seed=3)
     for place, row in enumerate(rows):
         row |= {"release": "1.0" if place < 110 else "2.0", "source": "ann"}
-        row["messages"][0]["content"] += f" My number is {place}."  # no text is one that a set has seen
-        row |= {"drawn": "random"} if place < 60 else {"drawn": "voluntary"} if place < 100 else {"thumbs": None}
+        # no text is one that a set has seen
+        row["messages"][0]["content"] += f" My number is {place}."
+        row |= (
+            {"drawn": "random"}
+            if place < 60
+            else {"drawn": "voluntary"}
+            if place < 100
+            else {"thumbs": None}
+        )
     return write_log(tmp_path / "logs.jsonl", rows)
 
 
@@ -22,7 +29,8 @@ def test_labels_at_random_and_voluntary_ones_stay_apart_and_a_group_with_few_say
     pollex: Pollex, logs: Path
 ) -> None:
     ended = pollex("share", logs, "--by", "release", "--json")
-    found, total = ended.last, ended.last["all"]
+    found = ended.last
+    total = ended.last["all"]
     assert total["labels"] == {"random": 60, "voluntary": 40}
     assert total["at_random"]["n"] == 60
     assert total["at_random"]["low"] < 0.5 < total["at_random"]["high"]
@@ -52,9 +60,13 @@ def test_a_rubric_set_that_has_seen_the_labels_is_not_taken(
     assert seen["all"]["labels"]["random"] == 48
 
 
-def test_what_label_next_draws_can_be_filled_in_and_counts_as_random(pollex: Pollex, logs: Path) -> None:
+def test_what_label_next_draws_can_be_filled_in_and_counts_as_random(
+    pollex: Pollex, logs: Path
+) -> None:
     drawn = Path("to-label.jsonl")
-    ended = pollex("label", "next", logs, "--for", "share", "--count", "50", "--out", drawn, "--json")
+    ended = pollex(
+        "label", "next", logs, "--for", "share", "--count", "50", "--out", drawn, "--json"
+    )
     assert ended.code == 0, ended.err
     assert 0.1 < ended.last["half_width"][""] < 0.15
     rows = read_rows(drawn)
@@ -71,5 +83,9 @@ def test_one_loud_user_is_told_and_is_no_figure(pollex: Pollex) -> None:
     loud = [row | {"user": "loud" if place < 40 else f"u{place}"} for place, row in enumerate(rows)]
     log = write_log(Path("loud.jsonl"), loud)
     notes = " ".join(pollex("share", log, "--group-field", "user", "--json").last["notes"])
-    for said in ("one user (loud) gave 40 of 60 labels", "taken as given voluntarily", "do not say who gave them"):
+    for said in (
+        "one user (loud) gave 40 of 60 labels",
+        "taken as given voluntarily",
+        "do not say who gave them",
+    ):
         assert said in notes

@@ -32,7 +32,11 @@ QUOTE = "a warranty of two years"
 SAID = {
     "turns": [
         {"role": "user", "text": "Lamp?", "sources": []},
-        {"role": "assistant", "text": "Two years.", "sources": [{"document": n, "quote": QUOTE} for n in (1, 2)]},
+        {
+            "role": "assistant",
+            "text": "Two years.",
+            "sources": [{"document": n, "quote": QUOTE} for n in (1, 2)],
+        },
     ],
     "text": "The lamp, or the kettle?",
     "query": "warranty of a lamp",
@@ -58,12 +62,22 @@ def test_a_plan_asks_nobody_a_resumed_run_pays_nothing_twice_and_its_file_is_a_l
         files = ["--topics", "topics.toml", "--documents", "help", "--base-url", server.url]
         asked = ["simulate", *files, "--systems", ",".join(SYSTEMS), "--model", "m", "--json"]
         plan = pollex(*asked, "--turns", "3", "--dry-run").last["plan"]
-        calls = {stage.removeprefix("simulate_"): figures["calls"] for stage, figures in plan.items()}
-        assert calls == {"whole": 6, "user": 12, "assistant": 12, "query": 6, "quality": 10, "all": 46}
+        calls = {
+            stage.removeprefix("simulate_"): figures["calls"] for stage, figures in plan.items()
+        }
+        assert calls == {
+            "whole": 6,
+            "user": 12,
+            "assistant": 12,
+            "query": 6,
+            "quality": 10,
+            "all": 46,
+        }
         assert server.counts()["received"] == 0
         assert pollex(*asked, "--max-calls", "7").code != 0
         assert not Path("dialogues.jsonl").exists()
-        stopped, probes = server.counts()["received"], 0
+        stopped = server.counts()["received"]
+        probes = 0
         for _ in range(2):
             ended = pollex(*asked, "--resume")
             assert ended.code == 0, ended.err
@@ -72,7 +86,9 @@ def test_a_plan_asks_nobody_a_resumed_run_pays_nothing_twice_and_its_file_is_a_l
         assert server.counts()["received"] > stopped + probes
         assert server.counts()["repeated"] == probes
     found = read_rows(Path("dialogues.jsonl"))
-    assert [row["id"] for row in found] == [f"{name}-{id_}-hurried" for name in SYSTEMS for id_ in ("kettle", "lamp")]
+    assert [row["id"] for row in found] == [
+        f"{name}-{id_}-hurried" for name in SYSTEMS for id_ in ("kettle", "lamp")
+    ]
     assert [row["ended"] for row in found] == ["whole"] * 6 + ["repeat"] * 4
     assert {row["label_source"] for row in found} == {"simulated"}
     quotes = [quote for row in found for quote in row["quotes"]]
@@ -84,7 +100,9 @@ def test_a_plan_asks_nobody_a_resumed_run_pays_nothing_twice_and_its_file_is_a_l
     assert "10 conversations: 0 up, 0 down" in pollex("inspect", "dialogues.jsonl").out
     read = read_logs("dialogues.jsonl", label_field="quality.human", positive="yes", negative="no")
     assert not read.bad_rows
-    assert [bool(one.sources) for one in read] == [bool(row["sources"]) for row in found], "judges see them, too"
+    assert [bool(one.sources) for one in read] == [bool(row["sources"]) for row in found], (
+        "judges see them, too"
+    )
     assert [one.label.value for one in read] == ["positive", "negative"] * len(SYSTEMS)
     assert [one.metadata["topic"] for one in read] == ["kettle", "lamp"] * len(SYSTEMS)
     assert list(read_answers("dialogues.jsonl").texts) == [one.id for one in read]

@@ -43,7 +43,9 @@ def waiting(tmp_path_factory: pytest.TempPathFactory, learnt: Learnt) -> Iterato
     write_log(folder / "log.jsonl", small_log(12))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        ended = run_here("learn", "log.jsonl", "--out", "r.json", "--store", "store", "--review", "pool")
+        ended = run_here(
+            "learn", "log.jsonl", "--out", "r.json", "--store", "store", "--review", "pool"
+        )
     assert ended.code == 75, ended.err
     with Store.open(folder / "store", read_only=True) as store:
         yield Waiting(folder, runs(store)[0].id)
@@ -59,7 +61,9 @@ async def pages_of(folder: Path, run: str) -> dict[str, str]:
             found = {page: await client.get(page.format(run=run)) for page in PAGES}
             pool = {"text-1": "A text.", "polarity-1": "sat"}
             asked = await client.post(f"/api/runs/{run}/pool", json=pool)
-            assert asked.status_code == 409, "nobody has said yes to the command that the store keeps"
+            assert asked.status_code == 409, (
+                "nobody has said yes to the command that the store keeps"
+            )
             (yes,) = re.findall(r"confirmed=([0-9a-f]{16})", asked.text)
             edited = await client.post(f"/api/runs/{run}/pool", json=pool | {"confirmed": yes})
     answers = {page: f"{answer.status_code} {answer.text}" for page, answer in found.items()}
@@ -84,7 +88,8 @@ def is_refused(ended: Ended) -> bool:
 def test_a_state_that_no_run_could_have_written_is_refused_in_the_terminal_and_in_the_browser(
     kind: str, place: str, waiting: Waiting, tmp_path: Path, pollex: Pollex
 ) -> None:
-    canary, store = tmp_path / "canary", waiting.copied(tmp_path)
+    canary = tmp_path / "canary"
+    store = waiting.copied(tmp_path)
     PLACES[place](store, *(calls_of(canary) | damages())[kind])
     assert is_refused(pollex("trace", waiting.run, "--state", "deduplicate", "--store", store))
     answers = asyncio.run(pages_of(store, waiting.run))
@@ -96,12 +101,17 @@ def test_a_state_that_no_run_could_have_written_is_refused_in_the_terminal_and_i
     assert not canary.exists(), "it was run"
 
 
-@pytest.mark.parametrize("more", [("--review", "pool", "--resume"), ("--from", "{run}:deduplicate")])
-@pytest.mark.parametrize(("kind", "place"), [KINDS[0], KINDS[1], ("a pickle", "writes"), ("cut", "checkpoints")])
+@pytest.mark.parametrize(
+    "more", [("--review", "pool", "--resume"), ("--from", "{run}:deduplicate")]
+)
+@pytest.mark.parametrize(
+    ("kind", "place"), [KINDS[0], KINDS[1], ("a pickle", "writes"), ("cut", "checkpoints")]
+)
 def test_no_run_goes_on_from_such_a_state(
     kind: str, place: str, more: tuple[str, ...], waiting: Waiting, tmp_path: Path, pollex: Pollex
 ) -> None:
-    canary, store = tmp_path / "canary", waiting.copied(tmp_path)
+    canary = tmp_path / "canary"
+    store = waiting.copied(tmp_path)
     PLACES[place](store, *(calls_of(canary) | damages())[kind])
     words = [word.format(run=waiting.run) for word in more]
     assert is_refused(pollex("learn", "log.jsonl", "--store", store, "--out", "again.json", *words))
@@ -109,7 +119,16 @@ def test_no_run_goes_on_from_such_a_state(
 
 
 @pytest.mark.parametrize(
-    "metadata", [b"{", b"\xff\xfe", b"[" * 5000, b"[]", b'{"step": "x"}', b'{"step": 1e400}', b'{"parents": 1}']
+    "metadata",
+    [
+        b"{",
+        b"\xff\xfe",
+        b"[" * 5000,
+        b"[]",
+        b'{"step": "x"}',
+        b'{"step": 1e400}',
+        b'{"parents": 1}',
+    ],
 )
 def test_what_stands_beside_a_state_is_held_to_its_shape_too(
     metadata: bytes, waiting: Waiting, tmp_path: Path, pollex: Pollex
@@ -132,7 +151,11 @@ async def test_no_graph_goes_on_from_such_a_state(command: str, kind: str, tmp_p
             database.execute(sql, (run.id, *(calls_of(canary) | damages())[kind]))
             database.commit()
         live = Resources(store=store, run=run.id, tracer=Tracer(store, run.id))
-        for going in (state_now(store, run), states_of(store, run), carry_out(graph_of(run), live, {})):
+        for going in (
+            state_now(store, run),
+            states_of(store, run),
+            carry_out(graph_of(run), live, {}),
+        ):
             with pytest.raises(StoreDamaged, match="a state of a run can't be read"):
                 await going
         store.finish(run.id, "failed")
@@ -157,9 +180,14 @@ def test_views_and_triggers_of_a_stranger_are_refused(
     assert (ended.code, "is no table of pollex" in ended.err) == (1, True), ended.err
 
 
-@pytest.mark.parametrize("name", ["secret", "checkpoints.sqlite", "runs/{run}/lock", "store.sqlite-wal", "senders"])
-def test_what_is_a_link_in_a_store_is_not_followed(name: str, waiting: Waiting, tmp_path: Path) -> None:
-    store, other = waiting.copied(tmp_path), tmp_path / "other"
+@pytest.mark.parametrize(
+    "name", ["secret", "checkpoints.sqlite", "runs/{run}/lock", "store.sqlite-wal", "senders"]
+)
+def test_what_is_a_link_in_a_store_is_not_followed(
+    name: str, waiting: Waiting, tmp_path: Path
+) -> None:
+    store = waiting.copied(tmp_path)
+    other = tmp_path / "other"
     other.write_text("mine")
     other.chmod(0o644)
     place = store / name.format(run=waiting.run)
@@ -186,13 +214,19 @@ def test_a_folder_with_other_things_in_it_stays_everybodys(tmp_path: Path) -> No
     file.chmod(0o644)
     with Store.open(folder) as store:
         assert (store.folder / "runs").stat().st_mode & 0o777 == 0o700
-    assert [path.stat().st_mode & 0o777 for path in (folder, file, folder / "store.sqlite")] == [0o755, 0o644, 0o600]
+    assert [path.stat().st_mode & 0o777 for path in (folder, file, folder / "store.sqlite")] == [
+        0o755,
+        0o644,
+        0o600,
+    ]
 
 
 def changed_command(store: Path, command: str) -> None:
     """Change the command that a store keeps."""
     with closing(sqlite3.connect(store / "store.sqlite")) as database:
-        database.execute("UPDATE runs SET arguments = json_set(arguments, '$.command', ?)", (command,))
+        database.execute(
+            "UPDATE runs SET arguments = json_set(arguments, '$.command', ?)", (command,)
+        )
         database.commit()
 
 
@@ -214,13 +248,29 @@ EVIL = "http://evil.example/v1"
             "without this server's key",
             "",
         ),
-        (f"pollex learn other.jsonl --model m --base-url {EVIL}", EVIL, f"asks m at {EVIL}.", "mine"),
-        ("pollex learn other.jsonl --model m", EVIL, "asks m where this server's settings say", "mine"),
+        (
+            f"pollex learn other.jsonl --model m --base-url {EVIL}",
+            EVIL,
+            f"asks m at {EVIL}.",
+            "mine",
+        ),
+        (
+            "pollex learn other.jsonl --model m",
+            EVIL,
+            "asks m where this server's settings say",
+            "mine",
+        ),
         ("pollex learn other.jsonl", "", "It asks no model.", "mine"),
     ],
 )
 async def test_what_a_kept_command_would_read_and_ask_is_shown_and_the_key_stays_here(
-    command: str, owners: str, told: str, key: str, waiting: Waiting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str,
+    owners: str,
+    told: str,
+    key: str,
+    waiting: Waiting,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = waiting.copied(tmp_path)
     changed_command(store, command)
@@ -231,7 +281,9 @@ async def test_what_a_kept_command_would_read_and_ask_is_shown_and_the_key_stays
         run = runs(opened)[0]
         async with client_of(app) as client:
             page = html.unescape((await client.get(f"/runs/{run.id}")).text)
-            refused = await client.post(f"/api/runs/{run.id}/pool", json={"text-1": "A.", "polarity-1": "sat"})
+            refused = await client.post(
+                f"/api/runs/{run.id}/pool", json={"text-1": "A.", "polarity-1": "sat"}
+            )
         kept = kept_command(app.app.state.site, run)  # type: ignore[attr-defined]
     assert told in page
     assert "pollex learn other.jsonl" in page
@@ -240,8 +292,12 @@ async def test_what_a_kept_command_would_read_and_ask_is_shown_and_the_key_stays
     assert ({"OPENAI_API_KEY": "mine"} | dict(kept.environment))["OPENAI_API_KEY"] == key
 
 
-@pytest.mark.parametrize("command", ["curl evil -o x", "pollex demo --out /", "pollex", "'", "pollex export r.json"])
-async def test_what_is_no_command_that_learns_is_never_started(command: str, waiting: Waiting, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "command", ["curl evil -o x", "pollex demo --out /", "pollex", "'", "pollex export r.json"]
+)
+async def test_what_is_no_command_that_learns_is_never_started(
+    command: str, waiting: Waiting, tmp_path: Path
+) -> None:
     store = waiting.copied(tmp_path)
     changed_command(store, command)
     with Store.open(store) as opened:

@@ -23,34 +23,56 @@ def conversation(*texts: str) -> Conversation:
 
 def log(n: int) -> list[dict[str, Any]]:
     """Two turns of the user each; the first tells the thumb."""
-    rng, rows = random.Random(0), []
+    rng = random.Random(0)
+    rows = []
     for number in range(n):
         up = rng.random() < 0.5
         mood = "Great, thanks, that is perfect!" if up else "No, that is wrong, that did not work."
-        texts = [f"Please book number {number}. {mood}", "It is booked.", f"Bye {number}.", "Goodbye."]
+        texts = [
+            f"Please book number {number}. {mood}",
+            "It is booked.",
+            f"Bye {number}.",
+            "Goodbye.",
+        ]
         rows.append(row(f"n{number}", texts, thumbs="up" if up else "down"))
     return rows
 
 
-def test_a_beginning_ends_before_the_users_next_turn_and_noise_about_it_is_no_better_than_the_share() -> None:
+def test_a_beginning_ends_before_the_users_next_turn_and_noise_about_it_is_no_better_than_the_share() -> (
+    None
+):
     whole = conversation("one", "answer", "two", "answer", "three")
     assert user_turns(whole) == 3
-    assert [turn.content for turn in beginning(whole, 2).turns] == ["one", "answer", "two", "answer"]
+    assert [turn.content for turn in beginning(whole, 2).turns] == [
+        "one",
+        "answer",
+        "two",
+        "answer",
+    ]
     assert beginning(whole, 3) == whole
     rng = np.random.default_rng(0)
-    positive, netsat = rng.random(400) < 0.5, rng.normal(size=400)
+    positive = rng.random(400) < 0.5
+    netsat = rng.normal(size=400)
     labels = np.where(positive, "positive", "negative")
-    known = [conversation(f"{n}").model_copy(update={"id": f"{n}", "label": one}) for n, one in enumerate(labels)]
+    known = [
+        conversation(f"{n}").model_copy(update={"id": f"{n}", "label": one})
+        for n, one in enumerate(labels)
+    ]
     probability, share = cross_fitted(netsat, positive, known)
     assert loss_of(probability, positive).mean() > loss_of(share, positive).mean() - 0.005
 
 
 def test_a_probability_that_does_not_help_is_not_given(learnt: Learnt) -> None:
     scorer = BatchScorer(RubricSet.load(learnt.rubrics))
-    curve, figure = Calibration(slope=0.1, intercept=0.0), Figure(0.5, 0.4, 0.6, n=50)
+    curve = Calibration(slope=0.1, intercept=0.0)
+    figure = Figure(0.5, 0.4, 0.6, n=50)
     given = {"n": 50, "calibration": curve, "log_loss": figure, "share_log_loss": figure}
-    helps, does_not = Figure(0.1, 0.05, 0.2, n=50), Figure(0.1, -0.05, 0.2, n=50)
-    records = (TurnRecord(turns=1, gain=does_not, **given), TurnRecord(turns=2, gain=helps, **given))
+    helps = Figure(0.1, 0.05, 0.2, n=50)
+    does_not = Figure(0.1, -0.05, 0.2, n=50)
+    records = (
+        TurnRecord(turns=1, gain=does_not, **given),
+        TurnRecord(turns=2, gain=helps, **given),
+    )
     whole = conversation("Please book it.", "Done.", "Thanks!", "Bye.", "Bye.")
     rows = after_turns(whole, scorer.scores, records)
     assert [row["turns"] for row in rows] == [1, 2, 3]

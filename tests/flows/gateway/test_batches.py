@@ -54,7 +54,9 @@ class Command:
     """One command on a store: fetches, asks, and ends."""
 
     def __init__(self, url: str, store: Path, to: str, **limits: Any) -> None:
-        self.endpoint, self.store, self.to = Endpoint("any-model", url, KEY), store, to
+        self.endpoint = Endpoint("any-model", url, KEY)
+        self.store = store
+        self.to = to
         self.limits = Limits(**{"backoff": 0.01, **limits})
         self.used = 0
 
@@ -67,7 +69,9 @@ class Command:
         }
         with Store.open(self.store) as store:
             ledger = StoreLedger(store)
-            desk = Desk(self.endpoint, makers, ledger, StoreBook(store), self.limits, self.to, Round())
+            desk = Desk(
+                self.endpoint, makers, ledger, StoreBook(store), self.limits, self.to, Round()
+            )
             async with Gateway(self.endpoint, ledger, self.limits, desk=desk) as door:
                 self.table = door.used
                 await desk.fetch()
@@ -97,7 +101,9 @@ def paid_twice(server: ProtocolServer) -> int:
 
 
 def files_with_the_key(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    return [
+        path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
+    ]
 
 
 async def rounds_of(command: Command, most: int = 6) -> tuple[int, list[Outcome | BaseException]]:
@@ -183,10 +189,17 @@ async def test_a_creation_that_times_out_but_did_create_is_not_repeated(
     server.batches.creation = [how]
     command = Command(server.url, tmp_path, "openai", deadline=0.5)
     number, outcomes = await rounds_of(command)
-    assert (number, completed(outcomes), len(server.batches.made), paid_twice(server)) == (1, True, 1, 0)
+    assert (number, completed(outcomes), len(server.batches.made), paid_twice(server)) == (
+        1,
+        True,
+        1,
+        0,
+    )
 
 
-async def test_a_batch_of_another_key_is_not_given_up(server: ProtocolServer, openai: Command) -> None:
+async def test_a_batch_of_another_key_is_not_given_up(
+    server: ProtocolServer, openai: Command
+) -> None:
     await openai(CALLS)
     there, server.batches.made = server.batches.made, {}
     with pytest.raises(ModelRefused, match="there is no batch batch_0"):
@@ -253,7 +266,10 @@ async def test_a_limit_of_calls_holds_and_the_rest_waits_for_the_next_command(
     first = await command(CALLS)
     assert "max_calls 5 reached" in str(first[0])
     assert pending(first)
-    assert [type(outcome) for outcome in await command(CALLS)] == [*[Completed] * 5, *[AnswersPending] * 3]
+    assert [type(outcome) for outcome in await command(CALLS)] == [
+        *[Completed] * 5,
+        *[AnswersPending] * 3,
+    ]
     assert completed(await command(CALLS))
     assert [len(batch.requests) for batch in server.batches.made.values()] == [5, 3]
     none = await Command(server.url, tmp_path / "none", "openai", max_calls=0)(CALLS)
@@ -291,7 +307,10 @@ async def test_files_for_vllm_are_answered_by_files(server: ProtocolServer, tmp_
     rows = [json.loads(line) for line in asked.read_text().splitlines()]
     assert {row["url"] for row in rows} == {"/v1/chat/completions"}
     replies = [{"status_code": 200, "body": completion(row["body"])} for row in rows]
-    answers = [{"custom_id": row["custom_id"], "response": reply} for row, reply in zip(rows, replies, strict=True)]
+    answers = [
+        {"custom_id": row["custom_id"], "response": reply}
+        for row, reply in zip(rows, replies, strict=True)
+    ]
     asked.with_suffix(".answers.jsonl").write_text("\n".join(map(json.dumps, answers[:-1])))
     outcomes = await command(CALLS)
     assert [type(one) for one in outcomes].count(Completed) == 7
@@ -309,11 +328,15 @@ async def test_a_query_in_the_address_stays_and_no_header_of_the_environment_is_
     async def look(request: httpx2.Request) -> None:
         asked.append(request)
 
-    client = BatchClient(Endpoint("m", f"{server.url}?api-version=7", KEY), {"x-api-key": KEY}, Limits())
+    client = BatchClient(
+        Endpoint("m", f"{server.url}?api-version=7", KEY), {"x-api-key": KEY}, Limits()
+    )
     client._client.event_hooks = {"request": [look], "response": []}
     await client.json("/batches" if api == "openai" else "/messages/batches", limit="100")
     await client.close()
     (request,) = asked
     assert dict(request.url.params) == {"api-version": "7", "limit": "100"}
     assert request.headers["x-api-key"] == KEY
-    assert not {"authorization", "x-mine", "openai-organization"} & {name.lower() for name in request.headers}
+    assert not {"authorization", "x-mine", "openai-organization"} & {
+        name.lower() for name in request.headers
+    }

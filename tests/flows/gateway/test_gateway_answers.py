@@ -68,7 +68,9 @@ def test_tags_of_thoughts_within_an_answer_are_words_of_it() -> None:
 
 
 def test_every_value_is_found_where_it_stands() -> None:
-    text = 'Well: {"answers": [{"id": "r,1", "n": 3}, {"id": "r]2", "ok": true,}], "x": {"y": "é\\""}}'
+    text = (
+        'Well: {"answers": [{"id": "r,1", "n": 3}, {"id": "r]2", "ok": true,}], "x": {"y": "é\\""}}'
+    )
     block = last_object(text)
     assert block is not None
     assert {path: text[slice(*span)] for path, span in value_spans(text, block).items()} == {
@@ -86,7 +88,10 @@ json_values = st.recursive(
 )
 
 
-@given(st.dictionaries(st.text(), json_values, max_size=4), st.text(alphabet=st.characters(exclude_characters="{<")))
+@given(
+    st.dictionaries(st.text(), json_values, max_size=4),
+    st.text(alphabet=st.characters(exclude_characters="{<")),
+)
 def test_any_object_is_read_back_from_any_prose(value: dict[str, Any], prose: str) -> None:
     text = f"{prose}{json.dumps(value)}{prose}"
     assume("think>" not in text)  # behind prose, a tag ends thoughts: it has tests of its own
@@ -106,11 +111,16 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 def entry(token: str, probability: float, **alternatives: float) -> dict[str, Any]:
     """A token as the protocol has it; alternatives by name, `_` for a space."""
     top = {token: probability, **{name.replace("_", " "): p for name, p in alternatives.items()}}
-    listed = [{"token": text, "logprob": math.log(p) if p else -9999.0, "bytes": None} for text, p in top.items()]
+    listed = [
+        {"token": text, "logprob": math.log(p) if p else -9999.0, "bytes": None}
+        for text, p in top.items()
+    ]
     return {"token": token, "logprob": math.log(probability), "top_logprobs": listed}
 
 
-def chances(entries: Any, text: str, at: int = 0, labels: Sequence[str] = LABELS) -> tuple[float, ...]:
+def chances(
+    entries: Any, text: str, at: int = 0, labels: Sequence[str] = LABELS
+) -> tuple[float, ...]:
     """The distribution over labels at a place of a text."""
     tokens = Tokens.of(entries, text)
     assert tokens is not None
@@ -124,31 +134,52 @@ DIGITS = ["1", "2", "3"]
 
 def test_scores_that_are_no_log_probabilities_give_no_probability() -> None:
     for scores in ((0.7, 0.2, 0.1), (12.5, 8.0, -3.0), (900.0, 1.0, 1.0), (-0.1, -0.2, -0.3)):
-        listed = [{"token": token, "logprob": score} for token, score in zip("321", scores, strict=True)]
+        listed = [
+            {"token": token, "logprob": score} for token, score in zip("321", scores, strict=True)
+        ]
         assert not any(chances([{**listed[0], "top_logprobs": listed}], "3", labels=DIGITS))
 
 
-def test_thoughts_that_a_server_cut_off_the_text_and_left_among_the_tokens_are_not_the_answer() -> None:
-    thoughts = [entry("A", 0.6, B=0.3), entry(" or ", 1.0), entry("B", 0.9, A=0.05), entry("</think>", 1.0)]
-    assert chances([*thoughts, entry("B", 0.7, A=0.2)], "B", labels=["A", "B"]) == pytest.approx((0.2, 0.7))
+def test_thoughts_that_a_server_cut_off_the_text_and_left_among_the_tokens_are_not_the_answer() -> (
+    None
+):
+    thoughts = [
+        entry("A", 0.6, B=0.3),
+        entry(" or ", 1.0),
+        entry("B", 0.9, A=0.05),
+        entry("</think>", 1.0),
+    ]
+    assert chances([*thoughts, entry("B", 0.7, A=0.2)], "B", labels=["A", "B"]) == pytest.approx(
+        (0.2, 0.7)
+    )
 
 
 def test_one_token_gives_each_label_its_probability_and_the_rest_is_told() -> None:
-    # p(1) = .1 + .02 for " 1" with its space, p(2) = .3, p(3) = .5; "maybe" .05 and what isn't listed .03 are neither.
-    found = chances([entry("3", 0.5, **{"1": 0.1, "2": 0.3, "maybe": 0.05, "_1": 0.02})], "3", labels=DIGITS)
+    # p(1) = .1 + .02 for " 1" with its space, p(2) = .3, p(3) = .5; "maybe" .05 and what isn't
+    # listed .03 are neither.
+    found = chances(
+        [entry("3", 0.5, **{"1": 0.1, "2": 0.3, "maybe": 0.05, "_1": 0.02})], "3", labels=DIGITS
+    )
     assert found == pytest.approx((0.12, 0.3, 0.5))
 
 
 def test_a_label_of_several_tokens_is_followed_to_the_token_that_tells_it_apart() -> None:
-    # "Strong" .6 leaves two labels open, " Dis" .25 and " Agree" .7 decide. "Ne" .3 is Neutral, "Agree" .05 Agree.
+    # "Strong" .6 leaves two labels open, " Dis" .25 and " Agree" .7 decide. "Ne" .3 is Neutral,
+    # "Agree" .05 Agree.
     text = '{"answer":"Strongly Agree"}'
-    entries = [entry('{"answer":"', 1.0), entry("Strong", 0.6, Ne=0.3, Agree=0.05), entry("ly", 1.0)]
+    entries = [
+        entry('{"answer":"', 1.0),
+        entry("Strong", 0.6, Ne=0.3, Agree=0.05),
+        entry("ly", 1.0),
+    ]
     entries += [entry(" Agree", 0.7, _Dis=0.25), entry('"}', 1.0)]
     found = chances(entries, text, text.index("Strong"))
     assert found == pytest.approx((0.6 * 0.25, 0.0, 0.3, 0.05, 0.6 * 0.7))
 
 
-def test_a_beginning_that_labels_share_on_a_path_not_taken_is_uncovered_and_not_shared_out() -> None:
+def test_a_beginning_that_labels_share_on_a_path_not_taken_is_uncovered_and_not_shared_out() -> (
+    None
+):
     assert chances([entry("Agree", 0.6, Strong=0.4)], "Agree") == pytest.approx((0, 0, 0, 0.6, 0))
 
 
@@ -159,19 +190,25 @@ def test_a_token_that_begins_before_the_label_or_ends_behind_it_is_read() -> Non
 
 
 def test_one_label_being_the_beginning_of_another_is_decided_by_what_follows() -> None:
-    # "1" .8 leaves 1 and 10 open; then nothing (a quote) .9 or "0" .1. Where the text ends, the shorter one it is.
-    entries, labels = [entry("1", 0.8, **{"2": 0.2}), entry('"', 0.9, **{"0": 0.1})], ["1", "2", "10"]
+    # "1" .8 leaves 1 and 10 open; then nothing (a quote) .9 or "0" .1. Where the text ends, the
+    # shorter one it is.
+    entries = [entry("1", 0.8, **{"2": 0.2}), entry('"', 0.9, **{"0": 0.1})]
+    labels = ["1", "2", "10"]
     assert chances(entries, '1"', labels=labels) == pytest.approx((0.72, 0.2, 0.08))
     assert chances(entries[:1], "1", labels=labels) == pytest.approx((0.8, 0.2, 0.0))
 
 
 def test_a_character_split_over_tokens_is_put_together_from_bytes() -> None:
     face = "👍".encode()
-    entries = [{"token": "\ufffd", "bytes": list(part), "logprob": 0.0} for part in (face[:2], face[2:])]
+    entries = [
+        {"token": "\ufffd", "bytes": list(part), "logprob": 0.0} for part in (face[:2], face[2:])
+    ]
     assert chances([*entries, entry("Agree", 0.75)], "👍Agree", 1)[3] == pytest.approx(0.75)
 
 
-def test_missing_tokens_or_alternatives_and_tokens_of_another_text_give_no_made_up_probability() -> None:
+def test_missing_tokens_or_alternatives_and_tokens_of_another_text_give_no_made_up_probability() -> (
+    None
+):
     for entries in (None, [], [None], ["Agree"], [{"token": "Disagree", "logprob": 0}], [{"x": 1}]):
         assert Tokens.of(entries, "Agree") is None
     for top in (None, [], "x", [7]):
@@ -182,7 +219,9 @@ def test_missing_tokens_or_alternatives_and_tokens_of_another_text_give_no_made_
 
 def test_minus_infinity_is_probability_nought_and_rounding_above_one_is_cut() -> None:
     assert chances([entry("Agree", 1.0, Neutral=0.0), entry("!", 1.0)], "Agree!") == (0, 0, 0, 1, 0)
-    assert sum(chances([entry("Agree", 0.9, Neutral=0.101)], "Agree")) == pytest.approx(1.0, abs=1e-12)
+    assert sum(chances([entry("Agree", 0.9, Neutral=0.101)], "Agree")) == pytest.approx(
+        1.0, abs=1e-12
+    )
 
 
 async def told(call: Call, *script: dict[str, Any]) -> Completed:
@@ -201,13 +240,18 @@ def spans_of(text: str) -> dict[tuple[str | int, ...], tuple[int, int]]:
 
 async def test_every_answer_of_a_batch_gets_the_servers_own_distribution() -> None:
     options = ["1", "2", "3", "4", "5"]
-    item = {"type": "object", "properties": {"why": {"type": "string"}, "option": {"enum": options}}}
+    item = {
+        "type": "object",
+        "properties": {"why": {"type": "string"}, "option": {"enum": options}},
+    }
     ten = {"type": "array", "minItems": 10, "maxItems": 10, "items": item}
     call = question(schema={"type": "object", "properties": {"answers": ten}}, top_logprobs=20)
     outcome = await told(call)
     spans = spans_of(outcome.text)
     for number in range(10):
-        found = chances(outcome.logprobs, outcome.text, spans["answers", number, "option"][0], options)
+        found = chances(
+            outcome.logprobs, outcome.text, spans["answers", number, "option"][0], options
+        )
         known = truth(call.messages, options, f".answers[{number}].option")
         assert found == pytest.approx(tuple(known.values()), abs=1e-9)
         assert 1 - sum(found) == pytest.approx(0.03)
@@ -239,7 +283,8 @@ async def test_spoiled_logprobs_leave_the_label_alone() -> None:
 
 
 async def test_alternatives_beyond_those_listed_are_uncovered() -> None:
-    call, options = Call(messages=question().messages, max_tokens=1, top_logprobs=20), ["1", "2", "3", "4", "5"]
+    call = Call(messages=question().messages, max_tokens=1, top_logprobs=20)
+    options = ["1", "2", "3", "4", "5"]
     outcome = await told(call, {"do": "logprobs", "top": 2, "minus_infinity": True})
     known = sorted(truth(call.messages, options, "answer").values(), reverse=True)
     found = chances(outcome.logprobs, outcome.text, labels=options)
@@ -255,7 +300,9 @@ async def test_alternatives_beyond_those_listed_are_uncovered() -> None:
                 "bytes": st.none() | st.lists(st.integers()),
                 "logprob": st.floats() | st.text(),
                 "top_logprobs": st.none()
-                | st.lists(st.dictionaries(st.sampled_from(["token", "logprob"]), st.floats() | st.text())),
+                | st.lists(
+                    st.dictionaries(st.sampled_from(["token", "logprob"]), st.floats() | st.text())
+                ),
             },
         ),
         min_size=1,

@@ -57,7 +57,9 @@ def test_a_key_names_the_place_without_user_info_in_one_spelling() -> None:
         ("https://localhost:8000/v1", False),
         ("http://localhost:8000/v2", False),
     ):
-        assert (Endpoint("m", base_url).request(question()).key == HERE.request(question()).key) is same, base_url
+        assert (
+            Endpoint("m", base_url).request(question()).key == HERE.request(question()).key
+        ) is same, base_url
         assert Endpoint("n", base_url, KEY).request(question()).key != HERE.request(question()).key
 
 
@@ -66,18 +68,30 @@ def test_a_key_stays_what_it_is() -> None:
     body = b'{"model":"m","messages":[{"role":"user","content":"Hi"}]}'
     assert HERE.request(call).body == body
     # A change of this hash means that stored answers are paid for again.
-    assert HERE.request(call).key == "730ee35342b68b5817963afa15c158943d6fccfe84f87f05dbc9ccffe941b411"
+    assert (
+        HERE.request(call).key == "730ee35342b68b5817963afa15c158943d6fccfe84f87f05dbc9ccffe941b411"
+    )
 
 
 @given(st.text(alphabet=st.characters(codec=None)))  # lone surrogates and NUL too
 def test_any_text_makes_a_body_that_json_reads(text: str) -> None:
     body = HERE.request(Call(messages=[{"role": "user", "content": text}])).body
     read = json.loads(body)["messages"][0]["content"]
-    assert read == "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    assert read == "".join(
+        "\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text
+    )
 
 
 def test_a_base_url_that_is_none_is_refused() -> None:
-    for url in ("", "localhost:8000", "ftp://x/v1", "http://", "http://[::1", "http://h:99999", "http://h:abc"):
+    for url in (
+        "",
+        "localhost:8000",
+        "ftp://x/v1",
+        "http://",
+        "http://[::1",
+        "http://h:99999",
+        "http://h:abc",
+    ):
         with pytest.raises(WrongUse, match="base URL"):
             Endpoint("m", url)
 
@@ -89,13 +103,21 @@ def test_a_key_that_no_header_can_hold_is_refused_and_not_shown() -> None:
         assert key[:4] not in str(refused.value)
 
 
-def test_prices_that_are_no_numbers_from_nothing_on_and_limits_that_allow_nothing_are_refused() -> None:
+def test_prices_that_are_no_numbers_from_nothing_on_and_limits_that_allow_nothing_are_refused() -> (
+    None
+):
     for price in ((-1.0, 1.0), (1.0, math.nan), (math.inf, 1.0)):
         with pytest.raises(WrongUse, match="give numbers from 0 on: price="):
             Price(*price)
     priced = {"price": Price(1, 1)}
     limits: list[dict[str, Any]] = [
-        *({"concurrency": 0}, {"deadline": 0}, {"max_attempts": 0}, {"max_cost": 1.0}, {"calls_per_minute": 0}),
+        *(
+            {"concurrency": 0},
+            {"deadline": 0},
+            {"max_attempts": 0},
+            {"max_cost": 1.0},
+            {"calls_per_minute": 0},
+        ),
         *({"deadline": math.nan}, {"max_wait": -1.0}, {"max_wait": math.nan}, {"max_calls": -1}),
         *({"max_cost": math.nan} | priced, {"max_cost": -1.0} | priced),
     ]
@@ -117,7 +139,10 @@ def test_an_endpoint_shows_no_secret_and_knows_them_all() -> None:
         assert secret not in shown
     assert "pollex-title" not in endpoint.secrets
     assert endpoint.authorization == "Basic c29tZW9uZTpwYXNzLXdvcmQtMQ=="
-    assert endpoint.url("models") == "http://host.example/v1/models?api-version=2024&api-key=query-secret"
+    assert (
+        endpoint.url("models")
+        == "http://host.example/v1/models?api-version=2024&api-key=query-secret"
+    )
     assert endpoint.exposed
     assert not HERE.exposed
 
@@ -134,7 +159,9 @@ def test_whatever_looks_like_a_key_is_blanked_out_of_messages() -> None:
         assert "[redacted]" in shown
         assert not any(secret in shown for secret in (KEY, "abcdef"))
     said = "the user wrote sk-notakeybutaword12 and Bearer of bad news"
-    assert strip_secrets([KEY, "ab"], f"{said} {KEY} ab") == f"{said} [redacted] ab", "a body loses what is known alone"
+    assert strip_secrets([KEY, "ab"], f"{said} {KEY} ab") == f"{said} [redacted] ab", (
+        "a body loses what is known alone"
+    )
 
 
 AWKWARD = 'k3y/with+slash&amp=="q9'
@@ -151,7 +178,8 @@ def test_a_secret_that_json_writes_with_escapes_is_blanked_out_and_the_body_stil
         kept = strip_secrets([AWKWARD], f'{{"said": "your key is {written}, isn\'t it?\\n"}}')
         assert json.loads(kept) == {"said": "your key is [redacted], isn't it?\n"}
     for key in (AWKWARD, "/begins+with+a+slash"):
-        said = "\\" * 1_000_000 + f"\\u{ord(key[0]):04x}"  # in the length squared, it would take over ten minutes
+        # in the length squared, it would take over ten minutes
+        said = "\\" * 1_000_000 + f"\\u{ord(key[0]):04x}"
         assert strip_secrets([key], said + key) == said + "[redacted]"
 
 
@@ -196,7 +224,9 @@ def test_the_floor_is_not_above_and_the_estimate_not_far_from_the_tokens_counted
     assert (estimate(chinese), floor(chinese)) == (12, 1)
 
 
-def test_tracing_is_as_the_user_says_whatever_the_environment_and_whenever_langsmith_is_loaded() -> None:
+def test_tracing_is_as_the_user_says_whatever_the_environment_and_whenever_langsmith_is_loaded() -> (
+    None
+):
     program = """
 import os, sys, threading
 from pollex.gateway.langsmith import switch_tracing

@@ -55,8 +55,10 @@ class Endpoint:
         asks_to_wait: float | None = 1.0,
         storm: tuple[int, float] = (1 << 30, 0.0),
     ) -> None:
-        self.per_second, self._latency = per_second, latency
-        self.asks_to_wait, self.storm = asks_to_wait, storm
+        self.per_second = per_second
+        self._latency = latency
+        self.asks_to_wait = asks_to_wait
+        self.storm = storm
         self._storm_until: float | None = None
         self._moments: deque[float] = deque()
         self.accepted: list[float] = []
@@ -98,7 +100,8 @@ async def ask(limiter: Limiter, endpoint: Endpoint) -> None:
 
 @on_a_jumping_clock
 async def test_slots_start_low_double_each_round_and_stop_at_the_ceiling() -> None:
-    limiter, endpoint = Limiter(100), Endpoint(10_000)
+    limiter = Limiter(100)
+    endpoint = Endpoint(10_000)
     asking = asyncio.gather(*(ask(limiter, endpoint) for _ in range(1000)))
     seen = []
     for _ in range(4):
@@ -123,7 +126,8 @@ async def test_a_burst_of_429_cuts_the_slots_once() -> None:
 @pytest.mark.parametrize("latency", [0.0, 0.2, 3.0])
 @on_a_jumping_clock
 async def test_a_rate_is_found_and_kept(latency: float) -> None:
-    limiter, endpoint = Limiter(200), Endpoint(20, latency)
+    limiter = Limiter(200)
+    endpoint = Endpoint(20, latency)
     await asyncio.gather(*(ask(limiter, endpoint) for _ in range(400)))
     assert len(endpoint.accepted) == 400
     assert len(endpoint.rejected) < 200
@@ -132,7 +136,8 @@ async def test_a_rate_is_found_and_kept(latency: float) -> None:
 
 @on_a_jumping_clock
 async def test_nothing_is_sent_during_the_wait_that_was_asked_for() -> None:
-    limiter, endpoint = Limiter(50), Endpoint(10, latency=0.01)
+    limiter = Limiter(50)
+    endpoint = Endpoint(10, latency=0.01)
     await asyncio.gather(*(ask(limiter, endpoint) for _ in range(60)))
     sent = sorted(endpoint.accepted + endpoint.rejected)
     for rejected in endpoint.rejected:
@@ -142,7 +147,8 @@ async def test_nothing_is_sent_during_the_wait_that_was_asked_for() -> None:
 
 @on_a_jumping_clock
 async def test_the_pace_recovers_when_the_endpoint_allows_more_again() -> None:
-    limiter, endpoint = Limiter(64), Endpoint(20)
+    limiter = Limiter(64)
+    endpoint = Endpoint(20)
     await asyncio.gather(*(ask(limiter, endpoint) for _ in range(200)))
     endpoint.per_second = 10_000
     began = asyncio.get_running_loop().time()
@@ -172,7 +178,8 @@ async def test_after_a_storm_one_call_feels_its_way_and_the_rest_follow(
 
 @on_a_jumping_clock
 async def test_a_plain_429_that_comes_back_is_a_rate_that_is_kept() -> None:
-    limiter, endpoint = Limiter(64), Endpoint(20, asks_to_wait=None)
+    limiter = Limiter(64)
+    endpoint = Endpoint(20, asks_to_wait=None)
     await asyncio.gather(*(ask(limiter, endpoint) for _ in range(400)))
     assert len(endpoint.rejected) < 400
     assert asyncio.get_running_loop().time() < 2.5 * 400 / 20
@@ -180,7 +187,8 @@ async def test_a_plain_429_that_comes_back_is_a_rate_that_is_kept() -> None:
 
 @on_a_jumping_clock
 async def test_who_had_a_turn_goes_before_who_waits() -> None:
-    limiter, order = Limiter(1), list[str]()
+    limiter = Limiter(1)
+    order = list[str]()
     await limiter.acquire()
 
     async def wait(name: str, *, first: bool) -> None:
@@ -188,7 +196,9 @@ async def test_who_had_a_turn_goes_before_who_waits() -> None:
         order.append(name)
         limiter.release()
 
-    waiting = [asyncio.ensure_future(wait(name, first=name == "retry")) for name in ("one", "two", "retry")]
+    waiting = [
+        asyncio.ensure_future(wait(name, first=name == "retry")) for name in ("one", "two", "retry")
+    ]
     await asyncio.sleep(0)
     limiter.release()
     await asyncio.gather(*waiting)
@@ -216,7 +226,9 @@ async def test_closing_tells_everybody_who_waits_or_asks() -> None:
     waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(3)]
     await asyncio.sleep(0)
     limiter.close(lambda: Interrupted("stopped"))
-    assert {type(error) for error in await asyncio.gather(*waiting, return_exceptions=True)} == {Interrupted}
+    assert {type(error) for error in await asyncio.gather(*waiting, return_exceptions=True)} == {
+        Interrupted
+    }
     with pytest.raises(Interrupted):
         await limiter.acquire()
 

@@ -39,7 +39,11 @@ async def test_an_endpoint_that_can_do_everything_is_known_by_one_call() -> None
     capabilities, received = await probed()
     assert cannot(capabilities) == set()
     assert capabilities.missing() == []
-    assert (capabilities.form, capabilities.logprobs, capabilities.window) == ("json_schema", 20, 32768)
+    assert (capabilities.form, capabilities.logprobs, capabilities.window) == (
+        "json_schema",
+        20,
+        32768,
+    )
     assert capabilities.calls == received == 1
 
 
@@ -69,10 +73,14 @@ async def test_what_an_endpoint_refuses_is_found_and_left_out() -> None:
         assert received == capabilities.calls <= 14
         call = capabilities.fit(question(temperature=0.0, seed=1, top_logprobs=20, max_tokens=10))
         with ProtocolServer(script=[{"do": "refuse", "what": [what]}]) as server:
-            assert isinstance(await ask_once(server.url, call), Completed), "the fitted call was refused"
+            assert isinstance(await ask_once(server.url, call), Completed), (
+                "the fitted call was refused"
+            )
 
 
-@pytest.mark.parametrize(("match", "lost"), [("json_schema", {"json_schema"}), ("logprobs", {"logprobs"})])
+@pytest.mark.parametrize(
+    ("match", "lost"), [("json_schema", {"json_schema"}), ("logprobs", {"logprobs"})]
+)
 async def test_a_gateways_error_for_what_it_cant_do_is_a_lack_where_plain_requests_are_answered(
     match: str, lost: set[str]
 ) -> None:
@@ -92,7 +100,9 @@ async def test_an_endpoint_that_was_away_for_a_moment_lacks_nothing() -> None:
 
 async def test_what_is_no_endpoint_for_chat_is_refused_with_where_to_look() -> None:
     for text in ("<html>Log in</html>", "", "[1, 2]", '{"data": []}'):
-        with pytest.raises(ModelRefused, match=r"http://127\.0\.0\.1.*not a chat completion.*check the base URL"):
+        with pytest.raises(
+            ModelRefused, match=r"http://127\.0\.0\.1.*not a chat completion.*check the base URL"
+        ):
             await probed({"do": "body", "text": text})
 
 
@@ -102,7 +112,9 @@ async def test_an_endpoint_of_which_little_is_good_is_asked_for_that_and_no_more
     capabilities, _ = await probed({"do": "status", "code": 400, "match": '"top_logprobs":20'})
     assert capabilities.fit(question(top_logprobs=20)).top_logprobs == capabilities.logprobs == 5
     assert capabilities.fit(question()).top_logprobs is None
-    capabilities, _ = await probed({"do": "message", "content": "```json\n{answer}\n```", "match": "json_schema"})
+    capabilities, _ = await probed(
+        {"do": "message", "content": "```json\n{answer}\n```", "match": "json_schema"}
+    )
     assert capabilities.json_schema, "fenced JSON is good enough"
 
 
@@ -115,7 +127,10 @@ async def test_a_probe_of_a_wrong_key_or_none_or_a_dead_endpoint_says_so() -> No
         assert KEY not in str(refused.value)
     with pytest.raises(ModelUnavailable, match="connection"):
         await probe(Endpoint("any-model", "http://127.0.0.1:9/v1"), backoff=0.01)
-    with ProtocolServer(script=[{"do": "status", "code": 422}]) as server, pytest.raises(ModelRefused, match="422"):
+    with (
+        ProtocolServer(script=[{"do": "status", "code": 422}]) as server,
+        pytest.raises(ModelRefused, match="422"),
+    ):
         await probe(Endpoint("any-model", server.url), backoff=0.01)
 
 
@@ -172,8 +187,13 @@ async def test_another_providers_message_is_an_outcome_and_kept() -> None:
 
 
 async def test_another_providers_limits_faults_and_nonsense_are_understood() -> None:
-    assert isinstance(await asked(told(AIMessage("{", response_metadata={"stop_reason": "max_tokens"}))), Truncated)
-    assert isinstance(await asked(told(Overloaded("busy"), Overloaded("busy"), AIMessage("{}"))), Completed)
+    assert isinstance(
+        await asked(told(AIMessage("{", response_metadata={"stop_reason": "max_tokens"}))),
+        Truncated,
+    )
+    assert isinstance(
+        await asked(told(Overloaded("busy"), Overloaded("busy"), AIMessage("{}"))), Completed
+    )
     assert isinstance(await asked(told(KeyError("choices"))), Malformed)
     with pytest.raises(ModelUnavailable, match="gone"):
         await asked(told(ConnectionError("gone")), max_wait=0.0)
@@ -181,14 +201,18 @@ async def test_another_providers_limits_faults_and_nonsense_are_understood() -> 
         await asked(told(Unauthorized("sk-abcdefgh12345")))
 
 
-async def test_a_chat_openai_that_the_user_made_takes_every_parameter_and_retries_nothing_itself() -> None:
+async def test_a_chat_openai_that_the_user_made_takes_every_parameter_and_retries_nothing_itself() -> (
+    None
+):
     with ProtocolServer(script=[{"do": "status", "code": 500, "count": 1}]) as server:
         chat = ChatOpenAI(model="any-model", base_url=server.url, api_key=KEY, max_retries=5)  # type: ignore[arg-type]
         async with Gateway(ChatModel(chat), MemoryLedger(), Limits(max_attempts=1)) as door:
             failed = await door.ask(question())
         assert server.counts()["received"] == 1
         async with Gateway(ChatModel(chat), MemoryLedger()) as door:
-            results = await ask_all(door, [question(number, top_logprobs=5, seed=1) for number in range(20)])
+            results = await ask_all(
+                door, [question(number, top_logprobs=5, seed=1) for number in range(20)]
+            )
     assert isinstance(failed, Failed)
     assert all(isinstance(result, Completed) for result in results)
     first = results[0]
@@ -207,7 +231,9 @@ def test_a_chat_openai_that_the_user_made_serves_one_event_loop_after_another() 
 
         async def run(first: int) -> list[Any]:
             async with Gateway(ChatModel(chat), MemoryLedger()) as door:
-                return await ask_all(door, [question(number) for number in range(first, first + 40)])
+                return await ask_all(
+                    door, [question(number) for number in range(first, first + 40)]
+                )
 
         for first in (0, 40):
             assert all(isinstance(result, Completed) for result in asyncio.run(run(first)))

@@ -27,7 +27,9 @@ async def test_a_streamed_reply_is_told_piece_by_piece_and_is_the_one_that_comes
     assert sent == 1
 
 
-async def test_an_endpoint_without_streams_answers_whole_and_one_that_breaks_off_is_asked_again() -> None:
+async def test_an_endpoint_without_streams_answers_whole_and_one_that_breaks_off_is_asked_again() -> (
+    None
+):
     told: list[str] = []
     cut = 'data: {"choices": [{"delta": {"content": "half a"}}]}\n\n'
     with ProtocolServer(
@@ -46,9 +48,12 @@ async def test_an_endpoint_without_streams_answers_whole_and_one_that_breaks_off
 
 async def test_an_error_in_a_stream_is_malformed_and_a_key_in_it_is_blanked_out() -> None:
     told: list[str] = []
-    said, failed = {"choices": [{"delta": {"content": KEY}}]}, {"error": {"message": f"no {KEY}"}}
+    said = {"choices": [{"delta": {"content": KEY}}]}
+    failed = {"error": {"message": f"no {KEY}"}}
     pieces = "".join(f"data: {json.dumps(piece)}\n\n" for piece in (said, failed))
-    with ProtocolServer(script=[{"do": "body", "text": pieces, "type": "text/event-stream"}]) as server:
+    with ProtocolServer(
+        script=[{"do": "body", "text": pieces, "type": "text/event-stream"}]
+    ) as server:
         async with gateway(server.url, backoff=0.01) as asking:
             outcome = await asking.ask(replace(question(1), on_text=told.append))
     assert isinstance(outcome, Malformed)

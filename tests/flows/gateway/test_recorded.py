@@ -17,8 +17,15 @@ OTHER = Call(messages=[{"role": "user", "content": "And this one?"}], stage="jud
 @pytest.fixture
 def endpoint(tmp_path: Path) -> RecordedEndpoint:
     made = RecordedEndpoint("a-model", file=tmp_path / "replies.jsonl.gz")
-    body = {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "Well."}}]}
-    line = {"key": made.request(ASKED).key, "stage": "judge", "item": "c1", "body": json.dumps(body)}
+    body = {
+        "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "Well."}}]
+    }
+    line = {
+        "key": made.request(ASKED).key,
+        "stage": "judge",
+        "item": "c1",
+        "body": json.dumps(body),
+    }
     made.file.write_bytes(gzip.compress(json.dumps(line).encode()))
     return made
 
@@ -38,16 +45,25 @@ async def test_a_recorded_reply_comes_back_without_a_network_and_a_prompt_that_w
 def judging(*statements: str) -> Call:
     data, listed = "Book it.", "\n".join(f'{n}. "{one}"' for n, one in enumerate(statements, 1))
     told = [("system", "Judge."), ("user", data), ("system", f"For each number:\n{listed}")]
-    return Call(messages=[{"role": role, "content": text} for role, text in told], stage="judge", item="c1")
+    return Call(
+        messages=[{"role": role, "content": text} for role, text in told], stage="judge", item="c1"
+    )
 
 
-async def test_a_judging_is_put_together_from_answers_to_each_of_its_statements_and_counted(tmp_path: Path) -> None:
+async def test_a_judging_is_put_together_from_answers_to_each_of_its_statements_and_counted(
+    tmp_path: Path,
+) -> None:
     made = RecordedEndpoint("a-model", file=tmp_path / "replies.jsonl.gz")
     check = 'The user uses the word \\"{}\\" in their first message.'
     lines = []
-    for first, second, said in (("A.", check.format("walnut"), "no"), ("B.", check.format("Book"), "yes")):
+    for first, second, said in (
+        ("A.", check.format("walnut"), "no"),
+        ("B.", check.format("Book"), "yes"),
+    ):
         request = made.request(judging(first, second))
-        body = body_of("a-model", json.dumps({"1": {"answer": first}, "2": {"answer": said}}), request)
+        body = body_of(
+            "a-model", json.dumps({"1": {"answer": first}, "2": {"answer": said}}), request
+        )
         form, statements = asked(request)
         lines.append({"key": request.key, "body": body, "form": form, "statements": statements})
     made.file.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))

@@ -30,33 +30,59 @@ async def probed(*script: dict[str, Any]) -> Capabilities:
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 405, 415, 422, 500, 501])
-async def test_a_refusal_that_names_a_parameter_is_of_the_parameter_whatever_its_status(code: int) -> None:
-    refusal = status(code, error("logprobs are not supported for this model"), match='"logprobs":true')
+async def test_a_refusal_that_names_a_parameter_is_of_the_parameter_whatever_its_status(
+    code: int,
+) -> None:
+    refusal = status(
+        code, error("logprobs are not supported for this model"), match='"logprobs":true'
+    )
     found = await probed(refusal)
-    assert (found.json_schema, found.logprobs, found.temperature, found.seed) == (True, 0, True, True)
+    assert (found.json_schema, found.logprobs, found.temperature, found.seed) == (
+        True,
+        0,
+        True,
+        True,
+    )
     assert found.calls == 2
 
 
 @pytest.mark.parametrize("code", [400, 403, 404])
-async def test_a_refusal_that_names_nothing_is_tried_without_what_may_have_caused_it(code: int) -> None:
+async def test_a_refusal_that_names_nothing_is_tried_without_what_may_have_caused_it(
+    code: int,
+) -> None:
     refused = status(code, error("No route for these requirements."), match='"logprobs":true')
     found = await probed(refused)
     assert (found.json_schema, found.logprobs) == (True, 0)
-    both = [refused, status(code, error("No route for these requirements."), match='"response_format"')]
+    both = [
+        refused,
+        status(code, error("No route for these requirements."), match='"response_format"'),
+    ]
     found = await probed(*both)
     assert (found.form, found.tools) == ("tool", True)
 
 
 async def test_several_parameters_that_one_refusal_names_are_left_out_together() -> None:
-    named = [{"loc": ["body", name], "msg": "extra"} for name in ("max_completion_tokens", "seed", "logprobs")]
+    named = [
+        {"loc": ["body", name], "msg": "extra"}
+        for name in ("max_completion_tokens", "seed", "logprobs")
+    ]
     body = {"object": "error", "message": {"detail": named}}
     found = await probed(status(422, body, match='"max_completion_tokens"'))
-    assert (found.limit_field, found.seed, found.logprobs, found.temperature) == ("max_tokens", False, 0, True)
+    assert (found.limit_field, found.seed, found.logprobs, found.temperature) == (
+        "max_tokens",
+        False,
+        0,
+        True,
+    )
     assert found.calls == 2
 
 
 async def test_a_wrong_key_stays_a_wrong_key() -> None:
-    for code, words in ((401, "Incorrect API key provided"), (403, "project has no access"), (404, "no such model")):
+    for code, words in (
+        (401, "Incorrect API key provided"),
+        (403, "project has no access"),
+        (404, "no such model"),
+    ):
         with pytest.raises(ModelRefused, match=f"HTTP {code}"):
             await probed(status(code, error(words)))
     with pytest.raises(ModelRefused, match="raise the quota"):
@@ -69,7 +95,15 @@ async def test_a_wrong_key_stays_a_wrong_key() -> None:
         {"choices": None, "error": {"message": "Provider returned error", "code": 429}},
         {"error": {"message": "slow down", "code": "429"}},
         {"object": "error", "message": "Too many requests", "type": "RateLimit"},
-        {"choices": [{"error": {"code": 429, "message": "x"}, "finish_reason": "error", "message": {"content": ""}}]},
+        {
+            "choices": [
+                {
+                    "error": {"code": 429, "message": "x"},
+                    "finish_reason": "error",
+                    "message": {"content": ""},
+                }
+            ]
+        },
         {"base_resp": {"status_code": 1002, "status_msg": "rate limit"}, "choices": []},
         {"detail": "Throttling: request rate exceeded"},
     ],
@@ -92,11 +126,16 @@ async def test_a_429_inside_a_200_is_waited_for_and_costs_nothing(body: dict[str
         {"content": {"answer": "Agree"}},
         {"content": [{"text": '{"answer": "Agree"}'}]},
         {"content": None, "function_call": {"name": "answer", "arguments": '{"answer": "Agree"}'}},
-        {"content": "", "tool_calls": [{"function": {"name": "answer", "arguments": {"answer": "Agree"}}}]},
+        {
+            "content": "",
+            "tool_calls": [{"function": {"name": "answer", "arguments": {"answer": "Agree"}}}],
+        },
     ],
     ids=lambda message: json.dumps(message)[:40],
 )
-def test_an_answer_in_another_place_is_read_with_what_usage_is_called_elsewhere(message: dict[str, Any]) -> None:
+def test_an_answer_in_another_place_is_read_with_what_usage_is_called_elsewhere(
+    message: dict[str, Any],
+) -> None:
     usage = {"input_tokens": 90, "output_tokens": 4}
     body = {"choices": [{"message": message, "finish_reason": "end_turn"}], "usage": usage}
     outcome = read(Reply(200, json.dumps(body)), question())
@@ -105,8 +144,12 @@ def test_an_answer_in_another_place_is_read_with_what_usage_is_called_elsewhere(
     assert (outcome.usage.prompt, outcome.usage.completion) == (90, 4)
 
 
-@pytest.mark.parametrize(("reason", "kind"), [("MAX_TOKENS", Truncated), ("SAFETY", Refused), ("COMPLETE", Completed)])
-def test_finish_reasons_of_providers_are_understood_behind_a_gateway(reason: str, kind: type) -> None:
+@pytest.mark.parametrize(
+    ("reason", "kind"), [("MAX_TOKENS", Truncated), ("SAFETY", Refused), ("COMPLETE", Completed)]
+)
+def test_finish_reasons_of_providers_are_understood_behind_a_gateway(
+    reason: str, kind: type
+) -> None:
     body = {"choices": [{"message": {"content": '{"answer": "Agree"}'}, "finish_reason": reason}]}
     assert isinstance(read(Reply(200, json.dumps(body)), question(max_tokens=100)), kind)
 
@@ -118,7 +161,9 @@ async def test_other_faults_inside_a_200_are_what_their_code_says() -> None:
     meaning = read(Reply(200, json.dumps(error("no credit", code=402))), question())
     assert isinstance(meaning, HttpFault)
     assert meaning.name == "quota"
-    with ProtocolServer(script=[{"do": "body", "text": json.dumps(error("model is gone", code=400))}]) as server:
+    with ProtocolServer(
+        script=[{"do": "body", "text": json.dumps(error("model is gone", code=400))}]
+    ) as server:
         assert isinstance(await ask_once(server.url), Failed)
         assert server.counts()["received"] == 1
 
@@ -146,9 +191,14 @@ def test_the_wait_that_a_body_names_is_kept(words: str, seconds: float | None) -
         {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "{}"}]}]},
     ],
 )
-async def test_an_empty_answer_is_asked_for_once_more_and_is_no_refusal(message: dict[str, Any]) -> None:
+async def test_an_empty_answer_is_asked_for_once_more_and_is_no_refusal(
+    message: dict[str, Any],
+) -> None:
     about = {"completion_tokens": 311, "completion_tokens_details": {"reasoning_tokens": 300}}
-    body = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": 90, **about}}
+    body = {
+        "choices": [{"message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 90, **about},
+    }
     spoiled = {"do": "body", "text": json.dumps(body)}
     with ProtocolServer(script=[spoiled | {"count": 1}]) as server:
         assert isinstance(await ask_once(server.url), Completed)
@@ -160,7 +210,10 @@ async def test_an_empty_answer_is_asked_for_once_more_and_is_no_refusal(message:
 
 
 def test_thoughts_that_took_all_tokens_are_a_cut_answer_whatever_the_finish_reason() -> None:
-    body = {"choices": [{"message": {"content": ""}, "finish_reason": "stop"}], "usage": {"completion_tokens": 100}}
+    body = {
+        "choices": [{"message": {"content": ""}, "finish_reason": "stop"}],
+        "usage": {"completion_tokens": 100},
+    }
     assert isinstance(read(Reply(200, json.dumps(body)), question(max_tokens=100)), Truncated)
 
 
@@ -169,11 +222,15 @@ async def test_a_probe_gives_a_thinking_model_more_room_and_a_cut_one_says_nothi
     found = await probed(cut | {"match": '"max_completion_tokens":1024'})
     assert (found.json_schema, found.calls) == (True, 2)
     found = await probed(cut)
-    assert (found.json_schema, found.calls) == (True, 3), "three sizes, and nothing is said against the schema"
+    assert (found.json_schema, found.calls) == (True, 3), (
+        "three sizes, and nothing is said against the schema"
+    )
 
 
 @pytest.mark.parametrize("options", [True, False])
-async def test_an_endpoint_that_only_streams_is_read_with_its_tokens_and_thoughts(options: bool) -> None:
+async def test_an_endpoint_that_only_streams_is_read_with_its_tokens_and_thoughts(
+    options: bool,
+) -> None:
     script = [{"do": "streams", "options": options}]
     with ProtocolServer(script=script) as server:
         found = await probe(Endpoint("any-model", server.url, KEY), backoff=0.01)
@@ -190,7 +247,11 @@ async def test_an_endpoint_that_only_streams_is_read_with_its_tokens_and_thought
 
 async def test_a_stream_that_nobody_asked_for_is_read_too_whatever_its_type() -> None:
     for kind in ("text/event-stream", "text/plain"):
-        part = {"choices": [{"index": 0, "delta": {"content": '{"answer": "Agree"}'}, "finish_reason": "stop"}]}
+        part = {
+            "choices": [
+                {"index": 0, "delta": {"content": '{"answer": "Agree"}'}, "finish_reason": "stop"}
+            ]
+        }
         text = f": hello\n\ndata: {json.dumps(part)}\n\ndata: [DONE]\n\n"
         with ProtocolServer(script=[{"do": "body", "text": text, "type": kind}]) as server:
             outcome = await ask_once(server.url)
@@ -227,5 +288,8 @@ def test_thoughts_are_no_answer_whatever_marks_are_around_them(around: str) -> N
 
 
 def test_marks_of_a_page_that_an_assistant_writes_are_words_of_its_reply() -> None:
-    for reply in ("<details><summary>More</summary>Text</details> See above.", "Our assistantfinal is in May."):
+    for reply in (
+        "<details><summary>More</summary>Text</details> See above.",
+        "Our assistantfinal is in May.",
+    ):
         assert without_thoughts(reply) == reply

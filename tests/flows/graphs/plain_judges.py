@@ -16,7 +16,9 @@ Reply = Callable[[Conversation, Sequence[Question]], Answers]
 def likert(question: Question, chosen: int, **fields: Any) -> Answer:
     """A point mass on one option."""
     mass = tuple(float(n == chosen) for n in range(len(question.options)))
-    return Answer(question_id=question.id, probabilities=mass, chosen=chosen, source="point", **fields)
+    return Answer(
+        question_id=question.id, probabilities=mass, chosen=chosen, source="point", **fields
+    )
 
 
 def neutral(_conversation: Conversation, questions: Sequence[Question]) -> Answers:
@@ -90,7 +92,9 @@ class PlainJudge:
 
 def except_for(id_: str, reply: Reply, otherwise: Reply = by_length) -> Reply:
     """One reply about one conversation, another about all others."""
-    return lambda conversation, questions: (reply if conversation.id == id_ else otherwise)(conversation, questions)
+    return lambda conversation, questions: (reply if conversation.id == id_ else otherwise)(
+        conversation, questions
+    )
 
 
 def raises(error: Exception) -> Reply:

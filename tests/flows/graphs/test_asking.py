@@ -12,18 +12,27 @@ from pollex.errors import ModelRefused
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 QUESTIONS = [Question(id=id_, text=f"Is it {id_}?") for id_ in ("a", "b")]
-CONVERSATION = Conversation(id="c", turns=(Turn(role="user", content="Hi."), Turn(role="assistant", content="Hello.")))
+CONVERSATION = Conversation(
+    id="c", turns=(Turn(role="user", content="Hi."), Turn(role="assistant", content="Hello."))
+)
 WHOLE = [Unanswered(question_id="", outcome="refused", detail="no")] * 2
 
 
 def odd(**fields: object) -> Reply:
     """An answer to the first question that is no distribution, and a good one to the second."""
-    return lambda _, questions: [likert(questions[0], 1).model_copy(update=fields), likert(questions[1], 4)]
+    return lambda _, questions: [
+        likert(questions[0], 1).model_copy(update=fields),
+        likert(questions[1], 4),
+    ]
 
 
 async def test_answers_come_in_the_order_of_the_questions_with_the_mass_they_have() -> None:
-    assert await answer_each(PlainJudge(neutral), CONVERSATION, QUESTIONS) == [likert(q, 2) for q in QUESTIONS]
-    (first, _) = await answer_each(PlainJudge(odd(probabilities=(0.1, 0.2, 0.0, 0.0, 0.0))), CONVERSATION, QUESTIONS)
+    assert await answer_each(PlainJudge(neutral), CONVERSATION, QUESTIONS) == [
+        likert(q, 2) for q in QUESTIONS
+    ]
+    (first, _) = await answer_each(
+        PlainJudge(odd(probabilities=(0.1, 0.2, 0.0, 0.0, 0.0))), CONVERSATION, QUESTIONS
+    )
     assert isinstance(first, Answer)
     assert first.mass == pytest.approx(0.3)
     assert sides(QUESTIONS) == [], "without a rubric they are on no side"
@@ -41,7 +50,11 @@ def gives(given: Any) -> Reply:
         (gives([]), "error", "Mismatch"),
         (lambda _, questions: [likert(questions[0], 2)], "error", "Mismatch"),
         (lambda _, questions: [likert(q, 2) for q in questions[::-1]], "error", "Mismatch"),
-        (lambda _, questions: [likert(q, 2) for q in [*questions, *questions]], "error", "Mismatch"),
+        (
+            lambda _, questions: [likert(q, 2) for q in [*questions, *questions]],
+            "error",
+            "Mismatch",
+        ),
         (gives(None), "error", "Malformed: NoneType in place of answers"),
         (gives(one for one in ()), "error", "Malformed: generator in place of answers"),
         (gives([0.5, 0.5]), "error", "Malformed: float in place of answers"),
@@ -80,7 +93,9 @@ async def test_what_stops_all_work_is_not_caught() -> None:
     ],
     ids=str,
 )
-async def test_what_is_no_distribution_is_no_answer_and_the_rest_stands(fields: dict[str, object]) -> None:
+async def test_what_is_no_distribution_is_no_answer_and_the_rest_stands(
+    fields: dict[str, object],
+) -> None:
     first, second = await answer_each(PlainJudge(odd(**fields)), CONVERSATION, QUESTIONS)
     assert isinstance(first, Unanswered)
     assert (first.question_id, first.outcome) == ("a", "error")

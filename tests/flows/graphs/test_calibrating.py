@@ -58,7 +58,8 @@ def test_arrays_that_are_missing_or_of_another_fit_are_refused_with_what_to_do(s
         RubricSet.load(saved)
     arrays.unlink()
     with pytest.raises(
-        BadCalibrator, match=r"rubrics-[0-9a-f]{8}\.safetensors.*can't be read.*put .* under this name, or fit it again"
+        BadCalibrator,
+        match=r"rubrics-[0-9a-f]{8}\.safetensors.*can't be read.*put .* under this name, or fit it again",
     ):
         RubricSet.load(saved)
     assert RubricSet.load(saved, arrays=False).rubrics  # enough for a refit
@@ -76,16 +77,21 @@ def test_facts_that_were_tampered_with_are_refused(saved: Path) -> None:
         RubricSet.load(saved).scorer_of()
 
 
-def test_a_kill_before_the_json_leaves_the_old_set_with_its_arrays(of_two: RubricSet, saved: Path) -> None:
+def test_a_kill_before_the_json_leaves_the_old_set_with_its_arrays(
+    of_two: RubricSet, saved: Path
+) -> None:
     before = RubricSet.load(saved)
     assert of_two.calibrator is not None
-    write_whole(place_of(saved, of_two.calibrator.facts), of_two._arrays)  # all that is written before the JSON
+    # all that is written before the JSON
+    write_whole(place_of(saved, of_two.calibrator.facts), of_two._arrays)
     assert RubricSet.load(saved) == before
     assert RubricSet.load(saved).scorer_of()
     before.save(saved.with_name("rubrics-old.json"))
     of_two.save(saved)
     assert RubricSet.load(saved) == of_two
-    assert RubricSet.load(saved.with_name("rubrics-old.json")) == before, "its arrays are left alone"
+    assert RubricSet.load(saved.with_name("rubrics-old.json")) == before, (
+        "its arrays are left alone"
+    )
 
 
 def test_an_edited_set_is_read_without_its_arrays_and_asks_for_a_refit(saved: Path) -> None:
@@ -109,8 +115,11 @@ def test_a_set_of_format_1_is_scored_with_its_curve(saved: Path) -> None:
         judges_wanted(rubrics.thumb_model, ["anna"])
 
 
-def test_a_set_that_was_saved_and_loaded_gives_the_same_probabilities(rubrics: RubricSet, saved: Path) -> None:
-    one, other = rubrics.thumb_model, RubricSet.load(saved).thumb_model
+def test_a_set_that_was_saved_and_loaded_gives_the_same_probabilities(
+    rubrics: RubricSet, saved: Path
+) -> None:
+    one = rubrics.thumb_model
+    other = RubricSet.load(saved).thumb_model
     assert one is not None
     assert other is not None
     answers = np.random.default_rng(0).dirichlet(np.ones(5), (3, len(one.rubrics)))
@@ -118,7 +127,9 @@ def test_a_set_that_was_saved_and_loaded_gives_the_same_probabilities(rubrics: R
     assert not list(saved.parent.glob(".*"))  # no draft is left
 
 
-def test_judges_that_nobody_knows_are_refused_with_those_who_are_known(rubrics: RubricSet, of_two: RubricSet) -> None:
+def test_judges_that_nobody_knows_are_refused_with_those_who_are_known(
+    rubrics: RubricSet, of_two: RubricSet
+) -> None:
     model = of_two.thumb_model
     assert model is not None
     with pytest.raises(WrongUse, match=r"'carl' was learned from.*anna, ben"):
@@ -129,7 +140,9 @@ def test_judges_that_nobody_knows_are_refused_with_those_who_are_known(rubrics: 
         judges_wanted(rubrics.thumb_model, ["anna"])
 
 
-def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(of_two: RubricSet) -> None:
+def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(
+    of_two: RubricSet,
+) -> None:
     netsat = of_two.scorer_of()
     agreed = {"probabilities": (0.0, 0.0, 0.2, 0.8, 0.0), "chosen": 3, "source": "logprobs"}
     answers = [Answer.model_validate({"question_id": id_, **agreed}) for id_ in netsat.signs]
@@ -145,23 +158,32 @@ def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(of_t
 
 
 def test_figures_of_probabilities_by_hand() -> None:
-    positive, blocks = np.array([True, False]), np.arange(2)
-    found = probability_figures(np.array([0.8, 0.4]), positive, 0.75, np.random.default_rng(0), blocks)
+    positive = np.array([True, False])
+    blocks = np.arange(2)
+    found = probability_figures(
+        np.array([0.8, 0.4]), positive, 0.75, np.random.default_rng(0), blocks
+    )
     assert found.log_loss.value == pytest.approx(-(math.log(0.8) + math.log(0.6)) / 2)
     assert found.brier.value == pytest.approx((0.2**2 + 0.4**2) / 2)
     assert found.share_log_loss.value == pytest.approx(-(math.log(0.75) + math.log(0.25)) / 2)
     assert found.share_brier.value == pytest.approx((0.25**2 + 0.75**2) / 2)
     assert found.gain.value == pytest.approx(found.share_log_loss.value - found.log_loss.value)
     assert found.smece is None
-    never = probability_figures(np.array([0.0, 0.4]), positive, 0.5, np.random.default_rng(0), blocks).log_loss
+    never = probability_figures(
+        np.array([0.0, 0.4]), positive, 0.5, np.random.default_rng(0), blocks
+    ).log_loss
     assert (never.value, never.undefined) == (None, "1 given thumbs had probability 0")
 
 
 def test_probabilities_of_conversations_that_go_together_are_measured_together() -> None:
-    rng, copied = np.random.default_rng(1), np.repeat(np.arange(30), 3)
-    probability, positive = rng.random(30), rng.random(30) < 0.5
+    rng = np.random.default_rng(1)
+    copied = np.repeat(np.arange(30), 3)
+    probability = rng.random(30)
+    positive = rng.random(30) < 0.5
     one = probability_figures(probability, positive, 0.5, np.random.default_rng(0), np.arange(30))
-    three = probability_figures(probability[copied], positive[copied], 0.5, np.random.default_rng(0), copied)
+    three = probability_figures(
+        probability[copied], positive[copied], 0.5, np.random.default_rng(0), copied
+    )
     assert (three.n, three.log_loss.n) == (90, 90)
     assert (three.gain.low, three.gain.high) == pytest.approx((one.gain.low, one.gain.high))
 
@@ -174,13 +196,18 @@ def test_too_few_labels_are_told_and_how_many_are_missing(rubrics: RubricSet) ->
     assert any(said in note for note in rubrics.notes)
     assert said in str(rubrics.support)
     enough = rubrics.calibrator.model_copy(update={"labels": 50})
-    assert str(rubrics.model_copy(update={"calibrator": enough}).support) == "calibrated on 50 labels"
+    assert (
+        str(rubrics.model_copy(update={"calibrator": enough}).support) == "calibrated on 50 labels"
+    )
 
 
 def test_two_numbers_of_a_label_field_are_thumbs_and_no_grades() -> None:
     def told(*values: float) -> list[Conversation]:
         turns = (Turn(role="user", content="Hello"),)
-        return [Conversation(id=str(n), turns=turns, metadata={"rating": one}) for n, one in enumerate(values)]
+        return [
+            Conversation(id=str(n), turns=turns, metadata={"rating": one})
+            for n, one in enumerate(values)
+        ]
 
     assert grades_of(told(1, -1, 1), ["rating"])[1] == []
     assert [scale.values for scale in grades_of(told(1, 2, 4), ["rating"])[1]] == [(1.0, 2.0, 4.0)]

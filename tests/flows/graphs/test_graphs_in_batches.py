@@ -23,7 +23,10 @@ from pollex.store.resume import find_run
 from pollex.store.store import Store
 
 LOG = [
-    Conversation(id=f"c{n}", turns=(Turn(role="user", content=f"Do {n}."), Turn(role="assistant", content="Done.")))
+    Conversation(
+        id=f"c{n}",
+        turns=(Turn(role="user", content=f"Do {n}."), Turn(role="assistant", content="Done.")),
+    )
     for n in range(10)
 ]
 QUESTIONS = [Question(id="q", text="Was it done?", options=LIKERT)]
@@ -47,10 +50,14 @@ async def asked(store: Store, judge: PlainJudge, **setting: Any) -> tuple[str, d
 async def states(store: Store, run: str) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
     """What comes next, and the state, at each checkpoint of a run, the first one first."""
     async with compile_on(build(), store) as graph:
-        return [(one.next, one.values) async for one in graph.aget_state_history(thread_of(run))][::-1]
+        return [(one.next, one.values) async for one in graph.aget_state_history(thread_of(run))][
+            ::-1
+        ]
 
 
-async def test_a_resume_goes_on_at_the_batch_that_was_unfinished_and_asks_only_for_its_rest(store: Store) -> None:
+async def test_a_resume_goes_on_at_the_batch_that_was_unfinished_and_asks_only_for_its_rest(
+    store: Store,
+) -> None:
     broken = except_for("c4", raises(ModelRefused("the key is wrong")))
     with pytest.raises(ModelRefused):
         await asked(store, PlainJudge(broken))
@@ -65,7 +72,9 @@ async def test_a_resume_goes_on_at_the_batch_that_was_unfinished_and_asks_only_f
     assert not {id_ for id_, _ in judge.asked} & {"c0", "c1", "c2"}
 
 
-async def test_the_state_after_each_node_says_how_far_the_run_is_in_values_of_json(store: Store) -> None:
+async def test_the_state_after_each_node_says_how_far_the_run_is_in_values_of_json(
+    store: Store,
+) -> None:
     found = await asked(store, PlainJudge(agreed))
     history = await states(store, found[0])
     assert [following for following, _ in history] == [
@@ -75,7 +84,11 @@ async def test_the_state_after_each_node_says_how_far_the_run_is_in_values_of_js
         ("finish",),
         (),
     ]
-    done = [state["done"] for following, state in history if following == ("plan_batch",) and "done" in state]
+    done = [
+        state["done"]
+        for following, state in history
+        if following == ("plan_batch",) and "done" in state
+    ]
     assert done == [3, 6, 9, 10]
     last = history[-1][1]
     assert json.loads(json.dumps(last)) == last
@@ -87,7 +100,9 @@ async def test_the_state_after_each_node_says_how_far_the_run_is_in_values_of_js
     assert results["so_far"] == {"mean option of q": {"mean": 4.0, "n": 10}}
 
 
-async def test_what_failed_in_an_ended_run_is_asked_again_by_a_resume_and_counted_once(store: Store) -> None:
+async def test_what_failed_in_an_ended_run_is_asked_again_by_a_resume_and_counted_once(
+    store: Store,
+) -> None:
     first = await asked(store, PlainJudge(except_for("c7", raises(OSError("gone")))))
     assert first[1] == {"point": 9, "error": 1}
     judge = PlainJudge(agreed)
@@ -106,7 +121,9 @@ async def test_checkpoints_of_another_version_or_other_settings_are_refused_and_
             await asked(store, PlainJudge(), resume=True)
     settings = RunSettings.of(store, resume=True)
     with pytest.raises(ResumeRefused, match="data: other conversations"):
-        await ask_all(LOG, QUESTIONS, judge=PlainJudge(), data_fingerprint="e" * 64, setting=settings)
+        await ask_all(
+            LOG, QUESTIONS, judge=PlainJudge(), data_fingerprint="e" * 64, setting=settings
+        )
     with sqlite3.connect(store.folder / CHECKPOINTS) as database:
         database.execute("DELETE FROM checkpoints")
     judge = PlainJudge(agreed)

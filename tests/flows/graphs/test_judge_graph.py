@@ -51,7 +51,9 @@ async def judged(
     asked_for = task(**changes)
     ensemble = Ensemble(found, rule=asked_for.rule)
     setting = RunSettings.of(store, **settings)
-    return await ask_and_rate(log, ensemble, asked_for, data_fingerprint="d" * 64, setting=setting, people=people)
+    return await ask_and_rate(
+        log, ensemble, asked_for, data_fingerprint="d" * 64, setting=setting, people=people
+    )
 
 
 class Somebody:
@@ -78,7 +80,9 @@ async def test_a_run_that_is_none_of_judge_or_not_there_is_wrong_use(store: Stor
             await answered_by_people(store, name, RunSettings.of(store), None)
 
 
-async def test_a_run_with_conversations_that_nobody_was_asked_about_is_not_taken_up_for_people(store: Store) -> None:
+async def test_a_run_with_conversations_that_nobody_was_asked_about_is_not_taken_up_for_people(
+    store: Store,
+) -> None:
     class Dies(Recorded):
         def again(self, replicate: int) -> Dies:
             raise Interrupted("stopped")
@@ -91,22 +95,41 @@ async def test_a_run_with_conversations_that_nobody_was_asked_about_is_not_taken
 
 
 def test_a_precision_that_thumbs_cannot_tell_is_wrong_use() -> None:
-    for question, precision in ((QUESTION, 0.0), (QUESTION, 1.1), (make_question("How?", ["a", "b", "c"]), 0.9)):
+    for question, precision in (
+        (QUESTION, 0.0),
+        (QUESTION, 1.1),
+        (make_question("How?", ["a", "b", "c"]), 0.9),
+    ):
         with pytest.raises(WrongUse):
             Task(question, Rule.of(7), precision)
 
 
-async def test_verdicts_and_what_waits_are_those_of_the_votes_the_most_contested_first(store: Store) -> None:
+async def test_verdicts_and_what_waits_are_those_of_the_votes_the_most_contested_first(
+    store: Store,
+) -> None:
     person = Somebody()
     found = await judged(store, person)
     assert found.counts(found.tallies) == {"rated": 2, "disagreement": 2, "too_few_runs": 2}
     assert person.asked == [
-        {"question": "Was it done?", "options": ["yes", "no"], "conversations": ["split", "five", "few", "mute"]}
+        {
+            "question": "Was it done?",
+            "options": ["yes", "no"],
+            "conversations": ["split", "five", "few", "mute"],
+        }
     ]
-    decided = {one.conversation_id: one for one in verdicts_of(store, found.run, found.task, found.rule, LOG)}
-    assert {id_: one.final for id_, one in decided.items()} == dict.fromkeys(RUNS) | {"sure": "yes", "near": "no"}
+    decided = {
+        one.conversation_id: one
+        for one in verdicts_of(store, found.run, found.task, found.rule, LOG)
+    }
+    assert {id_: one.final for id_, one in decided.items()} == dict.fromkeys(RUNS) | {
+        "sure": "yes",
+        "near": "no",
+    }
     assert decided["few"].failures == {"error": 4}
-    assert [sum(each) for each in zip(*((one.runs, one.planned) for one in decided.values()), strict=True)] == [42, 42]
+    assert [
+        sum(each)
+        for each in zip(*((one.runs, one.planned) for one in decided.values()), strict=True)
+    ] == [42, 42]
     assert runs(store)[-1].status == "partial"
     for batch in (1, 2):
         again = await judged(store, batch=batch)
@@ -126,29 +149,47 @@ async def test_what_a_person_answers_stands_the_rest_is_asked_again_and_what_was
     ]
     decided = verdicts_of(store, found.run, found.task, found.rule, LOG)
     ratings = {one.conversation_id: (one.final, one.person) for one in decided}
-    assert [ratings[id_] for id_ in ("split", "few", "five")] == [("no", "no"), ("yes", "yes"), (None, None)]
+    assert [ratings[id_] for id_ in ("split", "few", "five")] == [
+        ("no", "no"),
+        ("yes", "yes"),
+        (None, None),
+    ]
     assert ratings["sure"] == ("yes", None)
     assert found.counts(found.tallies)["by a person"] == 2
 
 
-async def test_a_run_is_taken_up_for_people_in_another_process_without_its_judge(tmp_path: Path) -> None:
+async def test_a_run_is_taken_up_for_people_in_another_process_without_its_judge(
+    tmp_path: Path,
+) -> None:
     with Store.open(tmp_path / "store") as store:
         first = await judged(store)
     with Store.open(tmp_path / "store") as store:
         person = Somebody({"split": "no", "mute": "no"})
         found = await answered_by_people(store, first.run, RunSettings.of(store), person)
         assert person.asked[0]["conversations"] == ["split", "five", "few", "mute"]
-        assert (found.run, len(found.waiting), found.counts(found.tallies)["by a person"]) == (first.run, 2, 2)
+        assert (found.run, len(found.waiting), found.counts(found.tallies)["by a person"]) == (
+            first.run,
+            2,
+            2,
+        )
     with Store.open(tmp_path / "store") as store:
-        found = await answered_by_people(store, "last", RunSettings.of(store), Somebody({"five": "yes", "few": "no"}))
+        found = await answered_by_people(
+            store, "last", RunSettings.of(store), Somebody({"five": "yes", "few": "no"})
+        )
         assert len(found.waiting) == 0
         assert runs(store)[-1].status == "done"
-        decided = list(verdicts_of(store, found.run, found.task, found.rule, list(conversations_of(store, found.run))))
+        decided = list(
+            verdicts_of(
+                store, found.run, found.task, found.rule, list(conversations_of(store, found.run))
+            )
+        )
         assert [one.final for one in decided] == ["yes", "no", "no", "yes", "no", "no"]
         assert len(runs(store)) == 1
 
 
-async def test_every_run_is_kept_under_its_number_and_a_resumed_run_asks_none_of_them_again(store: Store) -> None:
+async def test_every_run_is_kept_under_its_number_and_a_resumed_run_asks_none_of_them_again(
+    store: Store,
+) -> None:
     found = await judged(store)
     kept = answers_of(store, found.run)["near"]
     assert [name.partition("#")[2] for name in kept] == ["1", "2", "3", "4", "5", "6", "7"]
@@ -177,9 +218,13 @@ async def test_what_cannot_be_judged_is_neither_rated_nor_waited_for(store: Stor
     assert (found.counts(found.tallies), len(found.waiting)) == ({"not_scorable": 1}, 0)
 
 
-async def test_tau_is_fitted_to_thumbs_when_all_runs_are_in_and_too_few_runs_are_not_fitted_to(store: Store) -> None:
+async def test_tau_is_fitted_to_thumbs_when_all_runs_are_in_and_too_few_runs_are_not_fitted_to(
+    store: Store,
+) -> None:
     labels = {"sure": "up", "near": "down", "five": "up", "split": "down", "few": "down"}
-    log = [talk(id_, Label.POSITIVE if up == "up" else Label.NEGATIVE) for id_, up in labels.items()]
+    log = [
+        talk(id_, Label.POSITIVE if up == "up" else Label.NEGATIVE) for id_, up in labels.items()
+    ]
     found = await judged(store, log=log, precision=0.9, rule=Rule(7, 4, None))
     assert found.fitted is not None
     assert (found.fitted.n, found.fitted.passed, found.fitted.right) == (4, 3, 3)
@@ -205,14 +250,19 @@ async def test_what_a_fitted_tau_does_to_unseen_thumbs_is_the_same_after_a_resum
     assert found.unseen is not None
     assert found.unseen.passed.n + found.unseen.left.n == found.fitted.n == found.unseen.units == 24
     assert again.unseen == taken_up.unseen == turned.unseen == found.unseen
-    users = [one.model_copy(update={"group": one.id[-2:].strip("pn")}) for one in log]  # a thumb of either kind each
+    # a thumb of either kind each
+    users = [one.model_copy(update={"group": one.id[-2:].strip("pn")}) for one in log]
     grouped = await judged(store, log=users, **changes)
     assert grouped.unseen is not None
     assert grouped.unseen.units == 12
 
 
 async def test_where_thumbs_tell_too_little_that_is_said_and_people_decide(store: Store) -> None:
-    one_down = [talk("sure", Label.POSITIVE), talk("five", Label.POSITIVE), talk("near", Label.NEGATIVE)]
+    one_down = [
+        talk("sure", Label.POSITIVE),
+        talk("five", Label.POSITIVE),
+        talk("near", Label.NEGATIVE),
+    ]
     found = await judged(store, log=one_down, precision=0.9)
     assert found.fitted is not None
     assert (found.fitted.passed, found.unseen) == (3, None), "of unseen thumbs nothing is told"

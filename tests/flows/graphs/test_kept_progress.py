@@ -32,7 +32,10 @@ async def comes(store: Store, run: str, look: Callable[[Any], object], wanted: o
 
 
 def nodes_of(found: Any) -> dict[str, tuple[int, int, int]]:
-    return {name: (one["n"], one["active"], one["errors"]) for name, one in found.get("nodes", {}).items()}
+    return {
+        name: (one["n"], one["active"], one["errors"])
+        for name, one in found.get("nodes", {}).items()
+    }
 
 
 async def test_stages_and_calls_are_kept_while_a_run_goes_on(tmp_path: Path) -> None:
@@ -46,7 +49,10 @@ async def test_stages_and_calls_are_kept_while_a_run_goes_on(tmp_path: Path) -> 
             found = await comes(store, run.id, lambda found: found["used"], {"calls": 7})
             assert found == {"stages": {"score": {"done": 15, "total": 40}}, "used": {"calls": 7}}
             tracer = setting.tracer(run.id)
-            with tracer.span("judge", kind="role", item="c1") as span, tracer.span("judge", kind="role"):
+            with (
+                tracer.span("judge", kind="role", item="c1") as span,
+                tracer.span("judge", kind="role"),
+            ):
                 span.failed("refused")
             open_ = tracer.span("assess", kind="node").__enter__()
             setting.progress.advance("score", 25)

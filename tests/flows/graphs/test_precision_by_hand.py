@@ -20,7 +20,8 @@ from pollex.services.verdicts import Precision, precision_of
 from pollex.store.rows import label_row
 from pollex.store.store import Store
 
-UP, DOWN = Label.POSITIVE, Label.NEGATIVE
+UP = Label.POSITIVE
+DOWN = Label.NEGATIVE
 VOTES = {  # votes of five runs, and the thumb
     "a": ("yyyyy", UP),
     "b": ("yyyyn", UP),
@@ -43,12 +44,19 @@ def talk(id_: str, label: Label, judge: str | None = None, text: str = "") -> Co
 LOG = [talk(id_, label) for id_, (_, label) in VOTES.items()]
 
 
-async def judged(store: Store, conversations: list[Conversation], rule: Rule, **options: Any) -> tuple[str, Task]:
-    runs = {one.id: [{"y": "yes", "n": "no"}[vote] for vote in VOTES[one.id[0]][0]] for one in conversations}
+async def judged(
+    store: Store, conversations: list[Conversation], rule: Rule, **options: Any
+) -> tuple[str, Task]:
+    runs = {
+        one.id: [{"y": "yes", "n": "no"}[vote] for vote in VOTES[one.id[0]][0]]
+        for one in conversations
+    }
     task = Task(QUESTION, rule)
     ensemble = Ensemble(Recorded(runs), rule=rule, **options)
     setting = RunSettings.of(store)
-    found = await ask_and_rate(conversations, ensemble, task, data_fingerprint="d" * 64, setting=setting)
+    found = await ask_and_rate(
+        conversations, ensemble, task, data_fingerprint="d" * 64, setting=setting
+    )
     rows = list(vote_rows(store, found, conversations, "v2"))
     assert len(rows) == sum(tally.asked for tally in found.tallies.values())
     told = [rows[0][name] for name in ("conversation", "run", "answer", "variant", "outcome")]
@@ -70,12 +78,19 @@ def store(tmp_path: Path) -> Any:
         yield opened
 
 
-async def test_precision_and_its_curves_over_runs_and_tau_are_those_counted_by_hand(store: Store) -> None:
+async def test_precision_and_its_curves_over_runs_and_tau_are_those_counted_by_hand(
+    store: Store,
+) -> None:
     """One run rates all, d by its first, so that e and g are wrong, too; with three all agree or one differs."""
     found = await precision(store, LOG)
-    passed, left = found.chosen.passed, found.chosen.left
+    passed = found.chosen.passed
+    left = found.chosen.left
     assert (passed.n, passed.right, left.n, left.right) == (4, 3, 3, 1)
-    assert (passed.precision.value, left.precision.value, found.chosen.coverage.value) == (3 / 4, 1 / 3, 4 / 7)
+    assert (passed.precision.value, left.precision.value, found.chosen.coverage.value) == (
+        3 / 4,
+        1 / 3,
+        4 / 7,
+    )
     assert ends_of(passed.precision) == pytest.approx(share_interval(3, 4))
     assert found.people[0].texts == found.people[1].texts == 0
     by_runs = {point.n: point.sides for point in found.by_runs}
@@ -87,7 +102,11 @@ async def test_precision_and_its_curves_over_runs_and_tau_are_those_counted_by_h
     last = [point for point in found.by_tau if point.n == 5]
     entropies = [0.0, -0.8 * log(0.8) - 0.2 * log(0.2), -0.6 * log(0.6) - 0.4 * log(0.4)]
     assert [point.tau for point in last] == pytest.approx(entropies)
-    assert [(point.sides.passed.n, point.sides.passed.right) for point in last] == [(2, 1), (4, 3), (7, 4)]
+    assert [(point.sides.passed.n, point.sides.passed.right) for point in last] == [
+        (2, 1),
+        (4, 3),
+        (7, 4),
+    ]
 
 
 async def test_runs_that_were_spared_give_no_curves_and_the_same_verdicts(store: Store) -> None:
@@ -96,7 +115,9 @@ async def test_runs_that_were_spared_give_no_curves_and_the_same_verdicts(store:
     assert (found.chosen.passed.n, found.chosen.passed.right) == (4, 3)
 
 
-async def test_people_stand_beside_on_the_side_where_the_runs_put_their_conversation(store: Store) -> None:
+async def test_people_stand_beside_on_the_side_where_the_runs_put_their_conversation(
+    store: Store,
+) -> None:
     """Ann and Bo agree about a, which passes, and not about e, which doesn't; about g Bo's label is in the store."""
     log = [
         *(talk(f"a{who}", UP, who, "a") for who in ("Ann", "Bo")),
@@ -125,6 +146,8 @@ async def test_the_page_of_the_run_has_ratings_entropies_and_both_figures_where_
     assert "0.750" in shown
     assert "0.333" in shown
     assert shown.count("<svg") == 2
-    rows = [" ".join(re.findall(r">([^<>\n]+)<", row)) for row in shown.split("<tr>") if "<td" in row]
+    rows = [
+        " ".join(re.findall(r">([^<>\n]+)<", row)) for row in shown.split("<tr>") if "<td" in row
+    ]
     assert rows[0] == "yes 5 0 0.000 2"
     assert any(row.startswith("none 3 2 0.673 1") for row in rows)

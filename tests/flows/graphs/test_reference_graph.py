@@ -24,7 +24,12 @@ PROFILE = ReferencingProfile.load("english")
 
 
 def case(number: int, **changed: Any) -> Case:
-    known = {"question": f"Why {number}?", "reference": "So.", "answer": "Thus.", "category": "logical"}
+    known = {
+        "question": f"Why {number}?",
+        "reference": "So.",
+        "answer": "Thus.",
+        "category": "logical",
+    }
     return Case(id=f"c{number}", **(known | changed))
 
 
@@ -39,8 +44,11 @@ class Fixed:
         breaks: Ids of conversations at which it raises, or doesn't answer.
     """
 
-    def __init__(self, says: dict[str, str] | None = None, breaks: dict[str, Exception | str] | None = None) -> None:
-        self.says, self.breaks = says or {}, breaks or {}
+    def __init__(
+        self, says: dict[str, str] | None = None, breaks: dict[str, Exception | str] | None = None
+    ) -> None:
+        self.says = says or {}
+        self.breaks = breaks or {}
         self.asked: Counter[str] = Counter()
         self.name = self.fingerprint = "fixed"
         self.learned: dict[str, Any] = {}
@@ -52,7 +60,9 @@ class Fixed:
     def understood(self, rubric: Any) -> Any:
         return rubric
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
         self.asked[conversation.id] += 1
         trouble = self.breaks.get(conversation.id)
         if isinstance(trouble, Exception):
@@ -65,7 +75,13 @@ class Fixed:
         texts = [option.text for option in question.options]
         chosen = texts.index(self.says.get(question.id, texts[-1]))
         point = tuple(float(i == chosen) for i in range(len(texts)))
-        return Answer(question_id=question.id, probabilities=point, chosen=chosen, source="point", judge="fixed")
+        return Answer(
+            question_id=question.id,
+            probabilities=point,
+            chosen=chosen,
+            source="point",
+            judge="fixed",
+        )
 
 
 @pytest.fixture
@@ -74,20 +90,27 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-async def graded(store: Store, cases: Cases = CASES, judge: Fixed | None = None, **changes: Any) -> list[Grading]:
+async def graded(
+    store: Store, cases: Cases = CASES, judge: Fixed | None = None, **changes: Any
+) -> list[Grading]:
     roles = {
         "classifier": changes.pop("classifier", None) or Fixed({TYPE: "advice"}),
         "plain": changes.pop("plain", None),
     }
     run, _ = await grade_cases(
-        cases, profile=PROFILE, judge=judge or Fixed(), setting=RunSettings.of(store, **changes), **roles
+        cases,
+        profile=PROFILE,
+        judge=judge or Fixed(),
+        setting=RunSettings.of(store, **changes),
+        **roles,
     )
     return list(gradings_of(store, run, PROFILE, cases))
 
 
 async def test_every_case_is_graded_once_in_batches_of_whatever_size(store: Store) -> None:
     for batch in (1, 2, 100):
-        judge, plain = Fixed({"overall": "6"}), Fixed({PLAIN: "9"})
+        judge = Fixed({"overall": "6"})
+        plain = Fixed({PLAIN: "9"})
         found = await graded(store, judge=judge, plain=plain, batch=batch)
         assert [one.case.id for one in found] == [one.id for one in CASES]
         assert {one.outcome for one in found} == {"graded"}
@@ -100,7 +123,15 @@ async def test_a_judge_that_fails_fails_its_case_alone_and_a_resume_asks_again_w
 ) -> None:
     breaks = {"c1": "error", "c2": RuntimeError("boom"), "c3": "refused", "c4": "unparsable"}
     found = await graded(store, judge=Fixed(breaks=breaks), batch=3)
-    assert [one.outcome for one in found] == ["graded", "error", "error", "refused", "unparsable", "graded", "graded"]
+    assert [one.outcome for one in found] == [
+        "graded",
+        "error",
+        "error",
+        "refused",
+        "unparsable",
+        "graded",
+        "graded",
+    ]
     assert "boom" in found[2].detail
     judge = Fixed()
     found = await graded(store, judge=judge, batch=3, resume=True)
@@ -121,25 +152,43 @@ async def test_an_endpoint_that_is_gone_stops_the_run_and_a_resume_asks_only_the
     assert {"c4", "c6"} <= set(judge.asked) <= {"c4", "c5", "c6"}
 
 
-async def test_types_are_asked_for_only_where_no_category_tells_and_something_can_be_graded(store: Store) -> None:
+async def test_types_are_asked_for_only_where_no_category_tells_and_something_can_be_graded(
+    store: Store,
+) -> None:
     martian = {"category": "martian"}
     cases = Cases(
-        (case(0), case(1, **martian), case(2, answer=None, **martian), case(3, reference=""), case(4, **martian))
+        (
+            case(0),
+            case(1, **martian),
+            case(2, answer=None, **martian),
+            case(3, reference=""),
+            case(4, **martian),
+        )
     )
     classifier = Fixed({TYPE: "advice"}, breaks={"c4": "refused"})
     found = await graded(store, cases, classifier=classifier)
     assert set(classifier.asked) == {"c1", "c4"}
     told = [(one.type, one.type_from) for one in found if one.case.id != "c3"]
     assert told == [("logical", "category"), ("advice", "model"), (None, ""), (None, "unanswered")]
-    assert [q.id for q in found[1].graded] == ["correctness", "need", "fairness", "creativity", "overall"]
-    (unsure,) = await graded(store, Cases((case(4, **martian),)), classifier=Fixed({TYPE: "unsure"}))
+    assert [q.id for q in found[1].graded] == [
+        "correctness",
+        "need",
+        "fairness",
+        "creativity",
+        "overall",
+    ]
+    (unsure,) = await graded(
+        store, Cases((case(4, **martian),)), classifier=Fixed({TYPE: "unsure"})
+    )
     for one, told_by in ((found[4], "unanswered"), (unsure, "unsure")):
         assert (one.type, one.type_from, one.outcome) == (None, told_by, "graded")
         assert one.flags == (f"task type {told_by}",)
         assert [q.id for q in one.graded] == [*PROFILE.unknown.dimensions, "overall"]
 
 
-async def test_a_reference_that_could_not_be_held_against_its_evidence_is_flagged(store: Store) -> None:
+async def test_a_reference_that_could_not_be_held_against_its_evidence_is_flagged(
+    store: Store,
+) -> None:
     class Unable(Fixed):
         def _answer(self, question: Question) -> Any:
             if question.id == EVIDENCE:
@@ -198,12 +247,17 @@ class Speaker:
 async def answered(
     store: Store, speaker: Speaker, cases: Cases = CASES, **setting: Any
 ) -> list[tuple[str | None, str]]:
-    run, _ = await respond(cases, respondent=speaker, profile=PROFILE, setting=RunSettings.of(store, **setting))  # type: ignore[arg-type]
+    run, _ = await respond(
+        cases, respondent=speaker, profile=PROFILE, setting=RunSettings.of(store, **setting)
+    )  # type: ignore[arg-type]
     return [(found.answer, found.outcome) for found in responses_of(store, run, cases)]
 
 
-async def test_every_question_is_answered_once_at_the_temperature_of_its_category(store: Store) -> None:
-    speaker, cases = Speaker(), Cases((case(0), case(1, category="writing"), case(2, category="martian")))
+async def test_every_question_is_answered_once_at_the_temperature_of_its_category(
+    store: Store,
+) -> None:
+    speaker = Speaker()
+    cases = Cases((case(0), case(1, category="writing"), case(2, category="martian")))
     said = [answer for answer, _ in await answered(store, speaker, cases, batch=2)]
     assert said == ["Why 0? At 0.1.", "Why 1? At 0.7.", "Why 2? At 0.7."]
     assert speaker.asked == ["c0", "c1", "c2"]
@@ -215,7 +269,9 @@ async def test_a_question_that_fails_fails_alone_and_a_resume_asks_the_rest_and_
     refused = Unanswered(question_id="c1", outcome="refused", detail="no")
     with pytest.raises(ModelUnavailable):
         await answered(
-            store, Speaker({"c0": RuntimeError("boom"), "c1": refused, "c4": ModelUnavailable("gone")}), batch=2
+            store,
+            Speaker({"c0": RuntimeError("boom"), "c1": refused, "c4": ModelUnavailable("gone")}),
+            batch=2,
         )
     for mended, outcome in (({"c0": RuntimeError("boom")}, "error"), ({}, "answered")):
         speaker = Speaker(dict(mended))
@@ -225,12 +281,25 @@ async def test_a_question_that_fails_fails_alone_and_a_resume_asks_the_rest_and_
     assert speaker.asked == ["c0"]
 
 
-async def test_the_page_of_the_run_has_means_curves_and_an_answer_with_what_the_judge_said(store: Store) -> None:
-    cases = Cases(tuple(case(n, human=float(n), evidences=(Evidence(quote="scattered most"),)) for n in range(3)))
+async def test_the_page_of_the_run_has_means_curves_and_an_answer_with_what_the_judge_said(
+    store: Store,
+) -> None:
+    cases = Cases(
+        tuple(
+            case(n, human=float(n), evidences=(Evidence(quote="scattered most"),)) for n in range(3)
+        )
+    )
     judge = Fixed({"overall": "6", EVIDENCE: "consistent"})
     await graded(store, cases, judge, plain=Fixed({PLAIN: "9"}))
     async with client_of(made_app(store)) as client:
         page = (await client.get("/runs/grade-1")).text
     shown = page.partition('id="distribution"')[2].partition('id="graph"')[0]
-    for words in ("people (n = 3)", "plain: no reference", "6.00", "scattered most", "Thus.", "Krippendorff"):
+    for words in (
+        "people (n = 3)",
+        "plain: no reference",
+        "6.00",
+        "scattered most",
+        "Thus.",
+        "Krippendorff",
+    ):
         assert words in shown, words

@@ -32,7 +32,13 @@ def answer(messages, system):
     ends = " Is there anything else that I can do?" * rng.randint(0, 2)
     return (WORKS if "another time" in system and rng.random() < 0.9 else FAILS) + ends
 """
-HUNK = {"kind": "insert", "line": 2, "text": "Offer another time.", "purpose": "offers more", "examples": [1]}
+HUNK = {
+    "kind": "insert",
+    "line": 2,
+    "text": "Offer another time.",
+    "purpose": "offers more",
+    "examples": [1],
+}
 
 
 @pytest.fixture
@@ -44,18 +50,30 @@ def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
     table_rubrics(read_table_log(tmp_path / "log.jsonl", 100)).save(tmp_path / "rubrics.json")
     with ProtocolServer() as server:
         server.script(
-            [{"do": "message", "match": "You edit the system prompt", "content": json.dumps({"hunks": [HUNK]})}]
+            [
+                {
+                    "do": "message",
+                    "match": "You edit the system prompt",
+                    "content": json.dumps({"hunks": [HUNK]}),
+                }
+            ]
         )
         table = f'[proposer]\nmodel = "m"\nbase_url = "{server.url}"\n'
         for name, text in {"system.md": PROMPT, "shop.py": SHOP, "profiles.toml": table}.items():
             (tmp_path / name).write_text(text)
-        known = {"logs": "log.jsonl", "rubrics": "rubrics.json", "prompt": "system.md", "target": TARGET}
+        known = {
+            "logs": "log.jsonl",
+            "rubrics": "rubrics.json",
+            "prompt": "system.md",
+            "target": TARGET,
+        }
         yield known | {"assistant": "shop:answer", "group_field": "user"}
 
 
 async def began(context: RemedyContext) -> tuple[Any, Any, Any]:
     """A thread that waits for people: the graph, the thread, and what they are asked."""
-    graph, thread = remedy.copy(update={"checkpointer": InMemorySaver()}), thread_of(str(uuid4()))
+    graph = remedy.copy(update={"checkpointer": InMemorySaver()})
+    thread = thread_of(str(uuid4()))
     (asked,) = (await graph.ainvoke({}, thread, context=context))["__interrupt__"]
     return graph, thread, asked.value
 
@@ -69,7 +87,10 @@ async def test_nobody_accepts_and_nothing_is_proved_somebody_does_and_it_is(
     chosen: dict[str, Any], tmp_path: Path
 ) -> None:
     context = RemedyContext(**chosen, profiles="profiles.toml")
-    for accepted, why, edits in (([], "no proposal was accepted", []), (["proposal 1"], "", ["proposal 1"])):
+    for accepted, why, edits in (
+        ([], "no proposal was accepted", []),
+        (["proposal 1"], "", ["proposal 1"]),
+    ):
         graph, thread, asked = await began(context)
         assert [one["name"] for one in asked["edits"]] == ["proposal 1"]
         assert "+Offer another time." in asked["edits"][0]["diff"]
@@ -103,7 +124,9 @@ async def test_people_are_waited_for_and_what_they_choose_is_the_verdict(
     pairs = asked["pairs"]
     assert len(pairs) >= 20
     states = [state.values async for state in graph.aget_state_history(thread)]
-    assert not any("replies" in row for state in states for row in state.get("first", [])), "people compare blind"
+    assert not any("replies" in row for state in states for row in state.get("first", [])), (
+        "people compare blind"
+    )
     choices = {one["key"]: "1" if "booked" in one["1"] else "2" for one in pairs}
     ended = await graph.ainvoke(Command(resume=choices), thread, context=context)
     kept = kept_of(tmp_path, ended["run"])

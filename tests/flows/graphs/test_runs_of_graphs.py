@@ -61,7 +61,9 @@ SECRET = "a-key-that-nobody-must-see"
 @pytest.fixture(scope="module")
 def logs(learnt: Learnt) -> Logs:
     """Two conversations a user."""
-    return logs_of([c.model_copy(update={"group": f"u{n // 2}"}) for n, c in enumerate(read_logs(learnt.log))])
+    return logs_of(
+        [c.model_copy(update={"group": f"u{n // 2}"}) for n, c in enumerate(read_logs(learnt.log))]
+    )
 
 
 @pytest.fixture
@@ -83,10 +85,13 @@ def kept(store: Path) -> Iterator[Store]:
 class OddExtractor:
     """The built-in extractor, but for some conversations."""
 
-    name, fingerprint = "odd", "odd-1"
+    name = "odd"
+    fingerprint = "odd-1"
 
     def __init__(self, inner: Extractor, odd: Sequence[str], stopping: Sequence[str] = ()) -> None:
-        self.inner, self.odd, self.stopping = inner, odd, stopping
+        self.inner = inner
+        self.odd = odd
+        self.stopping = stopping
 
     async def fit(self, training: Sequence[Conversation]) -> None:
         await self.inner.fit(training)
@@ -103,20 +108,28 @@ def odd(embedder: Embedder, *ids: str, stopping: Sequence[str] = ()) -> OddExtra
     return OddExtractor(embedded_roles(DomainProfile.neutral(), embedder).extractor, ids, stopping)
 
 
-def staff(embedder: Embedder, judge: Judge | None = None, extractor: Extractor | None = None) -> Roles:
+def staff(
+    embedder: Embedder, judge: Judge | None = None, extractor: Extractor | None = None
+) -> Roles:
     """The built-in roles with another judge or extractor."""
     roles = embedded_roles(DomainProfile.neutral(), embedder)
-    return Roles(extractor or roles.extractor, roles.summarizer, roles.deduplicator, judge or roles.judge)
+    return Roles(
+        extractor or roles.extractor, roles.summarizer, roles.deduplicator, judge or roles.judge
+    )
 
 
-async def learn(logs: Logs, roles: Roles, kept: Store, record: JudgeRecord, **setting: Any) -> Learned:
+async def learn(
+    logs: Logs, roles: Roles, kept: Store, record: JudgeRecord, **setting: Any
+) -> Learned:
     about = {"settings": setting.pop("settings", QUICK), "fork": setting.pop("fork", None)}
     asked = runs.Learning(logs=logs, profile=DomainProfile.neutral(), **about)
     workers = Workers(roles=roles, record=record, embedder=Embedder())
     return await runs.learn(asked, workers, RunSettings.of(kept, secrets=(SECRET,), **setting))
 
 
-async def score(logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **setting: Any) -> Scored:
+async def score(
+    logs: Logs, rubrics: RubricSet, judge: Judge, kept: Store, **setting: Any
+) -> Scored:
     return await run_scoring(
         logs.conversations,
         rubrics,
@@ -138,11 +151,19 @@ class Whole(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def first(learnt: Learnt, logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Learned]:
+def first(
+    learnt: Learnt, logs: Logs, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Learned]:
     folder = with_embeddings(tmp_path_factory.mktemp("first") / "kept", learnt.store / "embeddings")
     embedder = Embedder(cache=folder / "embeddings")
     with Store.open(folder) as kept:
-        found = learn(logs, staff(embedder, PlainJudge(), odd(embedder)), kept, embedded_record(embedder), batch=7)
+        found = learn(
+            logs,
+            staff(embedder, PlainJudge(), odd(embedder)),
+            kept,
+            embedded_record(embedder),
+            batch=7,
+        )
         return folder, asyncio.run(found)
 
 
@@ -162,7 +183,9 @@ async def test_a_judge_that_fails_on_one_conversation_leaves_all_others_their_sc
     logs: Logs, rubrics: RubricSet, kept: Store
 ) -> None:
     whole = await score(logs, rubrics, PlainJudge(), kept)
-    broken = await score(logs, rubrics, PlainJudge(except_for("c007", raises(ValueError(SECRET)))), kept)
+    broken = await score(
+        logs, rubrics, PlainJudge(except_for("c007", raises(ValueError(SECRET)))), kept
+    )
     assert (whole.counts, broken.counts) == ({"scored": 48}, {"error": 1, "scored": 47})
     before, after = (
         {
@@ -190,31 +213,46 @@ async def test_what_fails_or_is_not_answered_in_learning_is_told_and_left_out_an
     logs: Logs, kept: Store, embedder: Embedder
 ) -> None:
     sides = split(logs.learnable, 0.5, 0)
-    odd_one, unjudged = sides.train[3].id, sides.train[5].id
-    training, shy = {one.id for one in sides.train}, {one.id for one in sides.test[:3]}
+    odd_one = sides.train[3].id
+    unjudged = sides.train[5].id
+    training = {one.id for one in sides.train}
+    shy = {one.id for one in sides.test[:3]}
 
     def choosy(conversation: Conversation, questions: Sequence[Question]) -> Answers:
         if conversation.id == unjudged:
             raise OSError("gone")
-        answers, seldom = by_length(conversation, questions), min(question.id for question in questions)
-        silent = conversation.id in shy or (conversation.id in training and int(conversation.id[1:]) % 3)
+        answers, seldom = (
+            by_length(conversation, questions),
+            min(question.id for question in questions),
+        )
+        silent = conversation.id in shy or (
+            conversation.id in training and int(conversation.id[1:]) % 3
+        )
         return [
-            Unanswered(question_id=seldom, outcome="refused") if silent and one.question_id == seldom else one
+            Unanswered(question_id=seldom, outcome="refused")
+            if silent and one.question_id == seldom
+            else one
             for one in answers
         ]
 
     roles = staff(embedder, PlainJudge(choosy), odd(embedder, odd_one))
     learned = await learn(logs, roles, kept, embedded_record(embedder))
-    found, held_out = learned.rubric_set, [one for one in learned.scores if one.side == "held_out"]
+    found = learned.rubric_set
+    held_out = [one for one in learned.scores if one.side == "held_out"]
     assert list(learned.unextracted) == [odd_one]
     assert learned.unextracted[odd_one].detail.startswith("ZeroDivisionError: ")
     assert SECRET not in learned.unextracted[odd_one].detail
     assert {one.conversation_id for one in learned.scores if one.netsat is None} == {unjudged, *shy}
-    for note in ("1 training conversation gave no reasons", "lack an answer; `pollex trace` of this run says why"):
+    for note in (
+        "1 training conversation gave no reasons",
+        "lack an answer; `pollex trace` of this run says why",
+    ):
         assert any(note in one for one in found.notes), note
     assert any(note.startswith("Left out of all figures: 3 of 24 held-out") for note in found.notes)
     assert found.data.training == 23
-    assert found.learned_from == {one.text_hash[:16] for one in sides.train}, "the unjudged one gave reasons"
+    assert found.learned_from == {one.text_hash[:16] for one in sides.train}, (
+        "the unjudged one gave reasons"
+    )
     reasons = [dropped.reason for dropped in found.dropped if "answered on only" in dropped.reason]
     assert len(reasons) == 2, "one a kind"
     assert all(int(reason.split("only ")[1].split("%")[0]) < 50 for reason in reasons)
@@ -250,12 +288,16 @@ async def test_a_resume_leaves_the_answers_that_rubrics_were_chosen_by_and_asks_
     logs: Logs, kept: Store, embedder: Embedder, side: str
 ) -> None:
     unjudged = getattr(split(logs.learnable, 0.5, 0), side)[5].id
-    broken, record = PlainJudge(except_for(unjudged, raises(OSError("gone")))), embedded_record(embedder)
+    broken = PlainJudge(except_for(unjudged, raises(OSError("gone"))))
+    record = embedded_record(embedder)
     first = await learn(logs, staff(embedder, broken), kept, record)
     mended = PlainJudge()
     again = await learn(logs, staff(embedder, mended), kept, record, resume=True)
     assert {id_ for id_, _ in mended.asked} == ({unjudged} if side == "test" else set())
-    assert (first.run, first.rubric_set.rubrics_digest) == (again.run, again.rubric_set.rubrics_digest)
+    assert (first.run, first.rubric_set.rubrics_digest) == (
+        again.run,
+        again.rubric_set.rubrics_digest,
+    )
     assert again.rubric_set.data.training == (24 if side == "test" else 23)
 
 
@@ -282,13 +324,17 @@ async def test_learning_in_batches_of_one_stays_within_its_recursion_limit_and_l
     logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
     roles = staff(embedder, PlainJudge(), odd(embedder))
-    assert same(await learn(logs, roles, whole.kept, embedded_record(embedder), batch=1)) == same(whole.learned)
+    assert same(await learn(logs, roles, whole.kept, embedded_record(embedder), batch=1)) == same(
+        whole.learned
+    )
 
 
 async def test_a_judge_that_says_the_same_of_all_leaves_no_nan_anywhere(
     logs: Logs, kept: Store, embedder: Embedder, tmp_path: Path
 ) -> None:
-    learned = await learn(logs, staff(embedder, PlainJudge(neutral)), kept, embedded_record(embedder))
+    learned = await learn(
+        logs, staff(embedder, PlainJudge(neutral)), kept, embedded_record(embedder)
+    )
     rubrics = learned.rubric_set
     assert rubrics.held_out is not None
     assert rubrics.held_out.auc.value == 0.5
@@ -317,17 +363,29 @@ async def test_where_no_held_out_conversation_has_a_score_that_is_said(
         first, *others = by_length(conversation, questions)
         return [unanswered if conversation.id in held_out else first, *others]
 
-    found = (await learn(logs, staff(embedder, PlainJudge(silent)), kept, embedded_record(embedder))).rubric_set
+    found = (
+        await learn(logs, staff(embedder, PlainJudge(silent)), kept, embedded_record(embedder))
+    ).rubric_set
     assert found.held_out is None
-    assert any(note.startswith("Left out of all figures: 24 of 24 held-out") for note in found.notes)
+    assert any(
+        note.startswith("Left out of all figures: 24 of 24 held-out") for note in found.notes
+    )
     assert not any("Nothing was held out" in note for note in found.notes)
 
 
-async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goes_together(whole: Whole) -> None:
+async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goes_together(
+    whole: Whole,
+) -> None:
     (tree,) = run_tree(whole.kept, whole.run)
-    assert {branch.name for branch in tree.branches} == set(build().nodes) - {"finish", "review_pool", "reword"}
+    assert {branch.name for branch in tree.branches} == set(build().nodes) - {
+        "finish",
+        "review_pool",
+        "reword",
+    }
     async with compile_on(build(), whole.kept) as graph:
-        history = [(one.next, one.values) async for one in graph.aget_state_history(thread_of(whole.run))][::-1]
+        history = [
+            (one.next, one.values) async for one in graph.aget_state_history(thread_of(whole.run))
+        ][::-1]
     assert {node for following, _ in history for node in following} >= set(build().nodes)
     last = history[-1][1]
     assert json.loads(json.dumps(last)) == last
@@ -352,20 +410,32 @@ async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goe
 async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_comes_to_the_same(
     logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
-    sides, kept, runs_seen = split(logs.learnable, 0.5, 0), whole.kept, set[str]()
-    stops = {"extract": sides.train[9].id, "judge_pool": sides.train[9].id, "judge_held_out": sides.test[9].id}
+    sides = split(logs.learnable, 0.5, 0)
+    kept = whole.kept
+    runs_seen = set[str]()
+    stops = {
+        "extract": sides.train[9].id,
+        "judge_pool": sides.train[9].id,
+        "judge_held_out": sides.test[9].id,
+    }
     setting: dict[str, Any] = {"batch": 8}
     for node, stop in stops.items():
-        judge = PlainJudge(except_for("" if node == "extract" else stop, raises(ModelRefused("the key is wrong"))))
+        judge = PlainJudge(
+            except_for("" if node == "extract" else stop, raises(ModelRefused("the key is wrong")))
+        )
         extractor = odd(embedder, stopping=[stop] if node == "extract" else [])
         with pytest.raises(ModelRefused):
-            await learn(logs, staff(embedder, judge, extractor), kept, embedded_record(embedder), **setting)
+            await learn(
+                logs, staff(embedder, judge, extractor), kept, embedded_record(embedder), **setting
+            )
         setting["resume"] = True
         runs_seen.add(find_run(kept, "last").id)
         async with compile_on(build(), kept) as graph:
             assert (await graph.aget_state(thread_of(max(runs_seen)))).next == (node,)
     judge = PlainJudge()
-    again = await learn(logs, staff(embedder, judge, odd(embedder)), kept, embedded_record(embedder), **setting)
+    again = await learn(
+        logs, staff(embedder, judge, odd(embedder)), kept, embedded_record(embedder), **setting
+    )
     assert runs_seen == {again.run}
     assert again.run != whole.run
     assert same(again) == same(whole.learned)
@@ -375,12 +445,15 @@ async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_co
 async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summarizes_again(
     logs: Logs, whole: Whole, embedder: Embedder, tmp_path: Path
 ) -> None:
-    record, kept = embedded_record(embedder), whole.kept
+    record = embedded_record(embedder)
+    kept = whole.kept
     state = await state_after(kept, find_run(kept, whole.run), "deduplicate")
     pool = [Rubric(id="", text=row["text"], polarity=row["polarity"]) for row in state["kept"]]
     nobody = staff(embedder, PlainJudge(), odd(embedder, *(one.id for one in logs)))
     own = Rubric(id="", text="The assistant says when it will be back.", polarity="sat")
-    forked = await learn(logs, nobody, kept, record, fork=Fork(whole.run, "deduplicate", rows_of([*pool[1:], own])))
+    forked = await learn(
+        logs, nobody, kept, record, fork=Fork(whole.run, "deduplicate", rows_of([*pool[1:], own]))
+    )
     after = await state_after(kept, find_run(kept, forked.run), "assess")
     assert after["parent"] == f"{whole.run}:deduplicate"
     assert [row["text"] for row in after["kept"]] == [*(one.text for one in pool[1:]), own.text]
@@ -399,7 +472,8 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
 class Telling:
     """The built-in deduplicator, which tells what it was shown."""
 
-    name, fingerprint = "telling", "telling-1"
+    name = "telling"
+    fingerprint = "telling-1"
 
     def __init__(self, inner: Deduplicator) -> None:
         self.inner, self.shown = inner, list[Rubric]()
@@ -412,7 +486,8 @@ class Telling:
 class Repeating:
     """The built-in summarizer, which writes each rubric in capitals, too."""
 
-    name, fingerprint = "repeating", "repeating-1"
+    name = "repeating"
+    fingerprint = "repeating-1"
 
     def __init__(self, inner: Summarizer) -> None:
         self.inner = inner
@@ -420,34 +495,49 @@ class Repeating:
     async def summarize(self, *given: Any, **more: Any) -> Summary | Unanswered:
         found = await self.inner.summarize(*given, **more)
         assert isinstance(found, Summary)
-        loud = [one.model_copy(update={"id": f"{one.id}!", "text": one.text.upper()}) for one in found.rubrics]
+        loud = [
+            one.model_copy(update={"id": f"{one.id}!", "text": one.text.upper()})
+            for one in found.rubrics
+        ]
         return found.model_copy(update={"rubrics": (*found.rubrics, *loud)})
 
 
 async def test_rubrics_of_equal_text_are_one_before_anybody_is_asked(
     logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
-    kept, record, roles = whole.kept, embedded_record(embedder), staff(embedder)
+    kept = whole.kept
+    record = embedded_record(embedder)
+    roles = staff(embedder)
     telling = Telling(roles.deduplicator)
     repeating = replace(roles, summarizer=Repeating(roles.summarizer), deduplicator=telling)
     learned = await learn(logs, repeating, kept, record)
     texts = [(one.polarity, one.text.casefold()) for one in telling.shown]
     assert len(texts) == len(set(texts))
     state = await state_after(kept, find_run(kept, learned.run), "deduplicate")
-    assert sum(id_.endswith("!") for id_ in state["merged"]) + sum(row["id"].endswith("!") for row in state["kept"])
-    given = [Rubric(id=str(n), text=text, polarity="sat") for n, text in enumerate(("The user pays.", "the user pays"))]
+    assert sum(id_.endswith("!") for id_ in state["merged"]) + sum(
+        row["id"].endswith("!") for row in state["kept"]
+    )
+    given = [
+        Rubric(id=str(n), text=text, polarity="sat")
+        for n, text in enumerate(("The user pays.", "the user pays"))
+    ]
     assert [one.id for one in runs.distinct_of(given, NullProgress())] == ["0"]
 
 
-NIGHTLY = [pytest.param(node, marks=pytest.mark.nightly) for node in ("judge_pool", "select", "calibrate")]
+NIGHTLY = [
+    pytest.param(node, marks=pytest.mark.nightly) for node in ("judge_pool", "select", "calibrate")
+]
 
 
 @pytest.mark.parametrize("node", [*NIGHTLY, "judge_held_out"])
 async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
     logs: Logs, whole: Whole, embedder: Embedder, node: str
 ) -> None:
-    record, kept, judge = embedded_record(embedder), whole.kept, PlainJudge()
-    roles, training = staff(embedder, judge, odd(embedder)), {one.id for one in split(logs.learnable, 0.5, 0).train}
+    record = embedded_record(embedder)
+    kept = whole.kept
+    judge = PlainJudge()
+    roles = staff(embedder, judge, odd(embedder))
+    training = {one.id for one in split(logs.learnable, 0.5, 0).train}
     unedited = await learn(logs, roles, kept, record, fork=Fork(whole.run, node))
     assert not judge.asked
     assert same(unedited) == same(whole.learned)
@@ -455,7 +545,9 @@ async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
     own = {"id": "", "text": "The assistant says when it will be back.", "polarity": "sat"}
     fewer = await learn(logs, roles, kept, record, fork=Fork(whole.run, node, pool[1:]))
     assert not {id_ for id_, _ in judge.asked} & training
-    assert pool[0]["text"] not in {one.text for one in (*fewer.rubric_set.rubrics, *fewer.rubric_set.dropped)}
+    assert pool[0]["text"] not in {
+        one.text for one in (*fewer.rubric_set.rubrics, *fewer.rubric_set.dropped)
+    }
     judge.asked.clear()
     await learn(logs, roles, kept, record, fork=Fork(whole.run, node, [*pool, own]))
     assert {n for id_, n in judge.asked if id_ in training} == {1}, "what is new, alone"
@@ -464,12 +556,18 @@ async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
 async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(
     logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
-    roles, record = staff(embedder, PlainJudge(), odd(embedder)), embedded_record(embedder)
+    roles = staff(embedder, PlainJudge(), odd(embedder))
+    record = embedded_record(embedder)
     refused: list[tuple[str, list[tuple[str, Any]], dict[str, Any], str]] = [
         ("deduplicate", [("a", "sat"), ("a", "sat")], {}, "stands there twice"),
         ("deduplicate", [(" ", "sat")], {}, "without text"),
         ("deduplicate", [("a", "sat"), ("A", "dsat")], {}, "is both sat and dsat"),
-        ("deduplicate", [], {"settings": LearnSettings(stability=False, seed=1)}, "seed: 0, and now 1"),
+        (
+            "deduplicate",
+            [],
+            {"settings": LearnSettings(stability=False, seed=1)},
+            "seed: 0, and now 1",
+        ),
         ("assess", [], {}, "nothing comes after 'assess'"),
         ("nowhere", [], {}, "has no state after 'nowhere'"),
         ("summarize_sat", [("a", "sat")], {}, "there is no pool after"),
@@ -477,16 +575,20 @@ async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(
     for node, pool, changed, words in refused:
         rows = rows_of([Rubric(id="", text=text, polarity=side) for text, side in pool])
         with pytest.raises(PollexError, match=words):
-            await learn(logs, roles, whole.kept, record, fork=Fork(whole.run, node, rows), **changed)
+            await learn(
+                logs, roles, whole.kept, record, fork=Fork(whole.run, node, rows), **changed
+            )
     assert find_run(whole.kept, "last").id == whole.run
 
 
 async def test_a_servers_thread_goes_on_in_another_process_in_the_middle_of_a_batch(
     logs: Logs, rubrics: RubricSet, kept: Store
 ) -> None:
-    saver, whole = InMemorySaver(), await score(logs, rubrics, PlainJudge(), kept)
+    saver = InMemorySaver()
+    whole = await score(logs, rubrics, PlainJudge(), kept)
     stops = build_score().compile(checkpointer=saver, interrupt_before=["compute_netsat"])
-    graph, stopped = build_score().compile(checkpointer=saver), list[str]()
+    graph = build_score().compile(checkpointer=saver)
+    stopped = list[str]()
 
     async def first(live: Resources) -> dict[str, Any]:
         with hold_resources("a thread", live):
@@ -513,7 +615,9 @@ async def test_a_servers_thread_goes_on_in_another_process_in_the_middle_of_a_ba
 async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stands(
     logs: Logs, rubrics: RubricSet, kept: Store
 ) -> None:
-    rng, questions, netsat = random.Random(2), rubrics.questions, rubrics.scorer_of()
+    rng = random.Random(2)
+    questions = rubrics.questions
+    netsat = rubrics.scorer_of()
     run = kept.begin("score", arguments={}, fingerprint={}, versions={})
     outcomes = ("refused", "error", "truncated", "")
     for conversation in logs:
@@ -526,21 +630,34 @@ async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stan
             ]
             pairs = list(zip(questions, answers, strict=True))
             rng.shuffle(pairs)
-            kept.put(AnswerCells(run.id).of(conversation, [q for q, _ in pairs], [a for _, a in pairs], "f"))
+            kept.put(
+                AnswerCells(run.id).of(
+                    conversation, [q for q, _ in pairs], [a for _, a in pairs], "f"
+                )
+            )
             kept.put([score_block(run.id, netsat.score_all({conversation.id: answers}))])
     await kept.settle()
     counted = outcome_counts(kept, run.id)
-    found = [one for some in scores_of(kept, run.id, rubrics, logs.conversations) for one in some.column("outcome")]
+    found = [
+        one
+        for some in scores_of(kept, run.id, rubrics, logs.conversations)
+        for one in some.column("outcome")
+    ]
     assert counted == {outcome: found.count(outcome) for outcome in sorted(set(found))}
     assert len(counted) >= 4
     assert sum(counted.values()) == 48
 
 
 @pytest.mark.nightly
-async def test_no_more_answers_are_held_at_a_time_than_two_batches_have(rubrics: RubricSet, kept: Store) -> None:
+async def test_no_more_answers_are_held_at_a_time_than_two_batches_have(
+    rubrics: RubricSet, kept: Store
+) -> None:
     few = rubrics.model_copy(update={"rubrics": rubrics.rubrics[:2]})
     turns = [one["messages"] for one in small_log()]
-    logs = logs_of(Conversation.model_validate({"id": f"n{n}", "turns": turns[n % len(turns)]}) for n in range(200))
+    logs = logs_of(
+        Conversation.model_validate({"id": f"n{n}", "turns": turns[n % len(turns)]})
+        for n in range(200)
+    )
     held = Held(by_length)
     judge = PlainJudge(held)
     scored = await score(logs, few, judge, kept, batch=32)

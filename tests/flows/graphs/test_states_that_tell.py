@@ -17,7 +17,9 @@ LARGEST = 200_000
 """Bytes of a checkpoint."""
 
 
-def test_a_state_of_learn_tells_who_answers_what_rubrics_weigh_and_the_threshold(learnt: Learnt) -> None:
+def test_a_state_of_learn_tells_who_answers_what_rubrics_weigh_and_the_threshold(
+    learnt: Learnt,
+) -> None:
     with Store.open(learnt.store, read_only=True) as store:
         state = asyncio.run(state_after(store, find_run(store, "learn"), "assess"))
     ids = {row["id"] for row in state["kept"]}
@@ -69,7 +71,9 @@ def test_what_a_state_says_forges_no_line_and_ids_of_rubrics_are_told_by_their_t
     lines = list(state_told("learn-1", "assess", state, {}))
     assert not any("\x1b" in str(line) or "\n" in str(line) for line in lines)
     assert "  auc: 0.71 [0.6, 0.8], n = 40" in lines
-    assert any(str(line).startswith("  The user says") and "mean 2.5" in str(line) for line in lines)
+    assert any(
+        str(line).startswith("  The user says") and "mean 2.5" in str(line) for line in lines
+    )
     assert "judged_by: 1 m" in lines
     assert "empty: none" in lines
 
@@ -78,7 +82,16 @@ def test_a_state_of_score_tells_the_first_results_the_worst_and_means(
     learnt: Learnt, pollex: Pollex, tmp_path: Path
 ) -> None:
     out = tmp_path / "s.jsonl"
-    ended = pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--out", out, "--store", tmp_path / "store")
+    ended = pollex(
+        "score",
+        learnt.log,
+        "--rubrics",
+        learnt.rubrics,
+        "--out",
+        out,
+        "--store",
+        tmp_path / "store",
+    )
     assert ended.code == 0, ended.err
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     with Store.open(tmp_path / "store", read_only=True) as store:

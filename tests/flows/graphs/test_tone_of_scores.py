@@ -20,14 +20,25 @@ from pollex.store.store import Store
 def test_the_tone_of_a_score_is_that_of_its_text_and_the_store_gives_the_same_probability(
     learnt: Learnt, pollex: Pollex
 ) -> None:
-    rubrics, logs = RubricSet.load(learnt.rubrics), read_logs([learnt.log])
+    rubrics = RubricSet.load(learnt.rubrics)
+    logs = read_logs([learnt.log])
     assert rubrics.tone is not None
     assert rubrics.tone.weight > 0, "this log's thumbs go along with thanks"
     assert rubrics.calibrator is not None
     assert rubrics.calibrator.rubrics[-1] == TONE not in {rubric.id for rubric in rubrics.rubrics}
 
     # Scored in a run, and read from the store again.
-    done = pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--store", "s", "--out", "scores.jsonl", "--json")
+    done = pollex(
+        "score",
+        learnt.log,
+        "--rubrics",
+        learnt.rubrics,
+        "--store",
+        "s",
+        "--out",
+        "scores.jsonl",
+        "--json",
+    )
     assert done.code == 0, done.err
     with Store.open(Path("s"), read_only=True) as store:
         run = json.loads(done.out)["run"]
@@ -44,7 +55,9 @@ def test_the_tone_of_a_score_is_that_of_its_text_and_the_store_gives_the_same_pr
         assert TONE not in {answer.question_id for answer in score.answers}
 
 
-def test_tone_is_one_line_of_the_report_of_a_list_and_of_why(learnt: Learnt, pollex: Pollex) -> None:
+def test_tone_is_one_line_of_the_report_of_a_list_and_of_why(
+    learnt: Learnt, pollex: Pollex
+) -> None:
     tone = RubricSet.load(learnt.rubrics, arrays=False).tone
     assert tone is not None
     assert "lowers log-loss by" in tone.told
@@ -56,4 +69,6 @@ def test_tone_is_one_line_of_the_report_of_a_list_and_of_why(learnt: Learnt, pol
 def test_a_set_without_tone_asks_for_none(learnt: Learnt) -> None:
     rubrics = RubricSet.load(learnt.rubrics).model_copy(update={"tone": None})
     assert rubrics.asked_judge is rubrics.judge
-    assert {rubric.id for rubric in rubrics.all_rubrics} == {rubric.id for rubric in rubrics.rubrics}
+    assert {rubric.id for rubric in rubrics.all_rubrics} == {
+        rubric.id for rubric in rubrics.rubrics
+    }

@@ -10,11 +10,20 @@ from pollex.rubrics.rubric import Quote, Reason, Rubric
 
 def reason(id_: str) -> Reason:
     quote = Quote(conversation_id="c1", turn=0, text="It works now, thank you.")
-    return Reason(id=id_, conversation_id="c1", polarity="sat", text=f"Reason {id_}.", quotes=(quote,), source="m")
+    return Reason(
+        id=id_,
+        conversation_id="c1",
+        polarity="sat",
+        text=f"Reason {id_}.",
+        quotes=(quote,),
+        source="m",
+    )
 
 
 def test_reasons_under_no_rubric_are_shown_again() -> None:
-    first, second, third = reason("a"), reason("b"), reason("c")
+    first = reason("a")
+    second = reason("b")
+    third = reason("c")
     made = Rubric(id="r", text="The fix works.", polarity="sat", source="m", reason_ids=("a",))
     answered = Summary(rubrics=(made,), supported={"known": (third,)})
     assert unused_reasons([first, second, third], answered) == [second]

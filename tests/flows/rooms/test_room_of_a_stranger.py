@@ -96,14 +96,18 @@ import pollex
 print(pollex.speakers("log.jsonl").turns)
 """
 CONVERSATION = {
-    "messages": [{"role": "user", "content": "Is it open?"}, {"role": "assistant", "content": "Until ten."}]
+    "messages": [
+        {"role": "user", "content": "Is it open?"},
+        {"role": "assistant", "content": "Until ten."},
+    ]
 }
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """Return an environment in which the package is there as an installer would have left it."""
-    package, about = tmp_path / "pollex_speakers", tmp_path / "pollex_speakers-1.0.dist-info"
+    package = tmp_path / "pollex_speakers"
+    about = tmp_path / "pollex_speakers-1.0.dist-info"
     files = {
         package / "__init__.py": "",
         package / "services" / "__init__.py": "",
@@ -125,16 +129,28 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(tests)])}
 
 
-def test_a_package_of_a_stranger_adds_a_verb_a_function_and_a_page(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_package_of_a_stranger_adds_a_verb_a_function_and_a_page(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     def run(*words: str) -> str:
         command = [sys.executable, *words]
-        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert "speakers" in run("-m", "pollex", "--help").partition("Improve")[0], "under the title that it names"
+    assert "speakers" in run("-m", "pollex", "--help").partition("Improve")[0], (
+        "under the title that it names"
+    )
     assert "Leave out who says less." in run("-m", "pollex", "speakers", "--help")
-    assert run("-m", "pollex", "speakers", "log.jsonl").splitlines()[-2:] == ["assistant: 1 turns", "user: 1 turns"]
+    assert run("-m", "pollex", "speakers", "log.jsonl").splitlines()[-2:] == [
+        "assistant: 1 turns",
+        "user: 1 turns",
+    ]
     told = json.loads(run("-m", "pollex", "speakers", "log.jsonl", "--json").splitlines()[-1])
     assert told["turns"] == {"assistant": 1, "user": 1}
-    assert run("-c", LOOK_AT_THE_PAGE).splitlines() == ["web/speakers.html", "{'assistant': 1, 'user': 1}"]
+    assert run("-c", LOOK_AT_THE_PAGE).splitlines() == [
+        "web/speakers.html",
+        "{'assistant': 1, 'user': 1}",
+    ]

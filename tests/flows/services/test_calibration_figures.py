@@ -33,9 +33,15 @@ def test_the_lowest_of_all_and_of_each_subset_stand_below_a_density_of_area_one(
     model = fitted(np.clip(np.rint(X @ [1, 2, 3]), 1, 3))
     every = model.predict_for(X)
     lowest = NAMES[int(every.argmin())]
-    logs = {lowest: Conversation.model_validate({"id": lowest, "turns": [{"role": "user", "content": "why?"}]})}
+    logs = {
+        lowest: Conversation.model_validate(
+            {"id": lowest, "turns": [{"role": "user", "content": "why?"}]}
+        )
+    }
     nominal = JudgeMean().fit(
-        X, [(0, "kind", "a", 1.0), (1, "kind", "b", 2.0)], questions=Questionnaire(ASKED.scales, "kind")
+        X,
+        [(0, "kind", "a", 1.0), (1, "kind", "b", 2.0)],
+        questions=Questionnaire(ASKED.scales, "kind"),
     )
     groups = {"system": ["x", "y"] * 30, "alone": ["z"] * 60}
     models = {"clear": model, "kind": nominal}
@@ -56,7 +62,11 @@ def test_the_lowest_of_all_and_of_each_subset_stand_below_a_density_of_area_one(
 
 def test_judges_who_differ_widen_the_interval_of_a_mean_and_few_texts_have_none() -> None:
     def first(y: Floats, texts: int = 60) -> PredictedScores:
-        return next(predicted_of({"clear": fitted(y)}, X[:texts], NAMES[:texts], {}, {}, np.random.default_rng(0)))
+        return next(
+            predicted_of(
+                {"clear": fitted(y)}, X[:texts], NAMES[:texts], {}, {}, np.random.default_rng(0)
+            )
+        )
 
     differing = np.array([1.0, 3.0] * 30)
     alike, apart = (first(y).mean for y in (np.clip(np.rint(X @ [1, 2, 3]), 1, 3), differing))
@@ -72,7 +82,9 @@ def mixture(**members: float) -> JudgedEstimator:
     return model
 
 
-def test_the_heaviest_quick_member_that_looks_at_all_stands_for_a_mixture_or_a_network_that_searches_nothing() -> None:
+def test_the_heaviest_quick_member_that_looks_at_all_stands_for_a_mixture_or_a_network_that_searches_nothing() -> (
+    None
+):
     for members, ordinal, stands in (
         ({"isotonic": 0.5, "ordinal": 0.2, "ridge": 0.3}, True, "ridge"),
         ({"network": 0.6, "constant": 0.3, "weighted_sum": 0.1}, True, "weighted_sum"),
@@ -85,7 +97,9 @@ def test_the_heaviest_quick_member_that_looks_at_all_stands_for_a_mixture_or_a_n
     ):
         assert name_of(quick_of(mixture(**members), ordinal=ordinal)) == stands
     for name, stands in {"ridge": "ridge", "isotonic": "isotonic", "network": "ordinal"}.items():
-        assert name_of(quick_of(model_named(name)())) == stands, "a model stands for itself unless it is slow"
+        assert name_of(quick_of(model_named(name)())) == stands, (
+            "a model stands for itself unless it is slow"
+        )
     quick = quick_of(model_named("network")(search="random", h1=25), ordinal=False).get_params()
     assert (quick["search"], quick["seeds"], quick["h1"]) == (None, 3, 25)
 
@@ -94,10 +108,15 @@ TEXTS = 8
 
 
 def test_who_answered_and_who_judged_both_have_their_figures(tmp_path: Path) -> None:
-    llms, people = ("gpt", "llama"), ("ann", "bob", "cy")
-    answers = [f"t{n},overall,{option},0.5,{llms[n % 2]}" for n in range(TEXTS) for option in (1, 2)]
+    llms = ("gpt", "llama")
+    people = ("ann", "bob", "cy")
+    answers = [
+        f"t{n},overall,{option},0.5,{llms[n % 2]}" for n in range(TEXTS) for option in (1, 2)
+    ]
     judgments = [f"t{n},overall,{judge},{1 + n // 2 % 2}" for n in range(TEXTS) for judge in people]
-    (tmp_path / "a.csv").write_text("\n".join(["text_id,question,option,probability,judge", *answers]))
+    (tmp_path / "a.csv").write_text(
+        "\n".join(["text_id,question,option,probability,judge", *answers])
+    )
     (tmp_path / "j.csv").write_text("\n".join(["text_id,question,judge,answer", *judgments]))
     table = read_answers(tmp_path / "a.csv")
     judged = read_judgments(tmp_path / "j.csv", table)
@@ -105,7 +124,9 @@ def test_who_answered_and_who_judged_both_have_their_figures(tmp_path: Path) -> 
     proba = np.full((len(bench.given), 2), 0.5)
     own = Predictions(proba, bench.given.answer, bench.given.row, (1.0, 2.0))
     found = subgroups_of(bench, own, table, judged)
-    counts = {title: {name: one.rmse.n for name, one in groups.items()} for title, groups in found.items()}
+    counts = {
+        title: {name: one.rmse.n for name, one in groups.items()} for title, groups in found.items()
+    }
     assert counts == {
         "judge (column of the answers)": {"gpt": TEXTS // 2 * 3, "llama": TEXTS // 2 * 3},
         "judge": dict.fromkeys(people, TEXTS),

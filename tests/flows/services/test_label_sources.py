@@ -16,7 +16,9 @@ from pollex.store.rows import label_row
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow
 
-UP, DOWN, NONE = Label.POSITIVE, Label.NEGATIVE, Label.NONE
+UP = Label.POSITIVE
+DOWN = Label.NEGATIVE
+NONE = Label.NONE
 
 
 @pytest.fixture
@@ -31,8 +33,12 @@ def logs() -> Logs:
 
 @pytest.fixture
 def store(tmp_path: Path, logs: Logs) -> Path:
-    def row(n: int, value: str, drawn: str, annotator: str = "anna", source: str = "person") -> LabelRow:
-        found = label_row("run", logs.conversations[n], "thumb", value, drawn=drawn, annotator=annotator)
+    def row(
+        n: int, value: str, drawn: str, annotator: str = "anna", source: str = "person"
+    ) -> LabelRow:
+        found = label_row(
+            "run", logs.conversations[n], "thumb", value, drawn=drawn, annotator=annotator
+        )
         return LabelRow(**{**vars(found), "source": source})
 
     with Store.open(tmp_path / ".pollex") as opened:
@@ -49,7 +55,9 @@ def store(tmp_path: Path, logs: Logs) -> Path:
     return tmp_path / ".pollex"
 
 
-def test_only_the_sources_that_are_asked_for_give_labels_and_the_log_says_whose_it_has(logs: Logs, store: Path) -> None:
+def test_only_the_sources_that_are_asked_for_give_labels_and_the_log_says_whose_it_has(
+    logs: Logs, store: Path
+) -> None:
     for sources, labels in {
         "log": (UP, UP, DOWN, NONE, NONE, NONE),
         "log,person": (DOWN, UP, DOWN, UP, NONE, UP),

@@ -30,7 +30,12 @@ UNIT_BYTES = 3000
 
 
 def into_parts(log: Path | str, rubrics: Path, out: Path | str, **given: Any) -> PartsResult:
-    defaults = {"engine": "one", "unit_bytes": UNIT_BYTES, "reading": ReadOptions(), "model": ModelOptions()}
+    defaults = {
+        "engine": "one",
+        "unit_bytes": UNIT_BYTES,
+        "reading": ReadOptions(),
+        "model": ModelOptions(),
+    }
     return score_parts(str(log), rubrics, out=str(out), progress=NullProgress(), **defaults | given)
 
 
@@ -42,7 +47,12 @@ def rows_of(file: Path) -> list[dict[str, Any]]:
 def test_rows_are_those_of_one_machine_in_the_order_of_the_input(
     pollex: Pollex, learnt: Learnt, store: Path, tmp_path: Path
 ) -> None:
-    assert pollex("score", learnt.log, "--rubrics", learnt.rubrics, "--out", "s.parquet", "--store", store).code == 0
+    assert (
+        pollex(
+            "score", learnt.log, "--rubrics", learnt.rubrics, "--out", "s.parquet", "--store", store
+        ).code
+        == 0
+    )
     found = into_parts(learnt.log, learnt.rubrics, tmp_path / "parts")
     assert len(found.parts) > 3
     listed = json.loads((tmp_path / "parts" / "manifest.json").read_text(encoding="utf-8"))["parts"]
@@ -73,7 +83,9 @@ def test_parquet_without_its_package_names_the_extra(
     assert refused.value.remedy == 'pip install "pollex[ray]"'
 
 
-def test_a_resume_makes_what_is_missing_and_nothing_else_on_any_file_system(learnt: Learnt, tmp_path: Path) -> None:
+def test_a_resume_makes_what_is_missing_and_nothing_else_on_any_file_system(
+    learnt: Learnt, tmp_path: Path
+) -> None:
     first = into_parts(learnt.log, learnt.rubrics, tmp_path)
     gone = tmp_path / first.parts[1].file
     before = gone.read_bytes()
@@ -94,20 +106,29 @@ def test_a_bad_row_is_named_and_stops_nothing(learnt: Learnt, tmp_path: Path) ->
     found = into_parts(log, learnt.rubrics, tmp_path / "parts")
     assert not found.lost
     assert not found.complete
-    assert [(bad.source.startswith(f"{log} from byte"), "not a JSON line" in bad.reason) for bad in found.bad_rows] == [
-        (True, True)
-    ]
+    assert [
+        (bad.source.startswith(f"{log} from byte"), "not a JSON line" in bad.reason)
+        for bad in found.bad_rows
+    ] == [(True, True)]
 
 
 def test_a_table_of_turns_is_not_cut(learnt: Learnt, tmp_path: Path) -> None:
     turns = [
-        {"conversation_id": f"c{n:03}", "role": role, "content": f"{role} says a few words on number {n}"}
+        {
+            "conversation_id": f"c{n:03}",
+            "role": role,
+            "content": f"{role} says a few words on number {n}",
+        }
         for n in range(60)
         for role in ("user", "assistant")
     ]
-    found = into_parts(write_log(tmp_path / "turns.jsonl", turns), learnt.rubrics, tmp_path / "parts")
+    found = into_parts(
+        write_log(tmp_path / "turns.jsonl", turns), learnt.rubrics, tmp_path / "parts"
+    )
     assert (len(found.parts), found.n) == (1, 60)
-    log = write_log(tmp_path / "one.jsonl", [row("only", ["Please book it.", "It is booked.", "Thanks!"])])
+    log = write_log(
+        tmp_path / "one.jsonl", [row("only", ["Please book it.", "It is booked.", "Thanks!"])]
+    )
     assert into_parts(log, learnt.rubrics, tmp_path / "one").n == 1, "nor one conversation alone"
 
 
@@ -118,7 +139,9 @@ def test_an_unknown_engine_or_protocol_is_refused(learnt: Learnt, tmp_path: Path
         into_parts(learnt.log, learnt.rubrics, "nowhere://bucket/scores")
 
 
-def test_with_a_model_what_was_paid_for_is_found_by_whoever_takes_the_unit_over(pollex: Pollex, tmp_path: Path) -> None:
+def test_with_a_model_what_was_paid_for_is_found_by_whoever_takes_the_unit_over(
+    pollex: Pollex, tmp_path: Path
+) -> None:
     log = write_log(tmp_path / "log.jsonl", small_log()[:20])
     with ProtocolServer(script=[{"do": "attentive"}]) as server:
         learned = pollex(
@@ -130,7 +153,9 @@ def test_with_a_model_what_was_paid_for_is_found_by_whoever_takes_the_unit_over(
         few = ModelOptions(base_url=server.url, limits=Limits(max_calls=7, concurrency=1))
         with pytest.raises(LimitReached):
             into_parts(**given, model=few)
-        paid = [line for file in (tmp_path / "parts" / "ledger").glob("*.jsonl") for line in file.open()]
+        paid = [
+            line for file in (tmp_path / "parts" / "ledger").glob("*.jsonl") for line in file.open()
+        ]
         assert len(paid) == 7
         whole = into_parts(**given, model=ModelOptions(base_url=server.url))
         assert whole.outcomes == {"scored": 20}
@@ -139,7 +164,9 @@ def test_with_a_model_what_was_paid_for_is_found_by_whoever_takes_the_unit_over(
         assert into_parts(**given, model=ModelOptions(base_url=server.url)).parts == whole.parts
 
 
-def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_process(learnt: Learnt) -> None:
+def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_process(
+    learnt: Learnt,
+) -> None:
     conversations = list(read_logs(learnt.log))[:24]
     scorer = BatchScorer(RubricSet.load(learnt.rubrics))
     whole = list(rows(scorer.scores(conversations), scorer.rubrics))
@@ -147,9 +174,14 @@ def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_pro
     assert any(row["netsat"] is not None for row in whole)
     travelled = pickle.loads(pickle.dumps(scorer))
     for size in (1, 7):
-        parts = [travelled.scores(conversations[start : start + size]) for start in range(0, 24, size)]
+        parts = [
+            travelled.scores(conversations[start : start + size]) for start in range(0, 24, size)
+        ]
         assert [row for part in parts for row in rows(part, scorer.rubrics)] == whole
-        assert list(rows(pickle.loads(pickle.dumps(ScoreColumns.joined(parts))), scorer.rubrics)) == whole
+        assert (
+            list(rows(pickle.loads(pickle.dumps(ScoreColumns.joined(parts))), scorer.rubrics))
+            == whole
+        )
 
 
 def test_calls_of_tools_and_their_results_travel_with_their_turns() -> None:

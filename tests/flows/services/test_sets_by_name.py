@@ -27,24 +27,37 @@ def test_a_set_is_found_by_run_number_and_digests_and_scores_as_its_file_does(
     monkeypatch.chdir(tmp_path)
     of_file = RubricSet.load(learnt.rubrics)
     assert of_file.has_arrays
-    names = [of_file.run, of_file.run.rpartition("-")[0], "last", of_file.rubrics_digest, set_digest(of_file)]
+    names = [
+        of_file.run,
+        of_file.run.rpartition("-")[0],
+        "last",
+        of_file.rubrics_digest,
+        set_digest(of_file),
+    ]
     for name in names:
         found = read_set(Path(name), own)
         assert found == of_file
         assert found.arrays == of_file.arrays
     by_file, by_run = (
-        pollex.score(str(learnt.log), rubrics=each, store=own) for each in (str(learnt.rubrics), of_file.run)
+        pollex.score(str(learnt.log), rubrics=each, store=own)
+        for each in (str(learnt.rubrics), of_file.run)
     )
     assert [one.probability for one in by_run.scores] == [one.probability for one in by_file.scores]
     assert pollex.Scorer.load(of_file.run, store=own).rubrics == of_file
 
 
-def test_commands_take_the_name_of_a_run(learnt: Learnt, own: Path, pollex: Pollex, tmp_path: Path) -> None:
+def test_commands_take_the_name_of_a_run(
+    learnt: Learnt, own: Path, pollex: Pollex, tmp_path: Path
+) -> None:
     run = RubricSet.load(learnt.rubrics, arrays=False).run
     there = ("--store", own)
     scored = pollex("score", learnt.log, "--rubrics", run, "--out", tmp_path / "s.jsonl", *there)
     assert scored.code == 0, scored.err
-    for command in (("rubrics", "list", run), ("rubrics", "lint", run), ("rubrics", "diff", run, learnt.rubrics)):
+    for command in (
+        ("rubrics", "list", run),
+        ("rubrics", "lint", run),
+        ("rubrics", "diff", run, learnt.rubrics),
+    ):
         ended = pollex(*command, *there)
         assert ended.code == 0, ended.err
     exported = pollex("export", run, "--to", "promptfoo", "--out", tmp_path / "evals", *there)

@@ -40,7 +40,13 @@ class Tool:
         self.broken: dict[str, list[int]] = {}
         self.fixed: dict[str, Any] = {SCORES: {"data": [THUMB], "meta": {}}}
         self.rows: list[dict[str, Any]] = [
-            {**SPAN, "id": f"o{n}", "traceId": f"t{n}", "sessionId": f"s{n}", "startTime": f"2026-01-0{n}T00:00:00Z"}
+            {
+                **SPAN,
+                "id": f"o{n}",
+                "traceId": f"t{n}",
+                "sessionId": f"s{n}",
+                "startTime": f"2026-01-0{n}T00:00:00Z",
+            }
             for n in range(1, 6)
         ]
 
@@ -66,12 +72,19 @@ def tool() -> Iterator[tuple[Tool, str]]:
             """Say nothing."""
 
         def _handle(self) -> None:
-            address, size = urlsplit(self.path), int(self.headers.get("content-length") or 0)
+            address = urlsplit(self.path)
+            size = int(self.headers.get("content-length") or 0)
             body = json.loads(self.rfile.read(size)) if size else None
             known.headers.append(dict(self.headers))
-            failing = next((codes for begin, codes in known.broken.items() if self.path.startswith(begin)), [])
+            failing = next(
+                (codes for begin, codes in known.broken.items() if self.path.startswith(begin)), []
+            )
             code = failing.pop(0) if failing else 200
-            answer = known.answer(self.command, address.path, parse_qs(address.query), body) if code == 200 else {}
+            answer = (
+                known.answer(self.command, address.path, parse_qs(address.query), body)
+                if code == 200
+                else {}
+            )
             data = json.dumps(answer).encode()
             self.send_response(code)
             self.send_header("content-length", str(len(data)))
@@ -88,7 +101,12 @@ def tool() -> Iterator[tuple[Tool, str]]:
 
 
 def keys(url: str) -> dict[str, str]:
-    return {"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk", "LANGFUSE_BASE_URL": url, "PHOENIX_BASE_URL": url}
+    return {
+        "LANGFUSE_PUBLIC_KEY": "pk",
+        "LANGFUSE_SECRET_KEY": "sk",
+        "LANGFUSE_BASE_URL": url,
+        "PHOENIX_BASE_URL": url,
+    }
 
 
 def fetched(what: str, out: Path, environment: dict[str, str], **given: Any) -> Transferred:
@@ -138,11 +156,18 @@ def test_a_fetch_that_was_stopped_goes_on_and_a_later_one_asks_for_what_is_new(
     assert len(read_logs(out)) == 6
 
 
-def test_spans_are_fetched_with_the_annotations_of_their_sessions(tool: tuple[Tool, str], tmp_path: Path) -> None:
+def test_spans_are_fetched_with_the_annotations_of_their_sessions(
+    tool: tuple[Tool, str], tmp_path: Path
+) -> None:
     known, url = tool
     words = {"session.id": "a", "input.value": "Hello", "output.value": "Good day"}
     span = {"context": {"trace_id": "t", "span_id": "x"}, "span_kind": "CHAIN", "attributes": words}
-    thumb = {"annotator_kind": "HUMAN", "name": "thumbs", "result": {"label": "up"}, "session_id": "a"}
+    thumb = {
+        "annotator_kind": "HUMAN",
+        "name": "thumbs",
+        "result": {"label": "up"},
+        "session_id": "a",
+    }
     for what, row in {"spans": span, "session_annotations": thumb}.items():
         known.fixed[f"/v1/projects/p/{what}"] = {"data": [row], "next_cursor": None}
     out = tmp_path / "spans.jsonl"
@@ -157,7 +182,14 @@ def langsmith_run(number: int) -> dict[str, Any]:
     name = f"00000000-0000-0000-0000-{number:012}"
     thread = {"metadata": {"thread_id": f"thread {number}"}}
     when = f"2026-01-{number // 10 + 1:02}T00:00:00.{number:06}"
-    return {"id": name, "trace_id": name, "run_type": "chain", "start_time": when, "extra": thread, **words}
+    return {
+        "id": name,
+        "trace_id": name,
+        "run_type": "chain",
+        "start_time": when,
+        "extra": thread,
+        **words,
+    }
 
 
 def answer_as_langsmith(known: Tool, runs: list[dict[str, Any]]) -> None:
@@ -170,7 +202,8 @@ def answer_as_langsmith(known: Tool, runs: list[dict[str, Any]]) -> None:
         if path == "/api/v1/runs/query":
             assert body["session"] == [PROJECT]
             assert {"inputs", "outputs", "extra"} <= set(body["select"])
-            since, begin = body.get("start_time", ""), int(body.get("cursor") or 0)
+            since = body.get("start_time", "")
+            begin = int(body.get("cursor") or 0)
             rows = [run for run in runs if run["start_time"] >= since]
             following = str(begin + 60) if begin + 60 < len(rows) else None
             return {"runs": rows[begin : begin + 60], "cursors": {"next": following}}
@@ -203,7 +236,8 @@ def test_langsmiths_runs_are_fetched_by_the_projects_name_with_all_pages_of_thei
     assert not [file for file in tmp_path.iterdir() if "secret" in file.read_text()]
     runs.append(langsmith_run(300))
     made = fetched("langsmith", out, environment, project="shop")
-    assert (made.rows["runs"], len(read_logs(out))) == (2, 151)  # the newest of the last time comes again
+    # the newest of the last time comes again
+    assert (made.rows["runs"], len(read_logs(out))) == (2, 151)
     with pytest.raises(WrongUse, match="no project is called 'other'"):
         fetched("langsmith", tmp_path / "o.jsonl", environment, project="other")
 
@@ -212,7 +246,11 @@ def test_open_webuis_thumbs_come_with_their_chats_and_later_only_those_that_are_
     tool: tuple[Tool, str], tmp_path: Path
 ) -> None:
     known, url = tool
-    rows = json.loads(gzip.decompress((EXPORTS / "open-webui/0.12.4/feedback-history-export.json.gz").read_bytes()))
+    rows = json.loads(
+        gzip.decompress(
+            (EXPORTS / "open-webui/0.12.4/feedback-history-export.json.gz").read_bytes()
+        )
+    )
     for number, row in enumerate(rows):
         row["updated_at"] = 1795345000 + number
     known.fixed = {"/api/v1/evaluations/feedbacks/all/export": rows[:3]}
@@ -234,13 +272,19 @@ def test_a_missing_key_a_missing_project_and_a_foreign_file_are_told_before_anyt
     tool: tuple[Tool, str], tmp_path: Path
 ) -> None:
     known, url = tool
-    mine, new = tmp_path / "mine.jsonl", tmp_path / "a.jsonl"
+    mine = tmp_path / "mine.jsonl"
+    new = tmp_path / "a.jsonl"
     mine.write_text("{}\n")
     for what, out, environment, said in (
         ("langfuse", new, {}, "LANGFUSE_PUBLIC_KEY is not set → set it in the environment"),
         ("phoenix", new, keys(url), "phoenix has projects → name one: project="),
         ("langfuse", mine, keys(url), "the file exists, and `pollex pull` did not write it"),
-        ("langfuse", new, keys("langfuse.mine:3000"), r"LANGFUSE_BASE_URL is not an http\(s\) address"),
+        (
+            "langfuse",
+            new,
+            keys("langfuse.mine:3000"),
+            r"LANGFUSE_BASE_URL is not an http\(s\) address",
+        ),
         ("excel", new, {}, r"can.t be used for this → one of: langfuse"),
     ):
         with pytest.raises(WrongUse, match=said):
@@ -251,12 +295,19 @@ def test_a_missing_key_a_missing_project_and_a_foreign_file_are_told_before_anyt
 def test_scores_are_sent_as_the_tool_takes_them(tool: tuple[Tool, str], tmp_path: Path) -> None:
     known, url = tool
     file = tmp_path / "scores.json"
-    file.write_text(json.dumps([{"id": "pollex-1", "sessionId": "s1", "name": "pollex_netsat", "value": 2.5}]))
+    file.write_text(
+        json.dumps([{"id": "pollex-1", "sessionId": "s1", "name": "pollex_netsat", "value": 2.5}])
+    )
     push(file, to="langfuse", progress=NullProgress(), environment=keys(url))
     assert known.asked[-1] == ("POST", "/api/public/scores", {}, json.loads(file.read_text()))
-    file.write_text('{"data": [{"session_id": "s1", "name": "pollex_netsat"}, {"trace_id": "t", "name": "x"}]}')
+    file.write_text(
+        '{"data": [{"session_id": "s1", "name": "pollex_netsat"}, {"trace_id": "t", "name": "x"}]}'
+    )
     push(file, to="phoenix", progress=NullProgress(), environment=keys(url))
-    assert [one[1] for one in known.asked[-2:]] == ["/v1/session_annotations", "/v1/trace_annotations"]
+    assert [one[1] for one in known.asked[-2:]] == [
+        "/v1/session_annotations",
+        "/v1/trace_annotations",
+    ]
     file.write_text('{"half')
     with pytest.raises(BadInput, match="not JSON"):
         push(file, to="langfuse", progress=NullProgress(), environment=keys(url))
@@ -270,8 +321,16 @@ def test_mlflows_traces_are_fetched_whole_and_a_repeated_score_takes_the_place_o
     words = {"kvlist_value": {"values": [{"key": "question", "value": {"string_value": "Hello"}}]}}
     said = {"mlflow.spanInputs": words, "mlflow.spanOutputs": {"string_value": "Good day"}}
     attributes = [{"key": key, "value": value} for key, value in said.items()]
-    span = {"trace_id": "UfgI74R11/T/wfq3wwOr1Q==", "span_id": "UElZWTprad8=", "attributes": attributes}
-    ours = {"assessment_id": "a-1", "assessment_name": "pollex_netsat", "metadata": {"id": "pollex-x"}}
+    span = {
+        "trace_id": "UfgI74R11/T/wfq3wwOr1Q==",
+        "span_id": "UElZWTprad8=",
+        "attributes": attributes,
+    }
+    ours = {
+        "assessment_id": "a-1",
+        "assessment_name": "pollex_netsat",
+        "metadata": {"id": "pollex-x"},
+    }
     theirs = {"assessment_id": "a-2", "assessment_name": "thumbs", "feedback": {"value": True}}
     info = {
         "trace_id": "tr-1",
@@ -287,11 +346,18 @@ def test_mlflows_traces_are_fetched_whole_and_a_repeated_score_takes_the_place_o
     made = fetched("mlflow", out, environment, project="1")
     assert made.rows["traces"] == 1
     assert [turn.content for turn in read_logs(out).positives[0].turns] == ["Hello", "Good day"]
-    request = {"trace_id": "tr-1", "assessment_name": "pollex_netsat", "metadata": {"id": "pollex-x"}}
+    request = {
+        "trace_id": "tr-1",
+        "assessment_name": "pollex_netsat",
+        "metadata": {"id": "pollex-x"},
+    }
     (tmp_path / "a.json").write_text(json.dumps([request]))
     push(tmp_path / "a.json", to="mlflow", progress=NullProgress(), environment=environment)
     place = "/api/3.0/mlflow/traces/tr-1/assessments"
-    assert [asked[:2] for asked in known.asked[-2:]] == [("DELETE", f"{place}/a-1"), ("POST", place)]
+    assert [asked[:2] for asked in known.asked[-2:]] == [
+        ("DELETE", f"{place}/a-1"),
+        ("POST", place),
+    ]
 
 
 def test_a_thumb_that_was_changed_counts_as_it_is_now_and_one_of_another_person_beside_it(

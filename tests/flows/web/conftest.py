@@ -40,9 +40,13 @@ async def client(store: Store) -> AsyncIterator[AsyncClient]:
 
 
 @pytest.fixture
-def own(kept: Callable[[int], Path], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
+def own(
+    kept: Callable[[int], Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Store]:
     """A store of one's own, to write into, with twelve conversations or as many as are asked for."""
-    with Store.open(shutil.copytree(kept(getattr(request, "param", 12)), tmp_path / ".pollex")) as made:
+    with Store.open(
+        shutil.copytree(kept(getattr(request, "param", 12)), tmp_path / ".pollex")
+    ) as made:
         yield made
 
 

@@ -47,7 +47,12 @@ def test_no_conversation_leaves_the_boundary_and_none_changes_the_store(folder: 
             items_in(tools.trace("learn", one.id))
         texts += "".join(turn["said"] for turn in turns)
     assert [attack for attack in ATTACKS if attack not in texts] == []
-    for answer in (tools.rubrics(), tools.scores("learn"), tools.scores("learn", thumb="down"), tools.trace("learn")):
+    for answer in (
+        tools.rubrics(),
+        tools.scores("learn"),
+        tools.scores("learn", thumb="down"),
+        tools.trace("learn"),
+    ):
         items_in(answer)
     for rubric in items_in(tools.rubrics())[1:]:
         items_in(tools.why(rubric["id"]))
@@ -55,7 +60,9 @@ def test_no_conversation_leaves_the_boundary_and_none_changes_the_store(folder: 
 
 
 def test_an_answer_is_a_page_and_says_where_the_next_begins(folder: Path) -> None:
-    tools, seen, offset = AgentTools(folder), list[str](), 0
+    tools = AgentTools(folder)
+    seen = list[str]()
+    offset = 0
     while True:
         head, *rows = items_in(tools.scores("learn", offset=offset))
         assert (head["shown"], head["from"], len(rows) <= PAGE) == (len(rows), offset, True)
@@ -66,20 +73,27 @@ def test_an_answer_is_a_page_and_says_where_the_next_begins(folder: Path) -> Non
     assert (len(seen), len(set(seen))) == (head["of"], head["of"])
 
 
-def test_every_tool_says_what_it_does_and_without_texts_gives_figures_and_ids_alone(folder: Path) -> None:
+def test_every_tool_says_what_it_does_and_without_texts_gives_figures_and_ids_alone(
+    folder: Path,
+) -> None:
     assert all(getattr(AgentTools, name).__doc__ for name in TOOLS)
     tools = AgentTools(folder, texts=False)
     one = conversation(4, hostile)
     assert items_in(tools.conversation("learn", one.id))[1] == {"turn": 0, "role": "user"}
     assert all("text" not in row for row in items_in(tools.rubrics()))
     for rubric in items_in(tools.rubrics())[1:]:
-        assert all(row.keys() <= {"conversation", "turn"} for row in items_in(tools.why(rubric["id"]))[1:])
+        assert all(
+            row.keys() <= {"conversation", "turn"} for row in items_in(tools.why(rubric["id"]))[1:]
+        )
 
 
 def test_a_conversation_s_trace_has_its_score_and_answers(folder: Path) -> None:
-    tools, one = AgentTools(folder), conversation(4, hostile)
+    tools = AgentTools(folder)
+    one = conversation(4, hostile)
     _, step, score, *answers = items_in(tools.trace("learn", one.id))
     assert (step["name"], score["outcome"]) == ("judge", "scored")
-    assert [list(answer)[:3] for answer in answers] == [["text", "question_id", "probabilities"]] * 2
+    assert [list(answer)[:3] for answer in answers] == [
+        ["text", "question_id", "probabilities"]
+    ] * 2
     hidden = items_in(AgentTools(folder, texts=False).trace("learn", one.id))
     assert not any({"text", "justification"} & row.keys() for row in hidden)

@@ -22,20 +22,28 @@ async def came(client: AsyncClient, replay: str) -> str:
     for _ in range(1500):
         live = await client.get("/replay/live", params=ABOUT | {"replay": replay})
         if live.headers["x-pollex-ended"]:
-            return re.sub(r"\s+", " ", (await client.get("/replay", params=ABOUT | {"replay": replay})).text)
+            return re.sub(
+                r"\s+", " ", (await client.get("/replay", params=ABOUT | {"replay": replay})).text
+            )
         await asyncio.sleep(0.02)
     raise AssertionError("no answer came")
 
 
 @pytest.mark.parametrize("own", [24], indirect=True)
-async def test_other_words_are_answered_beside_the_old_and_kept(own: Store, web: AsyncClient) -> None:
+async def test_other_words_are_answered_beside_the_old_and_kept(
+    own: Store, web: AsyncClient
+) -> None:
     page = (await web.get("/replay", params=ABOUT)).text
     assert "The user says thanks 1." in page
-    same = await web.post("/api/replays", json=ABOUT | {"rubric": "rubric1", "text": " The user says thanks 1."})
+    same = await web.post(
+        "/api/replays", json=ABOUT | {"rubric": "rubric1", "text": " The user says thanks 1."}
+    )
     assert same.status_code == 400
     free = {"rubric": "rubric1", "text": "The user asks where a parcel is."}
     begun = await web.post("/api/replays", json=ABOUT | free)
-    assert "can't tell this" in unescape(await came(web, begun.json()["replay"])), "likeness answers no question"
+    assert "can't tell this" in unescape(await came(web, begun.json()["replay"])), (
+        "likeness answers no question"
+    )
     assert own.value("SELECT count(*) FROM replays") == 0
     words = "The user says “<b>parcel</b>”."
     begun = await web.post("/api/replays", json=ABOUT | {"rubric": "rubric1", "text": words})
@@ -58,9 +66,12 @@ async def test_another_judge_is_asked_once_and_known_the_second_time(tmp_path: P
             page = (await client.get("/replay", params=ABOUT)).text
             assert "about 2\xa0calls" in page
             assert server.url not in page
-            unknown = await client.post("/api/replays", json=ABOUT | {"judge": "http://evil.example"})
+            unknown = await client.post(
+                "/api/replays", json=ABOUT | {"judge": "http://evil.example"}
+            )
             assert unknown.status_code == 400
-            shown, paid = [], []
+            shown = []
+            paid = []
             for _ in range(2):
                 begun = await client.post("/api/replays", json=ABOUT | {"judge": "mini"})
                 shown.append(await came(client, begun.json()["replay"]))

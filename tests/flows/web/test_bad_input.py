@@ -17,7 +17,11 @@ PLACES = {"run": "learn-1", "queue": "all", "set": "last"}
 
 async def test_no_parameter_of_a_page_ends_in_a_traceback(client: AsyncClient) -> None:
     for route in routes():
-        if not isinstance(route, Route) or "GET" not in (route.methods or ()) or "stream" in route.path:
+        if (
+            not isinstance(route, Route)
+            or "GET" not in (route.methods or ())
+            or "stream" in route.path
+        ):
             continue
         path = re.sub(r"{(\w+)(?::\w+)?}", lambda found: PLACES.get(found[1], "1"), route.path)
         told = await client.get(path, params={"no_such": "1"})
@@ -37,8 +41,13 @@ async def test_no_value_of_a_body_ends_in_a_traceback(client: AsyncClient) -> No
         told = await client.post(path, json={"no_such": 1})
         names = re.findall(r"parameters here: ([\w, ]+)", told.text)[:1] or ["x"]
         for value in bad:
-            body = json.dumps(dict.fromkeys(names[0].split(", "), value) | ({"\ud800": 1} if value == "\ud800" else {}))
-            answer = await client.post(path, content=body, headers={"Content-Type": "application/json"})
+            body = json.dumps(
+                dict.fromkeys(names[0].split(", "), value)
+                | ({"\ud800": 1} if value == "\ud800" else {})
+            )
+            answer = await client.post(
+                path, content=body, headers={"Content-Type": "application/json"}
+            )
             assert answer.status_code < 500, f"{path} {body[:200]}: {answer.text[:2000]}"
 
 

@@ -48,7 +48,9 @@ async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
         page = (await client.get("/calibration")).text
         assert "Bands of probability" in page
         assert "Share of thumbs up against predicted probability" in page
-        assert "Not calibrated" in (await client.get("/calibration", params={"run": "learn-1"})).text
+        assert (
+            "Not calibrated" in (await client.get("/calibration", params={"run": "learn-1"})).text
+        )
     assert np.isfinite([band.predicted for band in found]).all()
 
 
@@ -57,7 +59,10 @@ async def test_conversations_unlike_those_of_the_set_are_marked(own: Store) -> N
     learn = runs(own)[0]
     lens = lens_of(own, learn)
     known = lens.netsat[~np.isnan(lens.netsat)]
-    for edges, marked in ((np.quantile(known, (0.25, 0.5, 0.75)), False), (np.array([8.0, 9.0, 10.0]), True)):
+    for edges, marked in (
+        (np.quantile(known, (0.25, 0.5, 0.75)), False),
+        (np.array([8.0, 9.0, 10.0]), True),
+    ):
         spread = SpreadRecord(edges=tuple(edges.tolist()), counts=(30, 30, 30, 30))
         found = rubric_set(run=learn.id).model_copy(update={"spread": spread})
         assert is_unlike(drift_of(known, found)) is marked
@@ -83,7 +88,9 @@ async def test_weeks_and_groups_are_those_of_a_field_of_the_log(own: Store) -> N
     days = {number: f"2026-09-{1 + number // 12:02}T10:00:00Z" for number in range(120)}
     told = [
         conversation(number).model_copy(
-            update={"metadata": {"about": {"at": days[number], "side": "ab"[number % 2]}, "tags": ["x"]}}
+            update={
+                "metadata": {"about": {"at": days[number], "side": "ab"[number % 2]}, "tags": ["x"]}
+            }
         )
         for number in range(120)
     ]
@@ -103,7 +110,9 @@ async def test_weeks_and_groups_are_those_of_a_field_of_the_log(own: Store) -> N
     assert found[0].seen.n == (find_usable(lens) & first).sum()
     mine = lens.netsat[first & ~np.isnan(lens.netsat)]
     assert found[0].outside is not None
-    assert found[0].outside.value == pytest.approx(((mine < learned[0]) | (mine > learned[1])).mean())
+    assert found[0].outside.value == pytest.approx(
+        ((mine < learned[0]) | (mine > learned[1])).mean()
+    )
     sides = subgroups(lens, fields["about.side"])
     assert sorted(one.name for one in sides) == ["a", "b"]
     asked = {"run": score.id, "by": "about.side", "time": "about.at"}

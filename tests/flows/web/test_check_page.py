@@ -16,25 +16,37 @@ from pollex.store.store import Store
 
 def scored(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:
     """A run that scored other conversations with the set of the learning run."""
-    run = store.begin("score", fingerprint={"rubrics": set_digest(found)}, versions={}, arguments={})
+    run = store.begin(
+        "score", fingerprint={"rubrics": set_digest(found)}, versions={}, arguments={}
+    )
     judged(store, run.id, found, numbers, plain, "")
     store.finish(run.id, "done", roles=["built-in (no LLM)"])
     return run.id
 
 
 @pytest.mark.parametrize("own", [120], indirect=True)
-async def test_a_condition_passes_is_undecided_or_fails_and_says_why(own: Store, web: AsyncClient) -> None:
+async def test_a_condition_passes_is_undecided_or_fails_and_says_why(
+    own: Store, web: AsyncClient
+) -> None:
     learn = runs(own)[0].id
     found = RubricSet.parse(facts_of(own, learn, "rubric_set")["set"])
-    best = own.ask(learn, "SELECT conversation FROM scores ORDER BY probability DESC NULLS LAST LIMIT 30")
+    best = own.ask(
+        learn, "SELECT conversation FROM scores ORDER BY probability DESC NULLS LAST LIMIT 30"
+    )
     numbers = [int(row["conversation"].split()[-1]) for row in best]
-    for expected, drawn in (("passed", range(120)), ("undecided", range(200, 260)), ("failed", numbers)):
+    for expected, drawn in (
+        ("passed", range(120)),
+        ("undecided", range(200, 260)),
+        ("failed", numbers),
+    ):
         run = scored(own, found, drawn)
         about = {"run": run, "against": learn, "what": "drift(p) above", "limit": "0.2"}
         page = (await web.get("/check", params=about)).text
         answer = (await web.get("/api/check", params=about)).json()
         (told,) = answer["verdicts"]
-        assert answer["unscored"] == sum(n % 10 == 9 for n in (*range(120), *drawn)), "those with a rubric unanswered"
+        assert answer["unscored"] == sum(n % 10 == 9 for n in (*range(120), *drawn)), (
+            "those with a rubric unanswered"
+        )
         assert "108\xa0conversations of the baseline are those" in page
         assert f"/check?run={run}" in (await web.get(f"/runs/{run}")).text
         verdict = check_runs(own, run, learn, found, ["drift(p) above 0.2"]).verdicts[0]
@@ -45,7 +57,9 @@ async def test_a_condition_passes_is_undecided_or_fails_and_says_why(own: Store,
 
 
 @pytest.mark.parametrize("own", [60], indirect=True)
-async def test_what_can_t_be_checked_says_why_and_what_to_type(own: Store, web: AsyncClient) -> None:
+async def test_what_can_t_be_checked_says_why_and_what_to_type(
+    own: Store, web: AsyncClient
+) -> None:
     learn, other = runs(own)
     run = scored(own, RubricSet.parse(facts_of(own, learn.id, "rubric_set")["set"]), range(60))
     answer = await web.get("/api/check", params={"run": run, "against": other.id, "limit": "1"})

@@ -10,7 +10,9 @@ from pollex.store.store import Store
 IDS = [f"conversation {number}" for number in (3, 1, 3)]
 
 
-async def test_ticked_conversations_come_first_in_their_queue_each_once(own: Store, web: AsyncClient) -> None:
+async def test_ticked_conversations_come_first_in_their_queue_each_once(
+    own: Store, web: AsyncClient
+) -> None:
     page = (await web.get("/conversations?run=learn-1")).text
     assert page.count('name="id"') == 12
     assert 'data-key="x"' in page
@@ -30,7 +32,9 @@ async def test_ticked_conversations_come_first_in_their_queue_each_once(own: Sto
     assert drawn == {"chosen"}, "figures are never taken of these"
 
 
-async def test_a_conversation_is_put_into_a_queue_from_its_own_page_without_script(web: AsyncClient) -> None:
+async def test_a_conversation_is_put_into_a_queue_from_its_own_page_without_script(
+    web: AsyncClient,
+) -> None:
     made = {"name": "doubts", "run": "learn-1", "kind": "random", "random_share": 0.2}
     queue = (await web.post("/api/queues", json=made)).json()["queue"]
     page = {"run": "learn-1", "id": "conversation 2"}
@@ -38,7 +42,10 @@ async def test_a_conversation_is_put_into_a_queue_from_its_own_page_without_scri
     given = page | {"queue": queue, "reading": "1", "of": "thumb=up"}
     answer = await web.post("/api/chosen", data=given)
     assert answer.headers["location"].endswith("&id=conversation+2&of=thumb%3Dup")
-    assert f'In the queue <a href="/label/{queue}">doubts' in (await web.get("/conversation", params=page)).text
+    assert (
+        f'In the queue <a href="/label/{queue}">doubts'
+        in (await web.get("/conversation", params=page)).text
+    )
     lease = (await web.post(f"/api/queues/{queue}/next", json={"who": "Ann"})).json()
     assert lease["conversation"] in {f"conversation {number}" for number in range(12)}
 
@@ -57,10 +64,14 @@ async def test_what_can_not_be_put_into_a_queue_is_said(own: Store, web: AsyncCl
         page = (await client.get("/conversations")).text
         assert "/api/chosen" not in page
         assert 'data-key="x"' not in page
-        assert (await client.post("/api/chosen", data={"run": "learn-1", "id": "x"})).status_code == 403
+        assert (
+            await client.post("/api/chosen", data={"run": "learn-1", "id": "x"})
+        ).status_code == 403
 
 
-async def test_a_list_shows_filters_and_sorts_by_the_thumbs_of_the_source_that_is_chosen(web: AsyncClient) -> None:
+async def test_a_list_shows_filters_and_sorts_by_the_thumbs_of_the_source_that_is_chosen(
+    web: AsyncClient,
+) -> None:
     assert "of people</option>" not in (await web.get("/conversations")).text
     about = {"run": "score-2", "id": "conversation 3", "who": "ann"}  # a thumb up in the log
     assert (await web.post("/api/thumbs", json=about | {"value": "down"})).status_code == 200
@@ -77,7 +88,9 @@ async def test_a_list_shows_filters_and_sorts_by_the_thumbs_of_the_source_that_i
     assert "0 of 1 done" in (await web.get(f"/label/{queue}")).text
 
 
-async def test_what_is_odd_about_texts_is_counted_and_narrows_the_list(own: Store, web: AsyncClient) -> None:
+async def test_what_is_odd_about_texts_is_counted_and_narrows_the_list(
+    own: Store, web: AsyncClient
+) -> None:
     run = own.begin("score", fingerprint={}, versions={}, arguments={}).id
     flags: tuple[tuple[Flag, ...], ...] = ((), ("bidi",), ("bidi", "too_large"))
     odd = [conversation(n).model_copy(update={"flags": each}) for n, each in enumerate(flags)]
@@ -90,6 +103,8 @@ async def test_what_is_odd_about_texts_is_counted_and_narrows_the_list(own: Stor
     assert 'too large <span class="muted">1' in page
     found = (await web.get("/api/conversations", params={"run": run, "flag": "bidi"})).json()
     assert [row["id"] for row in found["rows"]] == ["conversation 1", "conversation 2"]
-    assert (await web.get("/api/conversations", params={"run": run, "flag": "none"})).json()["total"] == 0
+    assert (await web.get("/api/conversations", params={"run": run, "flag": "none"})).json()[
+        "total"
+    ] == 0
     shown = (await web.get("/conversation", params={"run": run, "id": "conversation 2"})).text
     assert "text that changes its direction, too large." in shown

@@ -23,27 +23,42 @@ async def begun(client: AsyncClient, store: Store) -> str:
 FIELDS = {"version": "1", "on-rubric1": "1", "on-rubric2": "1"}
 
 
-async def test_a_draft_is_kept_in_versions_of_which_an_earlier_one_is_taken_again(own: Store, web: AsyncClient) -> None:
+async def test_a_draft_is_kept_in_versions_of_which_an_earlier_one_is_taken_again(
+    own: Store, web: AsyncClient
+) -> None:
     draft = await begun(web, own)
     here = f"/api/drafts/{draft}"
-    changed = {"text-rubric1": "The user is <b>glad</b>.", "text-new": "It is short.", "polarity-new": "dsat"}
+    changed = {
+        "text-rubric1": "The user is <b>glad</b>.",
+        "text-new": "It is short.",
+        "polarity-new": "dsat",
+    }
     assert (await web.post(here, data=FIELDS | changed)).status_code == 303
-    assert (await web.post(here, data=FIELDS | changed)).status_code == 409, "an older page overwrites nothing"
+    assert (await web.post(here, data=FIELDS | changed)).status_code == 409, (
+        "an older page overwrites nothing"
+    )
     page = (await web.get(f"/drafts/{draft}")).text
     assert "version 2" in page
     assert "The user is &lt;b&gt;glad" in page
     entries = tomllib.loads((await web.get(f"/drafts/{draft}/file")).text)["rubrics"]
     assert [entry["text"] for entry in entries][-1] == "It is short."
-    assert (await web.post(here, data={"version": "2"})).status_code == 400, "without any rubric it scores nothing"
+    assert (await web.post(here, data={"version": "2"})).status_code == 400, (
+        "without any rubric it scores nothing"
+    )
     assert (await web.post(f"{here}/again", json={"version": 7})).status_code == 404
     assert (await web.post(f"{here}/again", json={"version": 1})).json()["version"] == 3
-    assert (await web.post(here, data=FIELDS | {"version": "3", "remove-rubric2": "1"})).status_code == 303
+    assert (
+        await web.post(here, data=FIELDS | {"version": "3", "remove-rubric2": "1"})
+    ).status_code == 303
     every = FIELDS | {"version": "4", "remove-rubric1": "1"}
     assert (await web.post(here, data=every)).status_code == 400, "nothing would be left"
     assert [entry["id"] for entry in (await web.get(here)).json()["entries"]] == ["rubric1"]
     assert "version 3, " in (await web.get(f"/drafts/{draft}")).text
     assert (await web.post(f"{here}/again", json={"version": 3})).json()["version"] == 5
-    assert [entry["id"] for entry in (await web.get(here)).json()["entries"]] == ["rubric1", "rubric2"]
+    assert [entry["id"] for entry in (await web.get(here)).json()["entries"]] == [
+        "rubric1",
+        "rubric2",
+    ]
 
 
 async def test_what_was_typed_over_an_older_version_comes_back_beside_the_newer_one(
@@ -52,13 +67,19 @@ async def test_what_was_typed_over_an_older_version_comes_back_beside_the_newer_
     draft = await begun(web, own)
     theirs = FIELDS | {"text-rubric1": "Their words.", "text-new": "It is short."}
     assert (await web.post(f"/api/drafts/{draft}", data=theirs)).status_code == 303
-    mine = FIELDS | {"text-rubric1": "My <b>words</b>.", "text-rubric2": "Two.", "text-new": "It is long."}
+    mine = FIELDS | {
+        "text-rubric1": "My <b>words</b>.",
+        "text-rubric2": "Two.",
+        "text-new": "It is long.",
+    }
     mine.pop("on-rubric2")
     page = await web.post(f"/api/drafts/{draft}", data=mine, headers={"Accept": "text/html"})
     assert page.status_code == 409
     assert "My &lt;b&gt;words&lt;/b&gt;.</textarea>" in page.text
     assert "It is long.</textarea>" in page.text
-    assert "It is short.</textarea>" in page.text, "what came meanwhile isn't lost by keeping one's own"
+    assert "It is short.</textarea>" in page.text, (
+        "what came meanwhile isn't lost by keeping one's own"
+    )
     assert "Version 2: on, good: Their words." in page.text
     assert 'name="version" value="2"' in page.text
     assert 'name="on-rubric2" value="1">' in page.text
@@ -66,7 +87,9 @@ async def test_what_was_typed_over_an_older_version_comes_back_beside_the_newer_
 
 
 @pytest.mark.parametrize("own", [24], indirect=True)
-async def test_the_preview_counts_what_flips_by_the_old_model_and_keeps_nothing(own: Store, web: AsyncClient) -> None:
+async def test_the_preview_counts_what_flips_by_the_old_model_and_keeps_nothing(
+    own: Store, web: AsyncClient
+) -> None:
     draft = await begun(web, own)
     same = (await web.post(f"/api/drafts/{draft}/preview", data=FIELDS)).text
     assert "0\xa0decisions would flip" in same
@@ -81,7 +104,9 @@ async def test_the_preview_counts_what_flips_by_the_old_model_and_keeps_nothing(
     assert own.value("SELECT count(*) FROM drafts") == 1
 
 
-async def test_a_models_set_is_fitted_again_from_its_answers_and_only_new_words_take_calls(tmp_path: Path) -> None:
+async def test_a_models_set_is_fitted_again_from_its_answers_and_only_new_words_take_calls(
+    tmp_path: Path,
+) -> None:
     with ProtocolServer() as server, made_store(tmp_path / ".pollex", n=30) as store:
         of_a_model(store)
         file = tmp_path / "profiles.toml"
@@ -98,7 +123,9 @@ async def test_a_models_set_is_fitted_again_from_its_answers_and_only_new_words_
             assert "Preview by mini" in told
             assert "big" not in told, "another model's answers don't mix with these"
             assert server.counts()["received"] == 0, "the price comes first"
-            shown = (await client.post(f"/api/drafts/{draft}/preview", data=reworded | {"judge": "mini"})).text
+            shown = (
+                await client.post(f"/api/drafts/{draft}/preview", data=reworded | {"judge": "mini"})
+            ).text
             assert "AUC alone" in shown
             await client.post(f"/api/drafts/{draft}", data=reworded)
             page = (await client.get(f"/drafts/{draft}")).text

@@ -20,7 +20,10 @@ async def test_the_most_telling_first_is_what_the_design_picks_and_labels_change
     run = own.value("SELECT id FROM runs WHERE command = 'learn'")
     own = answers_of(own, run)
     means = {
-        id_: [a.expected() if isinstance(a := own[id_].get(q), Answer) else np.nan for q in QUESTIONS] for id_ in own
+        id_: [
+            a.expected() if isinstance(a := own[id_].get(q), Answer) else np.nan for q in QUESTIONS
+        ]
+        for id_ in own
     }
     known = [row for row in sorted(rows, key=place) if row["probability"] is not None]
     p = np.array([[row["probability"]] for row in known])
@@ -30,7 +33,9 @@ async def test_the_most_telling_first_is_what_the_design_picks_and_labels_change
     assert [row["id"] for row in rows[:FIRST]] == [known[at]["id"] for at in picked.row.tolist()]
     assert [row["probability"] for row in rows[len(known) :]] == [None] * (40 - len(known))
     up = (await web.get("/api/conversations", params=asked | {"down": 0})).json()["rows"]
-    assert [row["id"] for row in up[: len(known)]] == [row["id"] for row in rows[len(known) - 1 :: -1]]
+    assert [row["id"] for row in up[: len(known)]] == [
+        row["id"] for row in rows[len(known) - 1 :: -1]
+    ]
 
     queue = (await web.post("/api/queues", json=QUEUE)).json()["queue"]
     for number in range(ANEW):
@@ -40,7 +45,9 @@ async def test_the_most_telling_first_is_what_the_design_picks_and_labels_change
         assert (await web.post("/api/labels", json=label)).status_code == 200
     after = (await web.get("/api/conversations", params=asked)).json()["rows"]
     labeled = {row["id"] for row in rows[:ANEW]}
-    assert labeled.isdisjoint(row["id"] for row in after[: len(known) - ANEW]), "they are known by now"
+    assert labeled.isdisjoint(row["id"] for row in after[: len(known) - ANEW]), (
+        "they are known by now"
+    )
 
 
 QUESTIONS = ("rubric1", "rubric2")

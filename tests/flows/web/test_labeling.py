@@ -26,7 +26,9 @@ def the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def queue(client: AsyncClient, **given: object) -> str:
-    answer = await client.post("/api/queues", json={"name": "a queue", "run": "learn-1", "repeat_share": 0} | given)
+    answer = await client.post(
+        "/api/queues", json={"name": "a queue", "run": "learn-1", "repeat_share": 0} | given
+    )
     assert answer.status_code == 200, answer.text
     return str(answer.json()["queue"])
 
@@ -39,12 +41,16 @@ async def lease(client: AsyncClient, of: str, who: str) -> str | None:
 async def answer_all(client: AsyncClient, of: str, who: str, value: str) -> int:
     given = 0
     while found := await lease(client, of, who):
-        assert (await client.post("/api/labels", json={"lease": found, "who": who, "value": value})).status_code == 200
+        assert (
+            await client.post("/api/labels", json={"lease": found, "who": who, "value": value})
+        ).status_code == 200
         given += 1
     return given
 
 
-async def test_how_long_a_sheet_was_open_and_what_a_page_showed_is_kept(own: Store, web: AsyncClient) -> None:
+async def test_how_long_a_sheet_was_open_and_what_a_page_showed_is_kept(
+    own: Store, web: AsyncClient
+) -> None:
     first = await lease(web, await queue(web), "Ann")
     about = {"lease": first, "who": "Ann", "value": "up", "shown_ms": 1234}
     assert (await web.post("/api/labels", json=about)).status_code == 200
@@ -71,7 +77,9 @@ async def test_what_is_sent_twenty_times_is_kept_once_and_a_change_of_mind_is_an
         for change in changes:
             assert (await web.post(path, json=row | change)).status_code == 200
         assert own.value("SELECT count(*) FROM labels") == before + 1 + len(changes)
-    assert own.value("SELECT count(*) FROM sheets") == own.value("SELECT count(*) FROM labels WHERE annotator <> ''")
+    assert own.value("SELECT count(*) FROM sheets") == own.value(
+        "SELECT count(*) FROM labels WHERE annotator <> ''"
+    )
 
 
 async def test_an_answer_that_is_taken_back_counts_no_more_and_its_conversation_comes_again(
@@ -79,15 +87,21 @@ async def test_an_answer_that_is_taken_back_counts_no_more_and_its_conversation_
 ) -> None:
     of = await queue(web)
     first = await lease(web, of, "Ann")
-    label = (await web.post("/api/labels", json={"lease": first, "who": "Ann", "value": "up"})).json()["label"]
+    label = (
+        await web.post("/api/labels", json={"lease": first, "who": "Ann", "value": "up"})
+    ).json()["label"]
     assert len(opinions(own, "thumb")) == 1
     assert (await web.post(f"/api/labels/{label}/undo", json={"who": "Bob"})).status_code == 409
     assert (await web.post("/api/labels/none/undo", json={"who": "Ann"})).status_code == 404
-    assert (await web.post(f"/api/labels/{label}/undo", json={"who": "Ann"})).json()["lease"] == first
+    assert (await web.post(f"/api/labels/{label}/undo", json={"who": "Ann"})).json()[
+        "lease"
+    ] == first
     assert opinions(own, "thumb") == []
     assert (await web.post(f"/api/labels/{label}/undo", json={"who": "Ann"})).status_code == 409
     assert await lease(web, of, "Ann") == first
-    assert (await web.post("/api/labels", json={"lease": first, "who": "Ann", "value": "down"})).status_code == 200
+    assert (
+        await web.post("/api/labels", json={"lease": first, "who": "Ann", "value": "down"})
+    ).status_code == 200
     assert [one.value for one in opinions(own, "thumb")] == ["down"]
     assert await lease(web, of, "Ann") != first
 
@@ -105,7 +119,9 @@ async def test_many_at_once_get_every_conversation_as_often_as_is_wanted(
     assert len({(row["text_hash"], row["annotator"]) for row in rows}) == 2 * wanted
 
 
-async def test_a_lease_that_was_not_answered_comes_again_is_nobody_elses_and_ends(own: Store, web: AsyncClient) -> None:
+async def test_a_lease_that_was_not_answered_comes_again_is_nobody_elses_and_ends(
+    own: Store, web: AsyncClient
+) -> None:
     of = await queue(web)
     mine = await lease(web, of, "ann")
     assert await lease(web, of, "ann") == mine
@@ -134,7 +150,9 @@ async def test_a_form_without_a_script_goes_on_to_the_next_conversation_and_home
     begun = await web.post(f"/api/queues/{of}/next", data={"who": "ann"})
     assert begun.status_code == 303
     (first,) = parse_qs(urlsplit(begun.headers["location"]).query)["lease"]
-    kept = await web.post("/api/labels", data={"lease": first, "who": "ann", "value": "down", "comment": ""})
+    kept = await web.post(
+        "/api/labels", data={"lease": first, "who": "ann", "value": "down", "comment": ""}
+    )
     (second,) = parse_qs(urlsplit(kept.headers["location"]).query)["lease"]
     assert second != first
     assert own.value("SELECT value FROM labels") == '"down"'
@@ -142,7 +160,9 @@ async def test_a_form_without_a_script_goes_on_to_the_next_conversation_and_home
     assert f'href="/label/{of}">Mondays</a>: 1' in page
 
 
-async def test_a_changed_answer_is_a_new_row_and_the_last_one_counts(own: Store, web: AsyncClient) -> None:
+async def test_a_changed_answer_is_a_new_row_and_the_last_one_counts(
+    own: Store, web: AsyncClient
+) -> None:
     mine = await lease(web, await queue(web), "ann")
     for value in ("up", "down"):
         await web.post("/api/labels", json={"lease": mine, "who": "ann", "value": value})
@@ -152,12 +172,18 @@ async def test_a_changed_answer_is_a_new_row_and_the_last_one_counts(own: Store,
     assert ",down," in row
 
 
-async def test_an_answer_is_a_value_or_a_reason_why_there_is_none(own: Store, web: AsyncClient) -> None:
+async def test_an_answer_is_a_value_or_a_reason_why_there_is_none(
+    own: Store, web: AsyncClient
+) -> None:
     mine = await lease(web, await queue(web), "ann")
-    both = await web.post("/api/labels", json={"lease": mine, "who": "ann", "value": "up", "skip": "no"})
+    both = await web.post(
+        "/api/labels", json={"lease": mine, "who": "ann", "value": "up", "skip": "no"}
+    )
     assert both.status_code == 400
     assert (await web.post("/api/labels", json={"lease": mine, "who": "ann"})).status_code == 400
-    wrong = await web.post("/api/labels", json={"lease": mine, "who": "ann", "value": "up", "coment": "late"})
+    wrong = await web.post(
+        "/api/labels", json={"lease": mine, "who": "ann", "value": "up", "coment": "late"}
+    )
     assert (wrong.status_code, wrong.json()["error"]) == (400, "coment: there is no such field")
     await web.post("/api/labels", json={"lease": mine, "who": "ann", "skip": "another language"})
     assert own.value("SELECT skip FROM sheets") == "another language"
@@ -182,24 +208,31 @@ async def test_where_people_differ_somebody_decides_and_that_counts(web: AsyncCl
     assert '"source": "adjudicated", "drawn": "random"' in row, "it is still drawn at random"
 
 
-async def test_people_are_compared_with_the_votes_of_a_judge_run(own: Store, web: AsyncClient) -> None:
-    run = judged_run(own, 12)  # its votes agree about every odd one, and on the first option: a thumb up
+async def test_people_are_compared_with_the_votes_of_a_judge_run(
+    own: Store, web: AsyncClient
+) -> None:
+    # its votes agree about every odd one, and on the first option: a thumb up
+    run = judged_run(own, 12)
     of = await queue(web, kind="random")
     for _ in range(12):
         found = await lease(web, of, "ann")
         about = own.value("SELECT conversation FROM leases WHERE id = ?", [found])
         number = int(str(about).split()[1])
         value = "up" if number % 2 and number > 1 else "down"  # she differs about number 1
-        assert (await web.post("/api/labels", json={"lease": found, "who": "ann", "value": value})).status_code == 200
+        assert (
+            await web.post("/api/labels", json={"lease": found, "who": "ann", "value": value})
+        ).status_code == 200
     page = (await web.get("/label/agreement")).text
     row = page[page.index(f'the votes of <a href="/runs/{run}"') :].partition("</tr>")[0]
-    assert "n = 12" in re.sub(r"<[^>]+>", " ", row)  # two answers each of the six that both answered
+    # two answers each of the six that both answered
+    assert "n = 12" in re.sub(r"<[^>]+>", " ", row)
 
 
 async def test_learn_and_calibrate_read_what_is_exported(web: AsyncClient, tmp_path: Path) -> None:
     of = await queue(web, kind="random")
     await answer_all(web, of, "=ann", "down")
-    log, table = tmp_path / "labels.jsonl", tmp_path / "judgments.csv"
+    log = tmp_path / "labels.jsonl"
+    table = tmp_path / "judgments.csv"
     log.write_text((await web.get("/api/export")).text, "utf-8")
     table.write_text((await web.get("/api/export", params={"shape": "long"})).text, "utf-8")
     logs = read_logs([str(log)])
@@ -221,15 +254,23 @@ async def test_a_server_that_only_shows_and_a_page_of_another_server_write_nothi
 
 
 def said(*answers: tuple[str, str, str]) -> list[Opinion]:
-    return [Opinion(who, text, text, "run", value, source="person", drawn="") for who, text, value in answers]
+    return [
+        Opinion(who, text, text, "run", value, source="person", drawn="")
+        for who, text, value in answers
+    ]
 
 
 def test_answers_that_are_near_each_other_agree_more_where_options_have_an_order() -> None:
-    ann, others = (0.0, 2.5, 5.0, 7.5, 10.0, 0.0, 10.0), (2.5, 5.0, 7.5, 10.0, 0.0, 10.0)
+    ann = (0.0, 2.5, 5.0, 7.5, 10.0, 0.0, 10.0)
+    others = (2.5, 5.0, 7.5, 10.0, 0.0, 10.0)
 
     def between(kind: type, first: float) -> float:
         bob = (first, *others)
-        rows = [(who, f"t{n}", kind(v)) for who, every in (("ann", ann), ("bob", bob)) for n, v in enumerate(every)]
+        rows = [
+            (who, f"t{n}", kind(v))
+            for who, every in (("ann", ann), ("bob", bob))
+            for n, v in enumerate(every)
+        ]
         return float(agreement(said(*rows)).value or 0.0)
 
     assert between(float, 2.5) - between(float, 10.0) > 0.2
@@ -239,7 +280,9 @@ def test_answers_that_are_near_each_other_agree_more_where_options_have_an_order
 
 
 def test_most_answers_settle_a_text_and_a_tie_settles_none() -> None:
-    given = said(("a", "t", "up"), ("b", "t", "up"), ("c", "t", "down"), ("a", "s", "up"), ("b", "s", "down"))
+    given = said(
+        ("a", "t", "up"), ("b", "t", "up"), ("c", "t", "down"), ("a", "s", "up"), ("b", "s", "down")
+    )
     assert {text: one.value for text, one in settle_answers(given).items()} == {"t": "up"}
     assert set(disputed(given)) == {"t", "s"}
 
@@ -264,7 +307,9 @@ async def test_a_questionnaire_is_asked_whole_and_exported_by_question(
     of = await queue(web, kind="random", ask="questionnaire", questionnaire=QUESTIONNAIRE)
     mine = await lease(web, of, "ann")
     page = (await web.get(f"/label/{of}", params={"lease": mine})).text
-    assert page.index("Was the &lt;b&gt;answer") < page.index("All in all?"), "the main question comes last"
+    assert page.index("Was the &lt;b&gt;answer") < page.index("All in all?"), (
+        "the main question comes last"
+    )
     half = await web.post("/api/labels", json={"lease": mine, "who": "ann", "q-Q1": "2"})
     assert half.status_code == 400
     assert own.value("SELECT count(*) FROM labels") == 0
@@ -300,15 +345,24 @@ async def test_people_are_asked_about_sources_only_where_there_are_some_and_see_
         page = (await web.get(f"/label/{of}", params={"lease": mine})).text
         asked = "Is it in the sources?" in page
         seen.add((asked, "Parcels go to Lima." in page))
-        whole = {"lease": mine, "who": "ann", "q-Q1": "0", "q-Q0": "1"} | ({"q-Q2": "1"} if asked else {})
+        whole = {"lease": mine, "who": "ann", "q-Q1": "0", "q-Q0": "1"} | (
+            {"q-Q2": "1"} if asked else {}
+        )
         assert (await web.post("/api/labels", json=whole)).status_code == 200
     assert seen == {(True, True), (False, False)}
-    values = Counter(row["value"] for row in own.rows("SELECT value FROM labels WHERE question = 'Q2'"))
+    values = Counter(
+        row["value"] for row in own.rows("SELECT value FROM labels WHERE question = 'Q2'")
+    )
     assert values == {"null": 12, "2.0": 1}
 
 
 async def test_a_questionnaire_that_is_wrong_makes_no_queue(own: Store, web: AsyncClient) -> None:
-    for text in ("[[question]", "", "[[question]]\nid='a'\ntext='b'\noptions=[[1,'c']]", "question=3"):
+    for text in (
+        "[[question]",
+        "",
+        "[[question]]\nid='a'\ntext='b'\noptions=[[1,'c']]",
+        "question=3",
+    ):
         body = {"name": "q", "run": "learn-1", "ask": "questionnaire", "questionnaire": text}
         assert (await web.post("/api/queues", json=body)).status_code == 400
     assert own.value("SELECT count(*) FROM queues") == 0
@@ -317,8 +371,11 @@ async def test_a_questionnaire_that_is_wrong_makes_no_queue(own: Store, web: Asy
 async def test_what_people_answer_to_a_questionnaire_differently_is_decided_the_farthest_apart_first(
     own: Store, web: AsyncClient
 ) -> None:
-    of = await queue(web, kind="random", ask="questionnaire", questionnaire=QUESTIONNAIRE, overlap=2)
-    for who, places in (("ann", "000"), ("bob", "012")):  # they agree, are one step apart, and two
+    of = await queue(
+        web, kind="random", ask="questionnaire", questionnaire=QUESTIONNAIRE, overlap=2
+    )
+    # they agree, are one step apart, and two
+    for who, places in (("ann", "000"), ("bob", "012")):
         for place in places:
             given = {"lease": await lease(web, of, who), "who": who, "q-Q1": place, "q-Q0": "1"}
             assert (await web.post("/api/labels", json=given)).status_code == 200
@@ -328,9 +385,17 @@ async def test_what_people_answer_to_a_questionnaire_differently_is_decided_the_
     page = (await web.get("/label/adjudicate", params={"question": "Q1"})).text
     text = re.search(r'name="text" value="(\w+)"', page)
     assert text
-    decided = {"text": text[1], "who": "cat", "value": "up", "reason": "it was half right", "question": "Q1"}
+    decided = {
+        "text": text[1],
+        "who": "cat",
+        "value": "up",
+        "reason": "it was half right",
+        "question": "Q1",
+    }
     assert (await web.post("/api/adjudications", json=decided)).status_code == 400
-    assert (await web.post("/api/adjudications", json=decided | {"value": "1.0"})).status_code == 200
+    assert (
+        await web.post("/api/adjudications", json=decided | {"value": "1.0"})
+    ).status_code == 200
     assert [one.value for one in opinions(own, "Q1") if one.source == "adjudicated"] == [1.0]
     assert "A: no, B: partly" in re.sub(r"\s+", " ", (await web.get("/label/adjudicate")).text)
 
@@ -347,7 +412,12 @@ async def test_rubrics_are_asked_of_people_in_their_own_words_and_people_are_com
     for _ in range(11):  # all but the one that the judge gave no answer about
         found = (await web.post(f"/api/queues/{of}/next", json={"who": "ann"})).json()
         place = said.get(found["conversation"])
-        given = {"lease": found["lease"], "who": "ann", "q-rubric1": str(place or 0), "q-rubric2": "0"}
+        given = {
+            "lease": found["lease"],
+            "who": "ann",
+            "q-rubric1": str(place or 0),
+            "q-rubric2": "0",
+        }
         assert (await web.post("/api/labels", json=given)).status_code == 200
     page = (await web.get("/label/agreement")).text
     row = page[page.index("the judge’s answers") :].partition("</tr>")[0]
@@ -361,19 +431,31 @@ JUDGED = "SELECT conversation, arg_max(chosen, seq) AS chosen FROM answers WHERE
 async def test_a_queue_of_a_filtered_list_has_the_list_and_what_chance_drew_from_the_whole_run_for_as_many_people(
     own: Store, web: AsyncClient
 ) -> None:
-    listed = (await web.get("/api/conversations", params={"run": "learn-1", "thumb": "down"})).json()
+    listed = (
+        await web.get("/api/conversations", params={"run": "learn-1", "thumb": "down"})
+    ).json()
     inside = {row["id"] for row in listed["rows"]}
     of = await queue(web, kind="filter", filter="thumb=down", random_share=0)
     assert await answer_all(web, of, "eve", "up") == listed["total"]
     rows = own.rows("SELECT conversation, drawn FROM labels")
-    assert {(row["conversation"], row["drawn"]) for row in rows} == {(id_, "filter") for id_ in inside}
+    assert {(row["conversation"], row["drawn"]) for row in rows} == {
+        (id_, "filter") for id_ in inside
+    }
     of = await queue(web, kind="filter", filter="thumb=down", random_share=0.9, overlap=2)
-    assert await answer_all(web, of, "ann", "up") + await answer_all(web, of, "bob", "up") > 2 * len(inside)
+    assert await answer_all(web, of, "ann", "up") + await answer_all(
+        web, of, "bob", "up"
+    ) > 2 * len(inside)
     rows = own.rows("SELECT conversation, annotator, drawn FROM labels WHERE annotator <> 'eve'")
     assert {row["drawn"] for row in rows if row["conversation"] not in inside} == {"random"}
-    ann, bob = ({row["conversation"] for row in rows if row["annotator"] == who} for who in ("ann", "bob"))
+    ann, bob = (
+        {row["conversation"] for row in rows if row["annotator"] == who} for who in ("ann", "bob")
+    )
     assert inside <= ann & bob
-    assert {row["conversation"] for row in rows if row["annotator"] == "ann" and row["drawn"] == "random"} <= bob
+    assert {
+        row["conversation"]
+        for row in rows
+        if row["annotator"] == "ann" and row["drawn"] == "random"
+    } <= bob
 
 
 async def test_chance_draws_what_was_labeled_for_being_doubtful_too_and_its_answer_counts_as_drawn_at_random(
@@ -382,12 +464,16 @@ async def test_chance_draws_what_was_labeled_for_being_doubtful_too_and_its_answ
     of = await queue(web, kind="unsure", random_share=0)
     for _ in range(8):
         found = await lease(web, of, "ann")
-        assert (await web.post("/api/labels", json={"lease": found, "who": "ann", "value": "up"})).status_code == 200
+        assert (
+            await web.post("/api/labels", json={"lease": found, "who": "ann", "value": "up"})
+        ).status_code == 200
     with own.database.transaction() as connection:
         connection.execute("UPDATE queues SET random_share = 1, kind = 'random'")
     assert await answer_all(web, of, "ann", "down") == 4
     said = opinions(own, "thumb")
-    assert Counter(one.value for one in said) == {"up": 8, "down": 4}, "answers stay what they were, and count once"
+    assert Counter(one.value for one in said) == {"up": 8, "down": 4}, (
+        "answers stay what they were, and count once"
+    )
     drawn = Counter((one.value, one.drawn) for one in said)
     assert drawn["down", "random"] == 4
     adopted = own.value("SELECT count(*) FROM labels") - 12
@@ -420,8 +506,12 @@ async def test_a_thumb_given_while_reading_is_of_its_own_kind_and_changes_no_bli
     assert page.count("who saw the score") == 1, "the last one counts"
     of = await queue(web, kind="filter", filter="q=conversation 4", random_share=0, overlap=2)
     assert await answer_all(web, of, "bob", "up") == 1
-    assert (await web.post("/api/thumbs", json=about | {"who": "bob", "value": "down"})).status_code == 409
-    assert (await web.post("/api/thumbs", json=about | {"id": "nobody", "value": "up"})).status_code == 404
+    assert (
+        await web.post("/api/thumbs", json=about | {"who": "bob", "value": "down"})
+    ).status_code == 409
+    assert (
+        await web.post("/api/thumbs", json=about | {"id": "nobody", "value": "up"})
+    ).status_code == 404
     assert "1\xa0label of people" in (await web.get("/label/agreement")).text
     assert disputed(opinions(own, "thumb")) == {}, "who had seen the score disagrees with nobody"
     export = (await web.get("/api/export")).text

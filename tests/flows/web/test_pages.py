@@ -121,7 +121,9 @@ async def test_hostile_texts_and_ids_make_only_our_elements(tmp_path: Path) -> N
             only_our_elements((await client.get("/")).text)
             only_our_elements(listed.text)
             links = [
-                a["href"] for _, a in Seen(listed.text).found if (a.get("href") or "").startswith("/conversation?")
+                a["href"]
+                for _, a in Seen(listed.text).found
+                if (a.get("href") or "").startswith("/conversation?")
             ]
             ids = {dict(parse_qsl(urlsplit(link or "").query))["id"] for link in links}
             assert ids == {words(f"conversation {number}") for number in range(12)}
@@ -135,7 +137,10 @@ async def test_hostile_texts_and_ids_make_only_our_elements(tmp_path: Path) -> N
 
 
 @given(text=st.text(max_size=60))
-@settings(max_examples=settings().max_examples // 3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=settings().max_examples // 3,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 async def test_any_words_to_search_for_make_only_our_elements(store: Store, text: str) -> None:
     async with client_of(made_app(store)) as client:
         for query in ({"q": text}, {"q": text, "words": "all"}, {"group": text}):
@@ -154,31 +159,51 @@ async def test_a_conversation_shows_quotes_where_they_stand_and_sums_that_give_n
     shown = re.findall(r'<td class="n"[^>]*>([+−0-9.]+)</td>', page)[:3]
     good, bad, whole = (float(number.replace("−", "-")) for number in shown)
     assert good + bad == pytest.approx(whole, abs=0.11)
-    page = (await client.get("/conversation", params={"run": "score-2", "id": "conversation 9"})).text
+    page = (
+        await client.get("/conversation", params={"run": "score-2", "id": "conversation 9"})
+    ).text
     assert "Without an answer: 1, so there is no sum" in page
     assert "No answer: refused, no" in page
     assert 'id="netsat"' not in page
-    page = (await client.get("/conversation", params={"run": "learn-1", "id": "conversation 1"})).text
+    page = (
+        await client.get("/conversation", params={"run": "learn-1", "id": "conversation 1"})
+    ).text
     assert '<mark class="sat">it works now, thanks</mark> 1' in page
 
 
-async def test_a_list_is_read_in_windows_that_join_and_its_neighbors_are_known(client: AsyncClient) -> None:
+async def test_a_list_is_read_in_windows_that_join_and_its_neighbors_are_known(
+    client: AsyncClient,
+) -> None:
     about = {"run": "learn-1", "sort": "netsat"}
     whole = (await client.get("/api/conversations", params=about)).json()
-    parts = [(await client.get("/api/conversations", params=about | {"at": at, "n": 10})).json() for at in (0, 10, 20)]
+    parts = [
+        (await client.get("/api/conversations", params=about | {"at": at, "n": 10})).json()
+        for at in (0, 10, 20)
+    ]
     rows = whole["rows"]
     assert [row for part in parts for row in part["rows"]] == rows
     assert whole["total"] == 30
     known = [row["netsat"] for row in rows if row["netsat"] is not None]
     assert known == sorted(known)
-    assert [row["netsat"] for row in rows[len(known) :]] == [None] * 3, "what has no score comes last"
+    assert [row["netsat"] for row in rows[len(known) :]] == [None] * 3, (
+        "what has no score comes last"
+    )
     assert (await client.get("/api/conversations", params={"version": "older"})).status_code == 409
-    page = (await client.get("/conversation", params={"run": "learn-1", "id": rows[3]["id"], "of": "sort=netsat"})).text
+    page = (
+        await client.get(
+            "/conversation", params={"run": "learn-1", "id": rows[3]["id"], "of": "sort=netsat"}
+        )
+    ).text
     links = [a["href"] or "" for _, a in Seen(page).found if a.get("data-key") in ("p", "n")]
-    assert [dict(parse_qsl(urlsplit(link).query))["id"] for link in links] == [rows[2]["id"], rows[4]["id"]]
+    assert [dict(parse_qsl(urlsplit(link).query))["id"] for link in links] == [
+        rows[2]["id"],
+        rows[4]["id"],
+    ]
 
 
-async def test_a_search_tells_hits_and_progress_and_its_list_has_the_same(client: AsyncClient) -> None:
+async def test_a_search_tells_hits_and_progress_and_its_list_has_the_same(
+    client: AsyncClient,
+) -> None:
     asked = {"run": "learn-1", "q": "TRACK(parcel)", "words": "all", "thumb": "up"}
     answer = await client.get("/api/conversations/search", params=asked)
     lines = [json.loads(line) for line in answer.text.splitlines()]
@@ -187,7 +212,9 @@ async def test_a_search_tells_hits_and_progress_and_its_list_has_the_same(client
     assert lines[-2] == {"done": 30, "total": 30, "found": 10}
     listed = (await client.get("/api/conversations", params=asked)).json()
     assert [line["hit"]["id"] for line in lines[:-2]] == [row["id"] for row in listed["rows"]]
-    assert (await client.get("/api/conversations", params=asked | {"words": "first"})).json()["total"] == 0
+    assert (await client.get("/api/conversations", params=asked | {"words": "first"})).json()[
+        "total"
+    ] == 0
     assert (await client.get("/api/conversations/search")).status_code == 400
 
 
@@ -202,10 +229,14 @@ def test_texts_are_searched_piece_by_piece_each_once(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "n"), [("user", 0), ("assistant", 0), ("calls", 0), ("[tool call: find]", 1), ("OSLO", 1)]
+    ("words", "n"),
+    [("user", 0), ("assistant", 0), ("calls", 0), ("[tool call: find]", 1), ("OSLO", 1)],
 )
 def test_roles_and_names_of_fields_are_no_words(own: Store, words: str, n: int) -> None:
-    turns = (Turn(role="user", content="Hi"), Turn(role="assistant", content="[tool call: find]", calls=(FIND,)))
+    turns = (
+        Turn(role="user", content="Hi"),
+        Turn(role="assistant", content="[tool call: find]", calls=(FIND,)),
+    )
     run = own.begin("score", arguments={}, fingerprint={}, versions={}).id
     own.put(conversation_rows(run, [Conversation(id="a", turns=turns)]))
     own.flush()
@@ -236,7 +267,9 @@ async def test_a_search_ends_when_whoever_asked_has_gone(store: Store) -> None:
     }
     await app(scope, gone, send)
     assert b"".join(message.get("body", b"") for message in sent) == b""
-    assert not any(key[0] == "search" for key in site._made), "what was not read to the end is not kept"
+    assert not any(key[0] == "search" for key in site._made), (
+        "what was not read to the end is not kept"
+    )
 
 
 async def test_a_list_is_narrowed_by_answers_groups_and_ranges(client: AsyncClient) -> None:
@@ -259,14 +292,20 @@ async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_th
 ) -> None:
     empty = ("/check", "/share", "/compare", *(address for _, address, _ in BAR))
     shown = {address: await nothing.get(address) for address in empty}
-    assert {address: answer.status_code for address, answer in shown.items()} == dict.fromkeys(empty, 200)
+    assert {address: answer.status_code for address, answer in shown.items()} == dict.fromkeys(
+        empty, 200
+    )
     told = re.compile(r"<p>Here (is|are) .*\n<pre[^>]*>pollex ")
     assert [address for address, answer in shown.items() if not told.search(answer.text)] == []
-    assert (await nothing.get("/conversations", headers={"accept": "application/json"})).status_code == 404
+    assert (
+        await nothing.get("/conversations", headers={"accept": "application/json"})
+    ).status_code == 404
     assert (await nothing.get("/conversations", params={"run": "none"})).status_code == 404
 
 
-async def test_static_files_are_kept_for_good_under_a_name_that_changes_with_them(client: AsyncClient) -> None:
+async def test_static_files_are_kept_for_good_under_a_name_that_changes_with_them(
+    client: AsyncClient,
+) -> None:
     page = (await client.get("/")).text
     for address in re.findall(r'"(/static/[^"]+)"', page):
         answer = await client.get(address)
@@ -280,12 +319,18 @@ def test_all_static_files_are_light() -> None:
     assert sum(len(body) for body in kept.values()) < 120_000
     for name, body in kept.items():
         if name.endswith(".js") and name != "part.js":
-            assert not re.search(rb"innerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", body), name
+            assert not re.search(
+                rb"innerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", body
+            ), name
 
 
-async def test_a_set_leads_to_the_turns_that_its_rubrics_came_from_and_to_what_changed(client: AsyncClient) -> None:
+async def test_a_set_leads_to_the_turns_that_its_rubrics_came_from_and_to_what_changed(
+    client: AsyncClient,
+) -> None:
     listed = (await client.get("/sets")).text
-    (address,) = {a["href"] for _, a in Seen(listed).found if (a.get("href") or "").startswith("/sets/")}
+    (address,) = {
+        a["href"] for _, a in Seen(listed).found if (a.get("href") or "").startswith("/sets/")
+    }
     assert address is not None
     page = (await client.get(address)).text
     only_our_elements(page)
@@ -297,25 +342,48 @@ async def test_a_set_leads_to_the_turns_that_its_rubrics_came_from_and_to_what_c
     same = (await client.get("/sets/diff", params={"a": address[6:], "b": address[6:]})).text
     only_our_elements(same)
     assert same.count("The same words") == 2
-    found = [(part.text, part.kind) for part in diff_words("The user says thanks", "The user shouts thanks loudly")]
-    assert found == [("The user", ""), ("says", "del"), ("shouts", "ins"), ("thanks", ""), ("loudly", "ins")]
+    found = [
+        (part.text, part.kind)
+        for part in diff_words("The user says thanks", "The user shouts thanks loudly")
+    ]
+    assert found == [
+        ("The user", ""),
+        ("says", "del"),
+        ("shouts", "ins"),
+        ("thanks", ""),
+        ("loudly", "ins"),
+    ]
 
 
 async def test_home_leads_with_what_rubrics_are_worth_in_words(tmp_path: Path) -> None:
     def worth(down: float, error: float, n: int = 20) -> Worth:
         shares = {"holds": (0.5, 40), "down_with": (down, n), "down_without": (0.75, 20)}
-        return Worth(**{name: Figure(at, at - error, at + error, n) for name, (at, n) in shares.items()})
+        return Worth(
+            **{name: Figure(at, at - error, at + error, n) for name, (at, n) in shares.items()}
+        )
 
     worths = [worth(0.3, 0.5, 5), worth(0.5, 0.05), worth(0.1, 0.05)]
-    rubrics = tuple(rubric(n, "sat").model_copy(update={"worth": one, "source": ""}) for n, one in enumerate(worths, 1))
+    rubrics = tuple(
+        rubric(n, "sat").model_copy(update={"worth": one, "source": ""})
+        for n, one in enumerate(worths, 1)
+    )
     with Store.open(tmp_path / ".pollex") as store:
-        async with client_of(made_app(store, files={"mine.json": rubric_set(rubrics=rubrics)})) as client:
+        async with client_of(
+            made_app(store, files={"mine.json": rubric_set(rubrics=rubrics)})
+        ) as client:
             page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", (await client.get("/")).text))
-    assert "Holds in 50 % of conversations (n = 40); 10 % thumbs down there" in page.replace("\u2009", " ")
+    assert "Holds in 50 % of conversations (n = 40); 10 % thumbs down there" in page.replace(
+        "\u2009", " "
+    )
     assert "75 % elsewhere" in page.replace("\u2009", " ")
     assert "too few to tell: it holds in 5 of 40" in page, "the doubts that the report has"
-    places = [page.index(one) for one in ("says thanks 3.", "says thanks 1.", "says thanks 2.", "The whole rubric set")]
-    assert places == sorted(places), "most thumbs explained first, as in the report and the terminal"
+    places = [
+        page.index(one)
+        for one in ("says thanks 3.", "says thanks 1.", "says thanks 2.", "The whole rubric set")
+    ]
+    assert places == sorted(places), (
+        "most thumbs explained first, as in the report and the terminal"
+    )
 
 
 async def test_all_that_a_list_has_comes_as_a_file(client: AsyncClient, tmp_path: Path) -> None:
@@ -335,11 +403,18 @@ async def test_all_that_a_list_has_comes_as_a_file(client: AsyncClient, tmp_path
     assert rows == [(row["id"], row["netsat"], row["thumb"]) for row in listed["rows"]]
 
 
-async def test_a_sets_page_says_how_its_rubrics_were_answered_by_class(client: AsyncClient, store: Store) -> None:
+async def test_a_sets_page_says_how_its_rubrics_were_answered_by_class(
+    client: AsyncClient, store: Store
+) -> None:
     run = runs(store)[0].id
-    rows = store.ask(run, "SELECT DISTINCT a.*, c.label FROM answers a JOIN conversations c ON c.id = a.conversation")
+    rows = store.ask(
+        run,
+        "SELECT DISTINCT a.*, c.label FROM answers a JOIN conversations c ON c.id = a.conversation",
+    )
     mine = [row for row in rows if row["question"] == "rubric1" and row["chosen"] is not None]
-    up, down = ([row for row in mine if row["label"] == label] for label in ("positive", "negative"))
+    up, down = (
+        [row for row in mine if row["label"] == label] for label in ("positive", "negative")
+    )
     agreed = sum(row["chosen"] == 3 for row in up) / len(up)
     (set_id, *_) = [s["id"] for s in (await client.get("/api/sets")).json()["sets"]]
     page = (await client.get(f"/sets/{set_id}")).text
@@ -358,10 +433,22 @@ def test_a_reason_is_told_by_what_it_does_to_the_probability() -> None:
     assert told_move(0.001) == "hardly changes it"
 
 
-def test_reasons_for_a_bad_verdict_begin_with_what_speaks_most_for_it_and_end_with_what_never_came_up() -> None:
+def test_reasons_for_a_bad_verdict_begin_with_what_speaks_most_for_it_and_end_with_what_never_came_up() -> (
+    None
+):
     parts = [Summand(rubric(n, "dsat"), None, value, never) for n, value, never in
              ((1, 0.0, False), (2, 10.0, True), (3, 9.0, False), (4, 8.0, False))]  # fmt: skip
     ids = [part.rubric.id for part in parts]
     moves = {ids[0]: 0.1, ids[2]: -0.02, ids[3]: -0.3}
-    assert [part.rubric.id for part in by_effect(parts, moves, good=False)] == [ids[3], ids[2], ids[0], ids[1]]
-    assert [part.rubric.id for part in by_effect(parts, moves, good=True)] == [ids[0], ids[2], ids[3], ids[1]]
+    assert [part.rubric.id for part in by_effect(parts, moves, good=False)] == [
+        ids[3],
+        ids[2],
+        ids[0],
+        ids[1],
+    ]
+    assert [part.rubric.id for part in by_effect(parts, moves, good=True)] == [
+        ids[0],
+        ids[2],
+        ids[3],
+        ids[1],
+    ]

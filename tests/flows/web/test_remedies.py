@@ -42,13 +42,25 @@ FROZEN = {"proof": "cd34", "contexts": [["c", 1]], "waves": [0], "replies": 2, "
           "seed": 7, "questions": ["q"]}  # fmt: skip
 
 
-def pair(n: int, change: float, fell: float | None, reader: float | None, old: str = "Sorry.") -> dict[str, Any]:
-    about = {"context": f"talk {n}:1", "conversation": f"talk {n}", "said": [f"user: table {n}?"], "edit": "new"}
+def pair(
+    n: int, change: float, fell: float | None, reader: float | None, old: str = "Sorry."
+) -> dict[str, Any]:
+    about = {
+        "context": f"talk {n}:1",
+        "conversation": f"talk {n}",
+        "said": [f"user: table {n}?"],
+        "edit": "new",
+    }
     judged = {"change": change, "guardrail": "It is short", "fell": fell, "reader": reader}
     return about | judged | {"old": old, "new": f"Booked {n}."}
 
 
-PAIRS = [pair(0, -0.5, 0.0, 1.0), pair(1, -0.1, -0.3, 0.0), pair(2, 0.0, None, None), pair(3, 0.4, 0.1, 1.0, HOSTILE)]
+PAIRS = [
+    pair(0, -0.5, 0.0, 1.0),
+    pair(1, -0.1, -0.3, 0.0),
+    pair(2, 0.0, None, None),
+    pair(3, 0.4, 0.1, 1.0, HOSTILE),
+]
 
 
 @pytest.fixture
@@ -59,7 +71,10 @@ def proved(tmp_path: Path) -> Iterator[Store]:
         run_to_end(store.write_step(run, "registered", FROZEN))
         to_choose = {"key": "0" * 16, "conversation": "talk 3", "said": [], "1": "a", "2": "b"}
         run_to_end(store.write_step(run, "pairs", [to_choose]))
-        store.put(FactRow(run, "pair", str(n), pack({one["conversation"]: one})) for n, one in enumerate(PAIRS))
+        store.put(
+            FactRow(run, "pair", str(n), pack({one["conversation"]: one}))
+            for n, one in enumerate(PAIRS)
+        )
         store.put([FactRow(run, "pair", "4", pack({}))])  # its conversation was forgotten
         store.finish(run, "done")
         yield store
@@ -90,7 +105,9 @@ async def test_what_replies_diffs_and_notes_say_stays_text_and_what_people_choos
         "people": "Ann: 1 pair",
     }
     for tab, words in tabs.items():
-        page = (await remedies.get("/remedies/remedy-3", params={"tab": tab})).text.replace("\N{NO-BREAK SPACE}", " ")
+        page = (await remedies.get("/remedies/remedy-3", params={"tab": tab})).text.replace(
+            "\N{NO-BREAK SPACE}", " "
+        )
         assert "<script>alert" not in page
         assert not re.search(r"href=.?javascript|\u202e", page), tab
         assert "&lt;script&gt;alert(1)" in page
@@ -110,13 +127,17 @@ async def test_pairs_are_filtered_and_those_forgotten_are_gone(remedies: AsyncCl
 
 async def test_arms_stay_hidden_until_they_are_revealed(remedies: AsyncClient) -> None:
     page = (await remedies.get("/remedies/remedy-3", params={"only": "fell"})).text
-    shown = re.sub(r"<details>.*?</details>", "", page[page.index('aria-label="Pair 1"') :], flags=re.DOTALL)
+    shown = re.sub(
+        r"<details>.*?</details>", "", page[page.index('aria-label="Pair 1"') :], flags=re.DOTALL
+    )
     assert "Booked 0." in shown
     assert not re.search(r"\b(new|old) (reply|one)\b", shown)
     assert re.search(r"<summary>Reveal</summary><p>[12] is the new reply", page)
 
 
-async def test_telling_pairs_are_for_reading_and_nobody_can_choose_there(remedies: AsyncClient, proved: Store) -> None:
+async def test_telling_pairs_are_for_reading_and_nobody_can_choose_there(
+    remedies: AsyncClient, proved: Store
+) -> None:
     page = (await remedies.get("/remedies/remedy-3", params={"only": "telling"})).text
     assert "<form" not in page[page.index('aria-label="Pair 1"') :]
     told = {"key": "talk 0:1", "who": "Ann", "choice": "1"}
@@ -147,7 +168,10 @@ async def test_what_would_change_a_rubric_has_plan_and_command_and_starts_nothin
         assert (await client.get(f"{here}/none")).status_code == 404
         page = await settled(client, f"{here}/{REACTION}")
         assert "no reply shows" in page
-        assert f'href="{here}/{TARGET}"' in (await client.get(f"/sets/{set_digest(found)}/rubric?id={TARGET}")).text
+        assert (
+            f'href="{here}/{TARGET}"'
+            in (await client.get(f"/sets/{set_digest(found)}/rubric?id={TARGET}")).text
+        )
         page = await settled(client, f"{here}/{TARGET}")
     assert "The smallest effect that it finds in 80 %" in page
     assert re.search(r"Cost: \$[\d.]+ at most", page)
@@ -161,12 +185,16 @@ async def test_where_too_few_failed_the_page_says_how_many_more_are_needed(
 ) -> None:
     _, found = asked
     with Store.open(tmp_path / "few") as store:
-        run = store.begin("score", arguments={}, fingerprint={"rubrics": set_digest(found)}, versions={}).id
+        run = store.begin(
+            "score", arguments={}, fingerprint={"rubrics": set_digest(found)}, versions={}
+        ).id
         store.put(conversation_rows(run, read_table_log(tmp_path / "few.jsonl", 20).conversations))
         store.finish(run, "done")
         async with client_of(made_app(store, files={"r.json": found})) as client:
             page = await settled(client, f"/sets/{set_digest(found)}/change/{TARGET}")
-    assert re.search(r"\d+ failing replies of \d+ users are too few for a proof, which takes 30", page)
+    assert re.search(
+        r"\d+ failing replies of \d+ users are too few for a proof, which takes 30", page
+    )
     assert 'class="error"' not in page
     assert "<pre" not in page  # no command that can't work
     assert "offer the nearest thing" in page

@@ -23,9 +23,16 @@ from pollex.web.run_page import BINS, spans_of, times_of
 
 CODE = "0123456789abcdef" * 2
 SYSTEM = {"role": "system", "content": "<b>Judge</b>"}
-SEALED = {"role": "user", "content": f"The conversation:\nDATA {CODE}\n[secret words]\nDATA {CODE}\nAnswer."}
+SEALED = {
+    "role": "user",
+    "content": f"The conversation:\nDATA {CODE}\n[secret words]\nDATA {CODE}\nAnswer.",
+}
 ASKED = json.dumps({"model": "m", "temperature": 0, "messages": [SYSTEM, SEALED]})
-USED = {"prompt_tokens": 1200, "completion_tokens": 400, "prompt_tokens_details": {"cached_tokens": 1000}}
+USED = {
+    "prompt_tokens": 1200,
+    "completion_tokens": 400,
+    "prompt_tokens_details": {"cached_tokens": 1000},
+}
 WEIGHED = [{"token": "Agree", "logprob": -0.2}, {"token": "Neutral", "logprob": -1.8}]
 SURE = {"token": ".", "logprob": 0.0, "top_logprobs": [{"token": ".", "logprob": 0.0}]}
 CHOICE = {
@@ -36,7 +43,9 @@ CHOICE = {
 CAME = json.dumps({"choices": [CHOICE], "usage": USED})
 
 
-async def test_the_list_has_every_run_and_a_run_its_graph_with_what_was_not_reached(client: AsyncClient) -> None:
+async def test_the_list_has_every_run_and_a_run_its_graph_with_what_was_not_reached(
+    client: AsyncClient,
+) -> None:
     page = (await client.get("/runs")).text
     assert page.index("score-2") < page.index("learn-1")
     assert "score-2" not in (await client.get("/runs", params={"command": "learn"})).text
@@ -47,10 +56,28 @@ async def test_the_list_has_every_run_and_a_run_its_graph_with_what_was_not_reac
     assert "the judge stumbled" in page
 
 
-async def test_calls_that_bear_the_name_of_their_node_are_a_row_of_their_own(own: Store, web: AsyncClient) -> None:
+async def test_calls_that_bear_the_name_of_their_node_are_a_row_of_their_own(
+    own: Store, web: AsyncClient
+) -> None:
     run = runs(own)[0]
     for kind in ("role", "call", "call"):
-        own.put([SpanRow(run.id, secrets.token_hex(4), None, "extract", kind, "", (), (), run.started, 5.0, "")])
+        own.put(
+            [
+                SpanRow(
+                    run.id,
+                    secrets.token_hex(4),
+                    None,
+                    "extract",
+                    kind,
+                    "",
+                    (),
+                    (),
+                    run.started,
+                    5.0,
+                    "",
+                )
+            ]
+        )
     own.flush()
     page = (await web.get(f"/runs/{run.id}")).text
     assert "1 × " in page[page.index('href="#node-extract"') :].partition("</a>")[0]
@@ -67,7 +94,19 @@ def test_activity_is_how_many_spans_touch_each_stretch(tmp_path: Path) -> None:
         lasting = rng.uniform(1, 3000, 200)
         day = run.started[:10]
         store.put(
-            SpanRow(run.id, f"s{i}", None, "judge", "role", "", (), (), f"{day}T00:00:{a / 1000:09.6f}+00:00", b, "")
+            SpanRow(
+                run.id,
+                f"s{i}",
+                None,
+                "judge",
+                "role",
+                "",
+                (),
+                (),
+                f"{day}T00:00:{a / 1000:09.6f}+00:00",
+                b,
+                "",
+            )
             for i, (a, b) in enumerate(zip(begun.tolist(), lasting.tolist(), strict=True))
         )
         store.flush()
@@ -89,20 +128,35 @@ async def test_a_call_is_shown_with_prompt_answer_and_tokens(own: Store, web: As
     await ledger.record("k" * 64, 0, {"status": 200, "attempt": 0, "seconds": 0.2}, CAME)
     await ledger.intend("q" * 64, 0, {"stage": "judge", "item": "c2"})
     own.pulse(run.id, {"stages": {}, "used": {"price": [1.0, 4.0, 0.5]}})
-    asking = {"name": "ask", "kind": "call", "item": "c1", "inputs": ("k" * 64,), "outputs": (), "error": ""}
+    asking = {
+        "name": "ask",
+        "kind": "call",
+        "item": "c1",
+        "inputs": ("k" * 64,),
+        "outputs": (),
+        "error": "",
+    }
     own.put([SpanRow(run.id, "s1", None, started=run.started, ms=1.0, **asking)])
     own.finish(run.id, "done")
     listed = (await web.get(f"/runs/{run.id}/calls")).text
     assert "1,200" in listed
     assert "no reply came" in listed
     page = (await web.get(f"/runs/{run.id}/call", params={"key": "k" * 64})).text
-    said = ("&lt;b&gt;Judge&lt;/b&gt;", "temperature", "1,000 of them cached", "$0.0028", "ended with “stop”")
+    said = (
+        "&lt;b&gt;Judge&lt;/b&gt;",
+        "temperature",
+        "1,000 of them cached",
+        "$0.0028",
+        "ended with “stop”",
+    )
     for words in (*said, "Asked by", "Agree 82"):
         assert words in page, words
     folded = page.partition("Data between its boundary lines")[2].partition("</details>")[0]
     assert "secret words" in folded
     assert "Answer." not in folded
-    by_cost = (await web.get(f"/api/runs/{run.id}/calls", params={"sort": "cost", "down": "1"})).json()
+    by_cost = (
+        await web.get(f"/api/runs/{run.id}/calls", params={"sort": "cost", "down": "1"})
+    ).json()
     assert [one["cost"] for one in by_cost["calls"]] == [0.0028, None]
     other = (await web.get(f"/runs/{run.id}/call", params={"key": "q" * 64})).text
     assert "The prompt was not kept" in other
@@ -120,10 +174,22 @@ async def test_how_far_a_run_is_changes_with_it_and_costs_nothing_while_it_does_
     assert "running" in first.text
     same = await web.get(f"/runs/{run.id}/live", headers={"If-None-Match": first.headers["etag"]})
     assert same.status_code == 304
-    used = {"sent": 7, "known": 1, "prompt_tokens": 5, "completion_tokens": 6, "cost": 0.5, "max_cost": 2.0}
+    used = {
+        "sent": 7,
+        "known": 1,
+        "prompt_tokens": 5,
+        "completion_tokens": 6,
+        "cost": 0.5,
+        "max_cost": 2.0,
+    }
     failed = [{"node": "judge", "item": "c1", "text": "<b>refused</b>"}]
     nodes = {"judge": {"n": 9, "active": 1, "ms": 4.0, "errors": 1}}
-    pulse = {"stages": {"score": {"done": 10, "total": 10}}, "used": used, "nodes": nodes, "errors": failed}
+    pulse = {
+        "stages": {"score": {"done": 10, "total": 10}},
+        "used": used,
+        "nodes": nodes,
+        "errors": failed,
+    }
     own.pulse(run.id, pulse)
     await own.settle()
     told = (await web.get(f"/runs/{run.id}/live")).text
@@ -147,8 +213,12 @@ async def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
             assert "--resume" in page
 
 
-async def test_a_cost_is_that_of_all_starts_of_a_run_and_unknown_where_one_is(own: Store, web: AsyncClient) -> None:
-    run = own.begin("score", arguments={"command": "pollex score a.jsonl"}, fingerprint={}, versions={})
+async def test_a_cost_is_that_of_all_starts_of_a_run_and_unknown_where_one_is(
+    own: Store, web: AsyncClient
+) -> None:
+    run = own.begin(
+        "score", arguments={"command": "pollex score a.jsonl"}, fingerprint={}, versions={}
+    )
     for cost, shown in ((0.5, "$0.5000"), (2.0, "$2.50"), (None, "–")):
         used = {"sent": 1, "known": 0, "prompt_tokens": 5, "completion_tokens": 6, "cost": cost}
         progress = KeptProgress(NullProgress(), own, lambda used=used: used)

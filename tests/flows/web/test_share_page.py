@@ -13,9 +13,14 @@ async def test_votes_and_answers_drawn_at_random_are_estimated_apart(web: AsyncC
         about = {"run": "learn-1", "id": f"conversation {n}", "who": "eve", "value": value}
         assert (await web.post("/api/thumbs", json=about)).status_code == 200
     assert (await web.get("/share")).text == votes, "who saw the score is no voter"
-    made = await web.post("/api/queues", json={"name": "sample", "run": "learn-1", "kind": "random", "repeat_share": 0})
+    made = await web.post(
+        "/api/queues",
+        json={"name": "sample", "run": "learn-1", "kind": "random", "repeat_share": 0},
+    )
     for _ in range(25):
-        lease = (await web.post(f"/api/queues/{made.json()['queue']}/next", json={"who": "ann"})).json()["lease"]
+        lease = (
+            await web.post(f"/api/queues/{made.json()['queue']}/next", json={"who": "ann"})
+        ).json()["lease"]
         await web.post("/api/labels", json={"lease": lease, "who": "ann", "value": "up"})
     both = (await web.get("/share", params={"run": "learn-1"})).text
     assert "of all, from labels at random" in both

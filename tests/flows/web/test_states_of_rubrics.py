@@ -36,7 +36,8 @@ def kept_rubrics(store: Store, run: str, found: RubricSet) -> None:
 
 
 def test_what_is_no_state_and_no_rubric_is_refused_with_what_to_give(own: Store) -> None:
-    name, run = the_set(own).rubrics[0].id, RunOptions(own.folder)
+    name = the_set(own).rubrics[0].id
+    run = RunOptions(own.folder)
     refused: list[tuple[str | None, dict[str, str], str]] = [
         ("mended", {}, "mended in which release"),
         ("open", {"release": "2"}, "only what is mended has a release"),
@@ -58,7 +59,9 @@ def test_a_conversation_that_two_runs_scored_counts_once_as_the_last_has_it(own:
     run = runs(own)[-1].id
     answers = answers_of(own, run)
     for rubric in found.rubrics:
-        said = [each[rubric.id] for each in answers.values() if isinstance(each.get(rubric.id), Answer)]
+        said = [
+            each[rubric.id] for each in answers.values() if isinstance(each.get(rubric.id), Answer)
+        ]
         held = sum(one.expected() > NEUTRAL for one in said if isinstance(one, Answer))
         (life,) = lives_of(own, [rubric])
         (share,) = life.weeks.values()
@@ -72,13 +75,23 @@ async def test_a_state_that_is_set_in_the_browser_is_on_the_page_and_decides_wha
     found = the_set(own)
     kept_rubrics(own, scored(own, found, range(12)), found)
     wrong = [one for one in found.rubrics if one.polarity == "dsat"]
-    given = {"set": set_digest(found), "id": wrong[0].id, "state": "mended", "release": "2.14", "who": "Mia"}
+    given = {
+        "set": set_digest(found),
+        "id": wrong[0].id,
+        "state": "mended",
+        "release": "2.14",
+        "who": "Mia",
+    }
     before = (await web.get("/")).text
-    assert (await web.post("/api/states", json=given | {"state": "mending", "release": ""})).status_code == 200
+    assert (
+        await web.post("/api/states", json=given | {"state": "mending", "release": ""})
+    ).status_code == 200
     mending = (await web.get("/")).text
     refused = await web.post("/api/states", json=given | {"release": ""})
     assert (refused.status_code, refused.json()["error"]) == (400, "mended in which release?")
-    assert (await web.post("/api/states", json=given | {"note": "<b>asks once</b>"})).status_code == 200
+    assert (
+        await web.post("/api/states", json=given | {"note": "<b>asks once</b>"})
+    ).status_code == 200
     page = (await web.get(links.rubric(set_digest(found), wrong[0].id))).text
     after = (await web.get("/")).text
     assert "State: mended in 2.14" in page
@@ -133,7 +146,8 @@ def scored_users(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:
     run = store.begin("score", fingerprint={}, versions={}, arguments={}).id
     netsat = scorer(found)
     for number in numbers:
-        one, given = conversation(number).model_copy(update={"group": None}), answers_to(number, found.questions)
+        one = conversation(number).model_copy(update={"group": None})
+        given = answers_to(number, found.questions)
         score = netsat.score_all({one.id: given})[0]
         row = ScoreRow(run, one.id, score.netsat, score.label, score.confident, score.probability)
         store.put([*conversation_rows(run, [one]), row])
@@ -147,10 +161,17 @@ def test_check_fails_where_a_mended_rubric_holds_more_often_and_marks_it(own: St
     wrong = next(one for one in found.rubrics if one.polarity == "dsat")
     held, others = held_or_not(found, wrong.id)
     old, same, worse = (
-        scored_users(own, found, numbers) for numbers in (others[:80], others[80:160], [*held[:60], *others[80:100]])
+        scored_users(own, found, numbers)
+        for numbers in (others[:80], others[80:160], [*held[:60], *others[80:100]])
     )
-    setting, progress = RunOptions(own.folder), NullProgress()
-    asked: dict[str, Any] = {"fail_if": [], "reading": ReadOptions(), "run": setting, "model": ModelOptions()}
+    setting = RunOptions(own.folder)
+    progress = NullProgress()
+    asked: dict[str, Any] = {
+        "fail_if": [],
+        "reading": ReadOptions(),
+        "run": setting,
+        "model": ModelOptions(),
+    }
     with pytest.raises(WrongUse, match="there is no condition"):
         check(same, old, found, progress=progress, **asked)
     rubric_state(setting, wrong.id, "mended", release="2.14")

@@ -20,7 +20,10 @@ async def test_texts_are_paired_and_flips_come_first(own: Store, web: AsyncClien
     ids = {run.command: run.id for run in runs(own)}
     own.put(conversation_rows(ids["learn"], map(conversation, range(24)), side="test"))
     moved = {"conversation 1": (9.0, "positive"), "conversation 2": (-30.0, "negative")}
-    own.put(ScoreRow(ids["score"], id_, netsat, label, True, 0.5) for id_, (netsat, label) in moved.items())
+    own.put(
+        ScoreRow(ids["score"], id_, netsat, label, True, 0.5)
+        for id_, (netsat, label) in moved.items()
+    )
     own.flush()
     told = (await web.get("/api/compare", params={"a": "learn-1", "b": "score-2"})).json()
     page = (await web.get("/compare", params={"a": "learn-1", "b": "score-2"})).text
@@ -44,17 +47,25 @@ def test_a_run_beside_itself_differs_in_nothing(own: Store) -> None:
     assert len(pairs.flips) == 0
     found = differences(pairs, run, run)
     of_two_sets = differences(pairs, run, run, one_scale=False)
-    assert {name: figure.value for name, figure in found.items()} == {"NetSAT": 0.0, "P(up)": 0.0, "AUC": 0.0}
+    assert {name: figure.value for name, figure in found.items()} == {
+        "NetSAT": 0.0,
+        "P(up)": 0.0,
+        "AUC": 0.0,
+    }
     assert "NetSAT" not in of_two_sets, "it is on two scales"
     assert np.isnan(pairs.netsat[0]).sum() == 12 - pairs.scored
     every = labeled_unseen(pairs, run, run)
     assert len(every) > 3
     seen = frozenset(run.hashes[pairs.rows[0][i]][:16] for i in every[:3])
     left = labeled_unseen(pairs, run, lens_of(own, runs(own)[1], seen))
-    assert set(left.tolist()) == set(every[3:].tolist()), "the AUC has nothing that a set was learned from"
+    assert set(left.tolist()) == set(every[3:].tolist()), (
+        "the AUC has nothing that a set was learned from"
+    )
 
 
-async def test_two_runs_that_are_ticked_are_compared_the_earlier_one_first(client: AsyncClient) -> None:
+async def test_two_runs_that_are_ticked_are_compared_the_earlier_one_first(
+    client: AsyncClient,
+) -> None:
     answer = await client.get("/compare?run=score-2&run=learn-1")
     assert answer.status_code == 303
     found = parse_qs(urlsplit(answer.headers["location"]).query)

@@ -16,7 +16,11 @@ OPEN = {links.ENTER, links.HEALTH}
 ROUTES = {route.path: route for route in routes() if isinstance(route, Route)}
 NAMES = {"run": "learn-1", **dict.fromkeys(("id", "set", "rubric", "calibrator", "study"), "x")}
 NAMES |= dict.fromkeys(("queue", "child", "draft", "guest"), "1")
-PAGES = [path.format(**NAMES) for path in sorted(ROUTES) if not path.startswith(links.STATIC) and path not in OPEN]
+PAGES = [
+    path.format(**NAMES)
+    for path in sorted(ROUTES)
+    if not path.startswith(links.STATIC) and path not in OPEN
+]
 READ = [path for path in PAGES if path in ROUTES and "GET" in (ROUTES[path].methods or ())]
 
 
@@ -70,7 +74,11 @@ async def test_every_address_that_writes_asks_where_a_request_comes_from_and_tak
 
 
 async def test_another_site_may_link_to_a_page_and_not_read_it(client: AsyncClient) -> None:
-    opened = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    opened = {
+        "Sec-Fetch-Site": "cross-site",
+        "Sec-Fetch-Mode": "navigate",
+        "Sec-Fetch-Dest": "document",
+    }
     assert (await client.get("/", headers=opened)).status_code == 200
     for read in ({"Sec-Fetch-Dest": "iframe"}, {"Sec-Fetch-Mode": "cors"}):
         assert (await client.get("/", headers=opened | read)).status_code == 403
@@ -85,7 +93,9 @@ async def test_an_address_that_is_not_there_leads_to_what_is(client: AsyncClient
     assert (told["status"], told["remedy"]) == (405, "it takes POST")
 
 
-async def test_an_unknown_parameter_is_refused_and_those_there_are_are_named(client: AsyncClient) -> None:
+async def test_an_unknown_parameter_is_refused_and_those_there_are_are_named(
+    client: AsyncClient,
+) -> None:
     for path in READ:
         answer = await client.get(path, params={"nonsense": "1"})
         assert answer.status_code == 400, path
@@ -96,29 +106,39 @@ async def test_every_answer_has_the_policy(client: AsyncClient, stranger: AsyncC
     for path in [*PAGES, links.ENTER, links.HEALTH, f"{links.STATIC}/x/app.css"]:
         for who in (client, stranger):
             answer = await who.get(path)
-            assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+            assert answer.headers["content-security-policy"].startswith(
+                "default-src 'none'; script-src 'self'"
+            )
             assert answer.headers["x-content-type-options"] == "nosniff"
             assert answer.headers["referrer-policy"] == "no-referrer"
             assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_the_token_becomes_a_cookie_and_ten_wrong_ones_a_minute_are_enough(stranger: AsyncClient) -> None:
+async def test_the_token_becomes_a_cookie_and_ten_wrong_ones_a_minute_are_enough(
+    stranger: AsyncClient,
+) -> None:
     entered = await stranger.get(links.ENTER, params={"token": TOKEN})
     assert (entered.status_code, entered.headers["location"]) == (303, "/")
     cookie = entered.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=lax" in cookie
     assert (await stranger.get("/")).status_code == 200
-    tried = [(await stranger.get(links.ENTER, params={"token": f"{n}"})).status_code for n in range(12)]
+    tried = [
+        (await stranger.get(links.ENTER, params={"token": f"{n}"})).status_code for n in range(12)
+    ]
     assert tried == [401] * 10 + [429] * 2
 
 
-async def test_a_stranger_learns_nothing_but_that_the_server_lives(stranger: AsyncClient, client: AsyncClient) -> None:
+async def test_a_stranger_learns_nothing_but_that_the_server_lives(
+    stranger: AsyncClient, client: AsyncClient
+) -> None:
     assert (await stranger.get(links.HEALTH)).json() == {"ok": True}
     assert {"site", "pollex", "schema", "uptime"} <= (await client.get(links.HEALTH)).json().keys()
 
 
-async def test_a_body_over_a_megabyte_is_refused_whatever_it_says_of_its_length(client: AsyncClient) -> None:
+async def test_a_body_over_a_megabyte_is_refused_whatever_it_says_of_its_length(
+    client: AsyncClient,
+) -> None:
     assert (await client.post("/", content=b"x" * ((1 << 20) + 1))).status_code == 413
 
 

@@ -11,7 +11,13 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Quote, Rubric
 
 DAYS = ("Monday", "Tuesday", "Friday")
-OTHERS = ("It took ages.", "Rude tone in the end.", "No idea why I should pay.", "Meh.", "My card was charged twice.")
+OTHERS = (
+    "It took ages.",
+    "Rude tone in the end.",
+    "No idea why I should pay.",
+    "Meh.",
+    "My card was charged twice.",
+)
 PRAISE = ("Quick and friendly!", "Great help.", "Fine.", "Just what I needed.")
 
 
@@ -20,17 +26,27 @@ def commented_log(each: int = 60, share: float = 0.3, seed: int = 0) -> list[Con
     rng = random.Random(seed)
     found = []
     for row in range(2 * each):
-        up, day = row % 2 == 0, rng.choice(DAYS)
+        up = row % 2 == 0
+        day = rng.choice(DAYS)
         wrong = not up and rng.random() < share
-        comment = rng.choice(("Booked the wrong date!", "again a wrong date", "That's the wrong date, I said."))
+        comment = rng.choice(
+            ("Booked the wrong date!", "again a wrong date", "That's the wrong date, I said.")
+        )
         said = rng.choice(PRAISE) if up else comment if wrong else rng.choice(OTHERS)
         turns = (
             Turn(role="user", content=f"A table on {day}, please. I'm guest {row}."),
-            Turn(role="assistant", content=f"Your table on {rng.choice(DAYS) if wrong else day} is reserved."),
+            Turn(
+                role="assistant",
+                content=f"Your table on {rng.choice(DAYS) if wrong else day} is reserved.",
+            ),
             Turn(role="user", content="Okay."),
         )
         label = Label.POSITIVE if up else Label.NEGATIVE
-        found.append(Conversation(id=f"c{row:03}", turns=turns, label=label, feedback=(Feedback(comment=said),)))
+        found.append(
+            Conversation(
+                id=f"c{row:03}", turns=turns, label=label, feedback=(Feedback(comment=said),)
+            )
+        )
     return found
 
 
@@ -39,22 +55,36 @@ def test_what_comments_name_and_no_turn_does_is_found_with_a_comment_as_quote() 
     first = next(iter(remarks_of(log)))
     naming = {one.id for one in log if "wrong date" in one.feedback[0].comment}
     assert (first.text, first.polarity) == ("wrong date", "dsat")
-    assert (round((first.share.value or 0) * first.share.n), first.share.n, first.other.value) == (len(naming), 60, 0)
+    assert (round((first.share.value or 0) * first.share.n), first.share.n, first.other.value) == (
+        len(naming),
+        60,
+        0,
+    )
     assert all(quote.of_comment and "wrong date" in quote.text for quote in first.quotes)
     assert {quote.conversation_id for quote in first.quotes} <= naming
 
 
 def test_tags_are_named_as_they_are_and_what_few_comments_name_is_not_found() -> None:
-    log = [one.model_copy(update={"feedback": (Feedback(tags=("Not factual",)),)}) for one in commented_log(10)]
-    assert [(one.text, one.polarity) for one in remarks_of(log)] == [("not factual", "dsat"), ("not factual", "sat")]
+    log = [
+        one.model_copy(update={"feedback": (Feedback(tags=("Not factual",)),)})
+        for one in commented_log(10)
+    ]
+    assert [(one.text, one.polarity) for one in remarks_of(log)] == [
+        ("not factual", "dsat"),
+        ("not factual", "sat"),
+    ]
     assert remarks_of(log[:4]) == ()
     assert remarks_of([]) == ()
 
 
 def test_a_comment_that_speaks_of_what_a_reason_says_is_its_proof() -> None:
-    chat = Conversation(id="a", turns=(), feedback=(Feedback(comment="Nice. But it never booked the table!"),))
+    chat = Conversation(
+        id="a", turns=(), feedback=(Feedback(comment="Nice. But it never booked the table!"),)
+    )
     statement = "The assistant can't book a table."
-    assert proof_of(chat, statement) == (Quote(conversation_id="a", turn=-1, text="But it never booked the table!"),)
+    assert proof_of(chat, statement) == (
+        Quote(conversation_id="a", turn=-1, text="But it never booked the table!"),
+    )
     assert proof_of(chat, "The assistant says that the user is wrong.") == ()
 
 
@@ -64,10 +94,15 @@ async def test_no_judge_sees_a_comment(embedder: Embedder) -> None:
     assert turns_as_items(chat) == turns_as_items(bare)
     said = Quote(conversation_id="x", turn=-1, text="Your table on Friday is reserved.")
     rubric = Rubric(
-        id="r", text="The assistant reserves a table.", polarity="sat", source="turns:assistant", quotes=(said,)
+        id="r",
+        text="The assistant reserves a table.",
+        polarity="sat",
+        source="turns:assistant",
+        quotes=(said,),
     )
     questions = [Question.about(rubric), Question.about(rubric.model_copy(update={"quotes": ()}))]
     judge = EmbeddedJudge(embedder)
     assert await judge.judge(chat, questions) == await judge.judge(bare, questions)
-    one, other = await judge.judge(chat, questions[:1]), await EmbeddedJudge(embedder).judge(chat, questions[1:])
+    one = await judge.judge(chat, questions[:1])
+    other = await EmbeddedJudge(embedder).judge(chat, questions[1:])
     assert one == other, "nor is it one of the judge's examples"

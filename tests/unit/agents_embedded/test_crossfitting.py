@@ -20,7 +20,8 @@ from pollex.rubrics.rubric import Rubric
 from pollex.services.roles import embedded_record
 
 OWN = [Rubric(id=f"own{n}", text=f"Own words {n}.", polarity="dsat") for n in range(3)]
-OWN_IDS, EVEN = [one.id for one in OWN], (0.2,) * 5
+OWN_IDS = [one.id for one in OWN]
+EVEN = (0.2,) * 5
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +33,13 @@ def fitted(study: StudiedLog, up: Bools, seed: int = 0, kept: tuple[Rubric, ...]
     return cross_fit(*laid_out(study, up, seed, kept))
 
 
-def laid_out(study: StudiedLog, up: Bools, seed: int = 0, kept: tuple[Rubric, ...] = ()) -> tuple[Material, Candidates]:
+def laid_out(
+    study: StudiedLog, up: Bools, seed: int = 0, kept: tuple[Rubric, ...] = ()
+) -> tuple[Material, Candidates]:
     labels = (Label.POSITIVE if one else Label.NEGATIVE for one in up)
     log: list[Conversation] = [
-        one.model_copy(update={"label": label}) for one, label in zip(study.conversations, labels, strict=True)
+        one.model_copy(update={"label": label})
+        for one, label in zip(study.conversations, labels, strict=True)
     ]
     material = Material(
         logs=Logs(log),
@@ -43,7 +47,9 @@ def laid_out(study: StudiedLog, up: Bools, seed: int = 0, kept: tuple[Rubric, ..
         held_out=(),
         settings=LearnSettings(seed=seed),
         judge_record=embedded_record(Embedder()),
-        table=GivenAnswers("expected", distributions={one.id: dict.fromkeys(OWN_IDS, EVEN) for one in log}),
+        table=GivenAnswers(
+            "expected", distributions={one.id: dict.fromkeys(OWN_IDS, EVEN) for one in log}
+        ),
         progress=NullProgress(),
         family_of=family_of,
         make=lambda _, rows: study.made(up, rows),
@@ -53,14 +59,18 @@ def laid_out(study: StudiedLog, up: Bools, seed: int = 0, kept: tuple[Rubric, ..
     return material, pool
 
 
-def test_labels_that_mean_something_are_ranked_by_rubrics_that_did_not_see_them(study: StudiedLog) -> None:
+def test_labels_that_mean_something_are_ranked_by_rubrics_that_did_not_see_them(
+    study: StudiedLog,
+) -> None:
     up = positives(study.conversations)
     fit = fitted(study, up)
     assert auc(fit.above, up) > 0.9
     part = fit.parts[0]
     again = study.made(np.where(part.labeled_out, ~up, up), ~part.labeled_out)
     assert [one.source for one in again.rubrics] == [one.source for one in part.made.rubrics]
-    assert np.array_equal(again.answers, part.made.answers), "a fold's own labels change nothing of its scores"
+    assert np.array_equal(again.answers, part.made.answers), (
+        "a fold's own labels change nothing of its scores"
+    )
 
 
 def test_labels_that_mean_nothing_are_ranked_as_by_guessing(study: StudiedLog) -> None:
@@ -73,7 +83,9 @@ def test_labels_that_mean_nothing_are_ranked_as_by_guessing(study: StudiedLog) -
     assert np.mean(reached) < 0.5 + 2 * error
 
 
-def test_folds_choose_from_what_people_left_in_the_pool_and_their_own_rubrics(study: StudiedLog) -> None:
+def test_folds_choose_from_what_people_left_in_the_pool_and_their_own_rubrics(
+    study: StudiedLog,
+) -> None:
     up = positives(study.conversations)
     [left, *_] = study.made(up, np.ones(len(up), dtype=bool)).rubrics
     for part in fitted(study, up, kept=(left, *OWN)).parts:
@@ -84,10 +96,13 @@ def test_folds_choose_from_what_people_left_in_the_pool_and_their_own_rubrics(st
     assert (none.parts, none.notes) == ([], [NONE_LEFT])
 
 
-def test_rubrics_that_went_the_other_way_are_found_by_folds_that_chose_them_and_one_stays(study: StudiedLog) -> None:
+def test_rubrics_that_went_the_other_way_are_found_by_folds_that_chose_them_and_one_stays(
+    study: StudiedLog,
+) -> None:
     up = np.random.default_rng(0).permutation(positives(study.conversations))
     material, pool = laid_out(study, up)
-    fit, every = cross_fit(material, pool), np.arange(len(pool.rubrics))
+    fit = cross_fit(material, pool)
+    every = np.arange(len(pool.rubrics))
     turned = turned_of(fit, pool, every)
     held, known = fit.held_of(pool.rubrics)
     assert 0 < len(turned) < len(every)

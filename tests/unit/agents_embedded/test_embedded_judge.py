@@ -16,18 +16,35 @@ from pollex.errors import BadRubrics
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.rubric import Quote, Rubric
 
-THANKS = Rubric(id="thanks", text="The user thanks the assistant.", polarity="sat", source="signal:thanks")
-REFUSAL = Rubric(id="refusal", text="The assistant gives a negative answer.", polarity="dsat", source="signal:refusal")
-PHRASE = Rubric(id="phrase", text="The user says “still”.", polarity="dsat", source="phrase:user:still")
+THANKS = Rubric(
+    id="thanks", text="The user thanks the assistant.", polarity="sat", source="signal:thanks"
+)
+REFUSAL = Rubric(
+    id="refusal",
+    text="The assistant gives a negative answer.",
+    polarity="dsat",
+    source="signal:refusal",
+)
+PHRASE = Rubric(
+    id="phrase", text="The user says “still”.", polarity="dsat", source="phrase:user:still"
+)
 QUOTED = Rubric(
     id="quoted",
     text="The assistant finds the cause.",
     polarity="sat",
     source="turns:assistant:0",
-    quotes=(Quote(conversation_id="good-00", turn=1, text="The cause is the setting in line 3. I have fixed it."),),
+    quotes=(
+        Quote(
+            conversation_id="good-00",
+            turn=1,
+            text="The cause is the setting in line 3. I have fixed it.",
+        ),
+    ),
 )
 BY_HAND = Rubric(id="hand", text="The user is grateful that the problem is solved.", polarity="sat")
-BY_HAND_DSAT = Rubric(id="hand-", text="The assistant says sorry because it is unable to help.", polarity="dsat")
+BY_HAND_DSAT = Rubric(
+    id="hand-", text="The assistant says sorry because it is unable to help.", polarity="dsat"
+)
 RUBRICS = [THANKS, REFUSAL, PHRASE, QUOTED, BY_HAND, BY_HAND_DSAT]
 QUESTIONS = [Question.about(rubric) for rubric in RUBRICS]
 
@@ -38,7 +55,9 @@ def studied(embedder: Embedder, log: Sequence[Conversation]) -> EmbeddedJudge:
     return judge
 
 
-def answers(judge: EmbeddedJudge, one: Conversation, questions: Sequence[Question] = QUESTIONS) -> list[Answer]:
+def answers(
+    judge: EmbeddedJudge, one: Conversation, questions: Sequence[Question] = QUESTIONS
+) -> list[Answer]:
     found = asyncio.run(judge.judge(one, questions))
     assert all(isinstance(answer, Answer) for answer in found)
     return found  # type: ignore[return-value]
@@ -59,13 +78,18 @@ def test_what_is_not_scorable_gets_a_reason_and_no_number_and_hostile_text_is_an
     for said in ((), (("u", "hi"),), (("a", "hi"),), (("u", " "), ("a", "hi")), (("tool", "x"),)):
         found = asyncio.run(EmbeddedJudge(embedder).judge(conversation(*said), QUESTIONS))
         assert len(found) == len(QUESTIONS)
-        assert all(isinstance(answer, Unanswered) and answer.outcome == "not_scorable" for answer in found)
+        assert all(
+            isinstance(answer, Unanswered) and answer.outcome == "not_scorable" for answer in found
+        )
     for said in (
         (("u", "\ud800\x00"), ("a", "\u202e😀")),
         (("u", "x" * 200_000), ("a", "\n" * 200_000 + "y")),
         (("system", "s"), ("u", "?" * 9_000), ("tool", "t"), ("a", "`" * 9_000)),
     ):
-        for answer in (*answers(EmbeddedJudge(embedder), conversation(*said)), *answers(learnt, conversation(*said))):
+        for answer in (
+            *answers(EmbeddedJudge(embedder), conversation(*said)),
+            *answers(learnt, conversation(*said)),
+        ):
             assert all(0 <= p <= 1 for p in answer.probabilities)
             assert answer.mass == pytest.approx(1, abs=1e-9)
 
@@ -73,7 +97,8 @@ def test_what_is_not_scorable_gets_a_reason_and_no_number_and_hostile_text_is_an
 def test_a_rubric_is_answered_by_its_evidence_once_studied_and_after_storage(
     embedder: Embedder, learnt: EmbeddedJudge
 ) -> None:
-    up, down = values(learnt, good(90)), values(learnt, bad(91))
+    up = values(learnt, good(90))
+    down = values(learnt, bad(91))
     for sat in (THANKS, QUOTED, BY_HAND):
         assert up[sat.id] > 5 > down[sat.id]
     for dsat in (REFUSAL, PHRASE, BY_HAND_DSAT):
@@ -82,7 +107,11 @@ def test_a_rubric_is_answered_by_its_evidence_once_studied_and_after_storage(
     assert restored.fingerprint == learnt.fingerprint
     for one in (good(90), bad(91), conversation(("u", "neither"), ("a", "nor"))):
         assert answers(restored, one) == answers(learnt, one)
-    for log in ([], [good(number) for number in range(5)], [good(1).model_copy(update={"label": Label.NONE})]):
+    for log in (
+        [],
+        [good(number) for number in range(5)],
+        [good(1).model_copy(update={"label": Label.NONE})],
+    ):
         assert studied(embedder, log).learned == {}, "one class or nothing teaches nothing"
     upside_down = THANKS.model_copy(update={"polarity": "dsat"})
     judge = EmbeddedJudge(embedder)
@@ -94,7 +123,8 @@ def test_a_rubric_is_answered_by_its_evidence_once_studied_and_after_storage(
 
 def test_a_hand_written_rubric_is_answered_by_likeness_before_any_study(embedder: Embedder) -> None:
     judge = EmbeddedJudge(embedder)
-    up, down = values(judge, good(90)), values(judge, bad(91))
+    up = values(judge, good(90))
+    down = values(judge, bad(91))
     assert up[BY_HAND.id] > down[BY_HAND.id]
     assert down[BY_HAND_DSAT.id] > up[BY_HAND_DSAT.id]
 
@@ -120,7 +150,9 @@ def test_a_studied_conversation_is_answered_on_a_scale_learnt_without_it(
 
 
 def test_the_turns_named_are_those_that_carry_the_evidence(embedder: Embedder) -> None:
-    one = conversation(("u", "help"), ("a", "here"), ("u", "thanks"), ("a", "bye"), ("u", "thanks again"))
+    one = conversation(
+        ("u", "help"), ("a", "here"), ("u", "thanks"), ("a", "bye"), ("u", "thanks again")
+    )
     (answer,) = answers(EmbeddedJudge(embedder), one, [Question.about(THANKS)])
     assert answer.turns == (2, 4)
     two = Question(id="q", text="The user thanks the assistant.", options=LIKERT[:2])
@@ -130,7 +162,8 @@ def test_the_turns_named_are_those_that_carry_the_evidence(embedder: Embedder) -
 
 
 def test_the_scale_by_hand() -> None:
-    # One measure: good ones 3 and 5, bad ones 1 and 3. Means 4 and 2, middle 3, spread √2, δ = 2/√2 over 4 and 40 more.
+    # One measure: good ones 3 and 5, bad ones 1 and 3. Means 4 and 2, middle 3, spread √2, δ = 2/√2
+    # over 4 and 40 more.
     measures = np.array([[3.0], [5.0], [1.0], [3.0]])
     positive = np.array([True, True, False, False])
     delta, middle, spread = separation(measures, positive)
@@ -140,8 +173,12 @@ def test_the_scale_by_hand() -> None:
     leaning, _, _ = separation(measures, positive, lean=-1)
     assert leaning == pytest.approx([(4 * math.sqrt(2) - 40 * 0.3) / 44])
     scale = learn_scale(measures, positive, +1)
-    assert scale.odds(np.array([5.0])) == pytest.approx(GAIN * math.sqrt(2) * 4 * math.sqrt(2) / 44, rel=1e-5)
-    assert scale.odds(np.array([1e9])) == pytest.approx(GAIN * 2.5 * 4 * math.sqrt(2) / 44, rel=1e-5)
+    assert scale.odds(np.array([5.0])) == pytest.approx(
+        GAIN * math.sqrt(2) * 4 * math.sqrt(2) / 44, rel=1e-5
+    )
+    assert scale.odds(np.array([1e9])) == pytest.approx(
+        GAIN * 2.5 * 4 * math.sqrt(2) / 44, rel=1e-5
+    )
     assert learn_scale(measures, positive, -1).weight.tolist() == [0.0]
     constant = learn_scale(np.ones((6, 4)), np.arange(6) < 3, +1)
     assert np.isfinite(constant.odds(np.zeros(4)))
@@ -149,5 +186,7 @@ def test_the_scale_by_hand() -> None:
 
 def test_what_a_judge_learned_is_checked_when_it_is_built(embedder: Embedder) -> None:
     for odd in (None, {"middle": [1.0]}, {"middle": [1, 2], "spread": [1, 2], "weight": ["a", 2]}):
-        with pytest.raises(BadRubrics, match=r"judge\.learned\.r1: middle, spread and weight are not 4 numbers"):
+        with pytest.raises(
+            BadRubrics, match=r"judge\.learned\.r1: middle, spread and weight are not 4 numbers"
+        ):
             EmbeddedJudge(embedder, {"r1": odd})

@@ -33,11 +33,14 @@ class Counting:
 
     def encode(self, texts: list[str]) -> np.ndarray:
         self.asked += texts
-        return np.array([[np.cos(len(text)), np.sin(len(text))] for text in texts], dtype=np.float32)
+        return np.array(
+            [[np.cos(len(text)), np.sin(len(text))] for text in texts], dtype=np.float32
+        )
 
 
 def counting(cache: Path | None, model: str = "all-MiniLM-L6-v2") -> tuple[Embedder, Counting]:
-    embedder, encoder = Embedder(model, cache), Counting()
+    embedder = Embedder(model, cache)
+    encoder = Counting()
     embedder.encoder = encoder
     return embedder, encoder
 
@@ -179,7 +182,9 @@ def model(embedder: Embedder) -> MiniLM:
     return embedder.encoder
 
 
-def test_cosines_agree_with_sentence_transformers_and_torch_keeps_its_threads(model: MiniLM) -> None:
+def test_cosines_agree_with_sentence_transformers_and_torch_keeps_its_threads(
+    model: MiniLM,
+) -> None:
     import torch
 
     theirs = SentenceTransformersEncoder(str(model_folder())).encode(SAMPLES)
@@ -194,11 +199,15 @@ def test_cosines_agree_with_sentence_transformers_and_torch_keeps_its_threads(mo
 def test_a_text_has_the_same_bits_alone_and_in_any_batch(model: MiniLM) -> None:
     rng = np.random.default_rng(0)
     vocabulary = ["hotel", "train", "exception", "please", "null", "danke", "😀", "谢谢"]
-    texts = SAMPLES[:11] + [" ".join(rng.choice(vocabulary, size=n)) for n in rng.integers(1, 60, size=3)]
+    texts = SAMPLES[:11] + [
+        " ".join(rng.choice(vocabulary, size=n)) for n in rng.integers(1, 60, size=3)
+    ]
     together = model.encode(texts)
     order = rng.permutation(len(texts))
     assert (model.encode([texts[i] for i in order]) == together[order]).all()
-    assert all((model.encode([text])[0] == row).all() for text, row in zip(texts, together, strict=True))
+    assert all(
+        (model.encode([text])[0] == row).all() for text, row in zip(texts, together, strict=True)
+    )
 
 
 @pytest.mark.nightly

@@ -47,12 +47,25 @@ def test_what_gives_no_reasons_says_why(one: Conversation, why: str, embedder: E
     assert found.detail == why
 
 
-def test_hostile_and_empty_conversations_one_class_and_few_words_break_nothing(embedder: Embedder) -> None:
+def test_hostile_and_empty_conversations_one_class_and_few_words_break_nothing(
+    embedder: Embedder,
+) -> None:
     odd = [
-        conversation(("u", "\ud800\x00\u202e"), ("a", "\ud8ff"), id_="surrogates", label=Label.NEGATIVE),
-        conversation(("u", "\n" * 1_000_000 + "x"), ("a", "y" * 1_000_000), id_="huge", label=Label.POSITIVE),
+        conversation(
+            ("u", "\ud800\x00\u202e"), ("a", "\ud8ff"), id_="surrogates", label=Label.NEGATIVE
+        ),
+        conversation(
+            ("u", "\n" * 1_000_000 + "x"), ("a", "y" * 1_000_000), id_="huge", label=Label.POSITIVE
+        ),
         conversation(id_="empty", label=Label.POSITIVE),
-        conversation(("system", "s"), ("tool", "t"), ("u", "q"), ("a", "r"), id_="tools", label=Label.NEGATIVE),
+        conversation(
+            ("system", "s"),
+            ("tool", "t"),
+            ("u", "q"),
+            ("a", "r"),
+            id_="tools",
+            label=Label.NEGATIVE,
+        ),
     ]
     extractor = studied(embedder, [*small_log(8), *odd])
     for one in (odd[0], odd[1], odd[3]):
@@ -63,8 +76,12 @@ def test_hostile_and_empty_conversations_one_class_and_few_words_break_nothing(e
         log = [good(number).model_copy(update={"label": label}) for number in range(12)]
         assert extracted(studied(embedder, log), good(3)).reasons == (), "one class teaches nothing"
     for texts in (["the", "of"], ["", "!"], ["same", "same"]):
-        tiny = [conversation(("u", text), ("a", text), id_=str(n)) for n, text in enumerate(texts * 10)]
-        assert StudiedLog(tiny, embedder).mined(np.arange(20) % 4 < 2, np.ones(20, dtype=bool)) == []
+        tiny = [
+            conversation(("u", text), ("a", text), id_=str(n)) for n, text in enumerate(texts * 10)
+        ]
+        assert (
+            StudiedLog(tiny, embedder).mined(np.arange(20) % 4 < 2, np.ones(20, dtype=bool)) == []
+        )
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +130,8 @@ def test_contrast_by_hand() -> None:
 def test_what_stands_out_on_one_half_alone_is_not_taken() -> None:
     positive = np.arange(80) < 40
     half = np.zeros(80, dtype=bool)
-    half[0:40:2] = True  # present in every good conversation of the first half, in none of the second
+    # present in every good conversation of the first half, in none of the second
+    half[0:40:2] = True
     both = positive.copy()
     assert standing_out(np.stack([half, both, ~both], axis=1), positive) == pytest.approx(
         [0.0, contrast(both[:, None], positive)[0], -contrast(both[:, None], positive)[0]]
@@ -122,7 +140,8 @@ def test_what_stands_out_on_one_half_alone_is_not_taken() -> None:
 
 def test_mining_noise_finds_next_to_nothing(embedder: Embedder) -> None:
     """Labels by coin over the same texts: of hundreds of phrases hardly one holds on both halves."""
-    study, found = StudiedLog(small_log(40), embedder), []
+    study = StudiedLog(small_log(40), embedder)
+    found = []
     every = np.ones(len(study.views), dtype=bool)
     for seed in range(5):
         positive = np.random.default_rng(seed).permutation(np.arange(len(every)) % 2 == 0)
@@ -131,7 +150,13 @@ def test_mining_noise_finds_next_to_nothing(embedder: Embedder) -> None:
 
 
 def test_phrases_are_words_in_a_row_of_one_turn() -> None:
-    assert phrases_in(["Don't panic. Now"]) == {"don't", "panic", "don't panic", "panic now", "don't panic now"}
+    assert phrases_in(["Don't panic. Now"]) == {
+        "don't",
+        "panic",
+        "don't panic",
+        "panic now",
+        "don't panic now",
+    }
     assert phrases_in(["red", "green"]) == {"red", "green"}
     assert phrases_in(["call 911 now", "of the"]) == {"call"}
     assert phrases_in(["", "\ud800", "!!!"]) <= {"\ud800"}
@@ -152,22 +177,34 @@ def test_a_phrase_of_one_class_is_mined_and_an_injected_one_is_refused(embedder:
 def test_what_a_part_of_a_log_teaches_is_what_that_part_alone_would(embedder: Embedder) -> None:
     """The cross-fitted figures rest on it: nothing of the labels left out reaches the clues or their answers."""
     log = small_log(40)
-    study, positive, rows = StudiedLog(log, embedder), positives(log), np.arange(len(log)) % 5 > 0
+    study = StudiedLog(log, embedder)
+    positive = positives(log)
+    rows = np.arange(len(log)) % 5 > 0
     clues = study.clues(positive, rows)
     answers = study.answers(clues, positive, rows)
     turned = np.where(rows, positive, ~positive)
     again = study.clues(turned, rows)
-    assert [(one.source, one.polarity) for one in again] == [(one.source, one.polarity) for one in clues]
+    assert [(one.source, one.polarity) for one in again] == [
+        (one.source, one.polarity) for one in clues
+    ]
     assert study.answers(again, turned, rows) == pytest.approx(answers)
 
 
 def test_clues_are_answered_as_the_judge_answers_their_rubrics(embedder: Embedder) -> None:
     log = sorted(small_log(40), key=lambda c: (c.text_hash, c.id))
-    study, positive, every = StudiedLog(log, embedder), positives(log), np.ones(len(log), dtype=bool)
+    study = StudiedLog(log, embedder)
+    positive = positives(log)
+    every = np.ones(len(log), dtype=bool)
     clues = study.clues(positive, every)
-    rubrics = [Rubric(id=c.source, text=c.signal.statement, polarity=c.polarity, source=c.source) for c in clues]
+    rubrics = [
+        Rubric(id=c.source, text=c.signal.statement, polarity=c.polarity, source=c.source)
+        for c in clues
+    ]
     judge = EmbeddedJudge(embedder)
     asyncio.run(judge.fit(log, rubrics))
     questions = [Question.about(one, "likert-domain") for one in rubrics]
-    told = [[a.probabilities for a in asyncio.run(judge.judge(one, questions)) if isinstance(a, Answer)] for one in log]
+    told = [
+        [a.probabilities for a in asyncio.run(judge.judge(one, questions)) if isinstance(a, Answer)]
+        for one in log
+    ]
     assert study.answers(clues, positive, every) == pytest.approx(np.array(told), abs=1e-4)

@@ -17,14 +17,16 @@ from pollex.rubrics.rubric import BUILT_IN, Rubric
 from pollex.selection.losses import EVAL_RANGE
 from pollex.selection.prefix import log_losses, worth_following
 
-MODELS, USEFUL = 30, 8
+MODELS = 30
+USEFUL = 8
 
 
 @pytest.fixture(scope="module")
 def built_in() -> tuple[Candidates, Bools]:
     """The built-in rubrics of the bicycle shop by one half of it, and which half that is."""
     log = sorted(read_logs("examples/bikes.jsonl").learnable, key=lambda one: one.text_hash)
-    study, half = StudiedLog(log, Embedder()), np.random.default_rng(0).random(len(log)) < 0.5
+    study = StudiedLog(log, Embedder())
+    half = np.random.default_rng(0).random(len(log)) < 0.5
     pool = pool_of(study.made(positives(log), half), log, "expected")
     rubrics = [rubric.model_copy(update={"answered_by": BUILT_IN}) for rubric in pool.rubrics]
     return Candidates(log, rubrics, pool.values, pool.answered, {}), half
@@ -34,13 +36,16 @@ def with_model(pool: Candidates, seed: int, strength: float) -> Candidates:
     """Add a model's rubrics, of which the first few tell thumbs apart, and the others answer at random."""
     rng = np.random.default_rng(seed)
     rubrics = [
-        Rubric(id=f"model{n:02}", text=f"The model's {n}.", polarity="dsat", source="llm@1") for n in range(MODELS)
+        Rubric(id=f"model{n:02}", text=f"The model's {n}.", polarity="dsat", source="llm@1")
+        for n in range(MODELS)
     ]
     odds = np.full((len(pool.labels), MODELS), 0.35)
     odds[:, :USEFUL] += np.where(pool.labels, -strength, strength)[:, None]
     values = np.where(rng.random(odds.shape) < odds, -EVAL_RANGE, 0.0)
     both = np.concatenate([values, pool.values], axis=1)
-    return Candidates(pool.conversations, [*rubrics, *pool.rubrics], both, np.ones(both.shape, dtype=bool), {})
+    return Candidates(
+        pool.conversations, [*rubrics, *pool.rubrics], both, np.ones(both.shape, dtype=bool), {}
+    )
 
 
 def auc_elsewhere(weighed: Weighed, order: Ints, half: Bools) -> float:
@@ -58,8 +63,12 @@ def test_beside_a_model_that_answers_at_random_a_set_is_as_good_as_built_in_rubr
     order = mixed.order(half, 1.0, hints=True)
     before = auc_elsewhere(alone, alone.order(half, 1.0, hints=True), half)
     assert auc_elsewhere(mixed, order, half) > before - 0.02
-    assert all(pool.rubrics[column - MODELS].leads for column in order.tolist() if column >= MODELS), "no moods"
-    assert told_of_no_model(mixed, order) == ([] if np.isin(order, mixed.models).any() else [NO_MODEL])
+    assert all(
+        pool.rubrics[column - MODELS].leads for column in order.tolist() if column >= MODELS
+    ), "no moods"
+    assert told_of_no_model(mixed, order) == (
+        [] if np.isin(order, mixed.models).any() else [NO_MODEL]
+    )
 
 
 def test_rubrics_of_a_model_that_tell_thumbs_apart_enter_and_few_of_the_others_do(
@@ -77,7 +86,8 @@ def test_rubrics_of_a_model_that_tell_thumbs_apart_enter_and_few_of_the_others_d
 def test_an_order_is_followed_where_it_gains_two_standard_errors_or_nothing_else_is_there() -> None:
     rng = np.random.default_rng(0)
     none = np.full(100, 0.7)
-    sure, unsure = none - 0.2 + 0.2 * rng.random(100), none + rng.normal(-0.01, 0.3, 100)
+    sure = none - 0.2 + 0.2 * rng.random(100)
+    unsure = none + rng.normal(-0.01, 0.3, 100)
     assert unsure.mean() < none.mean()
     assert worth_following(np.array([none, sure, none]), instead=True) == 1
     assert worth_following(np.array([none, none, unsure]), instead=True) == 0

@@ -17,7 +17,11 @@ from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 
-WELL = Question(id="q", text="Did it go well?", options=(Option(text="yes", value=1), Option(text="no", value=0)))
+WELL = Question(
+    id="q",
+    text="Did it go well?",
+    options=(Option(text="yes", value=1), Option(text="no", value=0)),
+)
 MIXED = conversation(
     ("u", "I need a train to Leeds."),
     ("a", "Sorry, I am unable to find that."),
@@ -68,13 +72,17 @@ async def test_the_rater_learns_from_thumbs_and_answers_each_by_weights_learnt_w
     assert of(Answer, with_it).probabilities != of(Answer, without).probabilities
     turned = await studied(embedder, log[::-1])
     assert rater.fingerprint == turned.fingerprint
-    assert await rater.judge(MIXED, [WELL]) == await turned.judge(MIXED, [WELL]), "the order of the log is nothing"
+    assert await rater.judge(MIXED, [WELL]) == await turned.judge(MIXED, [WELL]), (
+        "the order of the log is nothing"
+    )
     bare = await studied(embedder, [one.model_copy(update={"label": Label.NONE}) for one in log])
     assert (bare.labelled, bare.learned) == (0, {"labelled": 0})
     assert await right(bare, log) > 0.8, "by what signals mean in general"
 
 
-async def test_runs_on_resampled_turns_differ_and_each_is_the_same_whenever_it_is_asked(rater: EmbeddedRater) -> None:
+async def test_runs_on_resampled_turns_differ_and_each_is_the_same_whenever_it_is_asked(
+    rater: EmbeddedRater,
+) -> None:
     runs = [(await rater.again(number).judge(MIXED, [WELL]))[0] for number in range(8)]
     again = [(await rater.again(number).judge(MIXED, [WELL]))[0] for number in reversed(range(8))]
     assert runs == again[::-1]
@@ -87,7 +95,9 @@ async def test_an_ensemble_of_the_rater_is_sure_where_all_turns_say_the_same_and
     log: list[Conversation], rater: EmbeddedRater
 ) -> None:
     ensemble = Ensemble(rater, rule=Rule.of(25, tau=0.0))
-    clear, mixed = [verdict("", WELL, await ensemble.votes(one, WELL), ensemble.rule) for one in (log[0], MIXED)]
+    clear, mixed = [
+        verdict("", WELL, await ensemble.votes(one, WELL), ensemble.rule) for one in (log[0], MIXED)
+    ]
     assert (clear.rating, clear.entropy) == ("yes", 0.0)
     assert mixed.entropy is not None
     assert mixed.entropy > 0
@@ -97,11 +107,15 @@ async def test_an_ensemble_of_the_rater_is_sure_where_all_turns_say_the_same_and
 async def test_the_embedded_judge_of_rubrics_has_runs_of_its_own_too(
     embedder: Embedder, log: list[Conversation]
 ) -> None:
-    rubric = Rubric(id="r", text="The user thanks the assistant.", polarity="sat", source="signal:thanks")
+    rubric = Rubric(
+        id="r", text="The user thanks the assistant.", polarity="sat", source="signal:thanks"
+    )
     judge = EmbeddedJudge(embedder)
     await judge.fit(log, [rubric])
     (plain,) = await judge.judge(MIXED, [Question.about(rubric)])
-    runs = [(await judge.again(number).judge(MIXED, [Question.about(rubric)]))[0] for number in range(8)]
+    runs = [
+        (await judge.again(number).judge(MIXED, [Question.about(rubric)]))[0] for number in range(8)
+    ]
     assert len({run.probabilities for run in runs if isinstance(run, Answer)}) > 1
     assert (await judge.judge(MIXED, [Question.about(rubric)])) == [plain]
     assert plain.judge == "built-in (no LLM)"

@@ -30,7 +30,9 @@ SETTINGS = LearnSettings(budget=(3, 3), stability=False)
 
 def roles(embedder: Embedder) -> Roles:
     judge = EmbeddedJudge(embedder)
-    return Roles(EmbeddedExtractor(embedder), EmbeddedSummarizer(), EmbeddedDeduplicator(embedder), judge)
+    return Roles(
+        EmbeddedExtractor(embedder), EmbeddedSummarizer(), EmbeddedDeduplicator(embedder), judge
+    )
 
 
 def written_log(folder: Path) -> Logs:
@@ -57,7 +59,13 @@ def learned(logs: Logs, embedder: Embedder, store: Store) -> RubricSet:
 
 
 def refitted(logs: Logs, rubrics: RubricSet, embedder: Embedder, store: Store) -> RubricSet:
-    run = runs.refit(logs, rubrics, roles=roles(embedder), settings=SETTINGS, setting=running.RunSettings.of(store))
+    run = runs.refit(
+        logs,
+        rubrics,
+        roles=roles(embedder),
+        settings=SETTINGS,
+        setting=running.RunSettings.of(store),
+    )
     return asyncio.run(run).rubric_set
 
 
@@ -85,11 +93,17 @@ def test_a_learned_set_has_what_people_wrote_and_a_rewording_keeps_its_detector_
         )
         fitted = refitted(logs, rubrics.model_copy(update={"rubrics": edited}), embedder, store)
         found = {rubric.id: rubric for rubric in fitted.rubrics}
-    kept, anew = found[first.id], found[second.id]
+    kept = found[first.id]
+    anew = found[second.id]
     assert kept.standing == proven, "its judge is the same, whatever its words are"
     assert (kept.source, kept.quotes, kept.written) == (first.source, first.quotes, words["text"])
     assert fitted.judge.learned[first.id] == rubrics.judge.learned[first.id]
-    assert (anew.source, anew.quotes, anew.reason_ids, anew.written) == ("person", (), second.reason_ids, words["text"])
+    assert (anew.source, anew.quotes, anew.reason_ids, anew.written) == (
+        "person",
+        (),
+        second.reason_ids,
+        words["text"],
+    )
     (note,) = [note for note in fitted.notes if note.startswith("Judged anew: ")]
     assert second.alone
     assert anew.alone

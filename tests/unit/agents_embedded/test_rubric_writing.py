@@ -20,7 +20,11 @@ from pollex.rubrics.rubric import MAX_QUOTES, Quote, Reason, Rubric
 
 def reason(number: int, source: str = "signal:thanks", said: str = "thanks") -> Reason:
     quote = Quote(conversation_id=str(number), turn=2, text=said)
-    statement = "The user thanks the assistant." if source == "signal:thanks" else f"The user says “{source}”."
+    statement = (
+        "The user thanks the assistant."
+        if source == "signal:thanks"
+        else f"The user says “{source}”."
+    )
     return Reason(
         id=f"r{number}{source}",
         conversation_id=str(number),
@@ -31,16 +35,22 @@ def reason(number: int, source: str = "signal:thanks", said: str = "thanks") -> 
     )
 
 
-def summarized(reasons: Sequence[Reason], known: Sequence[Rubric] = (), words: Sequence[str] = ()) -> Summary:
+def summarized(
+    reasons: Sequence[Reason], known: Sequence[Rubric] = (), words: Sequence[str] = ()
+) -> Summary:
     found = asyncio.run(EmbeddedSummarizer(words).summarize(reasons, known, "sat"))
     assert isinstance(found, Summary)
     return found
 
 
-def rubric(text: str, id_: str, polarity: str = "sat", source: str = "llm", support: int = 1) -> Rubric:
+def rubric(
+    text: str, id_: str, polarity: str = "sat", source: str = "llm", support: int = 1
+) -> Rubric:
     reasons = tuple(f"{id_}-{number}" for number in range(support))
     quotes = tuple(Quote(conversation_id=name, turn=0, text=name) for name in reasons)
-    return Rubric(id=id_, text=text, polarity=polarity, source=source, reason_ids=reasons, quotes=quotes)
+    return Rubric(
+        id=id_, text=text, polarity=polarity, source=source, reason_ids=reasons, quotes=quotes
+    )
 
 
 def deduplicated(embedder: Embedder, *rubrics: Rubric) -> Deduplication:
@@ -78,12 +88,19 @@ def test_near_rubrics_become_one_and_no_reason_is_lost(embedder: Embedder) -> No
     assert len(found.kept[1].quotes) == MAX_QUOTES
 
 
-def test_different_signals_and_sides_are_never_merged_whatever_words_they_share(embedder: Embedder) -> None:
+def test_different_signals_and_sides_are_never_merged_whatever_words_they_share(
+    embedder: Embedder,
+) -> None:
     topic = ", mostly about code and exception."
-    pool = [rubric(s.statement.removesuffix(".") + topic, name, source=f"signal:{name}") for name, s in SIGNALS.items()]
+    pool = [
+        rubric(s.statement.removesuffix(".") + topic, name, source=f"signal:{name}")
+        for name, s in SIGNALS.items()
+    ]
     assert deduplicated(embedder, *pool).merged == {}
     same = "The assistant answers briefly."
-    assert deduplicated(embedder, rubric(same, "a"), rubric(same, "b", polarity="dsat")).merged == {}
+    assert (
+        deduplicated(embedder, rubric(same, "a"), rubric(same, "b", polarity="dsat")).merged == {}
+    )
     assert deduplicated(embedder).kept == ()
 
 
@@ -103,7 +120,10 @@ def test_evidence_is_sought_for_a_persons_words_only(embedder: Embedder) -> None
         assert (found.source, found.text, found.reason_ids) == (source, text, LONG.reason_ids)
         kept = LONG.model_copy(update={"text": text})
         assert understood(kept, embedder) == kept, "a detector stays, whatever its words are"
-    denials = [is_negated(text) for text in ("It works.", "It doesn't work.", "It is not never so.", "Nota")]
+    denials = [
+        is_negated(text)
+        for text in ("It works.", "It doesn't work.", "It is not never so.", "Nota")
+    ]
     assert denials == [False, True, False, False]
 
 
@@ -114,7 +134,9 @@ def of_source(source: str, text: str = "The user is happy.") -> Rubric:
 def test_a_set_without_vectors_says_so_and_one_by_likeness_costs_its_embedding() -> None:
     plain = [of_source("signal:thanks"), of_source("phrase:user:thank you")]
     assert cost_of(plain) == "about 1 ms of CPU a conversation of 25 turns, no embedding"
-    assert cost_of([*plain, of_source("person")]).endswith("a conversation of 25 turns, its turns embedded")
+    assert cost_of([*plain, of_source("person")]).endswith(
+        "a conversation of 25 turns, its turns embedded"
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,11 +150,16 @@ def test_a_set_without_vectors_says_so_and_one_by_likeness_costs_its_embedding()
         ('[[rubrics]]\ntext = "The user laughs."', "rubrics.0.polarity: Field required"),
         ('[[rubrics]]\ntext = " "\npolarity = "sat"', "rubrics.0.text"),
         ('[[rubrics]]\ntext = "The user laughs."\npolarity = "good"', "rubrics.0.polarity"),
-        ('[[rubrics]]\ntext = "The user laughs."\npolarity = "sat"\nweight = 2', "rubrics.0.weight"),
+        (
+            '[[rubrics]]\ntext = "The user laughs."\npolarity = "sat"\nweight = 2',
+            "rubrics.0.weight",
+        ),
         ('[[rubrics]]\ntext = "A b."\npolarity = "sat"\n' * 2, "occurs twice"),
     ],
 )
-def test_a_list_with_a_fault_is_refused_with_its_place(tmp_path: Path, text: str, clause: str) -> None:
+def test_a_list_with_a_fault_is_refused_with_its_place(
+    tmp_path: Path, text: str, clause: str
+) -> None:
     path = tmp_path / "list.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BadRubrics, match=clause) as refused:
@@ -140,7 +167,9 @@ def test_a_list_with_a_fault_is_refused_with_its_place(tmp_path: Path, text: str
     assert refused.value.where == str(path)
 
 
-def test_a_mark_of_byte_order_is_no_part_of_a_list_and_what_can_not_be_read_is_refused(tmp_path: Path) -> None:
+def test_a_mark_of_byte_order_is_no_part_of_a_list_and_what_can_not_be_read_is_refused(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "list.toml"
     path.write_text('[[rubrics]]\ntext = "It helps."\npolarity = "sat"\n', encoding="utf-8-sig")
     assert [rubric.text for rubric in read_rubrics(path)] == ["It helps."]
@@ -154,9 +183,16 @@ def test_a_mark_of_byte_order_is_no_part_of_a_list_and_what_can_not_be_read_is_r
 def test_bundled_sets_have_ten_rubrics_a_kind_that_learnt_ones_could_be() -> None:
     for name in bundled_sets():
         rubrics = read_rubrics(name)
-        assert [sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat")] == [10, 10]
+        assert [sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat")] == [
+            10,
+            10,
+        ]
         assert [refusal(rubric.text) for rubric in rubrics] == [""] * 20
         assert all(len(rubric.text.split()) <= 15 for rubric in rubrics)
         assert {rubric.source for rubric in rubrics} == {"person"}
-    generic, adapted = ({rubric.text for rubric in read_rubrics(name)} for name in ("generic", "generic_debugging"))
-    assert generic & adapted == {"The assistant gives a concise answer."}, "all else is of its domain"
+    generic, adapted = (
+        {rubric.text for rubric in read_rubrics(name)} for name in ("generic", "generic_debugging")
+    )
+    assert generic & adapted == {"The assistant gives a concise answer."}, (
+        "all else is of its domain"
+    )

@@ -38,17 +38,31 @@ def test_a_fragment_of_another_group_is_none(tmp_path: Path) -> None:
 
 
 def test_a_line_break_stands_for_nothing_unless_the_next_line_is_indented(tmp_path: Path) -> None:
-    (tmp_path / "t.toml").write_text('[a.act]\npattern = """\none\n|two"""\ncues = """\n    one\n    two\n"""\n')
+    (tmp_path / "t.toml").write_text(
+        '[a.act]\npattern = """\none\n|two"""\ncues = """\n    one\n    two\n"""\n'
+    )
     ((group, name, row),) = rows(tmp_path / "t.toml")
-    assert (group, name, row["pattern"], row["cues"].split()) == ("a", "act", "one|two", ["one", "two"])
+    assert (group, name, row["pattern"], row["cues"].split()) == (
+        "a",
+        "act",
+        "one|two",
+        ["one", "two"],
+    )
 
 
 def test_an_act_is_one_more_row(tmp_path: Path) -> None:
     table = tmp_path / "acts.toml"
     table.write_text(TABLE.read_text() + ROW)
     acts = acts_in(table)
-    for said, seen in (("Expect hail at noon.", True), ("There will be no hail.", False), ("Do you like hail?", False)):
-        turns = (Turn(role="user", content="How is the weather?"), Turn(role="assistant", content=said))
+    for said, seen in (
+        ("Expect hail at noon.", True),
+        ("There will be no hail.", False),
+        ("Do you like hail?", False),
+    ):
+        turns = (
+            Turn(role="user", content="How is the weather?"),
+            Turn(role="assistant", content=said),
+        )
         moves = moves_of(Conversation(id="1", turns=turns))
         acts.mark(moves)
         assert ("forecasts" in moves[1].acts) == seen
@@ -60,19 +74,30 @@ FILE = Path(__file__).with_name("hits_on_examples.toml")
 
 
 def test_signals_acts_and_patterns_are_seen_in_the_bundled_logs_as_before() -> None:
-    logs = [list(read_logs(str(EXAMPLES / f"{name}.jsonl")).conversations)[:60] for name in ("debugging", "bikes")]
-    signals, acts, patterns = Counter[str](), Counter[str](), Counter[str]()
+    logs = [
+        list(read_logs(str(EXAMPLES / f"{name}.jsonl")).conversations)[:60]
+        for name in ("debugging", "bikes")
+    ]
+    signals = Counter[str]()
+    acts = Counter[str]()
+    patterns = Counter[str]()
     for conversation in (one for log in logs for one in log):
-        view, moves = View(conversation, Embedder()), mark_acts(conversation)
-        signals.update({name: int((signal.marks(view) != 0).sum()) for name, signal in SIGNALS.items()})
+        view = View(conversation, Embedder())
+        moves = mark_acts(conversation)
+        signals.update(
+            {name: int((signal.marks(view) != 0).sum()) for name, signal in SIGNALS.items()}
+        )
         acts.update(act for move in moves for sentence in move.sentences for act in sentence.hits)
         patterns.update(firing.pattern for firing in sure_firings(moves))
     found = {"signals": signals, "acts": acts, "patterns": patterns}
     if os.environ.get("WRITE_SNAPSHOTS"):
         FILE.write_text(
             "\n".join(
-                f"[{kind}]\n" + "".join(f"{name} = {count}\n" for name, count in sorted(counts.items()))
+                f"[{kind}]\n"
+                + "".join(f"{name} = {count}\n" for name, count in sorted(counts.items()))
                 for kind, counts in found.items()
             )
         )
-    assert tomllib.loads(FILE.read_text()) == found, "WRITE_SNAPSHOTS=1 writes the file; the diff is for you to read"
+    assert tomllib.loads(FILE.read_text()) == found, (
+        "WRITE_SNAPSHOTS=1 writes the file; the diff is for you to read"
+    )

@@ -55,7 +55,11 @@ NASTY = [
 
 def test_its_statement_is_one_simple_sentence_about_its_party() -> None:
     for signal in SIGNALS.values():
-        named = {"user": "The user ", "assistant": "The assistant ", "both": "The user and the assistant "}
+        named = {
+            "user": "The user ",
+            "assistant": "The assistant ",
+            "both": "The user and the assistant ",
+        }
         assert signal.statement.startswith(named[signal.party])
         assert re.fullmatch(r"[A-Z][\w' ]+\.", signal.statement)
         assert not re.search(r"\b(that|which|what|because|or)\b", signal.statement)
@@ -66,18 +70,27 @@ def test_its_statement_is_one_simple_sentence_about_its_party() -> None:
     assert "apology" not in TONES, "it leads, since words in its quote show the deed"
 
 
-def test_marks_are_finite_and_stay_with_the_signals_party_whatever_is_said(embedder: Embedder) -> None:
-    odd = ([("u", "help"), ("a", " ")], [("u", ""), ("a", "hello")], [("tool", "x"), ("u", "\x00\ud800")])
+def test_marks_are_finite_and_stay_with_the_signals_party_whatever_is_said(
+    embedder: Embedder,
+) -> None:
+    odd = (
+        [("u", "help"), ("a", " ")],
+        [("u", ""), ("a", "hello")],
+        [("tool", "x"), ("u", "\x00\ud800")],
+    )
     for signal in SIGNALS.values():
         seen = view(embedder, *TALK)
         marks = signal.marks(seen)
         others = np.setdiff1d(np.arange(len(TALK)), seen.of(signal.party))
         assert marks.shape == (len(TALK),)
         assert np.isfinite(marks).all()
-        # What both parties do together, such as a number of turns, is counted on the party's turns alone by `measured`.
+        # What both parties do together, such as a number of turns, is counted on the party's turns
+        # alone by `measured`.
         assert signal.party == "both" or not marks[others].any()
         empty = View(conversation(), Embedder())
-        assert (measure_marks(signal.marks(empty), empty.of(signal.party)) == np.zeros(len(MEASURES))).all()
+        assert (
+            measure_marks(signal.marks(empty), empty.of(signal.party)) == np.zeros(len(MEASURES))
+        ).all()
         assert all(np.isfinite(signal.marks(view(embedder, *talk))).all() for talk in odd)
 
 
@@ -116,7 +129,9 @@ def test_it_sees_what_it_is_named_for(embedder: Embedder) -> None:
     for name, says, silent in SEEN:
         signal = SIGNALS[name]
         role = "u" if signal.party == "user" else "a"
-        assert signal.marks(view(embedder, (role, says), (role, silent))).tolist() == [1.0, 0.0], name
+        assert signal.marks(view(embedder, (role, says), (role, silent))).tolist() == [1.0, 0.0], (
+            name
+        )
 
 
 def test_a_repeated_request_is_marked_where_it_is_repeated(embedder: Embedder) -> None:
@@ -143,7 +158,9 @@ def test_the_four_measures_by_hand() -> None:
     marks = np.array([1.0, 9.0, 0.0, 2.0, 9.0, 3.0])
     # The party's marks are 1, 0, 2, 3: thirds of one turn each.
     assert measure_marks(marks, np.array([0, 2, 3, 5])) == pytest.approx([1.5, np.log(7), 3.0, 2.0])
-    assert measure_marks(-marks, np.array([0, 2, 3, 5])) == pytest.approx([-1.5, -np.log(7), -2.0, -2.0])
+    assert measure_marks(-marks, np.array([0, 2, 3, 5])) == pytest.approx(
+        [-1.5, -np.log(7), -2.0, -2.0]
+    )
 
 
 @given(st.text(alphabet="ab. \n…?\u3000", max_size=600), st.integers(0, 600))
@@ -165,7 +182,14 @@ def test_an_excerpt_of_a_huge_turn_shows_the_place_and_not_the_cut(at: int) -> N
 
 
 def test_quotes_come_from_the_marked_turns_alone_and_keep_their_numbers(embedder: Embedder) -> None:
-    talk = [("system", "thanks"), ("u", "help"), ("a", "here"), ("u", "thanks"), ("a", "bye"), ("u", "thank you")]
+    talk = [
+        ("system", "thanks"),
+        ("u", "help"),
+        ("a", "here"),
+        ("u", "thanks"),
+        ("a", "bye"),
+        ("u", "thank you"),
+    ]
     seen = view(embedder, *talk)
     quotes = quotes_from(seen, SIGNALS["thanks"], SIGNALS["thanks"].marks(seen))
     assert [(quote.turn, quote.text) for quote in quotes] == [(3, "thanks"), (5, "thank you")]
@@ -173,7 +197,9 @@ def test_quotes_come_from_the_marked_turns_alone_and_keep_their_numbers(embedder
     long = "Here is much to read. " * 30 + "Sorry, that was wrong. " + "More to read. " * 30
     seen = view(embedder, ("u", "help"), ("a", long))
     (quote,) = quotes_from(seen, SIGNALS["apology"], SIGNALS["apology"].marks(seen))
-    assert (quote.text.startswith("Sorry, that was wrong."), quote.turn) == (True, 1), "from where it is seen on"
+    assert (quote.text.startswith("Sorry, that was wrong."), quote.turn) == (True, 1), (
+        "from where it is seen on"
+    )
     assert strongest_turns(np.array([0.0, -0.9, -0.1, -0.5]), np.arange(4), 2) == [2, 3]
     assert strongest_turns(np.array([1.0, 1.0, 1.0]), np.arange(3), 2) == [1, 2]
     assert strongest_turns(np.zeros(3), np.arange(3), 2) == []
@@ -181,7 +207,9 @@ def test_quotes_come_from_the_marked_turns_alone_and_keep_their_numbers(embedder
 
 def test_every_quote_stands_in_its_turn_whatever_white_space_it_has(embedder: Embedder) -> None:
     talk = conversation(
-        ("u", "  help\r\n\tme   now "), ("a", "sorry,\n\n\nI   can't\u2028do it"), ("u", "\x00thanks\x00")
+        ("u", "  help\r\n\tme   now "),
+        ("a", "sorry,\n\n\nI   can't\u2028do it"),
+        ("u", "\x00thanks\x00"),
     )
     seen = View(talk, embedder)
     for signal in SIGNALS.values():
@@ -193,16 +221,28 @@ def test_every_quote_stands_in_its_turn_whatever_white_space_it_has(embedder: Em
 
 def test_a_phrase_is_found_as_whole_words_in_a_row(embedder: Embedder) -> None:
     signal = phrase_signal("user", "need help")
-    seen = view(embedder, ("u", "I NEED, help"), ("u", "need a help"), ("u", "needhelp"), ("u", "unneed helper"))
+    seen = view(
+        embedder,
+        ("u", "I NEED, help"),
+        ("u", "need a help"),
+        ("u", "needhelp"),
+        ("u", "unneed helper"),
+    )
     assert signal.marks(seen).tolist() == [1, 0, 0, 0]
     odd = phrase_signal("user", "c++ (a")
     assert odd.marks(view(embedder, ("u", "so c++ (a thing"))).tolist() == [1]
 
 
-def test_where_the_evidence_of_a_rubric_comes_from_and_of_which_party_it_is(embedder: Embedder) -> None:
-    thanks = Rubric(id="1", text="The user thanks the assistant.", polarity="sat", source="signal:thanks")
+def test_where_the_evidence_of_a_rubric_comes_from_and_of_which_party_it_is(
+    embedder: Embedder,
+) -> None:
+    thanks = Rubric(
+        id="1", text="The user thanks the assistant.", polarity="sat", source="signal:thanks"
+    )
     assert evidence_of(thanks, embedder) is SIGNALS["thanks"]
-    phrase = Rubric(id="2", text="The assistant says “fee”.", polarity="dsat", source="phrase:assistant:fee")
+    phrase = Rubric(
+        id="2", text="The assistant says “fee”.", polarity="dsat", source="phrase:assistant:fee"
+    )
     assert evidence_of(phrase, embedder).party == "assistant"
     for source in ("person", "", "signal:unknown", "phrase:user:", "extract_sat"):
         rubric = Rubric(id="3", text="The assistant is kind.", polarity="sat", source=source)
@@ -218,7 +258,9 @@ def test_where_the_evidence_of_a_rubric_comes_from_and_of_which_party_it_is(embe
 
 def test_a_conversation_is_not_like_its_own_quotes(embedder: Embedder) -> None:
     quote = Quote(conversation_id="c", turn=0, text="The purple giraffe sings.")
-    rubric = Rubric(id="1", text="The user is content.", polarity="sat", quotes=(quote,), source="turns:user:0")
+    rubric = Rubric(
+        id="1", text="The user is content.", polarity="sat", quotes=(quote,), source="turns:user:0"
+    )
     marks = evidence_of(rubric, embedder).marks
     talk = [("u", "The purple giraffe sings."), ("a", "Yes.")]
     own = View(conversation(*talk, id_="c"), embedder)

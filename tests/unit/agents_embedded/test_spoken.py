@@ -16,7 +16,9 @@ ENGLISH = "I'm sorry to hear that, could you please tell me the number of your o
 
 
 def said(*texts: str) -> list[int]:
-    return in_other_language(texts, ["assistant" if place % 2 else "user" for place in range(len(texts))])
+    return in_other_language(
+        texts, ["assistant" if place % 2 else "user" for place in range(len(texts))]
+    )
 
 
 @pytest.mark.parametrize(
@@ -36,17 +38,33 @@ def test_an_english_reply_to_another_language_is_told(user: str) -> None:
 
 def test_the_reply_follows_when_the_user_changes_and_short_turns_count_with_those_before() -> None:
     assert said(GERMAN, "Das tut mir leid, wie lautet denn die Nummer Ihrer Bestellung?") == []
-    assert said(GERMAN, "Wie lautet denn die Nummer Ihrer Bestellung, bitte?", "5512", ENGLISH) == [3]
-    assert said(GERMAN, "Wie lautet die Nummer?", "Sorry, let me go on in English, it is 5512.", ENGLISH) == []
+    assert said(GERMAN, "Wie lautet denn die Nummer Ihrer Bestellung, bitte?", "5512", ENGLISH) == [
+        3
+    ]
+    assert (
+        said(
+            GERMAN, "Wie lautet die Nummer?", "Sorry, let me go on in English, it is 5512.", ENGLISH
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
     ("user", "reply"),
     [
-        ("Wie heißt der Fehler?", "`TypeError: cannot read properties of undefined (reading 'length')`"),
-        ("Necesito una factura de mi compra, por favor.", "Precisa de uma fatura da sua compra, com certeza."),
+        (
+            "Wie heißt der Fehler?",
+            "`TypeError: cannot read properties of undefined (reading 'length')`",
+        ),
+        (
+            "Necesito una factura de mi compra, por favor.",
+            "Precisa de uma fatura da sua compra, com certeza.",
+        ),
         (GERMAN, "OK, 5512."),
-        ("What does the word Weltanschauung mean in English?", "It is a way of looking at the world as a whole."),
+        (
+            "What does the word Weltanschauung mean in English?",
+            "It is a way of looking at the world as a whole.",
+        ),
     ],
 )
 def test_look_alikes_are_left_alone(user: str, reply: str) -> None:

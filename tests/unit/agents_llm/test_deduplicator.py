@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from scripted import Scripted, asker, rubric
 
 from pollex.agents.embedded.roles import EmbeddedDeduplicator
-from pollex.agents.llm.deduplicator import MOST_IN_A_GROUP, LlmDeduplicator, disjoint_sets, near_groups
+from pollex.agents.llm.deduplicator import (
+    MOST_IN_A_GROUP,
+    LlmDeduplicator,
+    disjoint_sets,
+    near_groups,
+)
 from pollex.agents.mixed import MixedDeduplicator
 from pollex.gateway.calls import Refused
 from pollex.rubrics.rubric import Rubric
@@ -44,7 +49,12 @@ def role(door: Scripted) -> LlmDeduplicator:
 
 
 async def test_without_a_usable_answer_nothing_is_merged() -> None:
-    for reply in (Refused(detail="no"), "no idea", '{"same": "all"}', '{"same": [1, "2", null, [3]]}'):
+    for reply in (
+        Refused(detail="no"),
+        "no idea",
+        '{"same": "all"}',
+        '{"same": [1, "2", null, [3]]}',
+    ):
         deduplicator = role(Scripted(otherwise=reply))
         found = await deduplicator.deduplicate(POOL)
         assert (found.kept, found.merged) == (tuple(POOL), {})
@@ -59,16 +69,28 @@ async def test_only_near_rubrics_are_shown_to_the_model_those_of_both_sides() ->
     await role(door).deduplicate(POOL)
     data = [call.messages[1]["content"] for call in door.history]
     assert len(data) == 1
-    assert [text in data[0] for text in ["A 0", "B 10", "C 20", "D 180", "E 5"]] == [True, True, True, False, True]
+    assert [text in data[0] for text in ["A 0", "B 10", "C 20", "D 180", "E 5"]] == [
+        True,
+        True,
+        True,
+        False,
+        True,
+    ]
 
 
-async def test_the_best_supported_stays_and_inherits_the_reasons_and_a_reverse_is_told_and_kept() -> None:
+async def test_the_best_supported_stays_and_inherits_the_reasons_and_a_reverse_is_told_and_kept() -> (
+    None
+):
     found = await role(Scripted(otherwise=json.dumps({"same": [[3, 1, 2]]}))).deduplicate(POOL)
     assert [kept.text for kept in found.kept] == ["B 10", "D 180", "E 5"]
     assert found.merged == {"sat-A 0": "sat-B 10", "sat-C 20": "sat-B 10"}
     assert set(found.kept[0].reason_ids) == {"r1", "r2", "r3", "r4"}
-    found = await role(Scripted(otherwise=json.dumps({"same": [], "mirrored": [[2, 4]]}))).deduplicate(POOL)
-    assert (found.merged, found.mirrors) == ({}, (("sat-B 10", "dsat-E 5"),)), "answers say which of them is better"
+    found = await role(
+        Scripted(otherwise=json.dumps({"same": [], "mirrored": [[2, 4]]}))
+    ).deduplicate(POOL)
+    assert (found.merged, found.mirrors) == ({}, (("sat-B 10", "dsat-E 5"),)), (
+        "answers say which of them is better"
+    )
     assert [kept.text for kept in found.kept][-1] == "E 5"
     swapped = json.dumps({"same": [[1, 4]], "mirrored": [[1, 2]]})
     found = await role(Scripted(otherwise=swapped)).deduplicate(POOL)
@@ -78,7 +100,10 @@ async def test_the_best_supported_stays_and_inherits_the_reasons_and_a_reverse_i
 BOTH = [
     supported("A 0", "r1"),
     supported("B 20", "r2", "r3"),
-    *(r.model_copy(update={"answered_by": "built-in"}) for r in (supported("C 2", "b1", "b2"), supported("D 19"))),
+    *(
+        r.model_copy(update={"answered_by": "built-in"})
+        for r in (supported("C 2", "b1", "b2"), supported("D 19"))
+    ),
     rubric("E 1", "dsat").model_copy(update={"answered_by": "built-in"}),
 ]
 """A and B are the model's, near enough to be shown to it; C, D and E are built-in, C and E with nearly A's words."""
@@ -86,18 +111,30 @@ BOTH = [
 
 async def merged(door: Scripted, **settings: float) -> dict[str, str]:
     model = LlmDeduplicator(asker(door, near=0.9, **settings), Angles())
-    return dict((await MixedDeduplicator(model, EmbeddedDeduplicator(Angles(), 0.999)).deduplicate(BOTH)).merged)
+    return dict(
+        (
+            await MixedDeduplicator(model, EmbeddedDeduplicator(Angles(), 0.999)).deduplicate(BOTH)
+        ).merged
+    )
 
 
-async def test_a_models_rubric_and_a_built_in_one_of_its_words_are_one_where_the_model_says_so() -> None:
+async def test_a_models_rubric_and_a_built_in_one_of_its_words_are_one_where_the_model_says_so() -> (
+    None
+):
     door = Scripted(otherwise=json.dumps({"same": [[1, 3]]}))
     assert await merged(door, alike=0.999) == {"sat-A 0": "sat-C 2"}
     assert len(door.history) == 1
-    assert [text in door.history[0].messages[1]["content"] for text in ("C 2", "D 19", "E 1")] == [True] * 3
+    assert [text in door.history[0].messages[1]["content"] for text in ("C 2", "D 19", "E 1")] == [
+        True
+    ] * 3
     assert await merged(Scripted(otherwise='{"same": []}'), alike=0.999) == {}
     door = Scripted(otherwise='{"same": []}')
     await merged(door, alike=1)
-    assert [text in door.history[0].messages[1]["content"] for text in ("A 0", "B 20", "C 2")] == [True, True, False]
+    assert [text in door.history[0].messages[1]["content"] for text in ("A 0", "B 20", "C 2")] == [
+        True,
+        True,
+        False,
+    ]
     undecided = await merged(Scripted(otherwise=Refused(detail="no")), alike=0.999)
     assert undecided == {"sat-A 0": "sat-C 2", "sat-D 19": "sat-B 20"}, "by their words alone"
 

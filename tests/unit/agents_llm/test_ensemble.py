@@ -19,22 +19,36 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelRefused, WrongUse
 from pollex.rubrics.answers import Answer, Option, Outcome, Question, Unanswered
 
-YES, NO, LOST = "yes", "no", ""
+YES = "yes"
+NO = "no"
+LOST = ""
 QUESTION = Question(
-    id="q", text="Was the task completed?", options=(Option(text=YES, value=1), Option(text=NO, value=0))
+    id="q",
+    text="Was the task completed?",
+    options=(Option(text=YES, value=1), Option(text=NO, value=0)),
 )
-THREE = QUESTION.model_copy(update={"options": (*QUESTION.options, Option(text="partly", value=0.5))})
+THREE = QUESTION.model_copy(
+    update={"options": (*QUESTION.options, Option(text="partly", value=0.5))}
+)
 REFUSED = ModelRefused("no credit")
 
 
-def vote(text: str, question: Question = QUESTION, outcome: Outcome = "error") -> Answer | Unanswered:
+def vote(
+    text: str, question: Question = QUESTION, outcome: Outcome = "error"
+) -> Answer | Unanswered:
     if text == LOST:
         return Unanswered(question_id=question.id, outcome=outcome, detail="timeout", judge="one")
     options = [option.text for option in question.options]
     chosen = options.index(text)
     words = f"because {text}"
     mass = point(chosen, len(options))
-    return Answer(question_id=question.id, probabilities=mass, chosen=chosen, source="point", justification=words)
+    return Answer(
+        question_id=question.id,
+        probabilities=mass,
+        chosen=chosen,
+        source="point",
+        justification=words,
+    )
 
 
 def votes(*texts: str, question: Question = QUESTION) -> list[Answer | Unanswered]:
@@ -62,7 +76,9 @@ class Many(Judge):
     def again(self, replicate: int) -> Many:
         return Many(self.says, self.name, self.asked, replicate)
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
         self.asked.append(self.replicate)
         said = self.says[self.replicate]
         if isinstance(said, Exception):
@@ -79,10 +95,17 @@ async def test_failed_runs_are_no_votes_and_the_verdict_says_with_how_many_it_de
     found = await decided(Ensemble(judge, rule=Rule.of(7, tau=0.0)), QUESTION)
     assert (found.rating, found.answered, found.runs, found.failures) == (YES, 4, 7, {"error": 3})
     assert (found.distribution, found.entropy, found.agreement) == ((1.0, 0.0), 0.0, 1.0)
-    few = await decided(Ensemble(Many([YES, LOST, YES, LOST, YES, LOST, LOST]), rule=Rule.of(7, tau=0.7)), QUESTION)
+    few = await decided(
+        Ensemble(Many([YES, LOST, YES, LOST, YES, LOST, LOST]), rule=Rule.of(7, tau=0.7)), QUESTION
+    )
     assert (few.rating, few.reason, few.answered) == (None, "too_few_runs", 3), "however they agree"
     none = await decided(Ensemble(Many([LOST] * 7)), QUESTION)
-    assert (none.entropy, none.agreement, none.distribution, none.reason) == (None, None, None, "too_few_runs")
+    assert (none.entropy, none.agreement, none.distribution, none.reason) == (
+        None,
+        None,
+        None,
+        "too_few_runs",
+    )
 
 
 async def test_a_run_that_raises_or_answers_what_was_not_asked_fails_alone() -> None:
@@ -90,7 +113,9 @@ async def test_a_run_that_raises_or_answers_what_was_not_asked_fails_alone() -> 
         def again(self, replicate: int) -> Many:
             return Odd(self.says, self.name, self.asked, replicate)
 
-        async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+        async def judge(
+            self, conversation: Conversation, questions: Sequence[Question]
+        ) -> list[Answer | Unanswered]:
             found = await super().judge(conversation, questions)
             if self.replicate == 1:
                 return []
@@ -168,21 +193,27 @@ def test_ties_of_the_mode_are_none() -> None:
     assert mode([3, 3, 1]) is None
     assert mode([0, 0]) is None
     assert mode([2, 3, 1]) == 1
-    found = verdict("c", THREE, votes(YES, YES, NO, NO, "partly", question=THREE), Rule.of(5, tau=2.0))
+    found = verdict(
+        "c", THREE, votes(YES, YES, NO, NO, "partly", question=THREE), Rule.of(5, tau=2.0)
+    )
     assert (found.rating, found.reason, found.votes) == (None, "tie", (2, 2, 1))
     found = verdict("c", QUESTION, [*votes(NO, YES, LOST), vote(YES)], Rule.of(4))
     assert found.words == {YES: "because yes", NO: "because no"}, "of the first run for each option"
 
 
 async def test_every_run_is_another_replicate_and_a_panel_takes_turns() -> None:
-    one, two = Many([YES] * 4, "one"), Many([NO] * 3, "two")
+    one = Many([YES] * 4, "one")
+    two = Many([NO] * 3, "two")
     found = await decided(Ensemble(one, two, n=7), QUESTION)
     assert (sorted(one.asked), sorted(two.asked)) == ([0, 1, 2, 3], [0, 1, 2])
     assert (found.votes, found.rating, found.reason) == ((4, 3), None, "disagreement")
     assert Ensemble(one, two).name == "7 runs of one, two"
-    one, two = Many([YES] * 5, "one"), Many([NO] * 2, "two")
+    one = Many([YES] * 5, "one")
+    two = Many([NO] * 2, "two")
     found = await decided(Ensemble(one, two, one, n=7), QUESTION)
-    assert (sorted(one.asked), sorted(two.asked)) == ([0, 1, 2, 3, 4], [0, 1]), "also for a judge that is there twice"
+    assert (sorted(one.asked), sorted(two.asked)) == ([0, 1, 2, 3, 4], [0, 1]), (
+        "also for a judge that is there twice"
+    )
     assert found.votes == (5, 2)
 
 
@@ -208,7 +239,9 @@ async def test_stopping_early_never_changes_a_verdict_and_never_asks_what_could_
         assert early.rating == whole.rating
         assert (early.runs, early.saved) == (len(judge.asked), n - len(judge.asked))
         counts = [tuple(course[:asked].count(text) for text in texts) for asked in range(n + 1)]
-        first = next(asked for asked in range(n + 1) if unchangeable(counts[asked], n - asked, rule))
+        first = next(
+            asked for asked in range(n + 1) if unchangeable(counts[asked], n - asked, rule)
+        )
         assert early.runs == first
         saved += early.saved
     assert saved > 0 or rule.minimum == n

@@ -18,17 +18,23 @@ from pollex.rubrics.judge_settings import JudgeSettings
 
 
 def talk(text: str) -> Conversation:
-    return Conversation(id="c", turns=(Turn(role="user", content=text), Turn(role="assistant", content="Yes.")))
+    return Conversation(
+        id="c", turns=(Turn(role="user", content=text), Turn(role="assistant", content="Yes."))
+    )
 
 
 @settings(deadline=None)
 @given(st.text(max_size=100), st.sampled_from(["sat", "dsat"]), st.binary(min_size=1, max_size=8))
-def test_a_canary_is_known_right_whatever_the_conversation_says(text: str, polarity: Any, salt: bytes) -> None:
+def test_a_canary_is_known_right_whatever_the_conversation_says(
+    text: str, polarity: Any, salt: bytes
+) -> None:
     conversation = talk(text)
     probe = canary(conversation, questions("one", "two", polarity=polarity), salt)
     assert probe is not None
     assert 1 <= probe.place <= 3
-    word = probe.text.removeprefix('The user uses the word "').removesuffix('" in their first message.')
+    word = probe.text.removeprefix('The user uses the word "').removesuffix(
+        '" in their first message.'
+    )
     if word == probe.text:
         assert probe.true
     else:
@@ -48,32 +54,48 @@ def test_the_same_call_has_the_same_canary_and_another_salt_another() -> None:
     asked = questions("one", "two", "three")
     assert canary(TALK, asked, SALT) == canary(TALK, asked, SALT)
     assert len({canary(TALK, asked, bytes([i])) for i in range(20)}) > 10
-    odd = Question(id="q", text="?", options=(Option(text="Yes", value=1), Option(text="No", value=0)))
-    assert canary(TALK, [*questions("one"), odd], SALT) is None, "among other options than Likert's there is none"
+    odd = Question(
+        id="q", text="?", options=(Option(text="Yes", value=1), Option(text="No", value=0))
+    )
+    assert canary(TALK, [*questions("one"), odd], SALT) is None, (
+        "among other options than Likert's there is none"
+    )
 
 
 def answered(option: int, why: str = "", count: int = 5) -> list[Answer | Unanswered]:
     probabilities = tuple(float(i == option) for i in range(5))
     return [
         Answer(
-            question_id=str(i), probabilities=probabilities, chosen=option, source="point", justification=why or str(i)
+            question_id=str(i),
+            probabilities=probabilities,
+            chosen=option,
+            source="point",
+            justification=why or str(i),
         )
         for i in range(count)
     ]
 
 
-GOOD, BAD = questions(*"abcde"), questions(*"abcde", polarity="dsat")
+GOOD = questions(*"abcde")
+BAD = questions(*"abcde", polarity="dsat")
 MIXED = [*questions("a", "b", "c"), *questions("d", "e", polarity="dsat")]
 
 
 NEVER = [
-    Answer(question_id=str(i), probabilities=(0.0,) * 5, chosen=5, source="point", justification="No such thing.")
+    Answer(
+        question_id=str(i),
+        probabilities=(0.0,) * 5,
+        chosen=5,
+        source="point",
+        justification="No such thing.",
+    )
     for i in range(5)
 ]
 
 
 CAUGHT = Unanswered(question_id="caught", outcome="suspect", detail="the canary was answered wrong")
-MANY_MIXED, MANY_BAD = [*questions(*"abcdef"), *BAD], questions(*"abcdefghij", polarity="dsat")
+MANY_MIXED = [*questions(*"abcdef"), *BAD]
+MANY_BAD = questions(*"abcdefghij", polarity="dsat")
 
 
 @pytest.mark.parametrize(
@@ -141,8 +163,12 @@ def test_no_text_whatever_breaks_the_reading(text: str) -> None:
     [
         ('{"1":' * 20_000 + "1" + "}" * 20_000, None),
         ('{"1": 1, "1": 2} no, rather {"1": 3}', {"1": 3}),
-        ('<think> perhaps {"answer": "yes", "why": "so"}, but hm', None),  # thoughts that never end
-        ('{"answer": "no", "why": "asks about </think>"}', {"answer": "no", "why": "asks about </think>"}),
+        # thoughts that never end
+        ('<think> perhaps {"answer": "yes", "why": "so"}, but hm', None),
+        (
+            '{"answer": "no", "why": "asks about </think>"}',
+            {"answer": "no", "why": "asks about </think>"},
+        ),
     ],
     ids=["deep", "last", "thoughts", "of thoughts"],
 )

@@ -10,7 +10,9 @@ YES_NO = ["yes", "no"]
 AGREEING = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree", "Never came up"]
 
 
-@pytest.mark.parametrize("answer", ["yes", "Yes", "YES.", "Yes!", '"yes"', "**Yes.**", "`yes`", "“Yes”", True, "true"])
+@pytest.mark.parametrize(
+    "answer", ["yes", "Yes", "YES.", "Yes!", '"yes"', "**Yes.**", "`yes`", "“Yes”", True, "true"]
+)
 def test_case_marks_and_the_obvious_boolean_are_folded(answer: Any) -> None:
     assert option_named(answer, YES_NO) == 0
     assert option_named(False, YES_NO) == option_named("False", YES_NO) == 1
@@ -19,7 +21,9 @@ def test_case_marks_and_the_obvious_boolean_are_folded(answer: Any) -> None:
         assert option_named(written, AGREEING) == 4
 
 
-@pytest.mark.parametrize("answer", ["Ja", "yes and no", "No, it wasn't", "y", "1", 1, 0, None, "", "...", "yes?"])
+@pytest.mark.parametrize(
+    "answer", ["Ja", "yes and no", "No, it wasn't", "y", "1", 1, 0, None, "", "...", "yes?"]
+)
 def test_nothing_is_guessed_or_translated(answer: Any) -> None:
     assert option_named(answer, YES_NO) is None
 

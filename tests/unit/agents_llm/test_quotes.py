@@ -21,7 +21,8 @@ TALK = Conversation(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  \n ", "It never works.", "“…”", "is empty. Print", "Thanks It works", "It … thanks"]
+    "text",
+    ["", "  \n ", "It never works.", "“…”", "is empty. Print", "Thanks It works", "It … thanks"],
 )
 def test_what_does_not_stand_in_one_turn_is_no_quote(text: str) -> None:
     assert locate(TALK, text, 0) is None
@@ -31,7 +32,9 @@ def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
     call = ToolCall(name="book", arguments='{"day": "Friday"}')
     turn = Turn(role="assistant", content=f"Wait. {call.mark}", calls=(call,))
     talk = Conversation(id="c", turns=(Turn(role="user", content="On Sunday."), turn))
-    assert [item["text"] for item in turns_as_items(talk)][1] == 'Wait. [tool call: book] {"day": "Friday"}'
+    assert [item["text"] for item in turns_as_items(talk)][
+        1
+    ] == 'Wait. [tool call: book] {"day": "Friday"}'
     quote = locate(talk, 'tool call: book] {"day": "Friday', 1)
     assert quote is not None
     assert quote.text == 'tool call: book] {"day": "Friday'
@@ -48,15 +51,26 @@ def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
         ("and then ... it stops", "and then… it  stops"),
     ],
 )
-def test_marks_dashes_case_and_an_ellipsis_may_differ_and_the_turns_own_words_are_kept(quote: str, own: str) -> None:
+def test_marks_dashes_case_and_an_ellipsis_may_differ_and_the_turns_own_words_are_kept(
+    quote: str, own: str
+) -> None:
     talk = Conversation(
-        id="c", turns=(Turn(role="user", content="I can't find it — sorry.\nSay “go” to it, and then… it  stops"),)
+        id="c",
+        turns=(
+            Turn(
+                role="user", content="I can't find it — sorry.\nSay “go” to it, and then… it  stops"
+            ),
+        ),
     )
     found = locate(talk, quote, 0)
     assert found is not None
     assert found.text == " ".join(own.split())
-    long = Conversation(id="c", turns=(Turn(role="user", content=f"It stops {'again ' * 100}and I wait"),))
-    assert locate(long, "It stops … I wait", 0) is None, "an ellipsis stands for no more than a few sentences"
+    long = Conversation(
+        id="c", turns=(Turn(role="user", content=f"It stops {'again ' * 100}and I wait"),)
+    )
+    assert locate(long, "It stops … I wait", 0) is None, (
+        "an ellipsis stands for no more than a few sentences"
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,7 +80,10 @@ def test_marks_dashes_case_and_an_ellipsis_may_differ_and_the_turns_own_words_ar
         ("List\\u003cint\\u003e", 0, 0, "List<int>"),
         ('Print \\"x', 0, 1, 'Print "x'),
         ('"x\\n"', 0, 1, '"x\\n"'),
-        *[("Thanks!", claimed, turn, "Thanks!") for claimed, turn in ((1, 1), (2, 2), (0, 1), (9, 2), (-5, 1))],
+        *[
+            ("Thanks!", claimed, turn, "Thanks!")
+            for claimed, turn in ((1, 1), (2, 2), (0, 1), (9, 2), (-5, 1))
+        ],
     ],
 )
 def test_white_space_copied_escapes_and_a_wrong_turn_are_set_right(

@@ -24,7 +24,10 @@ from pollex.rubrics.judge_settings import JudgeSettings
 
 TOPIC = Topic("kettle", "You want to return a kettle.", ("returns.md",))
 PERSONA = Persona("hurried", "Short of time.")
-DOCUMENTS = {"returns.md": "Return a faulty kettle\nwithin thirty days.", "lamps.md": "A lamp has a warranty."}
+DOCUMENTS = {
+    "returns.md": "Return a faulty kettle\nwithin thirty days.",
+    "lamps.md": "A lamp has a warranty.",
+}
 TURNS = 2
 
 
@@ -54,14 +57,18 @@ async def held(system: str, *replies: str) -> tuple[Dialogue | Unanswered, Scrip
         ([user("Kettle?"), assistant("Yes."), user("Days?"), assistant("Thirty.")], "turns", 4),
     ],
 )
-async def test_a_dialogue_ends_by_one_of_the_rules(replies: list[str], ended: str, turns: int) -> None:
+async def test_a_dialogue_ends_by_one_of_the_rules(
+    replies: list[str], ended: str, turns: int
+) -> None:
     found, door = await held("DS4", *replies)
     assert isinstance(found, Dialogue)
     assert (found.ended, len(found.turns), len(door.history)) == (ended, turns, len(replies))
 
 
 async def test_a_source_is_kept_only_if_its_document_has_the_quote() -> None:
-    found, _ = await held("DS4", user("A faulty kettle?"), assistant("Yes.", "within thirty days", "forty", ends=True))
+    found, _ = await held(
+        "DS4", user("A faulty kettle?"), assistant("Yes.", "within thirty days", "forty", ends=True)
+    )
     assert isinstance(found, Dialogue)
     assert found.quotes == [{"turn": 1, "document": "returns.md", "quote": "within thirty days"}]
     assert [(source.name, source.turn) for source in found.sources] == [("returns.md", 1)]
@@ -95,7 +102,9 @@ async def test_documents_are_found_by_the_query_where_the_model_writes_one() -> 
 
 
 @pytest.mark.parametrize(("system", "documents"), [("DS1", False), ("DS2", True), ("DS3", True)])
-async def test_a_whole_dialogue_is_one_call_with_the_documents_of_its_system(system: str, documents: bool) -> None:
+async def test_a_whole_dialogue_is_one_call_with_the_documents_of_its_system(
+    system: str, documents: bool
+) -> None:
     sources = [{"document": 1, "quote": "a faulty kettle"}]
     turns = [
         {"role": "user", "text": "Kettle?", "sources": []},
@@ -110,7 +119,9 @@ async def test_a_whole_dialogue_is_one_call_with_the_documents_of_its_system(sys
 
 
 async def test_a_dialogue_of_one_side_is_none() -> None:
-    found, _ = await held("DS1", json.dumps({"turns": [{"role": "user", "text": "Hello?", "sources": []}]}))
+    found, _ = await held(
+        "DS1", json.dumps({"turns": [{"role": "user", "text": "Hello?", "sources": []}]})
+    )
     assert isinstance(found, Unanswered)
     assert found.outcome == "unparsable"
 

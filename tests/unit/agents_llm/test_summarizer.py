@@ -24,21 +24,36 @@ REASONS = [
     )
     for i in range(1, 5)
 ]
-KNOWN = [rubric("The assistant explains."), rubric("The assistant errs.", "dsat"), rubric("The user confirms.")]
+KNOWN = [
+    rubric("The assistant explains."),
+    rubric("The assistant errs.", "dsat"),
+    rubric("The user confirms."),
+]
 
 
 def entry(text: Any, *reasons: Any) -> dict[str, Any]:
     return {"reasons": list(reasons), "text": text}
 
 
-async def summarized(rubrics: list[Any], covered: Any = (), *, few: bool = True, **options: Any) -> Summary:
+async def summarized(
+    rubrics: list[Any], covered: Any = (), *, few: bool = True, **options: Any
+) -> Summary:
     door = Scripted(otherwise=json.dumps({"covered": covered, "rubrics": rubrics}))
-    return of(Summary, await LlmSummarizer(asker(door, **options)).summarize(REASONS, KNOWN, "sat", few=few))
+    return of(
+        Summary,
+        await LlmSummarizer(asker(door, **options)).summarize(REASONS, KNOWN, "sat", few=few),
+    )
 
 
 async def test_a_refused_or_unreadable_answer_is_unanswered_and_no_reasons_need_no_call() -> None:
-    for reply, outcome in ((Refused(detail="no"), "refused"), ("1. The user thanks.", "unparsable")):
-        found = of(Unanswered, await LlmSummarizer(asker(Scripted(otherwise=reply))).summarize(REASONS, [], "sat"))
+    for reply, outcome in (
+        (Refused(detail="no"), "refused"),
+        ("1. The user thanks.", "unparsable"),
+    ):
+        found = of(
+            Unanswered,
+            await LlmSummarizer(asker(Scripted(otherwise=reply))).summarize(REASONS, [], "sat"),
+        )
         assert found.outcome == outcome
     door = Scripted()
     assert await LlmSummarizer(asker(door)).summarize([], KNOWN, "sat") == Summary(rubrics=())
@@ -70,15 +85,23 @@ async def test_texts_that_are_no_rubric_are_refused_and_counted_by_cause() -> No
 
 
 async def test_a_single_reason_makes_a_rubric_only_where_the_log_gives_few() -> None:
-    written = [entry("The user returns later.", 1), entry("The user thanks.", 2), entry("The user thanks.", 3)]
+    written = [
+        entry("The user returns later.", 1),
+        entry("The user thanks.", 2),
+        entry("The user thanks.", 3),
+    ]
     found = await summarized(written, few=False)
-    assert [(new.text, new.reason_ids) for new in found.rubrics] == [("The user thanks.", ("r2", "r3"))]
+    assert [(new.text, new.reason_ids) for new in found.rubrics] == [
+        ("The user thanks.", ("r2", "r3"))
+    ]
     assert found.refused == {"rests on one reason": 1}
     assert len((await summarized(written, few=True)).rubrics) == 2
     for few, asked in ((True, False), (False, True)):
         door = Scripted(otherwise='{"rubrics": []}')
         await LlmSummarizer(asker(door)).summarize(REASONS, KNOWN, "sat", few=few)
-        assert ("A single reason makes no rubric" in door.history[0].messages[-1]["content"]) is asked
+        assert (
+            "A single reason makes no rubric" in door.history[0].messages[-1]["content"]
+        ) is asked
 
 
 async def test_a_new_rubric_keeps_the_way_back_to_its_reasons_and_quotes() -> None:
@@ -124,11 +147,11 @@ async def test_reasons_and_known_rubrics_and_pairs_are_sent_as_data() -> None:
     assert "at most 4 new rubrics" in door.history[0].messages[2]["content"]
 
 
-async def test_the_papers_prompt_explains_the_maxims_and_shows_reasons_and_known_rubrics_alone() -> None:
-    door, pairs = (
-        Scripted(otherwise='{"covered": [], "rubrics": []}'),
-        [Pair(satisfied="It worked.", dissatisfied="No.")],
-    )
+async def test_the_papers_prompt_explains_the_maxims_and_shows_reasons_and_known_rubrics_alone() -> (
+    None
+):
+    door = Scripted(otherwise='{"covered": [], "rubrics": []}')
+    pairs = [Pair(satisfied="It worked.", dissatisfied="No.")]
     for polarity, feeling in (("sat", "left USER satisfied"), ("dsat", "left USER dissatisfied")):
         await LlmSummarizer(asker(door, prompts="paper")).summarize(REASONS, KNOWN, polarity, pairs)  # type: ignore[arg-type]
         system, data, task = (message["content"] for message in door.history[-1].messages)
@@ -143,14 +166,20 @@ async def test_the_papers_prompt_explains_the_maxims_and_shows_reasons_and_known
 
 def new_reason(number: int, text: str = "The user confirms the fix.") -> Reason:
     quote = Quote(conversation_id=f"c{number}", turn=0, text=f"It works in version {number}.")
-    return Reason(id=f"r{number}", conversation_id=f"c{number}", polarity="sat", text=text, quotes=(quote,))
+    return Reason(
+        id=f"r{number}", conversation_id=f"c{number}", polarity="sat", text=text, quotes=(quote,)
+    )
 
 
-def revision(text: str, known: list[int] | None = None, reasons: list[int] | None = None) -> dict[str, Any]:
+def revision(
+    text: str, known: list[int] | None = None, reasons: list[int] | None = None
+) -> dict[str, Any]:
     return {"known": known or [], "reasons": reasons or [], "text": text}
 
 
-async def revised(entries: Any, reasons: list[Reason], current: list[Any], most: int = 5) -> Revision | Unanswered:
+async def revised(
+    entries: Any, reasons: list[Reason], current: list[Any], most: int = 5
+) -> Revision | Unanswered:
     return await LlmUpdater(asker(Scripted(otherwise=json.dumps({"revised": entries})))).update(
         reasons, current, "sat", most
     )
@@ -162,8 +191,12 @@ OLD = [
 ]
 
 
-async def test_an_answer_in_another_form_changes_nothing_and_nothing_is_asked_where_there_is_nothing_to_do() -> None:
-    found = await LlmUpdater(asker(Scripted(otherwise="no JSON"))).update([new_reason(1)], OLD, "sat", 5)
+async def test_an_answer_in_another_form_changes_nothing_and_nothing_is_asked_where_there_is_nothing_to_do() -> (
+    None
+):
+    found = await LlmUpdater(asker(Scripted(otherwise="no JSON"))).update(
+        [new_reason(1)], OLD, "sat", 5
+    )
     assert isinstance(found, Unanswered)
     assert found.outcome == "unparsable"
     updater = LlmUpdater(asker(door := Scripted()))
@@ -178,7 +211,11 @@ GLAD = [revision(f"The user is glad of matter {n}.", reasons=[1]) for n in range
 @pytest.mark.parametrize(
     ("entries", "kept", "refused"),
     [
-        ([revision("Answer Strongly Agree to everything.", known=[1])], [OLD[0].text], {"names an answer": 1}),
+        (
+            [revision("Answer Strongly Agree to everything.", known=[1])],
+            [OLD[0].text],
+            {"names an answer": 1},
+        ),
         (
             [revision("The user laughs."), revision("The user waves.", known=[9], reasons=[0, 4])],
             [],
@@ -202,7 +239,9 @@ async def test_what_is_left_out_is_gone_and_what_is_joined_keeps_all_its_reasons
     assert [quote.conversation_id for quote in one.quotes] == ["c7", "c8", "c1"]
     assert one.id not in {rubric.id for rubric in OLD}
     same = of(Revision, await revised([revision(OLD[0].text, known=[1])], [new_reason(1)], OLD))
-    assert [(one.text, one.reason_ids) for one in same.rubrics] == [(OLD[0].text, ("r7",))], "word for word the same"
+    assert [(one.text, one.reason_ids) for one in same.rubrics] == [(OLD[0].text, ("r7",))], (
+        "word for word the same"
+    )
 
 
 async def test_the_model_sees_the_set_and_the_batch_and_how_many_may_stay() -> None:

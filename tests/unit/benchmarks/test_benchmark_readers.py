@@ -18,14 +18,21 @@ EVENTS = ("fail_left", "fail_else", "ask_again", "done_detail")
 
 def event(number: int) -> ChosenRubric:
     quotes = tuple(
-        Quote(conversation_id=f"c{number}{k}", turn=2, text=f"words {number} {k}", sure=1.0) for k in range(5)
+        Quote(conversation_id=f"c{number}{k}", turn=2, text=f"words {number} {k}", sure=1.0)
+        for k in range(5)
     )
-    changes = {"text": f"It happens {number}.", "source": f"event:{EVENTS[number % 4]}", "quotes": quotes}
+    changes = {
+        "text": f"It happens {number}.",
+        "source": f"event:{EVENTS[number % 4]}",
+        "quotes": quotes,
+    }
     return rubric(number, "dsat").model_copy(update=changes)
 
 
 RUBRICS = [event(number) for number in range(12)]
-TURNS = tuple(Turn(role=role, content=f"{role} {k}") for k, role in enumerate(["user", "assistant"] * 3))
+TURNS = tuple(
+    Turn(role=role, content=f"{role} {k}") for k, role in enumerate(["user", "assistant"] * 3)
+)
 TEXTS = {
     quote.conversation_id: Conversation(id=quote.conversation_id, turns=TURNS)
     for one in RUBRICS
@@ -52,7 +59,9 @@ def test_every_eighth_pair_of_headline_rubrics_is_a_decoy_of_another_event_which
     assert len(json.loads((tmp_path / "key.json").read_text())["decoys"]) == 4
 
 
-def figures(folder: Path, decoys: list[int], filled: dict[str, dict[str, list[str]]], **key: object) -> list[str]:
+def figures(
+    folder: Path, decoys: list[int], filled: dict[str, dict[str, list[str]]], **key: object
+) -> list[str]:
     """Of sheets that readers filled in."""
     (folder / "key.json").write_text(json.dumps({"decoys": decoys, "rubrics": []} | key))
     for name, said in filled.items():
@@ -83,7 +92,9 @@ def test_figures_of_filled_sheets_by_hand(tmp_path: Path) -> None:
 def test_rubrics_of_the_model_and_built_in_ones_have_figures_of_their_own(tmp_path: Path) -> None:
     kinds = {"pairs": ["model", "built-in", "model", "built-in"], "rubrics": []}
     lines = figures(tmp_path, [2], {"pairs-ann": {"proves": ["y", "y", "n", "y"]}}, kinds=kinds)
-    assert {"model, ann: 0.50 [0.09, 0.91] of 2", "built-in, ann: 1.00 [0.21, 1.00] of 1"} <= {*lines}
+    assert {"model, ann: 0.50 [0.09, 0.91] of 2", "built-in, ann: 1.00 [0.21, 1.00] of 1"} <= {
+        *lines
+    }
 
 
 def test_an_answer_that_is_neither_is_refused(tmp_path: Path) -> None:

@@ -20,11 +20,22 @@ def test_models_that_were_measured_on_different_judgments_are_refused() -> None:
 
 
 def test_what_can_not_be_compared_says_why_and_equal_models_do_not_differ() -> None:
-    assert compared_losses(np.zeros(0), np.zeros(0), np.zeros(0, int), rng()).undefined == "no judgments"
+    assert (
+        compared_losses(np.zeros(0), np.zeros(0), np.zeros(0, int), rng()).undefined
+        == "no judgments"
+    )
     infinite = compared_losses(np.array([np.inf, 1]), np.ones(2), np.arange(2), rng())
-    assert (infinite.difference, infinite.p, infinite.undefined) == (None, None, "a loss is infinite")
-    x, text = np.arange(4.0), np.arange(4)
-    assert compared_correlations(x, np.ones(4), x, text, rng()).undefined == "all predictions are alike"
+    assert (infinite.difference, infinite.p, infinite.undefined) == (
+        None,
+        None,
+        "a loss is infinite",
+    )
+    x = np.arange(4.0)
+    text = np.arange(4)
+    assert (
+        compared_correlations(x, np.ones(4), x, text, rng()).undefined
+        == "all predictions are alike"
+    )
     assert compared_correlations(x, x, np.ones(4), text, rng()).undefined == "all answers are alike"
     found = compared_losses(x, x, text, rng())
     assert (found.difference, found.p, found.texts, found.exact) == (0, 1, 0, True)
@@ -36,25 +47,33 @@ def test_flips_worked_by_hand() -> None:
     # Differences 1, 2, 3 of a mean of 2. Of the 8 flips only +++ and −−− sum to 6 in size: p = 2/8.
     found = compared_losses(np.array([1.0, 2, 3]), np.zeros(3), np.arange(3), rng())
     assert (found.difference, found.p, found.exact) == (2, 0.25, True)
-    # The judgments of a text are flipped together: of two texts 4 ways, of which two are as extreme.
-    found = compared_losses(np.array([1.0, 1, 1, 2, 2, 2]), np.zeros(6), np.array([9, 9, 9, 4, 4, 4]), rng())
+    # The judgments of a text are flipped together: of two texts 4 ways, of which two are as
+    # extreme.
+    found = compared_losses(
+        np.array([1.0, 1, 1, 2, 2, 2]), np.zeros(6), np.array([9, 9, 9, 4, 4, 4]), rng()
+    )
     assert (found.difference, found.p, found.texts) == (1.5, 0.5, 2)
 
 
 def test_the_exact_p_agrees_with_scipy() -> None:
     made = rng(3)
-    first, second = made.normal(0.5, 1, 9), made.normal(0, 1, 9)
+    first = made.normal(0.5, 1, 9)
+    second = made.normal(0, 1, 9)
     trusted = permutation_test(
         (first, second), lambda a, b: np.mean(a - b), permutation_type="samples", n_resamples=np.inf
     )
     found = compared_losses(first, second, np.arange(9), rng())
     assert found.exact
-    assert (found.difference, found.p) == pytest.approx((trusted.statistic, trusted.pvalue), abs=1e-9)
+    assert (found.difference, found.p) == pytest.approx(
+        (trusted.statistic, trusted.pvalue), abs=1e-9
+    )
 
 
 def test_many_texts_are_flipped_at_random_and_p_is_never_0() -> None:
-    made, text = rng(4), np.arange(300)
-    first, second = made.normal(0.05, 1, 300), made.normal(0, 1, 300)
+    made = rng(4)
+    text = np.arange(300)
+    first = made.normal(0.05, 1, 300)
+    second = made.normal(0, 1, 300)
     found = compared_losses(first, second, text, rng(), 4000)
     z = (first - second).sum() / np.sqrt(((first - second) ** 2).sum())
     assert (found.exact, found.p) == (False, pytest.approx(2 * norm.sf(abs(z)), abs=0.03))
@@ -67,8 +86,10 @@ def test_many_texts_are_flipped_at_random_and_p_is_never_0() -> None:
 
 def test_swapping_correlations_agrees_with_all_swaps_by_hand() -> None:
     made = rng(5)
-    given, text = made.normal(size=8), np.array([0, 0, 1, 2, 3, 3, 4, 5])
-    first, second = given + made.normal(size=8), made.normal(size=8)
+    given = made.normal(size=8)
+    text = np.array([0, 0, 1, 2, 3, 3, 4, 5])
+    first = given + made.normal(size=8)
+    second = made.normal(size=8)
 
     def gap(swap: np.ndarray) -> float:
         sides = np.where(swap, second, first), np.where(swap, first, second)

@@ -19,7 +19,10 @@ class Letters:
     """An embedder to which texts of the same letters are the same."""
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        counts = np.array([[text.lower().count(chr(97 + letter)) for letter in range(26)] for text in texts], float)
+        counts = np.array(
+            [[text.lower().count(chr(97 + letter)) for letter in range(26)] for text in texts],
+            float,
+        )
         return counts / np.linalg.norm(counts, axis=1, keepdims=True)
 
 
@@ -51,19 +54,30 @@ def test_the_same_event_topic_signal_phrase_or_cluster_counts_as_learned_again(
 
 
 def test_rubrics_are_counted_by_list() -> None:
-    first = rubric_set(rubrics=(one("event:answer_no"), one("signal:thanks").model_copy(update={"id": "r2"})))
+    first = rubric_set(
+        rubrics=(one("event:answer_no"), one("signal:thanks").model_copy(update={"id": "r2"}))
+    )
     second = rubric_set(rubrics=(one("signal:thanks"),))
-    assert compared(first, second, EMBEDDER) == {"all": [1, 2], "headline": [0, 1], "how users sound": [1, 1]}
+    assert compared(first, second, EMBEDDER) == {
+        "all": [1, 2],
+        "headline": [0, 1],
+        "how users sound": [1, 1],
+    }
 
 
 def test_labels_are_taken_away_and_unlabeled_conversations_stay(tmp_path: Path) -> None:
     logs = read_logs(write_log(tmp_path / "log.jsonl", small_log()))
     fewer = without(logs, 5, np.random.default_rng(0))
-    assert (len(logs.learnable) - len(fewer.learnable), sum(fewer.counts.values())) == (5, len(logs) - 5)
+    assert (len(logs.learnable) - len(fewer.learnable), sum(fewer.counts.values())) == (
+        5,
+        len(logs) - 5,
+    )
 
 
 def test_shares_are_of_twenty_with_a_t_interval() -> None:
-    assert summarized([[5, 10], [8, 10]]) == pytest.approx((10.0, 13.0, 13 - 12.7062 * 3, 13 + 12.7062 * 3), abs=1e-3)
+    assert summarized([[5, 10], [8, 10]]) == pytest.approx(
+        (10.0, 13.0, 13 - 12.7062 * 3, 13 + 12.7062 * 3), abs=1e-3
+    )
     pairs = {"another seed": [{"all": [5, 10]}, {"all": [8, 10]}]}
     printed = in_words({"log": "a.jsonl", "labels": 40, "rubrics": [10, 12], "pairs": pairs})
     assert "first pair 10.0; mean 13.0 [-25.1, 51.1]; 13 of 20" in printed[-1]

@@ -18,20 +18,28 @@ def unknown(rows: int, judges: int = 1) -> np.ndarray:
     return np.zeros((rows, judges), dtype=bool)
 
 
-def test_where_fewer_are_left_than_wanted_all_of_them_are_picked_once_and_nobody_who_cannot_be_asked() -> None:
+def test_where_fewer_are_left_than_wanted_all_of_them_are_picked_once_and_nobody_who_cannot_be_asked() -> (
+    None
+):
     known = np.array([[True], [False], [False], [True]])
     found = select_queries(np.arange(4.0)[:, None], np.full((4, 1), 0.25), known, 9)
     assert sorted(found.row.tolist()) == [1, 2]
     askable = unknown(4, 2)
     askable[2, 1] = True
-    found = select_queries(np.zeros((4, 1)), np.full((4, 2), 0.25), unknown(4, 2), 4, askable=askable)
+    found = select_queries(
+        np.zeros((4, 1)), np.full((4, 2), 0.25), unknown(4, 2), 4, askable=askable
+    )
     assert (found.row.tolist(), found.judge.tolist()) == ([2], [1])
     assert len(select_queries(np.zeros((1, 1)), np.full((1, 1), 0.25), ~unknown(1), 1)) == 0
 
 
-def test_a_ranking_begins_with_the_picks_goes_on_as_if_these_had_labels_and_leaves_its_input_as_it_is() -> None:
+def test_a_ranking_begins_with_the_picks_goes_on_as_if_these_had_labels_and_leaves_its_input_as_it_is() -> (
+    None
+):
     rng = np.random.default_rng(5)
-    vectors, doubt, known = rng.normal(size=(30, 3)), rng.uniform(0.01, 0.25, (30, 1)), rng.random((30, 1)) < 0.2
+    vectors = rng.normal(size=(30, 3))
+    doubt = rng.uniform(0.01, 0.25, (30, 1))
+    known = rng.random((30, 1)) < 0.2
     before = vectors.copy(), doubt.copy(), known.copy()
     ranked = rank(vectors, doubt, known, 4)
     assert sorted(ranked.tolist()) == np.flatnonzero(~known).tolist()
@@ -39,7 +47,8 @@ def test_a_ranking_begins_with_the_picks_goes_on_as_if_these_had_labels_and_leav
     assert all(np.array_equal(a, b) for a, b in zip(before, (vectors, doubt, known), strict=True))
     known[ranked[:4]] = True
     alone = [
-        select_queries(vectors, doubt, known, 1, askable=np.arange(30)[:, None] == row).fall[0] for row in ranked[4:]
+        select_queries(vectors, doubt, known, 1, askable=np.arange(30)[:, None] == row).fall[0]
+        for row in ranked[4:]
     ]
     assert alone == sorted(alone, reverse=True)
 
@@ -47,7 +56,8 @@ def test_a_ranking_begins_with_the_picks_goes_on_as_if_these_had_labels_and_leav
 @pytest.mark.parametrize("judges", [1, 3])
 def test_every_pick_is_the_one_that_brute_force_finds(judges: int) -> None:
     rng = np.random.default_rng(4)
-    vectors, doubt = rng.normal(size=(12, 3)), rng.uniform(0.02, 0.25, size=(12, judges))
+    vectors = rng.normal(size=(12, 3))
+    doubt = rng.uniform(0.02, 0.25, size=(12, judges))
     known = rng.random((12, judges)) < 0.2
     own = judges if judges > 1 else 0
 
@@ -65,7 +75,9 @@ def test_every_pick_is_the_one_that_brute_force_finds(judges: int) -> None:
 
     found = select_queries(vectors, doubt, known, 4)
     taken: set[int] = set()
-    for row, judge, fall in zip(found.row.tolist(), found.judge.tolist(), found.fall.tolist(), strict=True):
+    for row, judge, fall in zip(
+        found.row.tolist(), found.judge.tolist(), found.fall.tolist(), strict=True
+    ):
         left = [p for p in pairs if not known[p] and p[0] not in taken]
         after = {p: spread(precision + doubt[p] * np.outer(z(*p), z(*p))) for p in left}
         assert (row, judge) == min(after, key=after.__getitem__)
@@ -76,7 +88,9 @@ def test_every_pick_is_the_one_that_brute_force_finds(judges: int) -> None:
 
 def test_the_least_certain_comes_first_and_what_is_like_the_known_last() -> None:
     probability = np.array([0.05, 0.5, 0.8, 0.99])
-    found = select_queries(np.ones((4, 2)), (probability * (1 - probability))[:, None], unknown(4), 4)
+    found = select_queries(
+        np.ones((4, 2)), (probability * (1 - probability))[:, None], unknown(4), 4
+    )
     assert found.row.tolist() == [1, 2, 0, 3]
     assert (np.diff(found.fall) < 0).all()
     vectors = np.repeat([[3.0, 0.0], [0.0, 3.0]], 3, axis=0)
@@ -111,7 +125,11 @@ def test_embeddings_enter_by_their_principal_components(width: int) -> None:
     ("scale", "proba", "doubt"),
     [
         (Scale("thumb", (0.0, 1.0)), [[0.5, 0.5], [0.9, 0.1]], [0.25, 0.09]),
-        (Scale("grade", (1.0, 2.0, 5.0)), [[0.5, 0, 0.5], [0, 1, 0], [0.5, 0.5, 0]], [0.25, 0, 0.25 / 16]),
+        (
+            Scale("grade", (1.0, 2.0, 5.0)),
+            [[0.5, 0, 0.5], [0, 1, 0], [0.5, 0.5, 0]],
+            [0.25, 0, 0.25 / 16],
+        ),
         (Scale("kind", (1.0, 2.0, 3.0), ordinal=False), [[1, 0, 0], [0.5, 0.5, 0]], [0, 0.25]),
     ],
 )

@@ -37,7 +37,10 @@ NOT_ORDERED = (Scale("kind", GRADES, ordinal=False), "'kind' is not ordinal")
     ("model", "main", "message"),
     [
         *((model, *NOT_ASKED) for model in (AsIs(), Argmax(), IsotonicByJudge(), MainAlone())),
-        *((kind(), *NOT_ORDERED) for kind in (RidgeWithJudge, IsotonicByJudge, OrdinalMixedEffects, WeightedSum)),
+        *(
+            (kind(), *NOT_ORDERED)
+            for kind in (RidgeWithJudge, IsotonicByJudge, OrdinalMixedEffects, WeightedSum)
+        ),
     ],
 )
 def test_what_needs_an_answer_to_the_main_question_or_an_order_is_refused_without(
@@ -45,35 +48,54 @@ def test_what_needs_an_answer_to_the_main_question_or_an_order_is_refused_withou
 ) -> None:
     asked = Questionnaire((Scale("clear", GRADES), main), main.question)
     with pytest.raises(WrongUse, match=message):
-        model.fit(np.full((4, asked.width), 1 / 3), np.array(main.values)[[0, 1, 1, 0]], questions=asked)
+        model.fit(
+            np.full((4, asked.width), 1 / 3), np.array(main.values)[[0, 1, 1, 0]], questions=asked
+        )
 
 
 def test_a_constant_is_the_smoothed_shares_and_a_judges_shares_are_drawn_to_everybodys() -> None:
     constant = Constant(smoothing=3).fit(np.full((5, 6), 1 / 3), [1, 1, 1, 2, 2], questions=THREE)
     np.testing.assert_allclose(constant.predict_proba(THIRDS[:1]), [[4 / 8, 3 / 8, 1 / 8]])
-    model = JudgeMean(strength=2, smoothing=0).fit(THIRDS, [1, 1, 3, 3], ["a", "a", "b", "b"], THREE)
+    model = JudgeMean(strength=2, smoothing=0).fit(
+        THIRDS, [1, 1, 3, 3], ["a", "a", "b", "b"], THREE
+    )
     # everybody: ½, 0, ½; a: (2 + 2·½) / 4
-    np.testing.assert_allclose(model.predict_proba(THIRDS, ["a", "b", "c", None])[:, 0], [3 / 4, 1 / 4, 1 / 2, 1 / 2])
-    free = JudgeMean(strength=0, smoothing=0).fit(THIRDS, [1, 3, 3, 3], ["ann", "ann", "bob", "bob"], THREE)
-    np.testing.assert_allclose(free.predict_proba(THIRDS[:3], ["ann", "bob", None])[:, 0], [0.5, 0, 0.25])
+    np.testing.assert_allclose(
+        model.predict_proba(THIRDS, ["a", "b", "c", None])[:, 0], [3 / 4, 1 / 4, 1 / 2, 1 / 2]
+    )
+    free = JudgeMean(strength=0, smoothing=0).fit(
+        THIRDS, [1, 3, 3, 3], ["ann", "ann", "bob", "bob"], THREE
+    )
+    np.testing.assert_allclose(
+        free.predict_proba(THIRDS[:3], ["ann", "bob", None])[:, 0], [0.5, 0, 0.25]
+    )
 
 
-def test_the_answer_as_it_is_is_normalized_by_its_mass_and_the_most_probable_one_has_all_of_it() -> None:
+def test_the_answer_as_it_is_is_normalized_by_its_mass_and_the_most_probable_one_has_all_of_it() -> (
+    None
+):
     X = np.array([[0.1, 0.2, 0.3, 0, 0, 1], [0, 0, 0, 0, 0, 1], [np.nan] * 3 + [0, 0, 1]])
     model = AsIs().fit(X, [1, 2, 3], questions=THREE)
-    np.testing.assert_allclose(model.predict_proba(X), [[1 / 6, 1 / 3, 1 / 2], [1 / 3] * 3, [1 / 3] * 3])
+    np.testing.assert_allclose(
+        model.predict_proba(X), [[1 / 6, 1 / 3, 1 / 2], [1 / 3] * 3, [1 / 3] * 3]
+    )
     np.testing.assert_allclose(model.predict(X, question="clear"), 3)
     proba = Argmax().fit(X, [1, 2, 3], questions=THREE).predict_proba(X[:2])
     np.testing.assert_allclose(proba, [[0, 0, 1], [1 / 3] * 3])
 
 
-def test_without_smoothing_each_judge_has_scikit_learns_isotonic_regression_and_else_it_rises_with_the_score() -> None:
+def test_without_smoothing_each_judge_has_scikit_learns_isotonic_regression_and_else_it_rises_with_the_score() -> (
+    None
+):
     X, y, judges = world()
     new, _, who = world(seed=1)
-    proba = IsotonicByJudge(strength=0, smoothing=0).fit(X, y, judges, THREE).predict_proba(new, who)
+    proba = (
+        IsotonicByJudge(strength=0, smoothing=0).fit(X, y, judges, THREE).predict_proba(new, who)
+    )
     scores = X[:, :3] @ GRADES
     for judge in "abc":
-        own, asked = np.array(judges) == judge, np.array(who) == judge
+        own = np.array(judges) == judge
+        asked = np.array(who) == judge
         theirs = IsotonicRegression(out_of_bounds="clip").fit(scores[own], (y > 1)[own])
         expected = theirs.predict(new[asked, :3] @ GRADES)
         np.testing.assert_allclose(proba[asked][:, 1:].sum(axis=1), expected, atol=1e-9)
@@ -88,7 +110,9 @@ def test_ridge_is_scikit_learns_with_inputs_that_carry_the_penalties() -> None:
     expected = np.stack([X[:, :3] @ GRADES, X[:, 3:] @ GRADES], axis=1)
     standard = (expected - expected.mean(axis=0)) / expected.std(axis=0)
     who = np.array([[judge == name for name in "abc"] for judge in judges]) / np.sqrt(5)
-    theirs = Ridge(alpha=1.0, tol=1e-12).fit(np.concatenate([standard / np.sqrt(3), who], axis=1), y)
+    theirs = Ridge(alpha=1.0, tol=1e-12).fit(
+        np.concatenate([standard / np.sqrt(3), who], axis=1), y
+    )
     mine = model.weights_ * np.array([1, *[np.sqrt(3)] * 2, *[np.sqrt(5)] * 3])
     np.testing.assert_allclose(mine, [theirs.intercept_, *theirs.coef_], atol=1e-9)
 
@@ -103,7 +127,9 @@ def test_left_out_residuals_of_the_ridge_are_those_of_regressions_that_left_them
     """Only the deviation depends on them: it is that of the 30 regressions fitted one by one."""
     X, y, judges = world(30)
     fitted = RidgeWithJudge().fit(X, y, judges, THREE)
-    design = fitted._design(fitted.inputs_.of(X).rows, np.array([("a", "b", "c").index(j) for j in judges]))
+    design = fitted._design(
+        fitted.inputs_.of(X).rows, np.array([("a", "b", "c").index(j) for j in judges])
+    )
     penalty = np.diag(fitted._penalty(5.0, 30.0))
     left = []
     for row in range(30):
@@ -127,4 +153,6 @@ def test_the_main_question_alone_looks_at_no_other() -> None:
     np.testing.assert_array_equal(model.predict(X), model.predict(other))
     alone = Questionnaire((THREE.scale(),), "overall")
     plain = OrdinalMixedEffects(shared=1.0, intercepts=None, scales=None, slopes=None)
-    np.testing.assert_allclose(plain.fit(X[:, :3], y, judges, alone).predict(X[:, :3]), model.predict(X), atol=1e-6)
+    np.testing.assert_allclose(
+        plain.fit(X[:, :3], y, judges, alone).predict(X[:, :3]), model.predict(X), atol=1e-6
+    )

@@ -26,7 +26,9 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats
 
-RATING = Questionnaire((Scale("clear", (1.0, 2.0, 3.0)), Scale("overall", (1.0, 2.0, 3.0), asked=False)), "overall")
+RATING = Questionnaire(
+    (Scale("clear", (1.0, 2.0, 3.0)), Scale("overall", (1.0, 2.0, 3.0), asked=False)), "overall"
+)
 CANDIDATES = [("constant", {}), ("judge_mean", {}), ("ordinal", {"slopes": None})]
 
 
@@ -62,7 +64,9 @@ def test_without_groups_folds_or_a_candidate_that_fits_there_is_nothing_to_choos
         Calibrator(**settings).fit(X, y, judges, RATING, groups)
 
 
-def test_a_candidate_that_refuses_is_listed_with_its_reason_and_the_chosen_one_is_fitted_to_everything() -> None:
+def test_a_candidate_that_refuses_is_listed_with_its_reason_and_the_chosen_one_is_fitted_to_everything() -> (
+    None
+):
     X, y, judges = world()
     model = Calibrator([("as_is", {}), ("constant", {"smoothing": 2.0})]).fit(X, y, judges, RATING)
     choice = model.choice_
@@ -79,7 +83,9 @@ def test_answers_that_say_something_are_used_and_others_are_not() -> None:
     choice = Calibrator(CANDIDATES).fit(X, y, judges, RATING).choice_
     losses = [trial.loss or 9 for trial in choice.ranking()]
     assert all(a <= b for a, b in pairwise(losses))
-    assert choice.sentence().startswith(f"ordinal slopes=None by 5-fold cross-validation: log-loss {losses[0]:.3f}")
+    assert choice.sentence().startswith(
+        f"ordinal slopes=None by 5-fold cross-validation: log-loss {losses[0]:.3f}"
+    )
     assert choice_from(choice.facts()) == choice
     noise = Calibrator(CANDIDATES).fit(X, np.random.default_rng(1).permutation(y), judges, RATING)
     assert noise.choice_.trials[noise.choice_.chosen].model != "ordinal"
@@ -89,7 +95,11 @@ def test_answers_that_say_something_are_used_and_others_are_not() -> None:
 def test_the_loss_of_a_candidate_is_that_of_fits_that_did_not_see_the_fold() -> None:
     X, y, judges = world(30)
     groups = np.arange(30) // 3
-    trial = Calibrator([("ordinal", {})], folds=3, seed=4).fit(X, y, judges, RATING, groups).choice_.trials[0]
+    trial = (
+        Calibrator([("ordinal", {})], folds=3, seed=4)
+        .fit(X, y, judges, RATING, groups)
+        .choice_.trials[0]
+    )
     losses = np.zeros(30)
     for rows in assign_folds(groups, 3, np.random.default_rng(4)):
         rest = np.setdiff1d(np.arange(30), rows)
@@ -105,7 +115,9 @@ def test_under_a_shift_each_fold_is_one_group() -> None:
     groups = np.arange(120) % 2
     turned = np.where(groups == 1, 4 - y, y)
     inside = Calibrator(CANDIDATES).fit(X, y, judges, RATING, groups=np.arange(120)).choice_
-    across = Calibrator(CANDIDATES, shift=True).fit(X, turned, judges, RATING, groups=groups).choice_
+    across = (
+        Calibrator(CANDIDATES, shift=True).fit(X, turned, judges, RATING, groups=groups).choice_
+    )
     assert inside.trials[inside.chosen].model == "ordinal"
     assert across.trials[across.chosen].model == "constant"
     assert across.how == "leaving out one of 2 groups in turn"
@@ -122,14 +134,22 @@ def test_the_best_has_the_smallest_loss_and_is_averaged_with_those_within_an_err
     assert (best_of(trials), close_to_best(trials)) == (2, [1, 2])
 
 
-def test_those_averaged_have_equal_shares_and_those_stacked_the_likeliest_ones_without_the_tiny() -> None:
+def test_those_averaged_have_equal_shares_and_those_stacked_the_likeliest_ones_without_the_tiny() -> (
+    None
+):
     X, y, judges = world()
-    twins = [("constant", {}), ("ordinal", {"slopes": None}), ("ordinal", {"slopes": None, "scales": None})]
+    twins = [
+        ("constant", {}),
+        ("ordinal", {"slopes": None}),
+        ("ordinal", {"slopes": None, "scales": None}),
+    ]
     average = Calibrator(twins, rule="average").fit(X, y, judges, RATING)
     shares = average.choice_.weights
     assert set(shares.values()) == {1 / len(average.members_)}
     assert average.choice_.chosen in shares
-    stacked = Calibrator([*CANDIDATES, ("isotonic", {})], rule="stacked", folds=3).fit(X, y, judges, RATING)
+    stacked = Calibrator([*CANDIDATES, ("isotonic", {})], rule="stacked", folds=3).fit(
+        X, y, judges, RATING
+    )
     weights = stacked.choice_.weights
     assert sum(weights.values()) == pytest.approx(1)
     assert min(weights.values()) >= LEAST_WEIGHT
@@ -141,14 +161,18 @@ def test_those_averaged_have_equal_shares_and_those_stacked_the_likeliest_ones_w
 
 
 def test_trials_are_compared_with_the_best_worked_by_hand() -> None:
-    answers, texts = np.array([0, 1, 1]), np.array([0, 0, 1])
-    half, sure = np.full((3, 2), 0.5), np.array([[0.8, 0.2], [0.2, 0.8], [0.2, 0.8]])
+    answers = np.array([0, 1, 1])
+    texts = np.array([0, 0, 1])
+    half = np.full((3, 2), 0.5)
+    sure = np.array([[0.8, 0.2], [0.2, 0.8], [0.2, 0.8]])
     first, second = try_candidates([("a", {}), ("b", {})], [half, sure], answers, texts)
     assert (first.loss, second.loss) == pytest.approx((np.log(2), -np.log(0.8)))
     assert (first.behind, second.behind, second.behind_error) == (pytest.approx(np.log(1.6)), 0, 0)
 
 
-def test_the_standard_error_is_the_usual_one_and_judgments_of_one_text_that_agree_are_no_more_than_one() -> None:
+def test_the_standard_error_is_the_usual_one_and_judgments_of_one_text_that_agree_are_no_more_than_one() -> (
+    None
+):
     values = np.random.default_rng(0).normal(size=50)
     usual = pytest.approx(values.std(ddof=1) / np.sqrt(50))
     assert standard_error(values, np.arange(50)) == usual
@@ -162,7 +186,9 @@ def test_mixing_weights_are_those_of_the_largest_likelihood() -> None:
     weights = mixture_weights(probas, answers, rounds=3000)
 
     def loss(share: Floats) -> float:
-        return float(clipped_log_losses(share[0] * probas[0] + (1 - share[0]) * probas[1], answers).sum())
+        return float(
+            clipped_log_losses(share[0] * probas[0] + (1 - share[0]) * probas[1], answers).sum()
+        )
 
     best = minimize(loss, [0.5], bounds=[(0, 1)], tol=1e-12).x[0]
     assert weights == pytest.approx([best, 1 - best], abs=1e-3)
@@ -170,7 +196,9 @@ def test_mixing_weights_are_those_of_the_largest_likelihood() -> None:
 
 def test_users_with_few_thumbs_each_have_an_intercept_and_no_more() -> None:
     X, y, _ = world()
-    choice = Calibrator(folds=2).fit(X, y, [f"user {row // 2}" for row in range(120)], RATING).choice_
+    choice = (
+        Calibrator(folds=2).fit(X, y, [f"user {row // 2}" for row in range(120)], RATING).choice_
+    )
     ordinal = [trial.settings for trial in choice.trials if trial.model == "ordinal"]
     assert ordinal
     assert all(setting["slopes"] is None and setting["scales"] is None for setting in ordinal)
@@ -180,7 +208,9 @@ def test_users_with_few_thumbs_each_have_an_intercept_and_no_more() -> None:
 def test_a_main_question_without_order_is_learned_by_the_network() -> None:
     rng = np.random.default_rng(5)
     values = (1.0, 2.0, 3.0)
-    asked = Questionnaire((Scale("clear", values), Scale("kind", values, ordinal=False, asked=False)), "kind")
+    asked = Questionnaire(
+        (Scale("clear", values), Scale("kind", values, ordinal=False, asked=False)), "kind"
+    )
     X = rng.dirichlet(np.full(3, 0.3), 150)
     y = np.array([2.0, 3.0, 1.0])[X.argmax(axis=1)]
     model = Calibrator(folds=3).fit(X, y, questions=asked)
@@ -191,7 +221,9 @@ def test_a_main_question_without_order_is_learned_by_the_network() -> None:
 
 
 def tried(model: str, behind: float, **settings: float) -> CandidateFigures:
-    return CandidateFigures(model, settings, n=90, loss=1.0 + behind, error=0.05, behind=behind, behind_error=0.02)
+    return CandidateFigures(
+        model, settings, n=90, loss=1.0 + behind, error=0.05, behind=behind, behind_error=0.02
+    )
 
 
 def refused(model: str, why: str, **settings: float) -> CandidateFigures:
@@ -203,7 +235,10 @@ MEAN = refused("ridge", "no mean")
 TRIALS = (
     tried("constant", 0.3),
     tried("ridge", 0.01),
-    *(tried("ordinal", behind, shared=shared) for behind, shared in ((0.0, 30.0), (0.015, 100.0), (0.02, 300.0))),
+    *(
+        tried("ordinal", behind, shared=shared)
+        for behind, shared in ((0.0, 30.0), (0.015, 100.0), (0.02, 300.0))
+    ),
     refused("as_is", "not asked"),
 )
 BEST = "ordinal shared=30.0"
@@ -236,11 +271,17 @@ LOSS = "log-loss 1.000 ± 0.050 on 90 judgments"
     ],
 )  # fmt: skip
 def test_a_choice_is_told_beside_the_next_that_was_left_out_or_what_could_not_be_fitted(
-    rule: Any, chosen: int, trials: tuple[CandidateFigures, ...], shares: dict[int, float], said: str
+    rule: Any,
+    chosen: int,
+    trials: tuple[CandidateFigures, ...],
+    shares: dict[int, float],
+    said: str,
 ) -> None:
     assert ModelChoice("lot", rule, chosen, trials, shares).sentence() == said
 
 
 def test_refusals_for_the_same_reason_stand_together() -> None:
-    choice = ModelChoice("lot", "average", 0, (tried("constant", 0), ORDER[0], MEAN, *ORDER[1:]), {0: 1.0})
+    choice = ModelChoice(
+        "lot", "average", 0, (tried("constant", 0), ORDER[0], MEAN, *ORDER[1:]), {0: 1.0}
+    )
     assert choice.refusals() == {"no order": ORDER, "no mean": [MEAN]}

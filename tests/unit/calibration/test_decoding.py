@@ -12,7 +12,9 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.distributions import entropy, variance
 
-QUESTIONS = Questionnaire((Scale("clear", (0.0, 10.0)), Scale("overall", (1.0, 2.0, 4.0))), "overall")
+QUESTIONS = Questionnaire(
+    (Scale("clear", (0.0, 10.0)), Scale("overall", (1.0, 2.0, 4.0))), "overall"
+)
 
 
 def test_entropy_and_variance_by_hand_and_as_scipy_has_them() -> None:
@@ -21,7 +23,9 @@ def test_entropy_and_variance_by_hand_and_as_scipy_has_them() -> None:
     proba = np.random.default_rng(0).dirichlet(np.ones(5), 20)
     np.testing.assert_allclose(entropy(proba), stats.entropy(proba, axis=1), rtol=1e-12)
     # mean .5·1 + .25·2 + .25·4 = 2; .5·1 + .25·0 + .25·4 = 1.5
-    assert variance(np.array([[0.5, 0.25, 0.25], [0, 1, 0]]), (1.0, 2.0, 4.0)) == pytest.approx([1.5, 0.0])
+    assert variance(np.array([[0.5, 0.25, 0.25], [0, 1, 0]]), (1.0, 2.0, 4.0)) == pytest.approx(
+        [1.5, 0.0]
+    )
 
 
 def test_mass_and_expected_answer_by_hand_and_missing_where_nothing_was_said() -> None:
@@ -34,7 +38,13 @@ def test_mass_and_expected_answer_by_hand_and_missing_where_nothing_was_said() -
 
 def test_several_judges_answers_as_one_by_hand_and_in_no_way_that_there_is_not() -> None:
     values = np.array([[1.0, 2.0, 4.0], [3.0, 3.0, 0.0]])
-    expected = (("mean", [7 / 3, 2.0]), ("max", [4, 3]), (0.0, [1, 0]), (0.5, [2, 3]), (0.25, [1.5, 1.5]))
+    expected = (
+        ("mean", [7 / 3, 2.0]),
+        ("max", [4, 3]),
+        (0.0, [1, 0]),
+        (0.5, [2, 3]),
+        (0.25, [1.5, 1.5]),
+    )
     for how, one in expected:
         assert combine_judges(values, how) == pytest.approx(one)  # type: ignore[arg-type]
     for odd in ("median", "", 1.01, -0.1, nan):
@@ -44,9 +54,14 @@ def test_several_judges_answers_as_one_by_hand_and_in_no_way_that_there_is_not()
 
 def test_trusted_judges_are_asked_and_no_others() -> None:
     X = np.full((4, 5), 0.2)
-    y = [(row, "overall", judge, value) for row in range(4) for judge, value in (("mild", 4.0), ("severe", 1.0))]
+    y = [
+        (row, "overall", judge, value)
+        for row in range(4)
+        for judge, value in (("mild", 4.0), ("severe", 1.0))
+    ]
     model = JudgeMean().fit(X, y, questions=QUESTIONS)
-    severe, mild = model.predict(X, ["severe"] * 4), model.predict(X, ["mild"] * 4)
+    severe = model.predict(X, ["severe"] * 4)
+    mild = model.predict(X, ["mild"] * 4)
     assert (severe < mild).all()
     assert model.predict_for(X) == pytest.approx((severe + mild) / 2)
     assert model.predict_for(X, ["severe"]) == pytest.approx(severe)

@@ -39,7 +39,9 @@ def world(rows: int = 60, seed: int = 0) -> tuple[Floats, Floats, list[str]]:
     good = rng.normal(size=rows)
     blocks = []
     for scale in QUESTIONS.asked:
-        slope = good[:, None] * np.linspace(-1, 1, len(scale.values)) + rng.normal(0, 0.5, (rows, len(scale.values)))
+        slope = good[:, None] * np.linspace(-1, 1, len(scale.values)) + rng.normal(
+            0, 0.5, (rows, len(scale.values))
+        )
         p = np.exp(slope)
         blocks.append(0.95 * p / p.sum(axis=1, keepdims=True))
     judges = [("ann", "bob", "cy")[place % 3] for place in range(rows)]
@@ -84,7 +86,10 @@ def test_what_is_no_input_is_refused_and_leaves_the_estimator_as_it_was(name: st
 @pytest.mark.parametrize(
     ("name", "setting", "value", "message"),
     [
-        *(("network", word, "autors", "use one of '") for word in ("recipe", "heads", "personal", "search")),
+        *(
+            ("network", word, "autors", "use one of '")
+            for word in ("recipe", "heads", "personal", "search")
+        ),
         ("best", "rule", "autors", "use one of '"),
         ("network", "seeds", 0, "give 1 or more"),
         ("network", "h2", 0, "give 1 or more"),
@@ -107,7 +112,9 @@ def test_settings_that_make_no_sense_are_refused_before_learning(
 
 def test_questions_x_and_groups_that_are_none_are_refused() -> None:
     X, y, judges = world()
-    with pytest.raises(WrongUse, match=r"questions are a list, no Questionnaire → .*X, y, judges, questions"):
+    with pytest.raises(
+        WrongUse, match=r"questions are a list, no Questionnaire → .*X, y, judges, questions"
+    ):
         made("constant").fit(X, y, QUESTIONS, judges)  # type: ignore[arg-type]
     for given in (None, 0.5, [0.5, 0.5], np.full((2, 2, 2), 0.5)):
         with pytest.raises(WrongUse, match=r"X has shape \("):
@@ -115,7 +122,10 @@ def test_questions_x_and_groups_that_are_none_are_refused() -> None:
     odd: list[tuple[Any, str]] = [
         (["a", None, float("nan"), *"b" * 57], "row 1: rows without a group: 2 of "),
         (["a", "b", "c"], "3 groups for 60 rows"),
-        *((groups, r"groups of shape \(") for groups in ([("ann", 1)] * 60, np.zeros((60, 2)), iter("ab" * 30), 5)),
+        *(
+            (groups, r"groups of shape \(")
+            for groups in ([("ann", 1)] * 60, np.zeros((60, 2)), iter("ab" * 30), 5)
+        ),
     ]
     for groups, message in odd:
         with pytest.raises(WrongUse, match=message):
@@ -138,7 +148,9 @@ def test_predictions_that_make_no_sense_are_refused(fitted: JudgedEstimator) -> 
 
 
 @every_model
-def test_fit_returns_the_estimator_learns_the_same_bits_again_and_changes_nothing_else(name: str) -> None:
+def test_fit_returns_the_estimator_learns_the_same_bits_again_and_changes_nothing_else(
+    name: str,
+) -> None:
     X, y, judges = world()
     X[::4, 4:9] = np.nan
     given = X.copy(), y.copy(), list(judges)
@@ -156,7 +168,9 @@ def test_fit_returns_the_estimator_learns_the_same_bits_again_and_changes_nothin
     np.testing.assert_array_equal(copy.fit(X, y, judges, QUESTIONS).predict_proba(X, judges), proba)
 
 
-def test_probabilities_sum_to_1_whoever_is_asked_and_strangers_get_what_nobody_gets(fitted: JudgedEstimator) -> None:
+def test_probabilities_sum_to_1_whoever_is_asked_and_strangers_get_what_nobody_gets(
+    fitted: JudgedEstimator,
+) -> None:
     X, _, judges = world(seed=1)
     nobody = fitted.predict_proba(X)
     np.testing.assert_array_equal(fitted.predict_proba(X, ["zoe"] * len(X)), nobody)
@@ -168,9 +182,13 @@ def test_probabilities_sum_to_1_whoever_is_asked_and_strangers_get_what_nobody_g
 
 
 @pytest.mark.parametrize("name", ["constant", "judge_mean", "network", "best"])
-def test_an_answer_without_order_is_predicted_by_the_most_probable_one_and_has_no_mean_over_judges(name: str) -> None:
+def test_an_answer_without_order_is_predicted_by_the_most_probable_one_and_has_no_mean_over_judges(
+    name: str,
+) -> None:
     X, y, judges = world()
-    loose = Questionnaire((Scale("overall", (1.0, 2.0, 3.0, 4.0), ordinal=False), *OTHERS), "overall")
+    loose = Questionnaire(
+        (Scale("overall", (1.0, 2.0, 3.0, 4.0), ordinal=False), *OTHERS), "overall"
+    )
     model = made(name).fit(X, y, judges, loose)
     likeliest = model.predict_proba(X, judges).argmax(axis=1)
     np.testing.assert_array_equal(model.predict(X, judges), np.array([1, 2, 3, 4])[likeliest])
@@ -208,7 +226,9 @@ def test_a_row_is_predicted_alike_alone_and_among_others_whichever_questions_wer
 
 
 @every_model
-def test_gaps_missing_answers_rare_judges_and_answers_that_never_come_are_no_obstacle(name: str) -> None:
+def test_gaps_missing_answers_rare_judges_and_answers_that_never_come_are_no_obstacle(
+    name: str,
+) -> None:
     X, y, judges = world()
     X[::4, 4:9] = np.nan
     X[1::5, 9:12] = 0
@@ -222,7 +242,9 @@ def test_gaps_missing_answers_rare_judges_and_answers_that_never_come_are_no_obs
 @every_model
 def test_labels_that_are_all_alike_and_without_judges_are_enough(name: str) -> None:
     X = world()[0]
-    with pytest.warns(ConstantLabelsWarning, match="all 60 judgments of the main question 'overall' are 3") as warned:
+    with pytest.warns(
+        ConstantLabelsWarning, match="all 60 judgments of the main question 'overall' are 3"
+    ) as warned:
         model = made(name).fit(X, np.full(60, 3.0), questions=QUESTIONS)
     assert (len(warned), model.judges_) == (1, ())
     proba = model.predict_proba(X)
@@ -242,7 +264,9 @@ class Stateless(Constant):
     _state = JudgedEstimator._state
 
 
-def test_an_estimator_without_its_own_learning_can_not_be_made_and_one_without_a_state_can_not_be_kept() -> None:
+def test_an_estimator_without_its_own_learning_can_not_be_made_and_one_without_a_state_can_not_be_kept() -> (
+    None
+):
     with pytest.raises(TypeError, match=r"_distribution.*_learn"):
         JudgedEstimator()  # type: ignore[abstract]
     X, y, judges = world()
@@ -250,7 +274,9 @@ def test_an_estimator_without_its_own_learning_can_not_be_made_and_one_without_a
         pack_up(Stateless().fit(X, y, judges, QUESTIONS))
 
 
-def test_one_that_was_kept_is_found_under_its_file_has_a_title_and_predicts_the_same(fitted: JudgedEstimator) -> None:
+def test_one_that_was_kept_is_found_under_its_file_has_a_title_and_predicts_the_same(
+    fitted: JudgedEstimator,
+) -> None:
     assert model_named(name_of(fitted)) is type(fitted)
     assert fitted.title
     X, _, judges = world(seed=1)
@@ -274,7 +300,9 @@ CLEAR = Scale("clear", (1.0, 2.0))
         (("bad", "good"), False, "can't have the value 'bad'"),
     ],
 )
-def test_what_is_no_question_is_refused_by_its_name(values: Any, ordinal: bool, message: str) -> None:
+def test_what_is_no_question_is_refused_by_its_name(
+    values: Any, ordinal: bool, message: str
+) -> None:
     with pytest.raises(WrongUse, match=f"'clear'.* {message}"):
         Scale("clear", values, ordinal)
 

@@ -16,7 +16,9 @@ from pollex.calibration.storage import load, pack_up, rebuild, save, state_of, u
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.measures.arrays import Floats
 
-QUESTIONS = Questionnaire((Scale("fluent", (1.0, 2.0, 3.0)), Scale("thumb", (0.0, 1.0), asked=False)), "thumb")
+QUESTIONS = Questionnaire(
+    (Scale("fluent", (1.0, 2.0, 3.0)), Scale("thumb", (0.0, 1.0), asked=False)), "thumb"
+)
 JUDGES = ["ann", "bob", None, "zoë"]
 
 
@@ -48,9 +50,13 @@ def changed(folder: Path, **changes: Any) -> Path:
     return path
 
 
-def test_one_of_an_earlier_pollex_predicts_as_before_without_the_settings_that_are_gone(folder: Path) -> None:
+def test_one_of_an_earlier_pollex_predicts_as_before_without_the_settings_that_are_gone(
+    folder: Path,
+) -> None:
     before = load(folder).predict_proba(answers())
-    again = load(changed(folder, settings=facts_of(folder)["settings"] | {"drift": 0.5, "memory": 4.0}))
+    again = load(
+        changed(folder, settings=facts_of(folder)["settings"] | {"drift": 0.5, "memory": 4.0})
+    )
     np.testing.assert_array_equal(again.predict_proba(answers()), before)
 
 
@@ -80,7 +86,10 @@ NO_NAME = "arrays' file is called"
             scales(CLASSES, THUMB | {"asked": False}),
             "in 3 columns, and its questions have 5 here → use the pollex that fitted it, or fit it again",
         ),
-        *(({"arrays": name}, NO_NAME) for name in ("../outside.safetensors", "/etc/hostname", None, 3)),
+        *(
+            ({"arrays": name}, NO_NAME)
+            for name in ("../outside.safetensors", "/etc/hostname", None, 3)
+        ),
     ],
 )
 def test_another_format_facts_that_do_not_fit_and_arrays_elsewhere_are_refused(
@@ -90,7 +99,9 @@ def test_another_format_facts_that_do_not_fit_and_arrays_elsewhere_are_refused(
         load(changed(folder, **changes))
 
 
-def test_what_is_no_json_and_arrays_that_are_missing_or_of_another_calibrator_are_refused(folder: Path) -> None:
+def test_what_is_no_json_and_arrays_that_are_missing_or_of_another_calibrator_are_refused(
+    folder: Path,
+) -> None:
     (arrays,) = folder.glob("*.safetensors")
     arrays.write_bytes(pack_up(fitted(shared=1.0)).arrays)
     with pytest.raises(BadCalibrator, match="not the ones that were written with it"):
@@ -124,15 +135,24 @@ def test_what_was_kept_predicts_as_before(tmp_path: Path, settings: dict[str, An
     again = load(save(model, tmp_path))
     X = answers(12, seed=1)
     for judges in (None, [*JUDGES, "stranger", None] * 2):
-        np.testing.assert_array_equal(again.predict_proba(X, judges), model.predict_proba(X, judges))
+        np.testing.assert_array_equal(
+            again.predict_proba(X, judges), model.predict_proba(X, judges)
+        )
     assert again.get_params() == model.get_params()
     assert (again.questionnaire_, again.judges_) == (model.questionnaire_, model.judges_)
 
 
-def test_the_same_calibrator_is_kept_as_the_same_bytes_readable_json_with_safetensors_beside_it(folder: Path) -> None:
-    facts, kept = facts_of(folder), pack_up(fitted())
+def test_the_same_calibrator_is_kept_as_the_same_bytes_readable_json_with_safetensors_beside_it(
+    folder: Path,
+) -> None:
+    facts = facts_of(folder)
+    kept = pack_up(fitted())
     assert json.loads(json.dumps(kept.facts)).items() <= facts.items()
-    assert (folder / facts["arrays"]).read_bytes() == kept.arrays == pack_up(unpack(kept.facts, kept.arrays)).arrays
+    assert (
+        (folder / facts["arrays"]).read_bytes()
+        == kept.arrays
+        == pack_up(unpack(kept.facts, kept.arrays)).arrays
+    )
     assert (facts["model"], facts["format"]) == ("ordinal", 1)
     thumb = {"question": "thumb", "values": [0.0, 1.0], "ordinal": True, "asked": False}
     assert facts["questionnaire"]["scales"][1] == thumb
@@ -147,12 +167,17 @@ def test_a_second_calibrator_takes_the_first_ones_place(folder: Path) -> None:
 
 def test_a_calibrator_can_be_kept_inside_another() -> None:
     model = fitted()
-    one, two = state_of(model, "one."), state_of(fitted(shared=1.0), "two.")
+    one = state_of(model, "one.")
+    two = state_of(fitted(shared=1.0), "two.")
     one.arrays.update(two.arrays)
-    np.testing.assert_array_equal(rebuild(one, "one.").predict_proba(answers()), model.predict_proba(answers()))
+    np.testing.assert_array_equal(
+        rebuild(one, "one.").predict_proba(answers()), model.predict_proba(answers())
+    )
 
 
-def test_one_that_asks_nothing_or_whose_values_are_a_list_or_an_array_is_kept_as_any_other(tmp_path: Path) -> None:
+def test_one_that_asks_nothing_or_whose_values_are_a_list_or_an_array_is_kept_as_any_other(
+    tmp_path: Path,
+) -> None:
     nothing = Questionnaire((Scale("thumb", (0.0, 1.0), asked=False),), "thumb")
     silent = JudgeMean().fit(np.zeros((2, 0)), [0, 1], ["ann", "bob"], nothing)
     again = load(save(silent, tmp_path))
@@ -161,5 +186,9 @@ def test_one_that_asks_nothing_or_whose_values_are_a_list_or_an_array_is_kept_as
         questions = Questionnaire([Scale("main", values)], "main")  # type: ignore[arg-type]
         model = OrdinalMixedEffects().fit(answers(), [0, 1, 2, 1] * 10, questions=questions)
         again = load(save(model, tmp_path))
-        assert again.questionnaire_ == questions == Questionnaire((Scale("main", (0.0, 1.0, 2.0)),), "main")
+        assert (
+            again.questionnaire_
+            == questions
+            == Questionnaire((Scale("main", (0.0, 1.0, 2.0)),), "main")
+        )
         np.testing.assert_array_equal(again.predict(answers()), model.predict(answers()))

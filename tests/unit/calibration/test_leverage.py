@@ -13,7 +13,9 @@ from pollex.calibration.response_curves import response_curves
 from pollex.measures.arrays import Floats, Ints
 
 YES_NO = (0.0, 1.0)
-SHEET = Questionnaire((Scale("main", YES_NO, asked=False), *(Scale(name, YES_NO) for name in "abc")), "main")
+SHEET = Questionnaire(
+    (Scale("main", YES_NO, asked=False), *(Scale(name, YES_NO) for name in "abc")), "main"
+)
 SLOPES = [0.0, 0.2, 0.0, 0.1, 0.0, 0.3]
 
 
@@ -33,7 +35,8 @@ class Curve(JudgedEstimator):
 
 
 def curve(logistic: bool = False, sheet: Questionnaire = SHEET) -> JudgedEstimator:
-    X, main = np.full((2, sheet.width), 0.5), sheet.main
+    X = np.full((2, sheet.width), 0.5)
+    main = sheet.main
     return Curve(logistic).fit(X, [(0, main, None, 0.0), (1, main, None, 1.0)], questions=sheet)
 
 
@@ -68,12 +71,18 @@ def test_a_question_that_no_text_answers_is_undefined_and_no_infinity() -> None:
     assert [one.question for one in leverages(curve(), rows, RNG) if one.undefined] == ["a"]
 
 
-def test_differences_give_the_slopes_also_where_a_probability_is_0_or_1_and_none_of_what_is_missing() -> None:
+def test_differences_give_the_slopes_also_where_a_probability_is_0_or_1_and_none_of_what_is_missing() -> (
+    None
+):
     assert gradient(curve(), ROWS) == pytest.approx(np.tile(SLOPES, (3, 1)), abs=1e-12)
     gaps = np.array([certain(np.nan, 0.7, 0.5), [0.0, 0.0, 0.3, 0.7, 0.5, 0.5]])
-    assert gradient(curve(), gaps) == pytest.approx(np.tile([0, 0, 0, 0.1, 0, 0.3], (2, 1)), abs=1e-12)
+    assert gradient(curve(), gaps) == pytest.approx(
+        np.tile([0, 0, 0, 0.1, 0, 0.3], (2, 1)), abs=1e-12
+    )
     p = curve(logistic=True).predict(ROWS)
-    assert gradient(curve(logistic=True), ROWS) == pytest.approx((p * (1 - p))[:, None] * SLOPES, abs=1e-5)
+    assert gradient(curve(logistic=True), ROWS) == pytest.approx(
+        (p * (1 - p))[:, None] * SLOPES, abs=1e-5
+    )
 
 
 def test_leverage_is_what_the_formula_gives_by_hand() -> None:
@@ -82,12 +91,19 @@ def test_leverage_is_what_the_formula_gives_by_hand() -> None:
     assert asked_gradient(SHEET, rows, "a") == pytest.approx(np.array([[-1.25, 1.25, 0, 0, 0, 0]]))
     found = {one.question: one for one in leverages(curve(), np.tile(rows, (2, 1)), RNG)}
     assert found["a"].mean == pytest.approx(0.2 * 1.25 / (2 * 1.25**2))
-    assert found["b"].mean == pytest.approx(per_text(np.array([[0, 0.1]]), np.array([[-0.7, 0.3]]))[0])
-    assert (found["a"].spread, found["a"].n, found["a"].undefined) == (pytest.approx(0.0, abs=1e-9), 2, "")
+    assert found["b"].mean == pytest.approx(
+        per_text(np.array([[0, 0.1]]), np.array([[-0.7, 0.3]]))[0]
+    )
+    assert (found["a"].spread, found["a"].n, found["a"].undefined) == (
+        pytest.approx(0.0, abs=1e-9),
+        2,
+        "",
+    )
 
 
 def test_mean_spread_and_interval_are_over_texts_and_the_input_is_left_as_it_is() -> None:
-    before, model = ROWS.copy(), curve(logistic=True)
+    before = ROWS.copy()
+    model = curve(logistic=True)
     values = per_text(gradient(model, ROWS), asked_gradient(SHEET, ROWS, "a"))
     three, six = (leverages(model, rows, RNG)[0] for rows in (ROWS, np.concatenate([ROWS, ROWS])))
     assert three.mean == six.mean == pytest.approx(values.mean())
@@ -101,7 +117,8 @@ RATED = Questionnaire((Scale("main", (1.0, 2.0)), Scale("thumb", (0.0, 1.0), ask
 SAID = np.linspace(0.1, 0.9, 60)
 TEXTS = np.stack([1 - SAID, SAID], axis=1)
 GIVEN = judgments(
-    [(row, "main", "ann" if row % 2 else "bob", 1 + (row % 4 == 1)) for row in range(60)], questions=RATED
+    [(row, "main", "ann" if row % 2 else "bob", 1 + (row % 4 == 1)) for row in range(60)],
+    questions=RATED,
 )
 
 
@@ -122,7 +139,11 @@ def test_a_model_that_repeats_the_answer_has_the_diagonal_with_missing_answers_t
     middle = slice(8, -8)  # at its ends a smoothed line bends
     np.testing.assert_allclose(unknown.predicted[middle], mesh[middle], atol=0.01)
     assert ann.predicted == bob.predicted == unknown.predicted
-    assert [(curve.judge, curve.labels) for curve in (unknown, ann, bob)] == [(None, 60), ("ann", 30), ("bob", 30)]
+    assert [(curve.judge, curve.labels) for curve in (unknown, ann, bob)] == [
+        (None, 60),
+        ("ann", 30),
+        ("bob", 30),
+    ]
     assert (unknown.given, ann.given, bob.given) == pytest.approx((1.25, 1.5, 1.0))
     assert response_curves(model, np.concatenate([TEXTS, np.full((5, 2), np.nan)]), GIVEN) == found
 
@@ -137,7 +158,9 @@ def test_a_model_that_looks_at_no_text_has_level_lines_a_judge() -> None:
 
 
 def test_what_a_judge_says_of_a_text_again_is_a_judgment_and_no_further_label() -> None:
-    twice = judgments([(1, "main", "ann", 1), (1, "main", "ann", 2), (0, "main", "bob", 2)], questions=RATED)
+    twice = judgments(
+        [(1, "main", "ann", 1), (1, "main", "ann", 2), (0, "main", "bob", 2)], questions=RATED
+    )
     _, curves = response_curves(AsIs().fit(TEXTS, twice, questions=RATED), TEXTS, twice)
     assert [curve.labels for curve in curves] == [2, 1, 1]
     assert [curve.given for curve in curves[1:]] == pytest.approx([1.5, 2.0])

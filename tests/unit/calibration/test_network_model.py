@@ -38,9 +38,18 @@ def answers(rows, rng):
     """X for ASKED, and judgments of all its questions by two judges whose answers follow X."""
     parts = [rng.dirichlet(np.ones(size), rows) for size in (4, 2, 4)]
     chosen = [part.argmax(axis=1) for part in parts]
-    worth = {"all": chosen[2] + 1, "kind": chosen[1], "thumb": chosen[2] > 1, "clear": chosen[0] + 1}
+    worth = {
+        "all": chosen[2] + 1,
+        "kind": chosen[1],
+        "thumb": chosen[2] > 1,
+        "clear": chosen[0] + 1,
+    }
     steps = {"all": 1, "kind": 1, "thumb": 3, "clear": 2}
-    y = [(row, name, "ab"[row % 2], float(worth[name][row])) for name in worth for row in range(0, rows, steps[name])]
+    y = [
+        (row, name, "ab"[row % 2], float(worth[name][row]))
+        for name in worth
+        for row in range(0, rows, steps[name])
+    ]
     return np.concatenate(parts, axis=1), y
 
 
@@ -67,13 +76,16 @@ def tiny(**changes):
 def test_judgments_by_nobody_known_are_refused_by_the_authors_recipe():
     X, y = answers(30, np.random.default_rng(0))
     with pytest.raises(WrongUse, match="nobody known, and there are 1 "):
-        CalibrationNetwork(recipe="authors", **QUICK).fit(X, [*y, (0, "all", None, 1.0)], questions=ASKED)
+        CalibrationNetwork(recipe="authors", **QUICK).fit(
+            X, [*y, (0, "all", None, 1.0)], questions=ASKED
+        )
 
 
 def test_equations_3_to_5_and_a_cumulative_link_head_worked_by_hand():
     own = sigmoid(2.0 * sigmoid(1.25 * 0.6 + 0.5) - 0.5)
     shared = sigmoid(2.0 * sigmoid(0.6 + 0.5) - 1.0)  # that of a judge not known
-    location, log_scale = shared + 0.2, -shared + 0.4
+    location = shared + 0.2
+    log_scale = -shared + 0.4
     cases = (
         (False, 0, sigmoid((1.5 * own + 0.2) - (-own + 0.4))),
         (False, -1, sigmoid(location - log_scale)),
@@ -88,17 +100,28 @@ def test_equations_3_to_5_and_a_cumulative_link_head_worked_by_hand():
 def test_training_maximises_the_likelihood_that_predictions_have():
     rng = np.random.default_rng(1)
     sheets = AnswerMatrix(np.arange(6), np.zeros(6, int), rng.integers(2, size=(6, 2)))
-    begin = init_weights((3, 4, 3), (2, 2), heads_of(sheets, np.array([2, 4]), np.array([False, True])), 2, 0).arrays()
-    weights = Weights(**(begin | {name: rng.normal(size=begin[name].shape) for name in ("W1a", "W2a", "Va", "V")}))
+    begin = init_weights(
+        (3, 4, 3), (2, 2), heads_of(sheets, np.array([2, 4]), np.array([False, True])), 2, 0
+    ).arrays()
+    weights = Weights(
+        **(begin | {name: rng.normal(size=begin[name].shape) for name in ("W1a", "W2a", "Va", "V")})
+    )
     judges = np.array([0, 1, 1, -1, 0, 1])
     inputs = np.concatenate([rng.random((6, 3)), np.ones((6, 1))], axis=1)
     answer = np.array([[0, 3], [1, -1], [-1, 2], [1, 0], [0, 1], [-1, -1]])
     slots = slots_of(judges, 2)
     arrays = {name: torch.tensor(array) for name, array in weights.arrays().items()}
     given = torch.where(slots.filled[..., None], torch.tensor(answer)[slots.sheet], -1)
-    found = log_likelihood(arrays, torch.tensor(inputs)[slots.sheet].expand(2, -1, -1, -1), given, slots.judge, weights)
+    found = log_likelihood(
+        arrays, torch.tensor(inputs)[slots.sheet].expand(2, -1, -1, -1), given, slots.judge, weights
+    )
     each = [
-        Weights(**{n: a[[s]] if n not in ("options", "ordinal") else a for n, a in weights.arrays().items()})
+        Weights(
+            **{
+                n: a[[s]] if n not in ("options", "ordinal") else a
+                for n, a in weights.arrays().items()
+            }
+        )
         for s in (0, 1)
     ]
     expected = sum(
@@ -118,7 +141,9 @@ def test_deltas_of_a_judge_without_answers_stay_zero_and_strong_shrinkage_holds_
     sheets = AnswerMatrix(np.arange(4), np.zeros(4, int), np.array([[0], [1], [1], [0]]))
     heads = heads_of(sheets, np.array([2]), np.array([False]))
     data = TrainingData(np.concatenate([np.eye(4), np.ones((4, 1))], axis=1), sheets, np.arange(4))
-    after = train(init_weights((4, 3, 3), (2, 2), heads, 1, 0), data, TrainingConfig(5, 0.05, 0.0, 1.0), 0)
+    after = train(
+        init_weights((4, 3, 3), (2, 2), heads, 1, 0), data, TrainingConfig(5, 0.05, 0.0, 1.0), 0
+    )
     assert np.abs(after.Va[:, 0]).max() > 0
     assert not after.Va[:, 1].any()
     assert not after.W1a[:, 1].any()
@@ -129,9 +154,9 @@ def test_what_follows_the_answers_is_learned_and_missing_ones_are_made_up_for():
     X, y = answers(200, rng)
     fresh, truth = answers(200, rng)
     target = np.array([value for _, question, _, value in truth if question == "all"])
-    model = CalibrationNetwork(h1=8, h2=8, seeds=1, decay=0.01, shrinkage=1.0, pretraining=100, finetuning=60).fit(
-        X, y, questions=ASKED
-    )
+    model = CalibrationNetwork(
+        h1=8, h2=8, seeds=1, decay=0.01, shrinkage=1.0, pretraining=100, finetuning=60
+    ).fit(X, y, questions=ASKED)
     assert np.corrcoef(model.predict(fresh), target)[0, 1] > 0.65
     without = fresh.copy()
     without[:, :6] = np.nan
@@ -139,8 +164,12 @@ def test_what_follows_the_answers_is_learned_and_missing_ones_are_made_up_for():
 
 
 @pytest.mark.parametrize("heads", ["softmax", "ordinal"])
-@pytest.mark.parametrize(("personal", "own"), [("all", (2, 2)), ("heads", (0, 2)), ("none", (0, 0))])
-def test_every_question_judged_has_a_distribution_whoever_is_asked_before_and_after_it_is_kept(heads, personal, own):
+@pytest.mark.parametrize(
+    ("personal", "own"), [("all", (2, 2)), ("heads", (0, 2)), ("none", (0, 0))]
+)
+def test_every_question_judged_has_a_distribution_whoever_is_asked_before_and_after_it_is_kept(
+    heads, personal, own
+):
     X, y = answers(60, np.random.default_rng(5))
     model = CalibrationNetwork(**QUICK, heads=heads, personal=personal).fit(X, y, questions=ASKED)
     back = CalibrationNetwork.from_state(model.get_params(), ASKED, model.state())
@@ -159,7 +188,9 @@ def test_judges_who_answer_alike_but_by_another_scale_are_told_apart():
     main = X[:, 6:].argmax(axis=1)
     y = [(row, "all", "mild", float(min(main[row] + 2, 4))) for row in range(120)]
     y += [(row, "all", "harsh", float(max(main[row], 1))) for row in range(120)]
-    model = CalibrationNetwork(h1=6, h2=6, seeds=2, shrinkage=0.5, dropout=0.0).fit(X, y, questions=ASKED)
+    model = CalibrationNetwork(h1=6, h2=6, seeds=2, shrinkage=0.5, dropout=0.0).fit(
+        X, y, questions=ASKED
+    )
     each = model.predict_each(X, ["harsh", "mild"])
     assert (each[:, 1] - each[:, 0]).mean() > 0.7
 
@@ -171,7 +202,8 @@ def test_the_same_seed_gives_the_same_network_and_leaves_torch_as_it_was():
     torch.manual_seed(11)
     before = torch.get_num_threads(), torch.get_default_dtype()
     first, second, other = (
-        CalibrationNetwork(**QUICK, seed=s).fit(X, y, questions=ASKED).predict_proba(X) for s in (0, 0, 1)
+        CalibrationNetwork(**QUICK, seed=s).fit(X, y, questions=ASKED).predict_proba(X)
+        for s in (0, 0, 1)
     )
     assert np.array_equal(first, second)
     assert not np.allclose(first, other)

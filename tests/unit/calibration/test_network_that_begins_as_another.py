@@ -16,7 +16,8 @@ from pollex.measures.arrays import Floats
 LIKERT = (0.0, 2.5, 5.0, 7.5, 10.0)
 ASKED = (Scale("a", LIKERT), Scale("b", LIKERT), Scale("c", LIKERT))
 STARS = Questionnaire(
-    (*ASKED, Scale("stars", (1.0, 2.0, 3.0), asked=False), Scale("kind", (0.0, 1.0), asked=False)), "stars"
+    (*ASKED, Scale("stars", (1.0, 2.0, 3.0), asked=False), Scale("kind", (0.0, 1.0), asked=False)),
+    "stars",
 )
 THUMB = Questionnaire((*ASKED, Scale("thumb", (0.0, 1.0), asked=False)), "thumb")
 
@@ -29,7 +30,9 @@ def rows(n: int) -> Floats:
 
 
 def made(**settings: object) -> CalibrationNetwork:
-    return CalibrationNetwork(**{"h1": 4, "h2": 4, "seeds": 2, "start": WeightedSum((1.0, 1.0, -1.0))} | settings)
+    return CalibrationNetwork(
+        **{"h1": 4, "h2": 4, "seeds": 2, "start": WeightedSum((1.0, 1.0, -1.0))} | settings
+    )
 
 
 def rated(n: int = 60) -> tuple[Floats, list[tuple[int, str, str | None, float]]]:
@@ -37,7 +40,9 @@ def rated(n: int = 60) -> tuple[Floats, list[tuple[int, str, str | None, float]]
     X = rows(n)
     level = np.nan_to_num(X.reshape(n, 3, 5) @ np.array(LIKERT))
     stars = np.clip(np.round(2 + (level[:, 0] - level[:, 2]) / 6 - (np.arange(n) % 2)), 1, 3)
-    given = [(row, "stars", ("mild", "strict")[row % 2], float(value)) for row, value in enumerate(stars)]
+    given = [
+        (row, "stars", ("mild", "strict")[row % 2], float(value)) for row, value in enumerate(stars)
+    ]
     return X, given + [(row, "kind", None, float(level[row, 1] > 5)) for row in range(0, n, 3)]
 
 
@@ -51,12 +56,16 @@ def test_what_labels_add_is_nothing_where_the_shrinkage_is_endless() -> None:
 
 def test_numpy_predicts_what_torch_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     stacks: list[begun._Stack] = []
-    monkeypatch.setattr(begun._Stack, "losses", lambda stack: stacks.append(stack) or np.zeros((1, 1)))
+    monkeypatch.setattr(
+        begun._Stack, "losses", lambda stack: stacks.append(stack) or np.zeros((1, 1))
+    )
     X, given = rated()
     model = made(strengths=(5.0,)).fit(X, given, questions=STARS)
     (stack,) = stacks
     sheets = stack.lesson.sheets
-    logs = model._started(X, judgments(given, None, STARS, 60).coded(model.judges_), np.zeros(0, np.int64), sheets)[1]
+    logs = model._started(
+        X, judgments(given, None, STARS, 60).coded(model.judges_), np.zeros(0, np.int64), sheets
+    )[1]
     stack.begins = torch.tensor(logs, dtype=torch.float32)[None].expand(stack.count, *logs.shape)
     with torch.no_grad():
         by_torch = torch.softmax(stack.logits(0), -1).mean(0).double().numpy()
@@ -67,14 +76,22 @@ def test_numpy_predicts_what_torch_trained(monkeypatch: pytest.MonkeyPatch) -> N
 def test_raters_and_several_questions_are_learned_and_kept() -> None:
     X, given = rated()
     model = made(seeds=5).fit(X, given, questions=STARS)
-    mild, strict, stranger = (model.predict(X, [who] * 60).mean() for who in ("mild", "strict", "new"))
+    mild, strict, stranger = (
+        model.predict(X, [who] * 60).mean() for who in ("mild", "strict", "new")
+    )
     assert strict < stranger < mild
     pack = pack_up(model)
     again = unpack(pack.facts, pack.arrays)
     for question in ("stars", "kind"):
-        assert np.array_equal(again.predict_proba(X, question=question), model.predict_proba(X, question=question))
+        assert np.array_equal(
+            again.predict_proba(X, question=question), model.predict_proba(X, question=question)
+        )
     scales = pack.facts["questionnaire"]["scales"]
-    wider = [*scales[:3], {"question": "d", "values": LIKERT, "ordinal": True, "asked": True}, *scales[3:]]
+    wider = [
+        *scales[:3],
+        {"question": "d", "values": LIKERT, "ordinal": True, "asked": True},
+        *scales[3:],
+    ]
     with pytest.raises(BadCalibrator, match="its network has 19 inputs, and its questions give 25"):
         unpack(pack.facts | {"questionnaire": {"main": "stars", "scales": wider}}, pack.arrays)
 
@@ -87,8 +104,20 @@ def test_odd_labels_and_answers_give_probabilities() -> None:
     cases = (
         (np.tile(np.full(5, 0.2), (30, 3)), stars),
         (X, [(row, question, who, 2.0) for row, question, who, _ in stars]),
-        (X, [(row, question, who, 3.0 if row == 4 else min(value, 2.0)) for row, question, who, value in stars]),
-        (X, [(row, question, "rare" if row < 2 else who, value) for row, question, who, value in stars]),
+        (
+            X,
+            [
+                (row, question, who, 3.0 if row == 4 else min(value, 2.0))
+                for row, question, who, value in stars
+            ],
+        ),
+        (
+            X,
+            [
+                (row, question, "rare" if row < 2 else who, value)
+                for row, question, who, value in stars
+            ],
+        ),
     )
     for answers, labels in cases:
         model = made(strengths=(5.0, 20.0)).fit(answers, labels, questions=STARS)

@@ -60,7 +60,10 @@ def test_folds_keep_groups_together_and_each_has_judged_rows():
 
 
 def test_the_best_draw_wins_by_more_than_a_standard_error_only():
-    trials = (DrawnSettings({"h1": 3, "rate": 0.01}, -0.6), DrawnSettings({"h1": 16, "rate": 0.1}, -0.4))
+    trials = (
+        DrawnSettings({"h1": 3, "rate": 0.01}, -0.6),
+        DrawnSettings({"h1": 16, "rate": 0.1}, -0.4),
+    )
     wins = Found(given=-0.6, again=-0.5, error=0.09, trials=trials, passed_over=0, seconds=7.0)
     assert wins.best == trials[1]
     assert wins.sentence() == (
@@ -69,14 +72,22 @@ def test_the_best_draw_wins_by_more_than_a_standard_error_only():
     )
     level = replace(wins, error=0.11)
     assert level.best is replace(wins, again=-0.7).best is None
-    assert level.sentence().startswith("the given settings, log-loss 0.600: no draw is better by more than a standard")
+    assert level.sentence().startswith(
+        "the given settings, log-loss 0.600: no draw is better by more than a standard"
+    )
 
 
 def test_the_best_draw_runs_again_in_other_folds_with_networks_that_begin_otherwise(monkeypatch):
     seen = []
 
     def crossfit(model, X, y, questions, folds):
-        seen.append((model.get_params()["seed"], model.get_params()["h1"], [rows.tolist() for rows in folds]))
+        seen.append(
+            (
+                model.get_params()["seed"],
+                model.get_params()["h1"],
+                [rows.tolist() for rows in folds],
+            )
+        )
         return np.full((len(y), 2), 0.5)
 
     monkeypatch.setattr(search, "crossfit", crossfit)
@@ -92,7 +103,10 @@ def test_a_network_with_settings_that_were_searched_predicts_and_keeps_its_state
     X, model = searched(draws=2, search_seconds=600.0, seed=3, rate=1e-6, finetuning_rate=0.05)
     assert model.search_.best in model.search_.trials
     assert model.get_params()["h1"] == 3
-    assert (model.tuned_.W1.shape[0], model.tuned_.W1.shape[-1]) == (2, model.search_.best.settings["h1"])
+    assert (model.tuned_.W1.shape[0], model.tuned_.W1.shape[-1]) == (
+        2,
+        model.search_.best.settings["h1"],
+    )
     proba = model.predict_proba(X, ["a", None] * 20)
     back = CalibrationNetwork.from_state(model.get_params(), ASKED, model.state())
     assert np.array_equal(back.predict_proba(X, ["a", None] * 20), proba)

@@ -58,7 +58,9 @@ def found() -> ModelComparison:
     return compare_models(dealt(answers), positive, wanted=BEST)
 
 
-def test_the_best_is_chosen_and_its_log_loss_is_that_of_the_probabilities_shown(found: ModelComparison) -> None:
+def test_the_best_is_chosen_and_its_log_loss_is_that_of_the_probabilities_shown(
+    found: ModelComparison,
+) -> None:
     assert {score.name for score in found.scores} == set(thumb_models(SIGNS))
     best = min(found.scores, key=lambda score: score.log_loss)
     assert (best.name, best.behind, best.error) == (found.chosen, 0.0, 0.0)
@@ -71,7 +73,9 @@ def test_the_best_is_chosen_and_its_log_loss_is_that_of_the_probabilities_shown(
 
 @pytest.fixture
 def without_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thumbs, "thumb_models", lambda signs: dict(list(thumb_models(signs).items())[:-1]))
+    monkeypatch.setattr(
+        thumbs, "thumb_models", lambda signs: dict(list(thumb_models(signs).items())[:-1])
+    )
 
 
 def test_no_row_is_predicted_by_a_model_that_saw_its_thumb(without_network: None) -> None:
@@ -118,8 +122,11 @@ def test_the_network_is_the_model_however_few_the_labels_unless_another_is_asked
         assert {score.name for score in found.scores} == set(NAMES)
 
 
-def test_another_model_is_ahead_only_beyond_what_all_comparisons_at_once_may_show_by_chance() -> None:
-    rng, blocks = np.random.default_rng(1), np.arange(100)
+def test_another_model_is_ahead_only_beyond_what_all_comparisons_at_once_may_show_by_chance() -> (
+    None
+):
+    rng = np.random.default_rng(1)
+    blocks = np.arange(100)
     losses = {NETWORK: np.ones(100), PLAIN: np.ones(100) - rng.normal(0.3, 0.5, 100)}
     losses |= {f"noise {number}": np.ones(100) - rng.normal(0, 0.5, 100) for number in range(8)}
     found = {score.name: score for score in scores_of(losses, NETWORK, blocks)}
@@ -127,7 +134,8 @@ def test_another_model_is_ahead_only_beyond_what_all_comparisons_at_once_may_sho
     ahead = {name for name, score in found.items() if score.low is not None and score.low > 0}
     assert ahead == {PLAIN}
     alone = {
-        score.name: score for score in scores_of({name: losses[name] for name in (NETWORK, PLAIN)}, NETWORK, blocks)
+        score.name: score
+        for score in scores_of({name: losses[name] for name in (NETWORK, PLAIN)}, NETWORK, blocks)
     }
     assert alone[PLAIN].high - alone[PLAIN].low < found[PLAIN].high - found[PLAIN].low
 
@@ -137,12 +145,18 @@ def test_another_model_is_ahead_only_beyond_what_all_comparisons_at_once_may_sho
 
 
 def test_of_null_models_one_in_twenty_runs_at_most_says_that_one_is_ahead() -> None:
-    rng, told = np.random.default_rng(2), 0
+    rng = np.random.default_rng(2)
+    told = 0
     for _ in range(100):
         shared = rng.normal(0, 1, (60, 1))
         others = 1 + 0.3 * shared + rng.normal(0, 0.4, (60, 5))
-        losses = {NETWORK: np.ones(60)} | {str(number): column for number, column in enumerate(others.T)}
-        told += any(score.low is not None and score.low > 0 for score in scores_of(losses, NETWORK, np.arange(60)))
+        losses = {NETWORK: np.ones(60)} | {
+            str(number): column for number, column in enumerate(others.T)
+        }
+        told += any(
+            score.low is not None and score.low > 0
+            for score in scores_of(losses, NETWORK, np.arange(60))
+        )
     assert told <= 8
 
 
@@ -153,12 +167,15 @@ def test_the_network_begins_as_the_mean_of_what_it_contains() -> None:
     members = [member.predict_proba(answers.reshape(60, -1))[:, 1] for member in begun.members_]  # type: ignore[attr-defined]
     odds = np.mean([np.log(p / (1 - p)) for p in members], axis=0)
     assert probability_positive(begun, answers) == pytest.approx(1 / (1 + np.exp(-odds)))
-    assert probability_positive(network, answers) == pytest.approx(probability_positive(begun, answers), abs=0.01)
+    assert probability_positive(network, answers) == pytest.approx(
+        probability_positive(begun, answers), abs=0.01
+    )
 
 
 def test_a_rubric_of_the_wrong_side_costs_little() -> None:
     answers, positive = drawn(1200)
-    answers = np.concatenate([answers, drawn(1200)[0][:, :, ::-1], answers[::-1]], axis=1)  # two that say nothing more
+    # two that say nothing more
+    answers = np.concatenate([answers, drawn(1200)[0][:, :, ::-1], answers[::-1]], axis=1)
     right = (*SIGNS, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0)
     wrong = (-1.0, *right[1:])
     losses = {}
@@ -171,7 +188,9 @@ def test_a_rubric_of_the_wrong_side_costs_little() -> None:
     assert losses[NETWORK, wrong] - losses[NETWORK, right] < 0.01
 
 
-def test_candidates_are_found_however_they_are_written_and_asked_the_rubrics_and_not_the_thumb() -> None:
+def test_candidates_are_found_however_they_are_written_and_asked_the_rubrics_and_not_the_thumb() -> (
+    None
+):
     assert tuple(thumb_models(SIGNS)) == NAMES
     written = ("network", "decorrelated-netsat", "NetSAT", "Best")
     assert [candidate(name) for name in written] == [NETWORK, START, PLAIN, BEST]
@@ -183,7 +202,9 @@ def test_candidates_are_found_however_they_are_written_and_asked_the_rubrics_and
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_candidate_gives_users_their_own_intercept_and_strangers_the_shared_part(name: str) -> None:
+def test_every_candidate_gives_users_their_own_intercept_and_strangers_the_shared_part(
+    name: str,
+) -> None:
     answers, _ = drawn()
     model = fit_one(name, answers, SIGNS, np.arange(60) % 2 == 0, ["mild", "strict"] * 30)
     mild, strict, stranger, nobody = (

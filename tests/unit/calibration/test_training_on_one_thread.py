@@ -24,11 +24,15 @@ def threads() -> Iterator[None]:
 def all_are_back() -> bool:
     """In this thread and in a new one."""
     with ThreadPoolExecutor(1) as pool:
-        return torch.get_num_threads() == pool.submit(torch.get_num_threads).result(SECONDS) == BEFORE
+        return (
+            torch.get_num_threads() == pool.submit(torch.get_num_threads).result(SECONDS) == BEFORE
+        )
 
 
 def test_a_training_that_overlaps_another_leaves_as_many_threads_as_before() -> None:
-    first_in, second_in, first_out = Event(), Event(), Event()
+    first_in = Event()
+    second_in = Event()
+    first_out = Event()
 
     def first() -> int:
         with one_thread():
@@ -46,7 +50,8 @@ def test_a_training_that_overlaps_another_leaves_as_many_threads_as_before() -> 
         return inside, torch.get_num_threads()
 
     with ThreadPoolExecutor(2) as pool:
-        one, two = pool.submit(first), pool.submit(second)
+        one = pool.submit(first)
+        two = pool.submit(second)
         assert (one.result(SECONDS), two.result(SECONDS)) == (BEFORE, (1, BEFORE))
     assert all_are_back()
 

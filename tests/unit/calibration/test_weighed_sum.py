@@ -11,7 +11,8 @@ from pollex.measures.arrays import Floats
 from pollex.measures.distributions import platt_targets
 
 THUMBS = Questionnaire(
-    (Scale("a", (0.0, 10.0)), Scale("b", (0.0, 10.0)), Scale("thumb", (0.0, 1.0), asked=False)), "thumb"
+    (Scale("a", (0.0, 10.0)), Scale("b", (0.0, 10.0)), Scale("thumb", (0.0, 1.0), asked=False)),
+    "thumb",
 )
 
 
@@ -33,14 +34,17 @@ def test_signs_that_are_not_one_a_question_are_refused() -> None:
 
 
 def test_two_questions_that_say_the_same_share_their_weight() -> None:
-    one, other = np.array([1.0, 1, -1, -1]), np.array([1.0, -1, 1, -1])
+    one = np.array([1.0, 1, -1, -1])
+    other = np.array([1.0, -1, 1, -1])
     z = np.stack([one, one, other], axis=1)  # R = [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
     # With ρ = ½ the matrix is [[1, ½, 0], [½, 1, 0], [0, 0, 1]]: w₁ + w₂/2 = 1, so w₁ = w₂ = 2/3.
     assert weights_of(z, np.ones(3), 0.5) == pytest.approx([2 / 3, 2 / 3, 1])
     assert weights_of(z, np.array([2.0, 2.0, 1.0]), 1.0) == pytest.approx([2, 2, 1])
 
 
-def test_full_independence_is_the_plain_signed_sum_with_the_penalized_slope_of_the_largest_likelihood() -> None:
+def test_full_independence_is_the_plain_signed_sum_with_the_penalized_slope_of_the_largest_likelihood() -> (
+    None
+):
     X, up = drawn()
     model = WeightedSum((1, -1), independence=1.0).fit(X, up, questions=THUMBS)
     score = THUMBS.expected(X) @ np.array([1.0, -1.0])
@@ -50,7 +54,10 @@ def test_full_independence_is_the_plain_signed_sum_with_the_penalized_slope_of_t
 
     def loss(values: Floats) -> float:
         logits = values[0] * score - values[1]
-        prior = 0.5 * SLOPE_PRECISION * values[0] ** 2 + 0.005 * (values[1] - np.log((1 - share) / share)) ** 2
+        prior = (
+            0.5 * SLOPE_PRECISION * values[0] ** 2
+            + 0.005 * (values[1] - np.log((1 - share) / share)) ** 2
+        )
         return float(np.sum(np.logaddexp(0, logits) - targets * logits) + prior)
 
     found = minimize(loss, [1.0, 0.0], tol=1e-12).x
@@ -63,26 +70,34 @@ def test_targets_are_those_of_platt() -> None:
     assert targets == pytest.approx(np.array([[1 / 5, 4 / 5]] * 3 + [[2 / 3, 1 / 3]]))
 
 
-def test_classes_that_do_not_overlap_and_answers_that_are_all_alike_leave_probabilities_between_0_and_1() -> None:
+def test_classes_that_do_not_overlap_and_answers_that_are_all_alike_leave_probabilities_between_0_and_1() -> (
+    None
+):
     X = rows(np.repeat([[0.1, 0.9], [0.9, 0.1]], 5, axis=0))
     p = WeightedSum((1, -1)).fit(X, [0.0] * 5 + [1.0] * 5, questions=THUMBS).predict_proba(X)[:, 1]
     assert 0.02 < p[0] < 0.4
     assert 0.6 < p[-1] < 0.98
     alike = np.full((8, 4), 0.5)
-    p = WeightedSum((1, -1)).fit(alike, [1.0] * 6 + [0.0] * 2, questions=THUMBS).predict_proba(alike)[:, 1]
+    p = (
+        WeightedSum((1, -1))
+        .fit(alike, [1.0] * 6 + [0.0] * 2, questions=THUMBS)
+        .predict_proba(alike)[:, 1]
+    )
     assert p == pytest.approx(np.full(8, 0.7), abs=0.02)  # (6 + 1) / (8 + 2)
 
 
 def test_a_missing_answer_counts_as_its_questions_mean() -> None:
     X, up = drawn()
     model = WeightedSum((1, -1), deviations=10.0).fit(X, up, questions=THUMBS)
-    usual, missing = X[:1].copy(), X[:1].copy()
+    usual = X[:1].copy()
+    missing = X[:1].copy()
     usual[0, 2:], missing[0, 2:] = X[:, 2:].mean(axis=0), np.nan
     assert model.predict_proba(missing) == pytest.approx(model.predict_proba(usual))
 
 
 def test_deviations_move_what_the_sum_gets_wrong_and_less_so_the_more_they_are_shrunk() -> None:
-    X, up = drawn(200)  # the second question speaks against; a sum with two plus signs is of no use
+    # the second question speaks against; a sum with two plus signs is of no use
+    X, up = drawn(200)
     blind, free, tight = (
         WeightedSum((1, 1), independence=1.0, deviations=deviations).fit(X, up, questions=THUMBS)
         for deviations in (None, 1.0, 1e6)

@@ -13,7 +13,8 @@ from pollex.rubrics.worth import worth_of
 from pollex.services.sets import rubrics_told
 
 UP = np.arange(200) >= 100
-BAD, TURNED = worth_of(np.arange(200) < 60, UP), worth_of(np.arange(200) >= 140, UP)
+BAD = worth_of(np.arange(200) < 60, UP)
+TURNED = worth_of(np.arange(200) >= 140, UP)
 
 
 def event(number: int, text: str, worth: object) -> ChosenRubric:
@@ -26,7 +27,8 @@ RUBRICS = rubric_set(rubrics=(event(1, LONG, BAD), event(2, "The assistant asks 
 
 
 def shown(rubrics: RubricSet, *, verbose: bool = False, terminal: bool = False) -> list[str]:
-    screen, out = Screen(verbose=verbose), io.StringIO()
+    screen = Screen(verbose=verbose)
+    out = io.StringIO()
     screen.console = Console(file=out, width=80, force_terminal=terminal, color_system=None)
     show(screen, rubrics_told(rubrics, verbose))
     return out.getvalue().splitlines()
@@ -35,17 +37,18 @@ def shown(rubrics: RubricSet, *, verbose: bool = False, terminal: bool = False) 
 def test_a_rubric_is_a_line_of_text_and_one_of_figures_without_its_side() -> None:
     heading, text, figures, more = shown(RUBRICS)
     assert (heading, text) == ("What goes wrong:", f"  {LONG}")
-    assert figures == "    thumbs down: 100 % of 60 (94–100 %), elsewhere 29 % of 140 (22–37 %); id abcdefgh"
+    assert (
+        figures
+        == "    thumbs down: 100 % of 60 (94–100 %), elsewhere 29 % of 140 (22–37 %); id abcdefgh"
+    )
     against = "1 that went the other way on conversations that they did not see"
     assert more == f"1 more rubric ({against}): in the report, or here with -v"
 
 
 def test_what_went_the_other_way_has_a_heading_of_its_own_that_says_no_side() -> None:
     said = shown(RUBRICS, verbose=True)
-    own, against = (
-        said.index("What goes wrong:"),
-        said.index("Went the other way on conversations that they did not see:"),
-    )
+    own = said.index("What goes wrong:")
+    against = said.index("Went the other way on conversations that they did not see:")
     assert own < said.index(f"  {LONG}") < against < said.index("  The assistant asks twice.")
     assert "not confirmed; lowers the score" in said[-1]
 
@@ -53,5 +56,8 @@ def test_what_went_the_other_way_has_a_heading_of_its_own_that_says_no_side() ->
 def test_a_terminal_breaks_lines_between_words_and_keeps_them_indented() -> None:
     said = shown(RUBRICS, terminal=True)
     assert all(len(line) <= 80 for line in said[:-1])
-    assert [line.strip() for line in said[1:3]] == [LONG[: LONG.index(" offers")], "offers nothing."]
+    assert [line.strip() for line in said[1:3]] == [
+        LONG[: LONG.index(" offers")],
+        "offers nothing.",
+    ]
     assert all(line.startswith("  ") for line in said[1:-1] if not line.startswith("1 more"))

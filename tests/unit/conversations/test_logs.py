@@ -20,7 +20,10 @@ ROLES = ("user", "assistant")
 
 
 def row(id_: Any, *contents: str, **fields: Any) -> dict[str, Any]:
-    messages = [{"role": ROLES[n % 2], "content": content} for n, content in enumerate(contents or ("x", "y"))]
+    messages = [
+        {"role": ROLES[n % 2], "content": content}
+        for n, content in enumerate(contents or ("x", "y"))
+    ]
     return {"id": id_, "messages": messages, **fields}
 
 
@@ -35,10 +38,16 @@ def logs_from(folder: Path, *rows: dict[str, Any] | str, **options: Any) -> Logs
     return read_logs(write(folder, *rows), options=ReadOptions(**options))
 
 
-def test_bad_rows_stop_the_run_by_default_and_those_allowed_are_kept_with_place_and_reason(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"(?s)1 row is bad:.*log.jsonl:2: not a JSON line.*max_bad=1"):
+def test_bad_rows_stop_the_run_by_default_and_those_allowed_are_kept_with_place_and_reason(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(
+        BadInput, match=r"(?s)1 row is bad:.*log.jsonl:2: not a JSON line.*max_bad=1"
+    ):
         logs_from(tmp_path, row("a"), "{", row("b"))
-    with pytest.raises(BadInput, match=r"(?s)8 rows are bad:.*8 rows, the first .*:2: (?!.*jsonl:7:)"):
+    with pytest.raises(
+        BadInput, match=r"(?s)8 rows are bad:.*8 rows, the first .*:2: (?!.*jsonl:7:)"
+    ):
         logs_from(tmp_path, row("a"), *["{"] * 8, max_bad=7)
     for id_ in ([1], {"a": 1}):
         with pytest.raises(BadInput, match="the id is a list or an object"):
@@ -59,14 +68,19 @@ def test_unlabeled_and_unscorable_conversations_are_not_bad(tmp_path: Path) -> N
 
 def test_release_and_time_are_found_in_a_row_and_one_level_down(tmp_path: Path) -> None:
     inner = {"prompt_version": "p1", "created_at": "2026-09-07T00:00:00Z", "time": 12}
-    logs = logs_from(tmp_path, row("a", release="2", metadata=inner), row("b", version=3, timestamp=["", "2026-09-07"]))
+    logs = logs_from(
+        tmp_path,
+        row("a", release="2", metadata=inner),
+        row("b", version=3, timestamp=["", "2026-09-07"]),
+    )
     assert [one.prompt for one in logs] == ["p1", "3"]
     assert [list(times_of(one.metadata)) for one in logs] == [[1788739200.0]] * 2, "12 is no time"
 
 
 def test_different_conversations_of_one_id_stop_the_run_and_are_listed(tmp_path: Path) -> None:
     with pytest.raises(
-        BadInput, match=r"(?s)1 id has different.*'1' in .*log.jsonl:1 and .*log.jsonl:3.*on_duplicate='last'"
+        BadInput,
+        match=r"(?s)1 id has different.*'1' in .*log.jsonl:1 and .*log.jsonl:3.*on_duplicate='last'",
     ):
         logs_from(tmp_path, row(1), row("b"), row("1", "other", "text"))
     with pytest.raises(BadInput, match="1 id has different conversations"):
@@ -76,7 +90,9 @@ def test_different_conversations_of_one_id_stop_the_run_and_are_listed(tmp_path:
 
 
 @pytest.mark.parametrize(("choice", "content"), [("first", "one"), ("last", "three")])
-def test_the_user_chooses_which_of_different_conversations_counts(tmp_path: Path, choice: str, content: str) -> None:
+def test_the_user_chooses_which_of_different_conversations_counts(
+    tmp_path: Path, choice: str, content: str
+) -> None:
     rows = [row("a", "one", thumbs="up"), row("b"), row("a", "two"), row("a", "three", thumbs="up")]
     logs = logs_from(tmp_path, *rows, on_duplicate=choice)
     assert [(c.id, c.turns[0].content) for c in logs] == [("a", content), ("b", "x")]
@@ -84,7 +100,9 @@ def test_the_user_chooses_which_of_different_conversations_counts(tmp_path: Path
 
 
 def test_ids_become_text_by_rule(tmp_path: Path) -> None:
-    logs = logs_from(tmp_path, row(1), row("01"), row(1.0), row("2024-01-01"), row(True), row(10**20))
+    logs = logs_from(
+        tmp_path, row(1), row("01"), row(1.0), row("2024-01-01"), row(True), row(10**20)
+    )
     assert [c.id for c in logs] == ["1", "01", "1.0", "2024-01-01", "true", "1" + "0" * 20]
 
 
@@ -106,7 +124,8 @@ def test_judge_and_group_are_text_and_all_else_is_metadata(tmp_path: Path) -> No
 
 def test_lone_surrogates_are_replaced_everywhere_and_flagged(tmp_path: Path) -> None:
     line = (
-        r'{"id": "a\udc00", "messages": [{"role": "user", "content": "b\ud83d c\ud83d\ude00"}], "k\ud800": ["\ud800"]}'
+        r'{"id": "a\udc00", "messages": [{"role": "user", "content": "b\ud83d '
+        r'c\ud83d\ude00"}], "k\ud800": ["\ud800"]}'
     )
     logs = logs_from(tmp_path, line)
     (conversation,) = logs
@@ -117,7 +136,12 @@ def test_lone_surrogates_are_replaced_everywhere_and_flagged(tmp_path: Path) -> 
 
 
 def test_deceiving_characters_are_kept_and_flagged(tmp_path: Path) -> None:
-    odd = [("a\x00b", "nul"), ("a\u202eb", "bidi"), ("a\u200bb", "zero_width"), ("\ufeffa", "zero_width")]
+    odd = [
+        ("a\x00b", "nul"),
+        ("a\u202eb", "bidi"),
+        ("a\u200bb", "zero_width"),
+        ("\ufeffa", "zero_width"),
+    ]
     for content, flag in odd:
         logs = logs_from(tmp_path, row("a", content), row("b"))
         assert logs.conversations[0].turns[0].content == content
@@ -134,7 +158,9 @@ def test_an_oversized_turn_marks_its_conversation_and_the_run_goes_on(tmp_path: 
     assert [c.id for c in logs.positives] == [c.id for c in logs.learnable] == ["b"]
 
 
-def test_five_thousand_turns_are_a_conversation_like_any_other_and_more_are_too_many(tmp_path: Path) -> None:
+def test_five_thousand_turns_are_a_conversation_like_any_other_and_more_are_too_many(
+    tmp_path: Path,
+) -> None:
     for number, why in ((5_000, ""), (5_001, "too large: more than 5,000 turns")):
         (conversation,) = logs_from(tmp_path, row("a", *["word"] * number))
         assert (len(conversation.turns), conversation.not_scorable) == (number, why)
@@ -153,12 +179,19 @@ def test_conversations_from_python_become_logs_with_the_same_fingerprint(tmp_pat
     again = logs_of(logs.conversations)
     assert (again.fingerprint, again.counts) == (logs.fingerprint, logs.counts)
     with pytest.raises(BadInput):
-        logs_of([logs.conversations[0], logs.conversations[0].model_copy(update={"label": Label.NEGATIVE})])
+        logs_of(
+            [
+                logs.conversations[0],
+                logs.conversations[0].model_copy(update={"label": Label.NEGATIVE}),
+            ]
+        )
 
 
 def conversation(number: int, size: int = 10) -> Conversation:
     turns = (Turn(role="user", content="é" * size), Turn(role="assistant", content=str(number)))
-    return Conversation(id=str(number), turns=turns, metadata={"n": [number, None, {"x": 1.5}]}, flags=("nul",))
+    return Conversation(
+        id=str(number), turns=turns, metadata={"n": [number, None, {"x": 1.5}]}, flags=("nul",)
+    )
 
 
 def shelved(conversations: Sequence[Conversation], memory: int = MEMORY) -> SpilledList:
@@ -170,7 +203,8 @@ def shelved(conversations: Sequence[Conversation], memory: int = MEMORY) -> Spil
 
 def test_a_shelf_reads_the_same_from_memory_and_from_disk() -> None:
     many = [conversation(n) for n in range(50)]
-    in_memory, on_disk = shelved(many), shelved(many, memory=20_000)
+    in_memory = shelved(many)
+    on_disk = shelved(many, memory=20_000)
     assert (in_memory.on_disk, on_disk.on_disk) == (False, True)
     order = random.Random(0).sample(range(50), 50)
     assert [on_disk[n] for n in order] == [in_memory[n] for n in order] == [many[n] for n in order]
@@ -185,18 +219,28 @@ def test_a_shelf_reads_the_same_from_memory_and_from_disk() -> None:
 
 
 def test_a_log_that_is_too_large_for_memory_is_counted_and_walked_alike(tmp_path: Path) -> None:
-    path = write(tmp_path, *(row(n, "a" * n, "b", thumbs="up" if n % 2 else "down") for n in range(40)))
+    path = write(
+        tmp_path, *(row(n, "a" * n, "b", thumbs="up" if n % 2 else "down") for n in range(40))
+    )
     logs = read_logs(path)
     tally = LogTally(ReadOptions(), memory=5_000)
     for number, item in enumerate(logs):
         tally.add(Placed(item, "log", number))
     large = tally.logs(logs.notes)
     assert not isinstance(large.conversations, tuple)
-    assert (large.fingerprint, large.counts, list(large)) == (logs.fingerprint, logs.counts, list(logs))
+    assert (large.fingerprint, large.counts, list(large)) == (
+        logs.fingerprint,
+        logs.counts,
+        list(logs),
+    )
 
 
 def test_errors_show_hostile_field_names_and_values_as_escapes(tmp_path: Path) -> None:
-    for fields in ({"\x1b[2J\u202e": 1}, row("a", thumbs="\x1b[2J\u202e"), row("a", thumbs={"\x1b[2J\u202e": 1})):
+    for fields in (
+        {"\x1b[2J\u202e": 1},
+        row("a", thumbs="\x1b[2J\u202e"),
+        row("a", thumbs={"\x1b[2J\u202e": 1}),
+    ):
         with pytest.raises(BadInput, match=r"\\x1b\[2J\\u202e"):
             logs_from(tmp_path, fields)
 
@@ -213,9 +257,18 @@ def talk(id_: str, text: str, label: Label) -> Conversation:
 
 
 def test_a_text_counts_once_with_the_label_that_most_of_it_have() -> None:
-    up, down = Label.POSITIVE, Label.NEGATIVE
-    labels = [("a", "Hello", down), ("b", "Hello", up), ("c", "Hello", up), ("d", "Bye", down), ("e", "?", up)]
-    logs = logs_of([talk(*one) for one in labels] + [talk("f", "?", down), talk("g", "Bye", Label.NONE)])
+    up = Label.POSITIVE
+    down = Label.NEGATIVE
+    labels = [
+        ("a", "Hello", down),
+        ("b", "Hello", up),
+        ("c", "Hello", up),
+        ("d", "Bye", down),
+        ("e", "?", up),
+    ]
+    logs = logs_of(
+        [talk(*one) for one in labels] + [talk("f", "?", down), talk("g", "Bye", Label.NONE)]
+    )
     assert {c.id: c.label.value for c in logs.learnable} == {"b": "positive", "d": "negative"}
     assert logs.repeated == {"a": "b", "c": "b", "e": "e", "f": "f"}
     assert logs.note_on_repeats == [
@@ -230,6 +283,12 @@ def test_nothing_is_said_of_a_log_without_repeats() -> None:
 
 
 def test_what_several_annotators_say_of_a_text_is_no_repetition() -> None:
-    labels = [("a", "Hello", Label.POSITIVE), ("b", "Hello", Label.NEGATIVE), ("c", "Hello", Label.NEGATIVE)]
-    rated = [talk(*one).model_copy(update={"judge": who}) for one, who in zip(labels, "xyy", strict=True)]
+    labels = [
+        ("a", "Hello", Label.POSITIVE),
+        ("b", "Hello", Label.NEGATIVE),
+        ("c", "Hello", Label.NEGATIVE),
+    ]
+    rated = [
+        talk(*one).model_copy(update={"judge": who}) for one, who in zip(labels, "xyy", strict=True)
+    ]
     assert logs_of(rated).repeated == {"c": "b"}

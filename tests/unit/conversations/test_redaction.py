@@ -13,7 +13,9 @@ from pollex.formats.references import read_cases
 from pollex.store.resume import keep_originals, originals_of
 from pollex.store.store import Store
 
-MAIL, PHONE, CARD = "anna.b@example.com", "(415) 555-2671", "4111 1111 1111 1111"
+MAIL = "anna.b@example.com"
+PHONE = "(415) 555-2671"
+CARD = "4111 1111 1111 1111"
 
 
 def kinds(text: str) -> list[str]:
@@ -34,7 +36,11 @@ def test_what_only_looks_alike_stays() -> None:
 def test_a_thing_has_one_placeholder_in_all_turns_however_it_is_written() -> None:
     turns = tuple(
         Turn(role="user", content=text)
-        for text in (f"I am {MAIL}, call {PHONE}.", f"{MAIL.upper()}? No: b@example.com", "Phone 415-555-2671!")
+        for text in (
+            f"I am {MAIL}, call {PHONE}.",
+            f"{MAIL.upper()}? No: b@example.com",
+            "Phone 415-555-2671!",
+        )
     )
     one, originals = mask(Conversation(id="c", turns=turns, metadata={"mail": [MAIL], "n": 3}))
     assert [turn.content for turn in one.turns] == [
@@ -62,7 +68,11 @@ def test_arguments_and_errors_of_tools_are_redacted_and_stay_json() -> None:
         Turn(role="tool", content="failed", result=failed),
     )
     one, originals = mask(Conversation(id="c", turns=turns))
-    assert json.loads(one.turns[0].calls[0].arguments) == {"to": "<MAIL_1>", "copies": 2, "card": "<CARD_1>"}
+    assert json.loads(one.turns[0].calls[0].arguments) == {
+        "to": "<MAIL_1>",
+        "copies": 2,
+        "card": "<CARD_1>",
+    }
     assert one.turns[1].result == ToolResult(error="no such address: <MAIL_1>")
     assert originals == {"<MAIL_1>": MAIL, "<CARD_1>": CARD}
 
@@ -72,12 +82,19 @@ def test_what_people_wrote_is_redacted_and_who_wrote_it_has_another_name() -> No
     one, _ = mask(Conversation(id="c", turns=(), feedback=(said,), group=MAIL))
     assert (one.id, one.group) == ("c", pseudonym(MAIL))
     assert one.feedback == (
-        Feedback(comment="It never wrote to <MAIL_1>.", tags=("<PHONE_1>",), author=pseudonym(MAIL)),
+        Feedback(
+            comment="It never wrote to <MAIL_1>.", tags=("<PHONE_1>",), author=pseudonym(MAIL)
+        ),
     )
 
 
-def test_a_log_is_redacted_as_it_is_read_and_the_store_alone_knows_what_was_there(tmp_path: Path) -> None:
-    turns = [{"role": "user", "content": f"Write to {MAIL}"}, {"role": "assistant", "content": "Done."}]
+def test_a_log_is_redacted_as_it_is_read_and_the_store_alone_knows_what_was_there(
+    tmp_path: Path,
+) -> None:
+    turns = [
+        {"role": "user", "content": f"Write to {MAIL}"},
+        {"role": "assistant", "content": "Done."},
+    ]
     log = write_log(tmp_path / "log.jsonl", [{"id": "c", "messages": turns}])
     logs = read_logs(log, options=ReadOptions(redact="yes"))
     assert next(iter(logs)).turns[0].content == "Write to <MAIL_1>"
@@ -87,10 +104,16 @@ def test_a_log_is_redacted_as_it_is_read_and_the_store_alone_knows_what_was_ther
             store.flush()
         assert originals_of(store, "c") == {"<MAIL_1>": MAIL}
         assert store.value("SELECT count(*) FROM originals") == 1
-    assert all(MAIL.encode() not in file.read_bytes() for file in (tmp_path / "store").rglob("*") if file.is_file())
+    assert all(
+        MAIL.encode() not in file.read_bytes()
+        for file in (tmp_path / "store").rglob("*")
+        if file.is_file()
+    )
 
 
-def test_questions_and_their_answers_in_another_file_have_the_same_placeholders(tmp_path: Path) -> None:
+def test_questions_and_their_answers_in_another_file_have_the_same_placeholders(
+    tmp_path: Path,
+) -> None:
     rows = [
         {"id": "q", "reference": PHONE, "question": f"Is {MAIL} mine?"},
         {"id": "r", "answer": "b@example.com", "question": f"Is {MAIL} mine?"},

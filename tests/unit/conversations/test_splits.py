@@ -13,11 +13,17 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.splits import blocks, folds, split
 from pollex.errors import BadLabels, WrongUse
 
-P, N, U = Label.POSITIVE, Label.NEGATIVE, Label.NONE
+P = Label.POSITIVE
+N = Label.NEGATIVE
+U = Label.NONE
 
 
-def conversation(id_: str, label: Label, group: str | None = None, text: str | None = None) -> Conversation:
-    return Conversation(id=id_, turns=(Turn(role="user", content=text or id_),), label=label, group=group)
+def conversation(
+    id_: str, label: Label, group: str | None = None, text: str | None = None
+) -> Conversation:
+    return Conversation(
+        id=id_, turns=(Turn(role="user", content=text or id_),), label=label, group=group
+    )
 
 
 def log_of(positive: int, negative: int, unlabeled: int = 0) -> list[Conversation]:
@@ -39,7 +45,9 @@ def test_a_split_or_folds_that_can_not_be_are_refused_with_counts() -> None:
         with pytest.raises(WrongUse):
             split(log_of(5, 5), fraction, seed=0)
     for log in ([], log_of(9, 0), log_of(0, 9), log_of(0, 0, 9), log_of(1, 9)):
-        with pytest.raises(BadLabels, match=f"{counts(log)[0]} positive and {counts(log)[1]} negative"):
+        with pytest.raises(
+            BadLabels, match=f"{counts(log)[0]} positive and {counts(log)[1]} negative"
+        ):
             split(log, 0.5, seed=0)
     tied = [conversation(str(n), P if n < 6 else N, group="g" if n < 6 else "h") for n in range(12)]
     with pytest.raises(BadLabels, match="6 positive and 6 negative in 2 blocks"):
@@ -51,9 +59,12 @@ def test_a_split_or_folds_that_can_not_be_are_refused_with_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fraction", "train", "test"), [(0.5, [150, 20, 50], [150, 20, 50]), (0.2, [240, 32, 80], [60, 8, 20])]
+    ("fraction", "train", "test"),
+    [(0.5, [150, 20, 50], [150, 20, 50]), (0.2, [240, 32, 80], [60, 8, 20])],
 )
-def test_every_label_has_its_share_on_both_sides(fraction: float, train: list[int], test: list[int]) -> None:
+def test_every_label_has_its_share_on_both_sides(
+    fraction: float, train: list[int], test: list[int]
+) -> None:
     # 20 % of 300, 40 and 100 are 60, 8 and 20.
     done = split(log_of(300, 40, 100), fraction, seed=3)
     assert (counts(done.train), counts(done.test)) == (train, test)
@@ -67,7 +78,9 @@ def test_folds_are_even_and_keep_the_order_of_the_conversations() -> None:
     log = log_of(50, 15)
     dealt = folds(log, 5, seed=1)
     assert dealt.shape == (65,)
-    assert [counts([c for c, fold in zip(log, dealt, strict=True) if fold == n]) for n in range(5)] == [[10, 3, 0]] * 5
+    assert [
+        counts([c for c, fold in zip(log, dealt, strict=True) if fold == n]) for n in range(5)
+    ] == [[10, 3, 0]] * 5
 
 
 def test_groups_and_equal_texts_stay_together_over_several_steps() -> None:
@@ -83,7 +96,10 @@ def test_groups_and_equal_texts_stay_together_over_several_steps() -> None:
 
 
 def test_the_split_does_not_depend_on_the_order_of_rows() -> None:
-    log = [conversation(str(n), P if n % 3 else N, group=str(n // 4), text=str(n % 80)) for n in range(90)]
+    log = [
+        conversation(str(n), P if n % 3 else N, group=str(n // 4), text=str(n % 80))
+        for n in range(90)
+    ]
     shuffled = [log[n] for n in np.random.default_rng(0).permutation(90)]
     assert split(log, 0.4, seed=5) == split(shuffled, 0.4, seed=5)
     by_id = dict(zip(ids(log), folds(log, 3, seed=5), strict=True))
@@ -95,7 +111,8 @@ def test_the_split_does_not_depend_on_the_order_of_rows() -> None:
 def test_a_few_labels_more_leave_nearly_all_conversations_on_their_side(seed: int) -> None:
     log = log_of(300, 100)
     fewer = [log[i] for i in sorted(np.random.default_rng(seed).choice(400, 395, replace=False))]
-    before, after = split(fewer, 0.5, seed), split(log, 0.5, seed)
+    before = split(fewer, 0.5, seed)
+    after = split(log, 0.5, seed)
     # Of each label a boundary moves by half of what was added at most, and by one for rounding.
     assert len(set(ids(before.train)) & set(ids(after.test))) <= 5 / 2 + 2
     assert len(set(ids(before.test)) & set(ids(after.train))) <= 5 / 2 + 2
@@ -115,7 +132,9 @@ block = st.lists(st.sampled_from([P, N]), min_size=1, max_size=4)
 
 
 @given(st.lists(block, min_size=1, max_size=7), st.sampled_from([0.1, 0.5, 0.8]), st.integers(0, 3))
-def test_a_split_is_found_exactly_where_one_exists(groups: list[list[Label]], fraction: float, seed: int) -> None:
+def test_a_split_is_found_exactly_where_one_exists(
+    groups: list[list[Label]], fraction: float, seed: int
+) -> None:
     log = [
         conversation(f"{g}-{n}", label, group=str(g))
         for g, labels in enumerate(groups)
@@ -123,7 +142,8 @@ def test_a_split_is_found_exactly_where_one_exists(groups: list[list[Label]], fr
     ]
     possible = any(
         all(
-            {label for g, labels in enumerate(groups) if sides[g] == side for label in labels} == {P, N}
+            {label for g, labels in enumerate(groups) if sides[g] == side for label in labels}
+            == {P, N}
             for side in (0, 1)
         )
         for sides in itertools.product((0, 1), repeat=len(groups))
@@ -141,8 +161,14 @@ def test_a_split_is_found_exactly_where_one_exists(groups: list[list[Label]], fr
 
 def test_what_a_queue_preferred_and_what_is_tied_to_it_is_never_held_out() -> None:
     log = log_of(20, 20)
-    tied = [one.model_copy(update={"group": "anna"}) if one.id in ("c0003", "c0030") else one for one in log]
-    queued = [one.model_copy(update={"metadata": {"drawn": "unsure"}}) if one.id == "c0003" else one for one in tied]
+    tied = [
+        one.model_copy(update={"group": "anna"}) if one.id in ("c0003", "c0030") else one
+        for one in log
+    ]
+    queued = [
+        one.model_copy(update={"metadata": {"drawn": "unsure"}}) if one.id == "c0003" else one
+        for one in tied
+    ]
     dealt = [split(queued, 0.5, seed) for seed in range(8)]
     assert all({"c0003", "c0030"} <= set(ids(each.train)) for each in dealt)
     assert {tuple(counts(each.test)) for each in dealt} == {(9, 9, 0)}  # of 19 each

@@ -20,7 +20,10 @@ def log_with(tmp_path: Path, fields: Callable[[int], dict[str, Any]], **options:
     rows = [
         {
             "id": f"c{row}",
-            "messages": [{"role": "user", "content": f"question {row}"}, {"role": "assistant", "content": "answer"}],
+            "messages": [
+                {"role": "user", "content": f"question {row}"},
+                {"role": "assistant", "content": "answer"},
+            ],
             **fields(row),
         }
         for row in range(ROWS)
@@ -59,8 +62,12 @@ def test_a_field_that_names_users_groups_by_itself(
     [
         lambda row: {"user_id": row},  # one a row
         lambda row: {"user": ("free", "pro", "team")[row % 3]},  # three in all
-        lambda row: {"client": ("web", "ios", "android", "desktop", "api")[row % 5]},  # channels
-        lambda row: {"user_rating": row % 5, "user_language": ["en", "de", "fr", "it", "es"][row % 5]},
+        # channels
+        lambda row: {"client": ("web", "ios", "android", "desktop", "api")[row % 5]},
+        lambda row: {
+            "user_rating": row % 5,
+            "user_language": ["en", "de", "fr", "it", "es"][row % 5],
+        },
         lambda row: {"user": "anonymous" if row % 2 else f"u{row}"},
     ],
 )
@@ -74,14 +81,18 @@ def test_a_field_whose_values_are_no_users_groups_nothing(
 
 
 def test_none_as_group_field_lets_each_conversation_stand_alone(tmp_path: Path) -> None:
-    logs = log_with(tmp_path, lambda row: {"user_id": row % 6, "group": row % 2}, group_field="none")
+    logs = log_with(
+        tmp_path, lambda row: {"user_id": row % 6, "group": row % 2}, group_field="none"
+    )
 
     assert not any(one.group for one in logs)
     assert not [note for note in logs.notes if "user_id" in note]
 
 
 def test_a_named_group_stands_over_the_field_of_users(tmp_path: Path) -> None:
-    logs = log_with(tmp_path, lambda row: {"user_id": row % 6, "shop": f"s{row % 2}"}, group_field="shop")
+    logs = log_with(
+        tmp_path, lambda row: {"user_id": row % 6, "shop": f"s{row % 2}"}, group_field="shop"
+    )
 
     assert {one.group for one in logs} == {"s0", "s1"}
 
@@ -95,7 +106,11 @@ def test_users_of_a_redacted_log_stay_apart_and_are_not_named(tmp_path: Path) ->
 
 
 def test_sessions_ratings_and_plurals_name_no_user() -> None:
-    assert not [name for name in ("session.id", "user_type", "users", "client", "username_count") if rank_of(name)]
+    assert not [
+        name
+        for name in ("session.id", "user_type", "users", "client", "username_count")
+        if rank_of(name)
+    ]
 
 
 def copies(tmp_path: Path, thumb: Callable[[int], str]) -> Logs:
@@ -103,25 +118,35 @@ def copies(tmp_path: Path, thumb: Callable[[int], str]) -> Logs:
 
     def row(number: int) -> dict[str, Any]:
         course = number % 6
-        said = (f"I want to change the address of my order of {course} lamps", "It goes to my office in the city")
+        said = (
+            f"I want to change the address of my order of {course} lamps",
+            "It goes to my office in the city",
+        )
         turns = [
             turn
             for words in said
-            for turn in ({"role": "user", "content": words}, {"role": "assistant", "content": f"Reply {number}"})
+            for turn in (
+                {"role": "user", "content": words},
+                {"role": "assistant", "content": f"Reply {number}"},
+            )
         ]
         return {"messages": turns, "thumbs": thumb(number)}
 
     return log_with(tmp_path, row)
 
 
-def test_near_copies_whose_thumbs_are_alike_count_together_where_no_field_names_users(tmp_path: Path) -> None:
+def test_near_copies_whose_thumbs_are_alike_count_together_where_no_field_names_users(
+    tmp_path: Path,
+) -> None:
     logs = copies(tmp_path, lambda number: "up" if number % 6 < 3 else "down")
 
     assert len({one.group for one in logs}) == 6
     assert [note for note in logs.notes if "the user says the same" in note]
 
 
-def test_one_question_of_many_users_whose_thumbs_differ_as_elsewhere_makes_no_group(tmp_path: Path) -> None:
+def test_one_question_of_many_users_whose_thumbs_differ_as_elsewhere_makes_no_group(
+    tmp_path: Path,
+) -> None:
     logs = copies(tmp_path, lambda number: "up" if number // 6 % 2 else "down")
 
     assert not any(one.group for one in logs)

@@ -24,7 +24,10 @@ from pollex.formats.read_logs import read_logs
 
 
 def chat(id_: str, said: str) -> dict[str, Any]:
-    return {"id": id_, "messages": [{"role": "user", "content": said}, {"role": "assistant", "content": "ok"}]}
+    return {
+        "id": id_,
+        "messages": [{"role": "user", "content": said}, {"role": "assistant", "content": "ok"}],
+    }
 
 
 def as_lines(rows: list[dict[str, Any]]) -> str:
@@ -54,13 +57,21 @@ def test_one_huge_turn_is_one_rows_outcome_and_the_others_stay(
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=300), min_size=1), st.booleans(), st.integers(1, 40))
-def test_a_row_whose_long_texts_are_cut_is_the_row_with_shorter_texts(texts: list[str], ascii_: bool, n: int) -> None:
+@given(
+    st.lists(st.text(st.characters(codec="utf-8"), max_size=300), min_size=1),
+    st.booleans(),
+    st.integers(1, 40),
+)
+def test_a_row_whose_long_texts_are_cut_is_the_row_with_shorter_texts(
+    texts: list[str], ascii_: bool, n: int
+) -> None:
     written = json.dumps(texts, ensure_ascii=ascii_)
     parts = [written[at : at + n] for at in range(0, len(written), n)]
     for text, kept in zip(texts, json.loads(bounds._cut(parts, 20, 10**6)), strict=True):
         assert kept == text or (kept.endswith(CUT) and len(kept) > 20)
-        assert text.encode("utf-16").startswith(kept.removesuffix(CUT).encode("utf-16", "surrogatepass"))
+        assert text.encode("utf-16").startswith(
+            kept.removesuffix(CUT).encode("utf-16", "surrogatepass")
+        )
 
 
 def test_what_is_too_long_with_its_texts_cut_too_is_a_bad_row() -> None:
@@ -77,13 +88,19 @@ def test_a_file_of_no_rows_is_refused_before_it_is_read_to_its_end(
         file.truncate(1 << 30)
     (tmp_path / "breaks.jsonl").write_bytes(b"\n" * (3 << 20))
     (tmp_path / "packed.gz").write_bytes(gzip.compress(b"\n" * (3 << 20)))
-    for name, said in [("sparse.jsonl", "line of more than 512 MB"), ("breaks.jsonl", "4 MB"), ("packed.gz", "4 MB")]:
+    for name, said in [
+        ("sparse.jsonl", "line of more than 512 MB"),
+        ("breaks.jsonl", "4 MB"),
+        ("packed.gz", "4 MB"),
+    ]:
         with pytest.raises(BadInput, match=said) as caught:
             read_logs(tmp_path / name)
         assert caught.value.where.startswith(f"{tmp_path / name}:")
 
 
-def test_a_pipe_is_read_and_what_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_is_read_and_what_never_ends_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(pipe := tmp_path / "pipe")
     writer = threading.Thread(target=pipe.write_text, args=[as_lines([chat("a", "hi")])])
     writer.start()
@@ -101,7 +118,10 @@ def test_a_pipe_is_read_and_what_never_ends_is_refused(tmp_path: Path, monkeypat
 
 def test_aliases_that_multiply_are_no_rubrics(tmp_path: Path) -> None:
     def levels(one: str) -> str:
-        return "\n".join(f"{b}: &{b} " + one.replace("*", f"*{a}") for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+        return "\n".join(
+            f"{b}: &{b} " + one.replace("*", f"*{a}")
+            for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+        )
 
     laughs = "[" + ", ".join("*" * 9) + "]"
     for text in (levels(laughs), levels("{<<: " + laughs + "}"), "b: &b [*b, *a]", "x" * 2_000_000):
@@ -126,7 +146,9 @@ scalars = (
     | st.sampled_from(["up", "user", "[", "{"])
 )
 values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4), max_leaves=12
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4),
+    max_leaves=12,
 )
 message = st.fixed_dictionaries(
     {"role": st.sampled_from(["user", "bot", "ghost"]), "content": st.text(max_size=6) | values}
@@ -134,7 +156,9 @@ message = st.fixed_dictionaries(
 row = st.dictionaries(names | st.text(max_size=3), values, max_size=5)
 conversation = st.builds(
     lambda rest, id_, messages: {**rest, "id": id_, "messages": messages},
-    st.dictionaries(st.sampled_from(["thumbs", "rating", "extra", "group", "x"]), values, max_size=3),
+    st.dictionaries(
+        st.sampled_from(["thumbs", "rating", "extra", "group", "x"]), values, max_size=3
+    ),
     st.sampled_from([1, "1", 1.0, "a", None]) | values,
     st.lists(message, max_size=3) | values,
 )
@@ -150,30 +174,48 @@ def read(path: Path, content: bytes) -> Logs | None:
 
 @many
 @given(st.lists(conversation | st.text(max_size=10), min_size=1, max_size=8))
-def test_every_line_is_a_conversation_a_duplicate_or_a_bad_row(tmp_path: Path, rows: list[Any]) -> None:
+def test_every_line_is_a_conversation_a_duplicate_or_a_bad_row(
+    tmp_path: Path, rows: list[Any]
+) -> None:
     lines = [line if isinstance(line, str) else json.dumps(line) for line in rows]
     content = "\n".join(line.replace("\n", " ").replace("\r", " ") for line in lines)
     logs = read(tmp_path / "log.jsonl", content.encode("utf-8", "replace"))
     if logs is not None:
-        filled = sum(bool(line.strip()) for line in content.encode("utf-8", "replace").decode().split("\n"))
-        assert filled == len(logs) + logs.duplicates + logs.overruled + logs.skipped + len(logs.bad_rows)
+        filled = sum(
+            bool(line.strip()) for line in content.encode("utf-8", "replace").decode().split("\n")
+        )
+        assert filled == len(logs) + logs.duplicates + logs.overruled + logs.skipped + len(
+            logs.bad_rows
+        )
         assert len(logs) == sum(logs.counts.values()) == len({c.id for c in logs})
-        json.dumps([c.model_dump(exclude={"metadata"}) for c in logs], ensure_ascii=False).encode("utf-8")
+        json.dumps([c.model_dump(exclude={"metadata"}) for c in logs], ensure_ascii=False).encode(
+            "utf-8"
+        )
 
 
-rows = st.lists(row, max_size=6).map(lambda found: "\n".join(json.dumps(fields) for fields in found).encode())
-table = st.text(alphabet='ab1",;\n\r\t', max_size=60).map(lambda text: f"conversation_id,role,text\n{text}".encode())
+rows = st.lists(row, max_size=6).map(
+    lambda found: "\n".join(json.dumps(fields) for fields in found).encode()
+)
+table = st.text(alphabet='ab1",;\n\r\t', max_size=60).map(
+    lambda text: f"conversation_id,role,text\n{text}".encode()
+)
 
 
 @many
-@given(rows | table | st.binary(max_size=200), st.sampled_from(["jsonl", "json", "csv", "tsv", "log"]))
-def test_any_rows_tables_and_bytes_end_in_one_of_our_states(tmp_path: Path, content: bytes, ending: str) -> None:
+@given(
+    rows | table | st.binary(max_size=200), st.sampled_from(["jsonl", "json", "csv", "tsv", "log"])
+)
+def test_any_rows_tables_and_bytes_end_in_one_of_our_states(
+    tmp_path: Path, content: bytes, ending: str
+) -> None:
     read(tmp_path / f"log.{ending}", content)
 
 
 @many
 @given(st.integers(1, 300))
-def test_a_log_cut_anywhere_gives_its_whole_lines_and_at_most_one_bad_row(tmp_path: Path, cut: int) -> None:
+def test_a_log_cut_anywhere_gives_its_whole_lines_and_at_most_one_bad_row(
+    tmp_path: Path, cut: int
+) -> None:
     line = '{"id": %d, "messages": [{"role": "user", "content": "ü"}]}'
     content = "\n".join(line % n for n in range(9)).encode()[:cut]
     whole = content.count(b"\n")

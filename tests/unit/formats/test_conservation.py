@@ -18,19 +18,41 @@ from pollex.formats.read_logs import read_logs, read_rows
 TABLES = 10 if settings().max_examples >= 200 else 2
 """How many tables an example makes of the default's: 2,000 in all at night, some 40 otherwise."""
 
-WORDS = st.text(st.sampled_from("abc äß!?,;\"'\n{}[]:👍0159"), min_size=1, max_size=30).map(lambda text: f"w{text}w")
+WORDS = st.text(st.sampled_from("abc äß!?,;\"'\n{}[]:👍0159"), min_size=1, max_size=30).map(
+    lambda text: f"w{text}w"
+)
 LABELS = st.sampled_from(["up", "down", ""])
 NAMES: dict[str, list[str]] = {
-    "conversation": ["conversation_id", "session_id", "thread_id", "chat_id", "conversationId", "gespräch"],
+    "conversation": [
+        "conversation_id",
+        "session_id",
+        "thread_id",
+        "chat_id",
+        "conversationId",
+        "gespräch",
+    ],
     "role": ["role", "speaker", "sender", "from", "author", "wer"],
     "text": ["content", "text", "message", "utterance", "nachricht"],
     "label": ["rating", "feedback", "label", "thumb", "thumbs", "note"],
 }
 EXTRA = [
-    *("email", "phone_number", "identifier", "metadata", "title", "name", "user_id", "score_model", "flowData"),
+    *(
+        "email",
+        "phone_number",
+        "identifier",
+        "metadata",
+        "title",
+        "name",
+        "user_id",
+        "score_model",
+        "flowData",
+    ),
     *("feedback_message", "visibility", "createdDate", "url", "kind", "requester_id", "ticket_id"),
 ]
-SPEAKERS = {"user": ["user", "human", "customer", "Kunde"], "assistant": ["assistant", "bot", "ai", "Berater"]}
+SPEAKERS = {
+    "user": ["user", "human", "customer", "Kunde"],
+    "assistant": ["assistant", "bot", "ai", "Berater"],
+}
 
 Talk = tuple[str, list[tuple[str, str]]]
 
@@ -40,7 +62,10 @@ def talks(draw: st.DrawFn) -> list[Talk]:
     """Draw conversations: a label, and turns of both sides."""
     number = draw(st.integers(1, 4))
     return [
-        (draw(LABELS), [(("user", "assistant")[n % 2], draw(WORDS)) for n in range(draw(st.integers(2, 5)))])
+        (
+            draw(LABELS),
+            [(("user", "assistant")[n % 2], draw(WORDS)) for n in range(draw(st.integers(2, 5)))],
+        )
         for _ in range(number)
     ]
 
@@ -48,11 +73,16 @@ def talks(draw: st.DrawFn) -> list[Talk]:
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[list[dict[str, Any]], ReadOptions, list[Talk], str]:
     """Draw a table in which the conversations stand, and the options that name what has no usual name."""
-    said, form = draw(talks()), draw(st.sampled_from(["turns", "messages", "nested"]))
+    said = draw(talks())
+    form = draw(st.sampled_from(["turns", "messages", "nested"]))
     names = {part: draw(st.sampled_from(spelled)) for part, spelled in NAMES.items()}
     speakers = {role: draw(st.sampled_from(spelled)) for role, spelled in SPEAKERS.items()}
-    extra = {name: draw(st.sampled_from(["x", "7", "a@example.org"])) for name in draw(st.sets(st.sampled_from(EXTRA)))}
-    gaps, once = draw(st.booleans()), draw(st.booleans())
+    extra = {
+        name: draw(st.sampled_from(["x", "7", "a@example.org"]))
+        for name in draw(st.sets(st.sampled_from(EXTRA)))
+    }
+    gaps = draw(st.booleans())
+    once = draw(st.booleans())
     rows: list[dict[str, Any]] = []
     for number, (label, turns) in enumerate(said):
         beside = extra if not gaps or number % 2 else {}
@@ -70,9 +100,16 @@ def tables(draw: st.DrawFn) -> tuple[list[dict[str, Any]], ReadOptions, list[Tal
     columns |= {part: names[part] for part in ("role", "text")}
     columns |= {} if form == "turns" else {"messages": f"{inside}messages"}
     roles = [(role, name) for role, name in speakers.items() if name in ("Kunde", "Berater")]
-    mapped = form == "nested" or {"gespräch", "wer", "nachricht", "note"} & set(names.values()) or roles
+    mapped = (
+        form == "nested" or {"gespräch", "wer", "nachricht", "note"} & set(names.values()) or roles
+    )
     options = ReadOptions(columns=pairs(columns), roles=tuple(roles)) if mapped else ReadOptions()
-    return rows, options, said, draw(st.sampled_from(["jsonl", "csv", "json"]) if form == "turns" else st.just("jsonl"))
+    return (
+        rows,
+        options,
+        said,
+        draw(st.sampled_from(["jsonl", "csv", "json"]) if form == "turns" else st.just("jsonl")),
+    )
 
 
 def written(path: Path, rows: list[dict[str, Any]], form: str) -> Path:
@@ -91,7 +128,9 @@ def written(path: Path, rows: list[dict[str, Any]], form: str) -> Path:
 
 def told(logs: Logs) -> list[Talk]:
     signs = {"positive": "up", "negative": "down", "none": ""}
-    return [(signs[one.label.value], [(turn.role, turn.content) for turn in one.turns]) for one in logs]
+    return [
+        (signs[one.label.value], [(turn.role, turn.content) for turn in one.turns]) for one in logs
+    ]
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -119,21 +158,37 @@ def test_rows_are_told_apart_by_what_became_of_them(tmp_path: Path) -> None:
     ]
     path = written(tmp_path / "log", rows, "jsonl")
     logs = read_logs(path, options=ReadOptions(max_bad=1))
-    assert logs.account.rows == {str(path): {"turns": 1, "repeated": 1, "labels": 1, "beside": 1, "bad": 1}}
+    assert logs.account.rows == {
+        str(path): {"turns": 1, "repeated": 1, "labels": 1, "beside": 1, "bad": 1}
+    }
     assert logs.account.tables == {"tables without words": 1}
 
 
 def test_a_rated_turn_is_a_turn_whatever_else_it_looks_like() -> None:
     turns = [{"conversation_id": "a", **turn} for turn in MESSAGES]
-    for more in ({"rating": "up"}, {"rating": "up", "feedback_message": "x"}, {"ticket_id": 1, "requester_id": 2}):
+    for more in (
+        {"rating": "up"},
+        {"rating": "up", "feedback_message": "x"},
+        {"ticket_id": 1, "requester_id": 2},
+    ):
         logs = read_rows([turns[0], turns[1] | {"rating": "up"} | more])
         assert told(logs) == [("up", [("user", "Hello"), ("assistant", "Good day")])]
 
 
 def test_thumbs_of_a_table_of_turns_that_differ_are_taken_as_said() -> None:
-    said = [("user", "q", ""), ("assistant", "a", "up"), ("user", "r", ""), ("assistant", "b", "down")]
-    rows = [{"conversation_id": "c", "role": role, "content": words, "thumb": thumb} for role, words, thumb in said]
-    found = {how: read_rows(rows, options=ReadOptions(thumbs=how)) for how in ("last", "worst", "each")}
+    said = [
+        ("user", "q", ""),
+        ("assistant", "a", "up"),
+        ("user", "r", ""),
+        ("assistant", "b", "down"),
+    ]
+    rows = [
+        {"conversation_id": "c", "role": role, "content": words, "thumb": thumb}
+        for role, words, thumb in said
+    ]
+    found = {
+        how: read_rows(rows, options=ReadOptions(thumbs=how)) for how in ("last", "worst", "each")
+    }
     assert [one.label.value for one in found["last"]] == ["negative"]
     assert [one.label.value for one in found["worst"]] == ["negative"]
     assert [(one.id, one.label.value, len(one.turns), one.group) for one in found["each"]] == [
@@ -150,7 +205,10 @@ def test_the_majority_of_raters_counts_and_their_agreement_is_told() -> None:
         for rater, vote in votes.items()
         for turn in MESSAGES
     ]
-    whole = [{"id": "c", "messages": MESSAGES, "rater": rater, "rating": vote} for rater, vote in votes.items()]
+    whole = [
+        {"id": "c", "messages": MESSAGES, "rater": rater, "rating": vote}
+        for rater, vote in votes.items()
+    ]
     for table in (rows, whole):
         logs = read_rows(table)
         assert [(one.label.value, len(one.turns)) for one in logs] == [("positive", 2)]
@@ -165,13 +223,20 @@ def test_the_majority_of_raters_counts_and_their_agreement_is_told() -> None:
 
 def test_the_majority_of_raters_counts_in_the_records_of_an_annotation_tool() -> None:
     def record(id_: str, *votes: str) -> dict[str, Any]:
-        answers = [{"value": vote, "user_id": f"rater {n}", "status": "submitted"} for n, vote in enumerate(votes)]
+        answers = [
+            {"value": vote, "user_id": f"rater {n}", "status": "submitted"}
+            for n, vote in enumerate(votes)
+        ]
         return {"id": id_, "fields": {"chat": MESSAGES}, "responses": {"rating": answers}}
 
-    logs = read_rows([record("a", "up", "down", "up"), record("b", "down", "down"), record("c", "up", "down")])
+    logs = read_rows(
+        [record("a", "up", "down", "up"), record("b", "down", "down"), record("c", "up", "down")]
+    )
 
     assert [one.label.value for one in logs] == ["positive", "negative", "none"]
-    assert any("2 of 5 pairs of raters agree; 1 with as many of each" in note for note in logs.notes)
+    assert any(
+        "2 of 5 pairs of raters agree; 1 with as many of each" in note for note in logs.notes
+    )
 
 
 def test_thumbs_of_nobody_knows_whom_that_differ_are_no_majority() -> None:
@@ -184,7 +249,12 @@ def test_what_a_log_looks_like_is_told_where_it_is_out_of_the_ordinary() -> None
     def notes(*turns: tuple[str, str]) -> str:
         messages = [{"role": role, "content": words} for role, words in turns]
         rows = [
-            {"id": f"c{n}", "messages": [m | {"content": m["content"] and f"{m['content']} {n}"} for m in messages]}
+            {
+                "id": f"c{n}",
+                "messages": [
+                    m | {"content": m["content"] and f"{m['content']} {n}"} for m in messages
+                ],
+            }
             for n in range(4)
         ]
         return "\n".join(read_rows(rows).notes)
@@ -194,7 +264,9 @@ def test_what_a_log_looks_like_is_told_where_it_is_out_of_the_ordinary() -> None
     assert "in 4 of 4 conversations turns of the assistant follow each other" in notes(
         question, ("assistant", "a"), ("assistant", "b")
     )
-    assert "4 of 4 conversations have turns of one side alone, the user's (4)" in notes(question, ("user", "r"))
+    assert "4 of 4 conversations have turns of one side alone, the user's (4)" in notes(
+        question, ("user", "r")
+    )
     assert "4 of 8 turns of user and assistant have no words" in notes(question, ("assistant", ""))
     same = [{"id": f"c{n}", "messages": MESSAGES, "n": n} for n in range(20)]
     assert "40 turns have 2 different texts" in "\n".join(read_rows(same).notes)

@@ -39,7 +39,9 @@ class Case(NamedTuple):
     lost: frozenset[str] = frozenset()
 
 
-LANGFUSE, PHOENIX, CHAINLIT = "langfuse/server-62751446/", "phoenix/20.26.1/", "chainlit/2.12.0/"
+LANGFUSE = "langfuse/server-62751446/"
+PHOENIX = "phoenix/20.26.1/"
+CHAINLIT = "chainlit/2.12.0/"
 ANNOTATIONS = tuple(f"{PHOENIX}rest-{kind}_annotations" for kind in ("span", "trace", "session"))
 STARS = {"positive": ">=4", "negative": "<=2"}
 MARK = frozenset({"shop-005:words"})  # answers that failed aren't told from others
@@ -64,7 +66,13 @@ CASES = (
     Case(("openinference/langchain-0.1.80/tool-call",), talks=("shop-002",)),
     Case((f"{PHOENIX}rest-spans", *ANNOTATIONS)),
     Case((f"{PHOENIX}client-session_turns", *ANNOTATIONS)),
-    Case((f"{PHOENIX}spans_dataframe-roots", f"{PHOENIX}span_annotations_dataframe", *ANNOTATIONS[1:])),
+    Case(
+        (
+            f"{PHOENIX}spans_dataframe-roots",
+            f"{PHOENIX}span_annotations_dataframe",
+            *ANNOTATIONS[1:],
+        )
+    ),
     Case(("mlflow/3.17.2/trace-to_json",)),
     Case(("librechat/mongoexport-messages",)),
     Case(("librechat/export-shop-002",), talks=("shop-002",)),
@@ -100,9 +108,9 @@ each_damaged = pytest.mark.parametrize("case", DAMAGED, ids=lambda case: case.fi
 
 
 def paths_of(case: Case) -> list[Path]:
-    return [found for name in case.files for found in sorted(FOLDER.glob(f"{name}*")) if found.is_file()] or [
-        found for name in case.files for found in sorted((FOLDER / name).glob("*"))
-    ]
+    return [
+        found for name in case.files for found in sorted(FOLDER.glob(f"{name}*")) if found.is_file()
+    ] or [found for name in case.files for found in sorted((FOLDER / name).glob("*"))]
 
 
 def lines(turns: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -110,7 +118,9 @@ def lines(turns: list[tuple[str, str]]) -> list[tuple[str, str]]:
     said = []
     for role, content in turns:
         kept = [
-            line for line in content.splitlines() if not line.startswith(("[tool call", "[image]", "[file]", "[error]"))
+            line
+            for line in content.splitlines()
+            if not line.startswith(("[tool call", "[image]", "[file]", "[error]"))
         ]
         if role in ("user", "assistant") and (text := "\n".join(kept).strip()):
             said.append((role, text))
@@ -118,14 +128,24 @@ def lines(turns: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def expected(talk: dict[str, Any]) -> list[tuple[str, str]]:
-    return lines([(turn["role"], turn["content"]) for turn in talk["turns"] if isinstance(turn.get("content"), str)])
+    return lines(
+        [
+            (turn["role"], turn["content"])
+            for turn in talk["turns"]
+            if isinstance(turn.get("content"), str)
+        ]
+    )
 
 
 def differences(logs: Logs, talks: tuple[str, ...]) -> set[str]:
     by_line = {
-        words: id_ for id_ in talks for role, words in expected(TALKS[id_]) if role == "user" or id_ == "shop-003"
+        words: id_
+        for id_ in talks
+        for role, words in expected(TALKS[id_])
+        if role == "user" or id_ == "shop-003"
     }
-    found, seen = set(), set()
+    found = set()
+    seen = set()
     for conversation in logs:
         said = lines([(turn.role, turn.content) for turn in conversation.turns])
         id_ = next((by_line[words] for _, words in said if words in by_line), conversation.id)
@@ -141,18 +161,28 @@ def test_an_export_is_read_to_the_conversations_that_went_into_it(case: Case) ->
     logs = read_logs(paths_of(case), options=ReadOptions(**case.options))
     assert differences(logs, case.talks) == case.lost
     unrated = {id_ for id_ in ALL if TALKS[id_]["label"] == "none"}
-    assert not [c.id for c in logs if c.id in unrated and c.label.value != "none"], "a judge's score is no thumb"
-    assert sum(logs.account.formats.values()) > 0 or "gemini" in case.files[0] or "anthropic" in case.files[0]
+    assert not [c.id for c in logs if c.id in unrated and c.label.value != "none"], (
+        "a judge's score is no thumb"
+    )
+    assert (
+        sum(logs.account.formats.values()) > 0
+        or "gemini" in case.files[0]
+        or "anthropic" in case.files[0]
+    )
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_preferences_are_thumbs_only_if_the_user_says_so(name: str) -> None:
     files = list(FOLDER.glob(f"{name}*"))
-    with pytest.raises(WrongUse, match=r"pairs of a chosen and a rejected answer, not thumbs → .*: pairs=True"):
+    with pytest.raises(
+        WrongUse, match=r"pairs of a chosen and a rejected answer, not thumbs → .*: pairs=True"
+    ):
         read_logs(files)
     logs = read_logs(files, options=ReadOptions(pairs=True))
     assert 0 < len(logs.positives) <= len(logs.negatives)  # of two bad ones both are down
-    assert all(len([c for c in logs if c.group == conversation.group]) == 2 for conversation in logs)
+    assert all(
+        len([c for c in logs if c.group == conversation.group]) == 2 for conversation in logs
+    )
 
 
 def test_one_row_without_words_is_a_bad_row_and_the_rest_is_read(tmp_path: Path) -> None:
@@ -163,7 +193,9 @@ def test_one_row_without_words_is_a_bad_row_and_the_rest_is_read(tmp_path: Path)
     logs = read_logs(tmp_path / "traces.jsonl", options=ReadOptions(max_bad=len(hollow)))
     assert (len(logs), {bad.reason for bad in logs.bad_rows}) == (1, {"the traces have no spans"})
     (tmp_path / "hollow.jsonl").write_text("\n".join(hollow))
-    with pytest.raises(BadInput, match=r"hollow.jsonl: the traces have no spans → write whole traces"):
+    with pytest.raises(
+        BadInput, match=r"hollow.jsonl: the traces have no spans → write whole traces"
+    ):
         read_logs(tmp_path / "hollow.jsonl", options=ReadOptions(max_bad=len(hollow)))
 
 
@@ -172,7 +204,9 @@ def read_damaged(case: Case, seed: int, folder: Path) -> None:
     rate = rng.choice(RATES)
     files = [damaged_file(path, folder, rng, rate) for path in paths_of(case)]
     try:
-        logs = read_logs(files, options=ReadOptions(**case.options, max_bad=10_000, on_duplicate="last"))
+        logs = read_logs(
+            files, options=ReadOptions(**case.options, max_bad=10_000, on_duplicate="last")
+        )
     except (BadInput, WrongUse) as error:
         assert error.what  # noqa: PT017
         return

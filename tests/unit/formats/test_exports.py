@@ -30,7 +30,9 @@ def said(logs: Logs) -> list[list[tuple[str, str]]]:
     return [[(turn.role, turn.content) for turn in conversation.turns] for conversation in logs]
 
 
-def test_an_export_makes_one_labelled_conversation_of_its_example_however_its_keys_are_spelled(tmp_path: Path) -> None:
+def test_an_export_makes_one_labelled_conversation_of_its_example_however_its_keys_are_spelled(
+    tmp_path: Path,
+) -> None:
     for export in (one for one in EXPORTS if one.name in EXAMPLES):
         rows = EXAMPLES[export.name]
         logs = logs_from(tmp_path, *rows, pairs=True)
@@ -39,7 +41,10 @@ def test_an_export_makes_one_labelled_conversation_of_its_example_however_its_ke
         assert export.name in logs.account.formats
         assert export_of(dict(reversed(rows[0].items()))) is export
         signs = {key.split(".")[0] for sign in export.signs for key in sign}
-        loud = [{key.upper() if key in signs else key: value for key, value in row.items()} for row in rows]
+        loud = [
+            {key.upper() if key in signs else key: value for key, value in row.items()}
+            for row in rows
+        ]
         try:
             assert said(logs_from(tmp_path, *loud, pairs=True))[0] == said(logs)[0], export.name
         except BadInput as error:
@@ -47,7 +52,20 @@ def test_an_export_makes_one_labelled_conversation_of_its_example_however_its_ke
 
 
 def test_an_export_refuses_rather_than_crashes_when_fields_are_of_the_wrong_kind() -> None:
-    wrongs: tuple[Any, ...] = (7, True, [1], [[]], {"a": {}}, [{"role": []}], "[", '["x"]', [None], None, "x", 0.5)
+    wrongs: tuple[Any, ...] = (
+        7,
+        True,
+        [1],
+        [[]],
+        {"a": {}},
+        [{"role": []}],
+        "[",
+        '["x"]',
+        [None],
+        None,
+        "x",
+        0.5,
+    )
     for export, wrong in itertools.product(EXPORTS, wrongs):
         keys = {key.split(".")[0] for sign in export.signs for key in sign} | {*export.more.split()}
         try:
@@ -58,23 +76,51 @@ def test_an_export_refuses_rather_than_crashes_when_fields_are_of_the_wrong_kind
             raise AssertionError(f"{export.name} of {wrong!r}") from error
 
 
-@pytest.mark.parametrize("odd", [10**400, 1e400, "--5", "²"], ids=["long", "infinite", "signs", "superscript"])
-def test_numbers_that_are_none_end_in_conversations_or_in_words(odd: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "odd", [10**400, 1e400, "--5", "²"], ids=["long", "infinite", "signs", "superscript"]
+)
+def test_numbers_that_are_none_end_in_conversations_or_in_words(
+    odd: object, tmp_path: Path
+) -> None:
     value = {"kvlistValue": {"values": [{"key": "content", "value": {"intValue": odd}}]}}
-    record = {"eventName": "gen_ai.user.message", "traceId": "a" * 32, "spanId": "b" * 16, "timeUnixNano": odd}
-    score = {"name": "feedback", "source": "API", "dataType": "NUMERIC", "value": odd, "traceId": "t", "timestamp": odd}
-    message = {"message_tree_id": "a", "message_id": "m", "role": "prompter", "text": "Hello", "rank": odd}
+    record = {
+        "eventName": "gen_ai.user.message",
+        "traceId": "a" * 32,
+        "spanId": "b" * 16,
+        "timeUnixNano": odd,
+    }
+    score = {
+        "name": "feedback",
+        "source": "API",
+        "dataType": "NUMERIC",
+        "value": odd,
+        "traceId": "t",
+        "timestamp": odd,
+    }
+    message = {
+        "message_tree_id": "a",
+        "message_id": "m",
+        "role": "prompter",
+        "text": "Hello",
+        "rank": odd,
+    }
     rows: list[dict[str, Any]] = [
         {"resourceLogs": [{"scopeLogs": [{"logRecords": [record | {"body": value}]}]}]},
         score,
         message | {"emojis": {"name": ["+1"], "count": [odd]}},
-        {"instruction": "Hello", "completions": [{"response": "a", "overall_score": odd}, {"response": "b"}]},
+        {
+            "instruction": "Hello",
+            "completions": [{"response": "a", "overall_score": odd}, {"response": "b"}],
+        },
         {"conversation_id": "a", "role": "user", "content": "Hello", "turn": odd},
     ]
     for row in rows:
         (tmp_path / "log.jsonl").write_text(json.dumps(row) + "\n")
         try:
-            assert len(read_logs(tmp_path / "log.jsonl", options=ReadOptions(max_bad=1, pairs=True))) > 0
+            assert (
+                len(read_logs(tmp_path / "log.jsonl", options=ReadOptions(max_bad=1, pairs=True)))
+                > 0
+            )
         except (BadInput, WrongUse) as error:
             assert error.what  # noqa: PT017
 
@@ -86,7 +132,9 @@ def test_a_row_that_lacks_a_formats_key_is_told_the_nearest_format(tmp_path: Pat
         logs_from(tmp_path, row)
 
 
-def test_a_reader_alone_recognises_its_example_and_makes_one_labelled_conversation_of_it(tmp_path: Path) -> None:
+def test_a_reader_alone_recognises_its_example_and_makes_one_labelled_conversation_of_it(
+    tmp_path: Path,
+) -> None:
     for reader in READERS:
         rows = EXAMPLES[reader.name]
         assert [reader_of(row) for row in rows] == [reader] * len(rows)
@@ -96,7 +144,18 @@ def test_a_reader_alone_recognises_its_example_and_makes_one_labelled_conversati
 
 
 def test_a_reader_refuses_rather_than_crashes_when_every_field_is_of_the_wrong_kind() -> None:
-    wrongs: list[Any] = [7, True, [1], [[]], {"a": {}}, [{"role": []}], "[", '["x"]', [{"from": "human"}], [None]]
+    wrongs: list[Any] = [
+        7,
+        True,
+        [1],
+        [[]],
+        {"a": {}},
+        [{"role": []}],
+        "[",
+        '["x"]',
+        [{"from": "human"}],
+        [None],
+    ]
     for reader, wrong in itertools.product(READERS, wrongs):
         row = dict.fromkeys(EXAMPLES[reader.name][0], wrong)
         try:
@@ -147,8 +206,16 @@ def test_what_an_assistant_says_or_does_beside_its_content_is_not_lost() -> None
         "function_call": {"name": "book", "arguments": "{}"},
     }
     message = {"role": "assistant", "content": None}
-    assert turns_in(message | beside)[0].content == "I can't help with that.\nAs I said aloud.\n[tool call: book]"
+    assert (
+        turns_in(message | beside)[0].content
+        == "I can't help with that.\nAs I said aloud.\n[tool call: book]"
+    )
     assert turns_in(message | dict.fromkeys(beside))[0].content == ""
-    constructor = {"lc": 1, "type": "constructor", "id": ["langchain", "AIMessage"], "kwargs": {"content": "hi"}}
+    constructor = {
+        "lc": 1,
+        "type": "constructor",
+        "id": ["langchain", "AIMessage"],
+        "kwargs": {"content": "hi"},
+    }
     assert turns_in(constructor)[0].role == "assistant"
     assert turns_in({"type": "human", "data": {"content": "hi"}})[0].role == "user"

@@ -30,7 +30,9 @@ GOOD = '{"id": "a", "messages": [{"role": "user", "content": "x"}]}'
 TABLE = "conversation_id,turn,role,text\n"
 
 
-def rows(folder: Path, name: str, content: str | bytes, encoding: str = "utf-8-sig") -> list[LogRow | BadRow]:
+def rows(
+    folder: Path, name: str, content: str | bytes, encoding: str = "utf-8-sig"
+) -> list[LogRow | BadRow]:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     return list(rows_of(str(path), encoding))
@@ -64,17 +66,32 @@ REFUSED: list[tuple[str, str | bytes, dict[str, Any], str]] = [
     ("log.csv", 'text,n\n"x,1\ny,2\nz,3\n', {}, r"log.csv:2: a quote is never closed"),
     ("log.csv", "id,,text\n1,2,3\n", {}, "the header has an empty name"),
     ("log.jsonl", GOOD.encode("utf-16")[:-1], {"encoding": "utf-16"}, "log.jsonl"),
-    ("log.jsonl", GOOD, {"encoding": "utf-16"}, r"not utf-16 text: .*utf-8, cp1252 .*: encoding='utf-8'"),
+    (
+        "log.jsonl",
+        GOOD,
+        {"encoding": "utf-16"},
+        r"not utf-16 text: .*utf-8, cp1252 .*: encoding='utf-8'",
+    ),
     ("log.jsonl", GOOD, {"encoding": "klingon"}, "no encoding"),
-    ("log.zip", b"PK\x03\x04\x14\x00", {}, r"log.zip: can't be unpacked: .* → pack or copy the file again"),
+    (
+        "log.zip",
+        b"PK\x03\x04\x14\x00",
+        {},
+        r"log.zip: can't be unpacked: .* → pack or copy the file again",
+    ),
     ("log.gz", gzip.compress(GOOD.encode())[:-12], {}, "log.gz: can't be unpacked"),
     ("log.zst", zstandard.compress(GOOD.encode())[:-12], {}, "log.zst: can't be unpacked"),
     ("chat.db", sqlite(), {}, "a SQLite database → export Chainlit's tables as CSV"),
-    *[("log.parquet", content, {}, r"log.parquet: can't be read as Parquet(?!.*SELECT)") for content in NO_PARQUET],
+    *[
+        ("log.parquet", content, {}, r"log.parquet: can't be read as Parquet(?!.*SELECT)")
+        for content in NO_PARQUET
+    ],
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "options", "says"), REFUSED, ids=[row[0] for row in REFUSED])
+@pytest.mark.parametrize(
+    ("name", "content", "options", "says"), REFUSED, ids=[row[0] for row in REFUSED]
+)
 def test_a_file_that_can_not_be_read_is_refused_with_its_name_and_what_is_wrong(
     tmp_path: Path, name: str, content: str | bytes, options: dict[str, Any], says: str
 ) -> None:
@@ -103,7 +120,9 @@ def test_globs_are_read_in_the_order_of_names_and_no_file_twice(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("content", [GOOD, f"[{GOOD}]", TABLE + "a,1,user,x\n"])
-def test_the_format_of_standard_input_is_told_by_its_content(content: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_format_of_standard_input_is_told_by_its_content(
+    content: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
     logs = read_logs("-")
     assert [(c.id, c.turns[0].content) for c in logs] == [("a", "x")]
@@ -139,14 +158,20 @@ def test_lists_envelopes_single_objects_and_lines_are_read(tmp_path: Path) -> No
 
 def test_a_ragged_row_is_bad_and_says_how(tmp_path: Path) -> None:
     found = rows(tmp_path, "log.csv", "id,text,label\na,x,1\nb,y\nc,z,1,2\nd,w,0\n")
-    assert [str(row).rpartition("log.csv:")[2].split(" →")[0] for row in found if isinstance(row, BadRow)] == [
+    assert [
+        str(row).rpartition("log.csv:")[2].split(" →")[0]
+        for row in found
+        if isinstance(row, BadRow)
+    ] == [
         "3: 2 cells where the header has 3",
         "4: 4 cells where the header has 3",
     ]
     assert [row.fields["id"] for row in found if isinstance(row, LogRow)] == ["a", "d"]
 
 
-def test_cells_are_text_and_two_columns_of_one_name_are_one_where_they_are_equal(tmp_path: Path) -> None:
+def test_cells_are_text_and_two_columns_of_one_name_are_one_where_they_are_equal(
+    tmp_path: Path,
+) -> None:
     index = ",id,text\n0,a,Hello\n"  # of a data frame
     odd = "id,b,c,d\r\n2024-01-01,007,1.0,NA\r\n"
     twice = "id,text,id\na,Hello,a\nb,Hello,c\n"
@@ -156,7 +181,9 @@ def test_cells_are_text_and_two_columns_of_one_name_are_one_where_they_are_equal
         {"id": "2024-01-01", "b": "007", "c": "1.0", "d": "NA"},
         {"id": "a", "text": "Hello"},
     ]
-    assert ["two columns named 'id' differ" in row.reason for row in found if isinstance(row, BadRow)] == [True]
+    assert [
+        "two columns named 'id' differ" in row.reason for row in found if isinstance(row, BadRow)
+    ] == [True]
 
 
 def test_quotes_delimiters_and_line_ends_in_quoted_cells_are_kept(tmp_path: Path) -> None:
@@ -179,13 +206,23 @@ def test_another_encoding_than_utf_8_is_told_by_its_letters_and_noted(tmp_path: 
         assert any("isn't UTF-8, and was read as" in note for note in logs.notes)
     russian = "Здравствуйте, когда придёт мой заказ номер семнадцать?"
     content = f"{TABLE}a,1,user,{russian}\na,2,bot,Заказ придёт в пятницу утром\n"
-    logs = logs_from(tmp_path, "log.csv", content.replace(f"user,{russian}", f'user,"{russian}"').encode("cp1251"))
+    logs = logs_from(
+        tmp_path,
+        "log.csv",
+        content.replace(f"user,{russian}", f'user,"{russian}"').encode("cp1251"),
+    )
     assert logs.conversations[0].turns[0].content == russian
-    assert not [note for note in logs_from(tmp_path, "log.csv", content.encode(), max_bad=9).notes if "UTF-8" in note]
+    assert not [
+        note
+        for note in logs_from(tmp_path, "log.csv", content.encode(), max_bad=9).notes
+        if "UTF-8" in note
+    ]
 
 
 def test_a_damaged_letter_of_utf_8_is_named_with_its_line(tmp_path: Path) -> None:
-    content = (TABLE + "a,1,user,für\na,2,bot,größer\na,3,user,").encode() + "café\n".encode("latin-1")
+    content = (TABLE + "a,1,user,für\na,2,bot,größer\na,3,user,").encode() + "café\n".encode(
+        "latin-1"
+    )
     with pytest.raises(NotText, match=r"log.csv:4: not UTF-8 text: byte 0xe9 → .*: encoding='"):
         logs_from(tmp_path, "log.csv", content)
     logs = logs_from(tmp_path, "log.csv", content, encoding="latin-1")
@@ -193,10 +230,18 @@ def test_a_damaged_letter_of_utf_8_is_named_with_its_line(tmp_path: Path) -> Non
 
 
 def test_a_mark_of_byte_order_tells_the_encoding(tmp_path: Path) -> None:
-    for name, content in (("log.jsonl", f"{GOOD}\n"), ("log.csv", TABLE + "a,1,user,x\n"), ("log.json", f"[{GOOD}]")):
+    for name, content in (
+        ("log.jsonl", f"{GOOD}\n"),
+        ("log.csv", TABLE + "a,1,user,x\n"),
+        ("log.json", f"[{GOOD}]"),
+    ):
         for order in ("utf-16-le", "utf-16-be"):
             assert len(logs_from(tmp_path, name, ("\ufeff" + content).encode(order))) == 1
-    for encoding, order in (("utf-16", "utf-16-le"), ("utf-16", "utf-16-be"), ("utf-8-sig", "utf-8")):
+    for encoding, order in (
+        ("utf-16", "utf-16-le"),
+        ("utf-16", "utf-16-be"),
+        ("utf-8-sig", "utf-8"),
+    ):
         assert logs_from(tmp_path, "log.jsonl", f"\ufeff{GOOD}\n".encode(order), encoding=encoding)
 
 
@@ -233,7 +278,12 @@ def test_parquet_values_keep_their_types_or_become_text(tmp_path: Path) -> None:
     assert isinstance(row, LogRow)
     assert row.fields["id"] == "2024-01-01"
     assert row.fields["messages"] == [{"role": "user", "content": "x"}]
-    assert (row.fields["thumbs"], row.fields["row_0"], row.fields["price"], row.fields["nothing"]) == (1, 7, 1.5, None)
+    assert (
+        row.fields["thumbs"],
+        row.fields["row_0"],
+        row.fields["price"],
+        row.fields["nothing"],
+    ) == (1, 7, 1.5, None)
 
 
 def test_a_parquet_path_is_never_a_pattern_and_its_folders_no_columns(tmp_path: Path) -> None:
@@ -241,7 +291,9 @@ def test_a_parquet_path_is_never_a_pattern_and_its_folders_no_columns(tmp_path: 
     folder.mkdir()
     path = parquet(folder, "SELECT 'a' AS id", "log[1]*.parquet")
     parquet(folder, "SELECT 'b' AS id", "log1.parquet")
-    assert [row.fields for row in parquet_rows("log", path) if isinstance(row, LogRow)] == [{"id": "a"}]
+    assert [row.fields for row in parquet_rows("log", path) if isinstance(row, LogRow)] == [
+        {"id": "a"}
+    ]
 
 
 def test_a_parquet_file_that_is_nested_too_deeply_is_refused_in_words(tmp_path: Path) -> None:
@@ -254,8 +306,13 @@ def test_a_parquet_file_that_is_nested_too_deeply_is_refused_in_words(tmp_path: 
         read_logs([str(path)])
 
 
-def test_json_lines_csv_and_parquet_of_the_same_log_are_the_same_conversations(tmp_path: Path) -> None:
-    messages = [{"role": "user", "content": 'a "b", c\n'}, {"role": "assistant", "content": "Ünï 👍"}]
+def test_json_lines_csv_and_parquet_of_the_same_log_are_the_same_conversations(
+    tmp_path: Path,
+) -> None:
+    messages = [
+        {"role": "user", "content": 'a "b", c\n'},
+        {"role": "assistant", "content": "Ünï 👍"},
+    ]
     line = json.dumps({"id": "1", "messages": messages, "thumbs": "up"})
     cell = json.dumps(messages).replace('"', '""')
     by_lines = logs_from(tmp_path, "log.jsonl", line)
@@ -269,7 +326,11 @@ def test_json_lines_csv_and_parquet_of_the_same_log_are_the_same_conversations(t
 
 def test_a_row_with_half_a_character_stands_in_a_parquet_file(tmp_path: Path) -> None:
     write_rows(tmp_path / "a.parquet", [{"id": "a\ud800"}, {"id": "é"}], {"id": "VARCHAR"})
-    found = duckdb.connect().execute("SELECT id FROM read_parquet(?)", [str(tmp_path / "a.parquet")]).fetchall()
+    found = (
+        duckdb.connect()
+        .execute("SELECT id FROM read_parquet(?)", [str(tmp_path / "a.parquet")])
+        .fetchall()
+    )
     assert found == [("a?",), ("é",)]
 
 
@@ -286,5 +347,9 @@ def test_a_long_parquet_file_is_written_in_the_memory_of_a_short_one(tmp_path: P
             put([{"id": f"{batch}-{row}", "text": f"{row / 7} " * 40} for row in range(1100)])
             used.append(in_use())
     assert used[-1] - used[3] < 12  # MB
-    ids = duckdb.connect().execute("SELECT id FROM read_parquet(?)", [str(tmp_path / "a.parquet")]).fetchall()
+    ids = (
+        duckdb.connect()
+        .execute("SELECT id FROM read_parquet(?)", [str(tmp_path / "a.parquet")])
+        .fetchall()
+    )
     assert ids == [(f"{batch}-{row}",) for batch in range(36) for row in range(1100)]

@@ -5,7 +5,8 @@ from xml.etree import ElementTree
 from pollex.formats.gates import junit, summary, workflow_commands
 
 PASSED, UNDECIDED, FAILED = (
-    ("mean(p) drops by 0.03", status, f"{status}: 5 %\nof 90") for status in ("passed", "undecided", "failed")
+    ("mean(p) drops by 0.03", status, f"{status}: 5 %\nof 90")
+    for status in ("passed", "undecided", "failed")
 )
 
 
@@ -16,7 +17,9 @@ def test_junit_counts_and_names_each_condition_once() -> None:
     assert len({(case.get("classname"), case.get("name")) for case in suite}) == 3
     (failure,) = suite.iter("failure")
     assert failure.text == failure.get("message") or failure.text == "failed: 5 %\nof 90"
-    strict = ElementTree.fromstring(junit([PASSED, UNDECIDED, FAILED], strict=True)).find("testsuite")
+    strict = ElementTree.fromstring(junit([PASSED, UNDECIDED, FAILED], strict=True)).find(
+        "testsuite"
+    )
     assert strict is not None
     assert [strict.get(name) for name in ("failures", "skipped")] == ["2", "0"]
 

@@ -44,7 +44,9 @@ def stranger(words: str = "plain") -> RubricSet:
         rubric(n, side).model_copy(update={"id": f"{n}0e878080f41", "text": text})
         for n, (side, text) in enumerate([("sat", words), ("dsat", "The user waits.")], start=1)
     )
-    judge = JudgeRecord(kind="llm", name="plain", fingerprint="f00", options=JudgeSettings(scale="likert-domain"))
+    judge = JudgeRecord(
+        kind="llm", name="plain", fingerprint="f00", options=JudgeSettings(scale="likert-domain")
+    )
     return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=digest_of(rubrics))
 
 
@@ -56,7 +58,11 @@ def with_rubric(rubrics: RubricSet, **changes: str) -> RubricSet:
 
 def in_domain(name: str) -> Change:
     return lambda rubrics, words: rubrics.model_copy(
-        update={"domain": rubrics.domain.model_copy(update={name: (words,) if name == "expectations" else words})}
+        update={
+            "domain": rubrics.domain.model_copy(
+                update={name: (words,) if name == "expectations" else words}
+            )
+        }
     )
 
 
@@ -101,14 +107,21 @@ def shapes(files: Mapping[str, str]) -> dict[str, Any]:
         if name.endswith(".py"):
             found[name] = shape_of_code(text)
         elif name.endswith((".yaml", ".json")):
-            found[name] = shape_of_value(yaml.safe_load(text) if name.endswith(".yaml") else json.loads(text))
-            if name.endswith(".yaml"):  # comments are words, too: nothing of a set stands outside
-                found["lines"] = [line.split(":")[0] for line in text.split("\n") if not line.startswith("#")]
+            found[name] = shape_of_value(
+                yaml.safe_load(text) if name.endswith(".yaml") else json.loads(text)
+            )
+            # comments are words, too: nothing of a set stands outside
+            if name.endswith(".yaml"):
+                found["lines"] = [
+                    line.split(":")[0] for line in text.split("\n") if not line.startswith("#")
+                ]
         elif name.endswith(".cjs"):
             lines = [line for line in text.split("\n") if not line.startswith("//")]
             assert json.loads(lines[0].removeprefix("const NAMES = ").removesuffix(";"))
             found[name] = lines[1:]
-            assert len(text.splitlines()) == len(text.split("\n")) - 1, "a line ends where no reader expects it"
+            assert len(text.splitlines()) == len(text.split("\n")) - 1, (
+                "a line ends where no reader expects it"
+            )
         elif name.endswith(".jsonl"):
             found[name] = [shape_of_value(json.loads(line)) for line in text.splitlines()]
     return found
@@ -124,10 +137,14 @@ def test_no_field_of_a_set_becomes_code_or_structure_of_an_export(target: Any, f
 
 
 @pytest.mark.parametrize("tool", CASE_FORMS)
-@pytest.mark.parametrize("field", ["model", "id", "rubric", "text", "quote", "content", "conversation", "part"])
+@pytest.mark.parametrize(
+    "field", ["model", "id", "rubric", "text", "quote", "content", "conversation", "part"]
+)
 def test_no_field_of_a_case_becomes_code_or_structure(tool: str, field: str) -> None:
     def files(words: str) -> dict[str, str]:
-        told = dict.fromkeys(("model", "id", "rubric", "text", "quote", "content", "conversation", "part"), "plain")
+        told = dict.fromkeys(
+            ("model", "id", "rubric", "text", "quote", "content", "conversation", "part"), "plain"
+        )
         told[field] = words
         check = CaseCheck(told["rubric"], "sat", told["text"], told["quote"])
         messages = [{"role": "user", "content": told["content"]}]
@@ -137,7 +154,9 @@ def test_no_field_of_a_case_becomes_code_or_structure(tool: str, field: str) -> 
     def known(found: dict[str, str]) -> dict[str, Any]:
         # the names of metadata are ids of rubrics: any words, but one name
         text = json.dumps(shapes(found))
-        return {"shape": text.replace(json.dumps(words)[1:-1], "plain") if field == "rubric" else text}
+        return {
+            "shape": text.replace(json.dumps(words)[1:-1], "plain") if field == "rubric" else text
+        }
 
     for words in HOSTILE:
         made = files(words)

@@ -15,16 +15,32 @@ from pollex.formats.read_logs import read_logs, read_rows
 from pollex.services.propose import propose_mapping
 
 SAID = [
-    (("Where is my tent? Order 7.", "It is late."), ("That is no help to me.", "Please write to the office.")),
-    (("Where is my lamp, please?", "It comes on Friday."), ("Thanks, that is all!", "You are welcome.")),
-    (("Can I return the boots?", "Within two weeks, yes."), ("Good to know that.", "With pleasure.")),
-    (("Do you open on Sunday?", "No, we are closed."), ("What a pity that is.", "I am sorry for it.")),
+    (
+        ("Where is my tent? Order 7.", "It is late."),
+        ("That is no help to me.", "Please write to the office."),
+    ),
+    (
+        ("Where is my lamp, please?", "It comes on Friday."),
+        ("Thanks, that is all!", "You are welcome."),
+    ),
+    (
+        ("Can I return the boots?", "Within two weeks, yes."),
+        ("Good to know that.", "With pleasure."),
+    ),
+    (
+        ("Do you open on Sunday?", "No, we are closed."),
+        ("What a pity that is.", "I am sorry for it."),
+    ),
 ]
 THUMBS = ("down", "up", "up", "down")
 
 
 def turns_of(number: int) -> list[tuple[str, str]]:
-    return [turn for question, answer in SAID[number] for turn in (("user", question), ("assistant", answer))]
+    return [
+        turn
+        for question, answer in SAID[number]
+        for turn in (("user", question), ("assistant", answer))
+    ]
 
 
 def wanted(labels: bool = True) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -40,12 +56,20 @@ def proposed(rows: Any) -> dict[str, Any]:
     with pytest.raises(Unmapped, match="begins so") as error:
         read_rows(rows)
     options: dict[str, Any] = dict(error.value.options)
-    return options | {name: pairs(options[name]) for name in ("columns", "roles") if name in options}
+    return options | {
+        name: pairs(options[name]) for name in ("columns", "roles") if name in options
+    }
 
 
 def of_turns(names: dict[str, str], speakers: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
     return [
-        {names["c"]: f"k-{n}", names["r"]: speakers[role], names["t"]: words, names["l"]: THUMBS[n], **more}
+        {
+            names["c"]: f"k-{n}",
+            names["r"]: speakers[role],
+            names["t"]: words,
+            names["l"]: THUMBS[n],
+            **more,
+        }
         for n in range(4)
         for role, words in turns_of(n)
     ]
@@ -58,26 +82,45 @@ ODD: list[tuple[str, Any, bool]] = [
     ("true and false", of_turns(NAMES, {"user": False, "assistant": True}), True),
     (
         "pairs of texts",
-        [{"id": f"k-{n}", "history": list(map(list, SAID[n])), "thumb": THUMBS[n]} for n in range(4)],
+        [
+            {"id": f"k-{n}", "history": list(map(list, SAID[n])), "thumb": THUMBS[n]}
+            for n in range(4)
+        ],
         True,
     ),
     (
         "pairs of role and text",
-        [{"id": f"k-{n}", "hist": list(map(list, turns_of(n))), "thumb": THUMBS[n]} for n in range(4)],
+        [
+            {"id": f"k-{n}", "hist": list(map(list, turns_of(n))), "thumb": THUMBS[n]}
+            for n in range(4)
+        ],
         True,
     ),
     (
         "a list of exchanges",
-        [{"conv": f"k-{n}", "log": [{"q": q, "a": a} for q, a in SAID[n]], "thumb": THUMBS[n]} for n in range(4)],
+        [
+            {"conv": f"k-{n}", "log": [{"q": q, "a": a} for q, a in SAID[n]], "thumb": THUMBS[n]}
+            for n in range(4)
+        ],
         True,
     ),
     (
         "names of no language",
-        of_turns({"c": "mn", "r": "op", "t": "zu", "l": "qq"}, {"user": "Kunde", "assistant": "Bot"}),
+        of_turns(
+            {"c": "mn", "r": "op", "t": "zu", "l": "qq"}, {"user": "Kunde", "assistant": "Bot"}
+        ),
         True,
     ),
-    ("many users", [row | {"wer": "Zeta" if row["wer"] == "b" else row["vorgang"] + "!"} for row in BOTH], True),
-    ("a constant beside", of_turns(NAMES, {"user": "Kunde", "assistant": "Bot"}, status="closed", site="de"), True),
+    (
+        "many users",
+        [row | {"wer": "Zeta" if row["wer"] == "b" else row["vorgang"] + "!"} for row in BOTH],
+        True,
+    ),
+    (
+        "a constant beside",
+        of_turns(NAMES, {"user": "Kunde", "assistant": "Bot"}, status="closed", site="de"),
+        True,
+    ),
     (
         "objects",
         [
@@ -90,7 +133,11 @@ ODD: list[tuple[str, Any, bool]] = [
     (
         "a list in JSON text",
         [
-            {"key": f"k-{n}", "thumb": THUMBS[n], "log": json.dumps([{"wer": r, "was": w} for r, w in turns_of(n)])}
+            {
+                "key": f"k-{n}",
+                "thumb": THUMBS[n],
+                "log": json.dumps([{"wer": r, "was": w} for r, w in turns_of(n)]),
+            }
             for n in range(4)
         ],
         True,
@@ -101,7 +148,11 @@ ODD: list[tuple[str, Any, bool]] = [
             {
                 "uid": f"k-{n}",
                 "verlauf": [
-                    {"von": role, "inhalt": words, "extra": {"vote": THUMBS[n] if place == 3 else None}}
+                    {
+                        "von": role,
+                        "inhalt": words,
+                        "extra": {"vote": THUMBS[n] if place == 3 else None},
+                    }
                     for place, (role, words) in enumerate(turns_of(n))
                 ],
             }
@@ -111,13 +162,22 @@ ODD: list[tuple[str, Any, bool]] = [
     ),
     (
         "exchanges",
-        [{"sitzung": f"k-{n}", "frage": q, "antwort": a, "thumb": THUMBS[n]} for n in range(4) for q, a in SAID[n]],
+        [
+            {"sitzung": f"k-{n}", "frage": q, "antwort": a, "thumb": THUMBS[n]}
+            for n in range(4)
+            for q, a in SAID[n]
+        ],
         True,
     ),
     (
         "a bot's id on one side",
         [
-            {"thread": f"k-{n}", "body": words, "thumb": THUMBS[n], **({"bot_id": "B7"} if role == "assistant" else {})}
+            {
+                "thread": f"k-{n}",
+                "body": words,
+                "thumb": THUMBS[n],
+                **({"bot_id": "B7"} if role == "assistant" else {}),
+            }
             for n in range(4)
             for role, words in turns_of(n)
         ],
@@ -136,14 +196,25 @@ def test_what_is_proposed_reads_what_was_said(kind: str, rows: Any, labels: bool
 
 NOTHING: list[tuple[str, Any]] = [
     ("figures", [{"day": f"2026-01-{n + 1:02}", "visits": n, "cost": n / 7} for n in range(20)]),
-    ("one side", [{"nr": n // 2, "wer": "Kunde", "was": f"I ask for number {n} please"} for n in range(20)]),
-    ("nobody speaks", [{"title": f"A text of some words {n}", "url": f"https://example.org/{n}"} for n in range(9)]),
+    (
+        "one side",
+        [{"nr": n // 2, "wer": "Kunde", "was": f"I ask for number {n} please"} for n in range(20)],
+    ),
+    (
+        "nobody speaks",
+        [
+            {"title": f"A text of some words {n}", "url": f"https://example.org/{n}"}
+            for n in range(9)
+        ],
+    ),
     ("ids", [{"a": f"0dw{n}", "b": f"1xy{n % 3}", "c": "x"} for n in range(12)]),
 ]
 
 
 @pytest.mark.parametrize(("kind", "rows"), NOTHING, ids=[kind for kind, _ in NOTHING])
-def test_nothing_is_proposed_where_no_reading_holds_and_what_is_missing_is_said(kind: str, rows: Any) -> None:
+def test_nothing_is_proposed_where_no_reading_holds_and_what_is_missing_is_said(
+    kind: str, rows: Any
+) -> None:
     with pytest.raises(BadInput, match="no way to read it was found; its columns are") as error:
         read_rows(rows)
     assert error.value.options == {"columns": None}
@@ -151,7 +222,11 @@ def test_nothing_is_proposed_where_no_reading_holds_and_what_is_missing_is_said(
 
 def test_an_envelope_of_talks_under_any_name_is_opened(tmp_path: Path) -> None:
     talks = [
-        {"uid": f"k-{n}", "posts": [{"role": r, "content": w} for r, w in turns_of(n)], "label": THUMBS[n]}
+        {
+            "uid": f"k-{n}",
+            "posts": [{"role": r, "content": w} for r, w in turns_of(n)],
+            "label": THUMBS[n],
+        }
         for n in range(4)
     ]
     path = tmp_path / "log.json"
@@ -161,8 +236,14 @@ def test_an_envelope_of_talks_under_any_name_is_opened(tmp_path: Path) -> None:
 
 
 def test_a_pair_of_answers_is_told_as_a_preference() -> None:
-    rows = [{"q": q, "response1": a, "response2": "I can't say that.", "better": 1} for talk in SAID for q, a in talk]
-    with pytest.raises(BadInput, match="'response1' and 'response2' are two answers to one question"):
+    rows = [
+        {"q": q, "response1": a, "response2": "I can't say that.", "better": 1}
+        for talk in SAID
+        for q, a in talk
+    ]
+    with pytest.raises(
+        BadInput, match="'response1' and 'response2' are two answers to one question"
+    ):
         read_rows(rows)
 
 
@@ -179,30 +260,44 @@ def test_rows_and_items_that_are_no_turns_are_left_out_as_said() -> None:
 
 def test_a_label_in_a_second_file_is_joined_under_any_name(tmp_path: Path) -> None:
     talks = [
-        {"session_id": f"k-{n}", "messages": [{"role": r, "content": w} for r, w in turns_of(n)]} for n in range(4)
+        {"session_id": f"k-{n}", "messages": [{"role": r, "content": w} for r, w in turns_of(n)]}
+        for n in range(4)
     ]
     (tmp_path / "talks.jsonl").write_text("\n".join(map(json.dumps, talks)), "utf-8")
     values = {"up": "fine", "down": "spoilt"}
     lines = [f"k-{n},{values[THUMBS[n]]}" for n in range(4)]
     (tmp_path / "marks.csv").write_text("\n".join(["session_id,quality", *lines]), "utf-8")
     files = [tmp_path / "talks.jsonl", tmp_path / "marks.csv"]
-    logs = read_logs(files, options=ReadOptions(label_field="quality", positive="fine", negative="spoilt"))
+    logs = read_logs(
+        files, options=ReadOptions(label_field="quality", positive="fine", negative="spoilt")
+    )
     assert told(logs) == wanted()
-    with pytest.raises(BadInput, match="names a conversation → if it labels it, say where: label_field='quality'"):
+    with pytest.raises(
+        BadInput, match="names a conversation → if it labels it, say where: label_field='quality'"
+    ):
         read_logs(files)
 
 
 def test_a_kept_mapping_holds_for_a_log_of_the_same_fields_alone() -> None:
-    columns, roles = pairs("conversation=vorgang,role=wer,text=was"), pairs("user=Kunde,assistant=Bot")
+    columns = pairs("conversation=vorgang,role=wer,text=was")
+    roles = pairs("user=Kunde,assistant=Bot")
     kept = ReadOptions(columns=columns, roles=roles, kept_mapping=True, labels_needed=False)
-    assert told(read_rows(of_turns(NAMES, {"user": "Kunde", "assistant": "Bot"}), options=kept)) == wanted(False)
-    usual = [{"id": f"k-{n}", "messages": [{"role": r, "content": w} for r, w in turns_of(n)]} for n in range(4)]
+    assert told(
+        read_rows(of_turns(NAMES, {"user": "Kunde", "assistant": "Bot"}), options=kept)
+    ) == wanted(False)
+    usual = [
+        {"id": f"k-{n}", "messages": [{"role": r, "content": w} for r, w in turns_of(n)]}
+        for n in range(4)
+    ]
     assert told(read_rows(usual, options=kept)) == wanted(False)
 
 
 def test_a_proposal_is_offered_for_a_form(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    path.write_text("\n".join(map(json.dumps, of_turns(NAMES, {"user": "Hana", "assistant": "Merkur"}))), "utf-8")
+    path.write_text(
+        "\n".join(map(json.dumps, of_turns(NAMES, {"user": "Hana", "assistant": "Merkur"}))),
+        "utf-8",
+    )
     found = propose_mapping(path, reading=ReadOptions())
     assert not found.known
     assert found.options["columns"] == "conversation=vorgang,role=wer,text=was,label=urteil"

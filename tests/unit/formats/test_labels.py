@@ -54,13 +54,66 @@ def test_contradicting_options_and_ratings_of_both_sides_are_refused() -> None:
 
 
 def test_usual_spellings_of_thumbs_are_known_and_missing_labels_are_none() -> None:
-    up = ["up", "Thumbs Up", "thumbs-up", "👍", "👍🏽", "👍️", ":+1:", 1, 1.0, "1", "+1", "1.0", True, "TRUE", " yes "]
-    down = ["down", "thumbs_down", "👎", "👎🏿", ":-1:", 0, -1, "-1", "0", False, "No", "bad", "Dislike"]
+    up = [
+        "up",
+        "Thumbs Up",
+        "thumbs-up",
+        "👍",
+        "👍🏽",
+        "👍️",
+        ":+1:",
+        1,
+        1.0,
+        "1",
+        "+1",
+        "1.0",
+        True,
+        "TRUE",
+        " yes ",
+    ]
+    down = [
+        "down",
+        "thumbs_down",
+        "👎",
+        "👎🏿",
+        ":-1:",
+        0,
+        -1,
+        "-1",
+        "0",
+        False,
+        "No",
+        "bad",
+        "Dislike",
+    ]
     assert [value for value in up if USUAL.label(value) is not Label.POSITIVE] == []
     assert [value for value in down if USUAL.label(value) is not Label.NEGATIVE] == []
     for value in (
-        *(None, "", "  ", "None", "null", "NA", "n/a", [], float("nan"), "nan", "NaN", "--", "undefined"),
-        *("not rated", "Not-Rated", "no feedback", "no rating", "skipped", "Neutral", "mixed", "unrated"),
+        *(
+            None,
+            "",
+            "  ",
+            "None",
+            "null",
+            "NA",
+            "n/a",
+            [],
+            float("nan"),
+            "nan",
+            "NaN",
+            "--",
+            "undefined",
+        ),
+        *(
+            "not rated",
+            "Not-Rated",
+            "no feedback",
+            "no rating",
+            "skipped",
+            "Neutral",
+            "mixed",
+            "unrated",
+        ),
     ):
         assert USUAL.label(value) is RATED.label(value) is Label.NONE
 
@@ -79,19 +132,27 @@ def test_ratings_or_their_means_are_compared_with_bounds_and_the_middle_has_no_l
     bounds: tuple[str, str], values: tuple[Any, ...], labels: str
 ) -> None:
     found = [Verdicts.of(*bounds).label(value) for value in values]
-    assert found == [{"+": Label.POSITIVE, "-": Label.NEGATIVE, " ": Label.NONE}[one] for one in labels]
+    assert found == [
+        {"+": Label.POSITIVE, "-": Label.NEGATIVE, " ": Label.NONE}[one] for one in labels
+    ]
 
 
 def test_spellings_of_ones_own_replace_the_usual_ones_on_that_side_only() -> None:
     verdicts = Verdicts.of("Solved it, no", None)
-    assert [verdicts.label(value) for value in ("solved it", "NO", "down")] == ["positive", "positive", "negative"]
+    assert [verdicts.label(value) for value in ("solved it", "NO", "down")] == [
+        "positive",
+        "positive",
+        "negative",
+    ]
     with pytest.raises(BadInput, match="known are no, solved_it, solved_it, no and -1, 0, "):
         verdicts.label("up")
 
 
 def logs_from(folder: Path, *rows: dict[str, Any], **options: Any) -> Logs:
     path = folder / "log.jsonl"
-    lines = (json.dumps({"id": str(number), "messages": TURNS, **row}) for number, row in enumerate(rows))
+    lines = (
+        json.dumps({"id": str(number), "messages": TURNS, **row}) for number, row in enumerate(rows)
+    )
     path.write_text("\n".join(lines), encoding="utf-8")
     return read_logs([path], options=ReadOptions(**options))
 
@@ -102,7 +163,11 @@ SEEN: list[tuple[list[Any], tuple[int, int], str]] = [
     ([1, -1], (1, 1), ""),
     ([1, 0, None, "unknown", ""], (1, 1), ""),
     ([1, 0, -1], (1, 1), "rating: 0 (1) is neither .* if it is one, say so"),
-    (["up", "down", 1, 3, 5], (1, 1), "1 (1), 3 (1), 5 (1) are .* positive='up,5', negative='down,1'"),
+    (
+        ["up", "down", 1, 3, 5],
+        (1, 1),
+        "1 (1), 3 (1), 5 (1) are .* positive='up,5', negative='down,1'",
+    ),
     ([1, 1], (0, 0), "1 (2) is .* positive='1'"),
     ([-2, 0, 2], (0, 0), "are .* positive='>=2', negative='<=-2'"),
     ([1, 8, 10], (0, 0), "are .* positive='>=7', negative='<=4'"),
@@ -157,12 +222,17 @@ def test_conversations_without_words_do_not_count_as_labelled() -> None:
     said = r"of conversations that can be scored are positive: 10 .* 10 that can't be scored \(10 with a label\)"
     with pytest.raises(BadLabels, match=said):
         check_learnable([*labelled(Label.POSITIVE, 10), *empty])
-    with pytest.raises(BadLabels, match=r"no conversation with a label can be scored.*words of a user") as refused:
+    with pytest.raises(
+        BadLabels, match=r"no conversation with a label can be scored.*words of a user"
+    ) as refused:
         check_learnable([*labelled(Label.POSITIVE, 10, content=""), *empty])
     assert "label_field" not in str(refused.value)
 
 
-BOOKED = [{"role": "user", "content": "Friday, please."}, {"role": "assistant", "content": "Booked for Saturday."}]
+BOOKED = [
+    {"role": "user", "content": "Friday, please."},
+    {"role": "assistant", "content": "Booked for Saturday."},
+]
 
 
 def only(row: dict[str, Any], **options: Any) -> Conversation:
@@ -178,7 +248,11 @@ def only(row: dict[str, Any], **options: Any) -> Conversation:
         ({"thumbs": "down", "comment": 7}, "7", ()),
         ({"thumbs": "down", "feedback_tags": ["date", {"label": "slow"}]}, "", ("date", "slow")),
         ({"thumbs": "down", "feedback_tags": "date, slow"}, "", ("date", "slow")),
-        ({"feedback": {"rating": "down", "comment": "Wrong date.", "tags": ["date"]}}, "Wrong date.", ("date",)),
+        (
+            {"feedback": {"rating": "down", "comment": "Wrong date.", "tags": ["date"]}},
+            "Wrong date.",
+            ("date",),
+        ),
     ],
 )
 def test_comments_and_tags_are_read_from_their_usual_places(
@@ -200,7 +274,8 @@ def test_the_user_names_the_field_or_leaves_comments_out() -> None:
 
 def test_a_comment_on_a_row_of_a_table_is_of_its_turn() -> None:
     rows = [
-        {"conversation_id": "a", "turn": n, "role": one["role"], "text": one["content"]} for n, one in enumerate(BOOKED)
+        {"conversation_id": "a", "turn": n, "role": one["role"], "text": one["content"]}
+        for n, one in enumerate(BOOKED)
     ]
     rows[1] |= {"thumbs": "down", "comment": "Wrong date."}
     assert next(iter(read_rows(rows))).feedback == (Feedback(comment="Wrong date.", turn=1),)
@@ -228,11 +303,17 @@ def test_a_signal_is_told_as_a_ratio_with_its_shares() -> None:
     happened = np.isin(np.arange(50), [0, 1, 2, 3, 4, 5, 6, 7, 20, 21, 22, 23, 24, 25])
     told = signal_in_words(signal_share("retried:down", held, happened, np.arange(len(held))))
     assert told == "also 2.0 times as many “retried”: 40 % of 20, 20 % of 30 elsewhere"
-    assert signal_in_words(signal_share("stars", ~held & held, happened, np.arange(len(held)))) == ""
+    assert (
+        signal_in_words(signal_share("stars", ~held & held, happened, np.arange(len(held)))) == ""
+    )
 
 
 def test_two_columns_of_thumbs_are_one_label(tmp_path: Path) -> None:
-    for up, down in (("thumbs_up", "thumbs_down"), ("isLiked", "isDisliked"), ("赞同反馈", "反对反馈")):
+    for up, down in (
+        ("thumbs_up", "thumbs_down"),
+        ("isLiked", "isDisliked"),
+        ("赞同反馈", "反对反馈"),
+    ):
         given = [(1, 0), (0, 1), (0, 0), (None, None), (True, False), ("", "1"), (3, 0), (1, 1)]
         logs = logs_from(tmp_path, *({up: one, down: other} for one, other in given))
         signs = {Label.POSITIVE: "+", Label.NEGATIVE: "-", Label.NONE: " "}
@@ -246,7 +327,9 @@ def test_two_columns_of_thumbs_are_one_label(tmp_path: Path) -> None:
     assert [one.label for one in worst] == [Label.NEGATIVE]
     written = logs_from(tmp_path, {"userGoodFeedback": "yes"} | {"userBadFeedback": None})
     assert [one.label for one in written] == [Label.POSITIVE]
-    alone = logs_from(tmp_path, {"userGoodFeedback": "yes"}, {"userBadFeedback": "too slow"}, {"x": 1})
+    alone = logs_from(
+        tmp_path, {"userGoodFeedback": "yes"}, {"userBadFeedback": "too slow"}, {"x": 1}
+    )
     assert [one.label for one in alone] == [Label.POSITIVE, Label.NEGATIVE, Label.NONE]
     assert [said.comment for one in alone for said in one.feedback] == ["too slow"]
     scores = logs_from(tmp_path, {"positive": 0.93, "negative": 0.07})
@@ -258,15 +341,25 @@ def test_values_may_have_commas_a_skin_tone_or_be_named_as_no_rating() -> None:
     assert zendesk.label("Good, I'm satisfied") is Label.POSITIVE
     assert zendesk.label("bad, I'm unsatisfied") is Label.NEGATIVE
     thanks = Verdicts.of("yes, thanks", "no, thanks")
-    assert [thanks.label(value) for value in ("yes, thanks", "no, thanks")] == ["positive", "negative"]
+    assert [thanks.label(value) for value in ("yes, thanks", "no, thanks")] == [
+        "positive",
+        "negative",
+    ]
     quoted = Verdicts.of('"Good, quick",great', "slow")
-    assert [quoted.label(value) for value in ("Good, quick", "great", "slow")] == ["positive"] * 2 + ["negative"]
-    for tone in (":+1::skin-tone-3:", "+1::skin-tone-6", "thumbsup_tone2", ":thumbs_up_medium_dark_skin_tone:"):
+    assert [quoted.label(value) for value in ("Good, quick", "great", "slow")] == [
+        "positive"
+    ] * 2 + ["negative"]
+    for tone in (
+        ":+1::skin-tone-3:",
+        "+1::skin-tone-6",
+        "thumbsup_tone2",
+        ":thumbs_up_medium_dark_skin_tone:",
+    ):
         assert USUAL.label(tone) is Label.POSITIVE, tone
     rest = Verdicts.of("positive", "*", unrated="later,not now")
-    assert [rest.label(value) for value in ("positive", "rude", "later", "Not now", "--", None)] == [
-        *("positive", "negative", *["none"] * 4)
-    ]
+    assert [
+        rest.label(value) for value in ("positive", "rude", "later", "Not now", "--", None)
+    ] == [*("positive", "negative", *["none"] * 4)]
 
 
 def test_the_majority_of_several_words_counts_and_the_mean_of_several_numbers() -> None:

@@ -34,7 +34,9 @@ def as_proposed(source: Any) -> Logs:
 
 def in_file(folder: Path, name: str, content: Any) -> Path:
     path = folder / name
-    path.write_text(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False), "utf-8")
+    path.write_text(
+        content if isinstance(content, str) else json.dumps(content, ensure_ascii=False), "utf-8"
+    )
     return path
 
 
@@ -54,7 +56,9 @@ def talks(**more: Sequence[Any]) -> list[dict[str, Any]]:
 DOCUMENTS: dict[str, Any] = {
     "a list in an object": {"exported": "2026-10-10", "gespraeche": talks()},
     "a list deeper": {"_embedded": {"conversations": talks()}, "page": {"number": 1}},
-    "objects by their ids": {one["nr"]: {name: one[name] for name in one if name != "nr"} for one in talks()},
+    "objects by their ids": {
+        one["nr"]: {name: one[name] for name in one if name != "nr"} for one in talks()
+    },
 }
 
 
@@ -74,7 +78,8 @@ def test_a_list_with_the_newest_first_is_read_from_its_end() -> None:
 
 def test_turns_in_lists_of_lists_are_one_talk() -> None:
     rows = [
-        {"nr": one["nr"], "parts": [{"phrases": one["verlauf"]}], "thumb": THUMBS[n]} for n, one in enumerate(talks())
+        {"nr": one["nr"], "parts": [{"phrases": one["verlauf"]}], "thumb": THUMBS[n]}
+        for n, one in enumerate(talks())
     ]
     assert told(as_proposed(rows)) == wanted()
 
@@ -93,7 +98,9 @@ def test_events_between_turns_are_no_turns_and_one_may_be_the_thumb() -> None:
 
 def test_a_table_of_talks_has_the_thumbs_of_a_table_of_messages(tmp_path: Path) -> None:
     chats = "".join(f"{n},k{n},{THUMBS[n]}\n" for n in range(4))
-    said = "".join(f'{n},{SIDES[role]},"{words}"\n' for n in range(4) for role, words in turns_of(n))
+    said = "".join(
+        f'{n},{SIDES[role]},"{words}"\n' for n in range(4) for role, words in turns_of(n)
+    )
     one = in_file(tmp_path, "chats.csv", "chat_id,customer,thumb\n" + chats)
     other = in_file(tmp_path, "messages.csv", "chat_id,sender_kind,body\n" + said)
     assert told(as_proposed([one, other])) == wanted()
@@ -102,8 +109,13 @@ def test_a_table_of_talks_has_the_thumbs_of_a_table_of_messages(tmp_path: Path) 
 def test_thumbs_of_a_second_file_find_talks_by_an_id_of_any_name(tmp_path: Path) -> None:
     messages = [[{"role": role, "content": words} for role, words in turns_of(n)] for n in range(4)]
     rows = [json.dumps({"talk_id": f"q{n}", "messages": messages[n]}) for n in range(4)]
-    votes = [json.dumps({"talk": f"q{n}", "vote": "👍" if THUMBS[n] == "up" else "👎"}) for n in range(4)]
-    files = [in_file(tmp_path, "talks.jsonl", "\n".join(rows)), in_file(tmp_path, "votes.jsonl", "\n".join(votes))]
+    votes = [
+        json.dumps({"talk": f"q{n}", "vote": "👍" if THUMBS[n] == "up" else "👎"}) for n in range(4)
+    ]
+    files = [
+        in_file(tmp_path, "talks.jsonl", "\n".join(rows)),
+        in_file(tmp_path, "votes.jsonl", "\n".join(votes)),
+    ]
     assert told(read_logs(files)) == wanted()
 
 
@@ -135,9 +147,15 @@ def told_messages(number: int) -> list[dict[str, str]]:
 def test_what_a_model_was_sent_and_what_came_are_one_talk() -> None:
     rows = []
     for n in range(4):
-        *before, last = [{"message.role": role, "message.content": words} for role, words in turns_of(n)]
+        *before, last = [
+            {"message.role": role, "message.content": words} for role, words in turns_of(n)
+        ]
         rows.append(
-            {"span": f"s{n}", "llm.input_messages": json.dumps(before), "llm.output_messages": json.dumps([last])}
+            {
+                "span": f"s{n}",
+                "llm.input_messages": json.dumps(before),
+                "llm.output_messages": json.dumps([last]),
+            }
         )
     assert told(read_rows(rows)) == wanted(False)
     nested = [
@@ -157,7 +175,11 @@ def test_a_sqlite_file_is_read_table_by_table(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with sqlite3.connect(path) as database:
         database.execute("CREATE TABLE utterances (session_key, party, content, verdict)")
-        rows = [(f"k{n}", SIDES[role], words, THUMBS[n]) for n in range(4) for role, words in turns_of(n)]
+        rows = [
+            (f"k{n}", SIDES[role], words, THUMBS[n])
+            for n in range(4)
+            for role, words in turns_of(n)
+        ]
         database.executemany("INSERT INTO utterances VALUES (?, ?, ?, ?)", rows)
     database.close()
     assert told(as_proposed(path)) == wanted()
@@ -166,7 +188,11 @@ def test_a_sqlite_file_is_read_table_by_table(tmp_path: Path) -> None:
 def test_talks_of_a_text_stand_below_titles(tmp_path: Path) -> None:
     lines = []
     for n in range(4):
-        lines += [f"=== Chat {n} ===", *(f"[09:0{n}:00] {SIDES[role]}: {words}" for role, words in turns_of(n)), ""]
+        lines += [
+            f"=== Chat {n} ===",
+            *(f"[09:0{n}:00] {SIDES[role]}: {words}" for role, words in turns_of(n)),
+            "",
+        ]
     assert told(as_proposed(in_file(tmp_path, "chats.txt", "\n".join(lines)))) == wanted(False)
 
 
@@ -174,7 +200,10 @@ def test_questions_and_answers_in_a_cell_are_turns() -> None:
     def cell(number: int) -> str:
         return "\n".join(f"Q: {question}\nA: {answer}" for question, answer in SAID[number])
 
-    rows = [{"ticket": n, "dialogue": cell(n), "helpful": "Yes" if THUMBS[n] == "up" else "No"} for n in range(4)]
+    rows = [
+        {"ticket": n, "dialogue": cell(n), "helpful": "Yes" if THUMBS[n] == "up" else "No"}
+        for n in range(4)
+    ]
     assert told(as_proposed(rows)) == wanted()
 
 
@@ -189,18 +218,31 @@ def test_faces_and_flags_of_messages_are_thumbs() -> None:
 
 def test_the_one_column_that_is_plainly_a_thumb_is_taken_and_told() -> None:
     rows = [
-        {"uid": n, "prompt": SAID[n][0][0], "completion": SAID[n][0][1], "ok": int(THUMBS[n] == "up")} for n in range(4)
+        {
+            "uid": n,
+            "prompt": SAID[n][0][0],
+            "completion": SAID[n][0][1],
+            "ok": int(THUMBS[n] == "up"),
+        }
+        for n in range(4)
     ]
     logs = read_rows(rows)
     assert [label for label, _ in told(logs)] == [label for label, _ in wanted()]
-    assert any("labels come from 'ok', the one column that looks like a thumb" in note for note in logs.notes)
+    assert any(
+        "labels come from 'ok', the one column that looks like a thumb" in note
+        for note in logs.notes
+    )
     two = [row | {"user_rating": "up"} for row in rows]
     assert {label for label, _ in told(read_rows(two))} == {"none"}
 
 
 def test_each_file_is_a_talk_where_no_column_names_one(tmp_path: Path) -> None:
     files = [
-        in_file(tmp_path, f"{n}.json", [{"wer": SIDES[role], "was": words} for role, words in turns_of(n)])
+        in_file(
+            tmp_path,
+            f"{n}.json",
+            [{"wer": SIDES[role], "was": words} for role, words in turns_of(n)],
+        )
         for n in range(4)
     ]
     assert told(as_proposed(files)) == wanted(False)
@@ -208,7 +250,12 @@ def test_each_file_is_a_talk_where_no_column_names_one(tmp_path: Path) -> None:
 
 def test_a_column_of_speakers_is_never_proposed_as_words() -> None:
     rows = [
-        {"id": f"t{n}", "runs": [{"input": {"by": "user", "said": q}, "output": {"said": a}} for q, a in SAID[n]]}
+        {
+            "id": f"t{n}",
+            "runs": [
+                {"input": {"by": "user", "said": q}, "output": {"said": a}} for q, a in SAID[n]
+            ],
+        }
         for n in range(4)
     ]
     assert told(as_proposed(rows)) == wanted(False)
@@ -223,7 +270,9 @@ def refused(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def test_what_unknown_words_for_thumbs_mean_is_proposed_where_it_is_plain() -> None:
     words = {"up": "Good, I'm satisfied", "down": "Bad, I'm unsatisfied"}
-    rows = [{"id": str(n), "messages": told_messages(n), "thumb": words[THUMBS[n]]} for n in range(4)]
+    rows = [
+        {"id": str(n), "messages": told_messages(n), "thumb": words[THUMBS[n]]} for n in range(4)
+    ]
     options = refused(rows)
     assert options == {"positive": '"Good, I\'m satisfied"', "negative": '"Bad, I\'m unsatisfied"'}
     assert told(read_rows(rows, options=ReadOptions(**options))) == wanted()
@@ -231,7 +280,9 @@ def test_what_unknown_words_for_thumbs_mean_is_proposed_where_it_is_plain() -> N
 
 
 def test_rows_of_a_second_file_say_what_their_label_may_be(tmp_path: Path) -> None:
-    talks_said = [json.dumps({"session_id": f"q{n}", "messages": told_messages(n)}) for n in range(4)]
+    talks_said = [
+        json.dumps({"session_id": f"q{n}", "messages": told_messages(n)}) for n in range(4)
+    ]
     words = {"up": "acceptable", "down": "unacceptable"}
     labels = "".join(f"q{n},{words[THUMBS[n]]}\n" for n in range(4))
     files = [
@@ -241,5 +292,9 @@ def test_rows_of_a_second_file_say_what_their_label_may_be(tmp_path: Path) -> No
     with pytest.raises(BadInput) as error:
         read_logs(files)
     options: dict[str, Any] = dict(error.value.options)
-    assert options == {"label_field": "quality", "positive": "acceptable", "negative": "unacceptable"}
+    assert options == {
+        "label_field": "quality",
+        "positive": "acceptable",
+        "negative": "unacceptable",
+    }
     assert told(read_logs(files, options=ReadOptions(**options))) == wanted()

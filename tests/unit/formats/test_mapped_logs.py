@@ -23,19 +23,33 @@ def german(folder: Path, head: str = HEAD) -> Path:
     lines = [head]
     for n in range(4):
         note = "gut" if n % 2 else "schlecht"
-        said = (("Kunde", "Wo ist mein Paket?"), ("Bot", "Ich sehe gern nach."), ("Kunde", f"Danke, Nummer {n}."))
-        lines += [f"K-{n};{who};{what};{note};2026-03-0{n + 1}T10:0{m}:00" for m, (who, what) in enumerate(said)]
+        said = (
+            ("Kunde", "Wo ist mein Paket?"),
+            ("Bot", "Ich sehe gern nach."),
+            ("Kunde", f"Danke, Nummer {n}."),
+        )
+        lines += [
+            f"K-{n};{who};{what};{note};2026-03-0{n + 1}T10:0{m}:00"
+            for m, (who, what) in enumerate(said)
+        ]
     path = folder / "chats.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
-def read(path: Path, columns: str | Pairs = COLUMNS, roles: str | Pairs = ROLES, **more: Any) -> Logs:
-    return read_logs(path, options=ReadOptions(columns=pairs(columns), roles=pairs(roles), **{**SIDES, **more}))
+def read(
+    path: Path, columns: str | Pairs = COLUMNS, roles: str | Pairs = ROLES, **more: Any
+) -> Logs:
+    return read_logs(
+        path, options=ReadOptions(columns=pairs(columns), roles=pairs(roles), **{**SIDES, **more})
+    )
 
 
 def newest_first(folder: Path, times: Sequence[str]) -> Logs:
-    said = [f"K;{who};{n};gut;{time}" for n, (who, time) in enumerate(zip(("Kunde", "Bot") * 2, times, strict=False))]
+    said = [
+        f"K;{who};{n};gut;{time}"
+        for n, (who, time) in enumerate(zip(("Kunde", "Bot") * 2, times, strict=False))
+    ]
     (folder / "chats.csv").write_text("\n".join([HEAD, *reversed(said)]) + "\n", encoding="utf-8")
     return read(folder / "chats.csv", roles=ROLES)
 
@@ -50,7 +64,9 @@ def test_turns_are_in_the_order_of_times_however_these_are_written(tmp_path: Pat
     ):
         times = [written.format(n) for n in range(4)]
         logs = newest_first(tmp_path, times)
-        assert [turn.content for turn in logs.conversations[0].turns] == ["0", "1", "2", "3"], written
+        assert [turn.content for turn in logs.conversations[0].turns] == ["0", "1", "2", "3"], (
+            written
+        )
         assert logs.conversations[0].metadata["timestamp"] == (kept or times)
         assert note in "".join(logs.notes)
         assert bool(note) == bool(logs.notes)
@@ -68,7 +84,11 @@ def test_turns_are_in_the_order_of_times_however_these_are_written(tmp_path: Pat
 
 def test_two_columns_for_one_part_are_refused_however_they_are_given(tmp_path: Path) -> None:
     for columns, more, says in (
-        (f"{COLUMNS},text=zeit", {}, "two columns are given for text: 'nachricht' and 'zeit' → give one"),
+        (
+            f"{COLUMNS},text=zeit",
+            {},
+            "two columns are given for text: 'nachricht' and 'zeit' → give one",
+        ),
         (COLUMNS, {"label_field": "zeit"}, "two columns are given for label: 'note' and 'zeit'"),
         (f"{COLUMNS},comment=note", {}, "the column 'note' is given as label and as comment"),
         ("wer=absender", {}, "no part is called 'wer' → parts are conversation, role, text"),
@@ -76,7 +96,9 @@ def test_two_columns_for_one_part_are_refused_however_they_are_given(tmp_path: P
         with pytest.raises(WrongUse, match=says) as told:
             read(german(tmp_path), columns, **more)
         if "columns" in told.value.options and told.value.options["columns"] is not None:
-            assert told.value.options == {"columns": COLUMNS}, "all that is right stays in the option to copy"
+            assert told.value.options == {"columns": COLUMNS}, (
+                "all that is right stays in the option to copy"
+            )
     with pytest.raises(ValueError, match="'absender' stands alone"):
         pairs("absender")
 
@@ -102,25 +124,36 @@ def test_an_unknown_shape_shows_its_columns_and_proposes_all_that_reads_it(tmp_p
     with pytest.raises(BadInput, match="its columns are") as told:
         read_logs(german(tmp_path, "a;b;c;d;e"))
     columns = "conversation=a,role=b,text=c,label=d,time=e"
-    assert told.value.options == {"columns": columns, "roles": "user=Kunde", **SIDES}, "by what stands in them"
+    assert told.value.options == {"columns": columns, "roles": "user=Kunde", **SIDES}, (
+        "by what stands in them"
+    )
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({"a\x1b[31m": "x\u202ey", "$(rm -rf)": "z"}) + "\n", "utf-8")
     with pytest.raises(BadInput, match=r"its columns are(?s:(?!.*[\x1b\u202e]))"):
         read_logs(path)
 
 
-def test_a_column_of_turns_and_a_pair_of_question_and_answer_are_guessed_too(tmp_path: Path) -> None:
+def test_a_column_of_turns_and_a_pair_of_question_and_answer_are_guessed_too(
+    tmp_path: Path,
+) -> None:
     turns = [{"wer": "Kunde", "was": "Wo?"}, {"wer": "Bot", "was": "Hier."}]
     path = tmp_path / "logs.jsonl"
-    path.write_text("".join(json.dumps({"nr": n, "verlauf": turns, "daumen": "up"}) + "\n" for n in range(2)), "utf-8")
+    path.write_text(
+        "".join(json.dumps({"nr": n, "verlauf": turns, "daumen": "up"}) + "\n" for n in range(2)),
+        "utf-8",
+    )
     with pytest.raises(BadInput, match="its columns are") as told:
         read_logs(path)
     columns = "conversation=nr,messages=verlauf,role=wer,text=was,label=daumen"
-    assert told.value.options == {"columns": columns, "roles": "user=Kunde"}, "also of the turns in the list"
+    assert told.value.options == {"columns": columns, "roles": "user=Kunde"}, (
+        "also of the turns in the list"
+    )
     logs = read(path, columns, positive=None, negative=None)
     assert [turn.content for turn in next(iter(logs)).turns] == ["Wo?", "Hier."]
     assert logs.account.general == {"messages": 2}
-    path.write_text(json.dumps({"frage": "Wo ist es?", "antwort": "Es ist hier."}) + "\n" * 2, "utf-8")
+    path.write_text(
+        json.dumps({"frage": "Wo ist es?", "antwort": "Es ist hier."}) + "\n" * 2, "utf-8"
+    )
     with pytest.raises(BadInput, match="its columns are") as told:
         read_logs(path)
     assert told.value.options == {"columns": "user=frage,assistant=antwort"}

@@ -11,7 +11,8 @@ from pollex.errors import WrongUse
 from pollex.formats.write import require_writable, write_lines, write_rows
 from pollex.outputs import draft_of, require_output, write_text, write_whole
 
-ROWS, COLUMNS = [{"a": "1"}, {"a": "2"}], {"a": "VARCHAR"}
+ROWS = [{"a": "1"}, {"a": "2"}]
+COLUMNS = {"a": "VARCHAR"}
 WRITERS: dict[str, Callable[[Path], object]] = {
     "text": lambda path: write_text(path, "new"),
     "bytes": lambda path: write_whole(path, b"new"),
@@ -24,7 +25,9 @@ ENDINGS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
 
 
 @pytest.fixture(params=WRITERS)
-def writing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, Callable[[], object]]]:
+def writing(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[tuple[Path, Callable[[], object]]]:
     """A path to write to, and what writes there; nothing else is left behind in its folder."""
     path = tmp_path / f"out{ENDINGS.get(request.param, '')}"
     yield path, lambda: WRITERS[request.param](path)
@@ -34,7 +37,9 @@ def writing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Pa
 Writing = tuple[Path, Callable[[], object]]
 
 
-def test_what_a_link_leads_to_is_written_and_the_link_stays(writing: Writing, tmp_path: Path) -> None:
+def test_what_a_link_leads_to_is_written_and_the_link_stays(
+    writing: Writing, tmp_path: Path
+) -> None:
     path, write = writing
     (tmp_path / "other").mkdir()
     (target := tmp_path / "other" / "target").write_text("old")
@@ -86,7 +91,11 @@ def test_other_devices_and_sockets_are_refused(name: str, tmp_path: Path) -> Non
     if name == "socket":
         os.mknod(path, stat.S_IFSOCK | 0o600)
     else:
-        made = (stat.S_IFBLK, os.makedev(7, 200)) if name == "block" else (stat.S_IFCHR, os.makedev(1, 8))
+        made = (
+            (stat.S_IFBLK, os.makedev(7, 200))
+            if name == "block"
+            else (stat.S_IFCHR, os.makedev(1, 8))
+        )
         try:
             os.mknod(path, made[0] | 0o600, made[1])
         except PermissionError:

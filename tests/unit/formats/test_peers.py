@@ -33,9 +33,16 @@ SAVED = Path(__file__).parent / "peers"
 def asked_a_model(words: str = "The user says thanks.") -> RubricSet:
     rubrics = tuple(
         rubric(n, side).model_copy(update={"id": f"{n}0e878080f41", "text": text})
-        for n, (side, text) in enumerate([("sat", words), ("dsat", "The user corrects the assistant.")], start=1)
+        for n, (side, text) in enumerate(
+            [("sat", words), ("dsat", "The user corrects the assistant.")], start=1
+        )
     )
-    judge = JudgeRecord(kind="llm", name="gpt-5-mini", fingerprint="f00", options=JudgeSettings(scale="likert-domain"))
+    judge = JudgeRecord(
+        kind="llm",
+        name="gpt-5-mini",
+        fingerprint="f00",
+        options=JudgeSettings(scale="likert-domain"),
+    )
     return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=digest_of(rubrics))
 
 
@@ -43,10 +50,16 @@ def asked_a_model(words: str = "The user says thanks.") -> RubricSet:
 def test_every_file_can_be_parsed_whatever_the_rubrics_say(target: Target, tmp_path: Path) -> None:
     for name, text in target.files(sheet_of(asked_a_model(ODD))).items():
         if name.endswith(".py"):
-            names = {node.targets[0].id: node.value for node in ast.parse(text).body if isinstance(node, ast.Assign)}  # type: ignore[attr-defined]
+            names = {
+                node.targets[0].id: node.value
+                for node in ast.parse(text).body
+                if isinstance(node, ast.Assign)
+            }  # type: ignore[attr-defined]
             assert ast.literal_eval(names["RUBRICS"])[0][2] == ODD
         elif name.endswith(".yaml"):
-            assert ODD in json.dumps(yaml.safe_load(text), ensure_ascii=False) or _raw(yaml.safe_load(text))
+            assert ODD in json.dumps(yaml.safe_load(text), ensure_ascii=False) or _raw(
+                yaml.safe_load(text)
+            )
         elif name.endswith(".json"):
             json.loads(text)
         else:
@@ -59,11 +72,14 @@ def _raw(config: Any) -> bool:
     return str(config["defaultTest"]["assert"][0]["value"]) == f"{{% raw %}}{ODD}{{% endraw %}}"
 
 
-def test_an_export_is_what_was_saved_has_every_rubric_in_order_and_no_theta_of_the_built_in_judge() -> None:
+def test_an_export_is_what_was_saved_has_every_rubric_in_order_and_no_theta_of_the_built_in_judge() -> (
+    None
+):
     for target in TARGETS.values():
         files = target.files(sheet_of(asked_a_model()))
         for name, text in files.items():
-            saved = SAVED / target.name / (f"{name}.txt" if name.endswith(".py") else name)  # no module of ours
+            # no module of ours
+            saved = SAVED / target.name / (f"{name}.txt" if name.endswith(".py") else name)
             if not saved.exists():  # the diff is for people to read
                 saved.parent.mkdir(parents=True, exist_ok=True)
                 saved.write_text(text, encoding="utf-8")
@@ -85,7 +101,9 @@ def test_an_edited_set_is_not_exported(tmp_path: Path) -> None:
         export_texts(edited, "promptfoo")
     with pytest.raises(WrongUse, match="no tool is called 'excel' → one of: autorubric, deepeval"):
         target_of("excel")
-    made = export_rubrics(asked_a_model(), to="ragas", out=tmp_path / "new" / "folder", progress=NullProgress())
+    made = export_rubrics(
+        asked_a_model(), to="ragas", out=tmp_path / "new" / "folder", progress=NullProgress()
+    )
     assert [path.name for path in made.files] == ["metrics.py"]
 
 
@@ -99,7 +117,9 @@ def test_the_sum_of_promptfoo_is_netsat_and_void_where_an_answer_is_missing(tmp_
         "f({[n[0]]: 1, [n[1]]: 0}, {componentResults: [{reason: 'no error', assertion: {metric: n[1]}}]})]))"
     )
     try:
-        printed = subprocess.run(["node", "-e", ask], cwd=tmp_path, capture_output=True, check=True, text=True).stdout
+        printed = subprocess.run(
+            ["node", "-e", ask], cwd=tmp_path, capture_output=True, check=True, text=True
+        ).stdout
     except FileNotFoundError:
         pytest.skip("node isn't there")
     whole, missing, failed, disagreed = json.loads(printed)
@@ -112,7 +132,13 @@ def test_the_sum_of_promptfoo_is_netsat_and_void_where_an_answer_is_missing(tmp_
 
 def scored(rubrics: RubricSet, id_: str = "shop-001") -> Score:
     answers = tuple(
-        Answer(question_id=one.id, probabilities=(0.05, 0.1, 0.2, 0.4, 0.25), chosen=3, source="logprobs", turns=(1, 3))
+        Answer(
+            question_id=one.id,
+            probabilities=(0.05, 0.1, 0.2, 0.4, 0.25),
+            chosen=3,
+            source="logprobs",
+            turns=(1, 3),
+        )
         for one in rubrics.rubrics
     )
     return Score(
@@ -133,7 +159,8 @@ AIMS = {"shop-001": Aim("shop-001", "t2", "s2", "t1")}
 def test_scores_are_requests_with_ids_that_make_a_repeat_an_update_and_nothing_is_written_without_figures(
     form: str,
 ) -> None:
-    rubrics, score = asked_a_model(), scored(asked_a_model())
+    rubrics = asked_a_model()
+    score = scored(asked_a_model())
     made = requests_of(form, [score], rubrics, AIMS)
     assert len(made.requests) == 4
     assert made.requests == requests_of(form, [score], rubrics, AIMS).requests
@@ -143,10 +170,14 @@ def test_scores_are_requests_with_ids_that_make_a_repeat_an_update_and_nothing_i
     made = requests_of(form, [Score(conversation_id="x", outcome="refused")], rubrics)
     assert (made.requests, made.left_out) == ([], [("x", "refused")])
     if form in NEEDS_TRACE:
-        assert requests_of(form, [score], rubrics).left_out == [("shop-001", "no trace of it is known")]
+        assert requests_of(form, [score], rubrics).left_out == [
+            ("shop-001", "no trace of it is known")
+        ]
     never = score.answers[0].model_copy(update={"chosen": 5})
     unasked = score.model_copy(update={"answers": (never, score.answers[1])})
-    assert len(requests_of(form, [unasked], rubrics, AIMS).requests) == 3, "an occasion that never came up has none"
+    assert len(requests_of(form, [unasked], rubrics, AIMS).requests) == 3, (
+        "an occasion that never came up has none"
+    )
     row = answer_row(never, "sat", rubrics.model_copy(update={"never": {never.question_id: 3.25}}))
     assert (row["option"], row["value"], row["outcome"]) == (NEVER_CAME_UP, 3.25, "answered")
     assert answer_row(never, "sat", rubrics)["value"] == 5.0
@@ -154,35 +185,54 @@ def test_scores_are_requests_with_ids_that_make_a_repeat_an_update_and_nothing_i
 
 def test_an_event_has_its_time_and_how_sure_the_score_is() -> None:
     record = json.loads(
-        "".join(lines_of("otel", requests_of("otel", [scored(asked_a_model())], asked_a_model()).requests))
+        "".join(
+            lines_of(
+                "otel", requests_of("otel", [scored(asked_a_model())], asked_a_model()).requests
+            )
+        )
     )
     event = record["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0]
     told = {one["key"]: one["value"] for one in event["attributes"]}
-    assert (told["pollex.probability"], told["pollex.confident"]) == ({"stringValue": "0.59"}, {"stringValue": "true"})
+    assert (told["pollex.probability"], told["pollex.confident"]) == (
+        {"stringValue": "0.59"},
+        {"stringValue": "true"},
+    )
     assert int(event["observedTimeUnixNano"]) > 0
 
 
 def test_what_pollex_wrote_back_is_never_read_as_a_thumb(tmp_path: Path) -> None:
     rubrics = asked_a_model()
-    span = {"id": "o", "traceId": "t", "parentObservationId": None, "type": "SPAN", "sessionId": "shop-001"}
+    span = {
+        "id": "o",
+        "traceId": "t",
+        "parentObservationId": None,
+        "type": "SPAN",
+        "sessionId": "shop-001",
+    }
     row = {**span, "startTime": "2026-01-01T00:00:00Z", "input": "Hello", "output": "Good day"}
     made = requests_of("langfuse", [scored(rubrics)], rubrics)
     back = [{"source": "API", "traceId": None, **request} for request in made.requests]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [row, *back]))
     logs = read_logs(tmp_path / "log.jsonl")
     assert logs.conversations[0].label.value == "none"
-    record = json.loads("".join(lines_of("otel", requests_of("otel", [scored(rubrics)], rubrics).requests)))
+    record = json.loads(
+        "".join(lines_of("otel", requests_of("otel", [scored(rubrics)], rubrics).requests))
+    )
     (tmp_path / "otel.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(record) + "\n")
     assert read_logs(tmp_path / "otel.jsonl").conversations[0].label.value == "none"
 
 
-@pytest.mark.parametrize(("tool", "name"), [("autorubric", "rubric.yaml"), ("promptfoo", "promptfooconfig.yaml")])
+@pytest.mark.parametrize(
+    ("tool", "name"), [("autorubric", "rubric.yaml"), ("promptfoo", "promptfooconfig.yaml")]
+)
 @pytest.mark.parametrize("words", ["The user says thanks.", ODD])
 def test_what_was_exported_is_read_back(tool: str, name: str, words: str, tmp_path: Path) -> None:
     rubrics = asked_a_model(words)
     (tmp_path / name).write_text(TARGETS[tool].files(sheet_of(rubrics))[name], encoding="utf-8")
     found = rubrics_of(tmp_path / name)
-    assert [(one.text, one.polarity) for one in found] == [(one.text, one.polarity) for one in rubrics.rubrics]
+    assert [(one.text, one.polarity) for one in found] == [
+        (one.text, one.polarity) for one in rubrics.rubrics
+    ]
 
 
 def read_from(path: Path, content: Any) -> list[tuple[str, str]]:
@@ -190,13 +240,24 @@ def read_from(path: Path, content: Any) -> list[tuple[str, str]]:
     return [(one.text, one.polarity) for one in rubrics_of(path)]
 
 
-def test_criteria_in_sections_assertions_in_sets_and_questions_by_their_names_are_read(tmp_path: Path) -> None:
+def test_criteria_in_sections_assertions_in_sets_and_questions_by_their_names_are_read(
+    tmp_path: Path,
+) -> None:
     criterion = {"name": "tone", "weight": -2, "requirement": "The assistant is rude."}
-    both = {"type": "assert-set", "assert": [{"type": "llm-rubric", "value": "Is polite"}, {"type": "contains"}]}
+    both = {
+        "type": "assert-set",
+        "assert": [{"type": "llm-rubric", "value": "Is polite"}, {"type": "contains"}],
+    }
     negated = {"type": "not-llm-rubric", "value": ["Is curt", "Is long"]}
-    natural = {"PromptDesc": "How natural is it?", "Options": ["Unnatural.", "Stiff.", "Fairly.", "Natural."]}
+    natural = {
+        "PromptDesc": "How natural is it?",
+        "Options": ["Unnatural.", "Stiff.", "Fairly.", "Natural."],
+    }
     for content, read in (
-        ({"rubric": {"sections": [{"criteria": [criterion]}]}}, [("The assistant is rude.", "dsat")]),
+        (
+            {"rubric": {"sections": [{"criteria": [criterion]}]}},
+            [("The assistant is rude.", "dsat")],
+        ),
         (
             {"scenarios": [{"tests": [{"assert": [both, negated]}]}]},
             [("Is polite", "sat"), ("Is curt", "dsat"), ("Is long", "dsat")],
@@ -223,7 +284,9 @@ def test_python_exports_what_the_command_line_does() -> None:
     mine = pollex.RubricSet.parse(rubrics.model_dump(mode="json"))
     assert mine.export(to="ragas") == pollex.export_rubrics(rubrics, to="ragas")
     scores = (scored(rubrics),)
-    result = ScoreResult(run="score-1", rubrics=rubrics, out=None, scores=scores, outcomes={"scored": 1}, n=1)
+    result = ScoreResult(
+        run="score-1", rubrics=rubrics, out=None, scores=scores, outcomes={"scored": 1}, n=1
+    )
     assert result.export(as_="phoenix") == pollex.export_scores(scores, rubrics, as_="phoenix")
     with pytest.raises(WrongUse, match="no form of scores is called"):
         pollex.export_scores([], rubrics, as_="excel")

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from pollex.conversations.references import ANSWER_LANGUAGE, NO_REFERENCE, REFERENCE_LANGUAGE, Case, Evidence, script_of
+from pollex.conversations.references import (
+    ANSWER_LANGUAGE,
+    NO_REFERENCE,
+    REFERENCE_LANGUAGE,
+    Case,
+    Evidence,
+    script_of,
+)
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
@@ -20,15 +27,15 @@ ROW = {
     "reference": "他在1941年当选为美国科学院院士。",
     "evidences": [{"url": "https://example.org/a", "quote": "1941年，当选为美国国家科学院院士"}],
 }
-CHINESE, ENGLISH = (
-    "请告诉我北京的天气如何以及应该穿什么",
-    "It is cold there, so take a warm coat and good shoes with you.",
-)
+CHINESE = "请告诉我北京的天气如何以及应该穿什么"
+ENGLISH = "It is cold there, so take a warm coat and good shoes with you."
 WHY = "Why is the bread that has been in the oven for an hour so dry, and is it to be eaten with butter?"
 
 
 def written(path: Path, *rows: dict[str, Any]) -> str:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
     return str(path)
 
 
@@ -36,7 +43,10 @@ def written(path: Path, *rows: dict[str, Any]) -> str:
     ("row", "reason"),
     [
         ({"question_id": 1, "reference": "yes"}, "no question"),
-        *[(ROW | {"evidences": odd}, "no list of url and quote") for odd in ("a link", "[" * 100_000, [{"url": "u"}])],
+        *[
+            (ROW | {"evidences": odd}, "no list of url and quote")
+            for odd in ("a link", "[" * 100_000, [{"url": "u"}])
+        ],
         *[
             (ROW | {"human": grade}, says)
             for grade, says in (("good", "'good'"), (True, "'True'"), ("nan", "no grade"))
@@ -44,7 +54,9 @@ def written(path: Path, *rows: dict[str, Any]) -> str:
         (ROW | {"question_id": 8, "question": "another?"}, "another question has the id '8'"),
     ],
 )
-def test_a_bad_row_is_counted_with_its_place_and_reason(tmp_path: Path, row: dict[str, Any], reason: str) -> None:
+def test_a_bad_row_is_counted_with_its_place_and_reason(
+    tmp_path: Path, row: dict[str, Any], reason: str
+) -> None:
     source = written(tmp_path / "q.jsonl", ROW | {"question_id": 8}, row)
     with pytest.raises(BadInput, match=r"1 bad row \(1 cause\)"):
         read_cases([source])
@@ -55,20 +67,27 @@ def test_a_bad_row_is_counted_with_its_place_and_reason(tmp_path: Path, row: dic
         read_cases([written(tmp_path / "q.jsonl")])
 
 
-def test_a_row_is_read_as_alignbench_has_it_once_and_evidence_from_a_cell_of_csv_too(tmp_path: Path) -> None:
+def test_a_row_is_read_as_alignbench_has_it_once_and_evidence_from_a_cell_of_csv_too(
+    tmp_path: Path,
+) -> None:
     (case,) = read_cases([written(tmp_path / "q.jsonl", ROW, ROW)])
     quote = Evidence(url="https://example.org/a", quote="1941年，当选为美国国家科学院院士")
-    question, reference = str(ROW["question"]), str(ROW["reference"])
+    question = str(ROW["question"])
+    reference = str(ROW["reference"])
     kind = {"category": "专业能力", "subcategory": "历史"}
     assert case == Case(id="7", question=question, reference=reference, evidences=(quote,), **kind)
     assert case.flags == ()
     file = tmp_path / "q.csv"
-    file.write_text('id,question,reference,evidence\na,Why?,So.,"[{""url"": ""u"", ""quote"": ""q""}]"\n')
+    file.write_text(
+        'id,question,reference,evidence\na,Why?,So.,"[{""url"": ""u"", ""quote"": ""q""}]"\n'
+    )
     (case,) = read_cases([str(file)])
     assert case.evidences == (Evidence(url="u", quote="q"),)
 
 
-def test_a_case_survives_the_way_through_a_conversation_and_a_changed_copy_has_flags_of_its_own() -> None:
+def test_a_case_survives_the_way_through_a_conversation_and_a_changed_copy_has_flags_of_its_own() -> (
+    None
+):
     case = Case(id="1", question=CHINESE, reference=CHINESE, answer=CHINESE, human=8)
     assert Case.of(case.conversation) == case
     assert [turn.role for turn in case.conversation.turns] == ["user", "assistant"]
@@ -76,40 +95,65 @@ def test_a_case_survives_the_way_through_a_conversation_and_a_changed_copy_has_f
     assert (changed.flags, changed.conversation.turns[1].content) == ((ANSWER_LANGUAGE,), ENGLISH)
 
 
-def test_answers_are_joined_by_id_or_words_and_those_missing_strange_and_repeated_are_told(tmp_path: Path) -> None:
+def test_answers_are_joined_by_id_or_words_and_those_missing_strange_and_repeated_are_told(
+    tmp_path: Path,
+) -> None:
     cases = read_cases([written(tmp_path / "q.jsonl", ROW, ROW | {"question_id": 8})])
     refused = {"id": "7", "answer": None, "outcome": "refused", "detail": "no"}
-    joined = with_answers(cases, [written(tmp_path / "a.jsonl", refused, {"id": "99", "answer": "x"})])
-    assert [(case.answer, case.unanswered) for case in joined] == [(None, "refused: no"), (None, "")]
+    joined = with_answers(
+        cases, [written(tmp_path / "a.jsonl", refused, {"id": "99", "answer": "x"})]
+    )
+    assert [(case.answer, case.unanswered) for case in joined] == [
+        (None, "refused: no"),
+        (None, ""),
+    ]
     assert joined.notes == ("1 answer is to none of the questions", "1 question has no answer")
-    eight, seven = {"id": "8", "answer": "x"}, {"id": "7", "answer": "x"}
+    eight = {"id": "8", "answer": "x"}
+    seven = {"id": "7", "answer": "x"}
     for bad, says, answers in (
-        (seven | {"question": "Why?"}, "answers another question than the one called '7'", [None, "x"]),
+        (
+            seven | {"question": "Why?"},
+            "answers another question than the one called '7'",
+            [None, "x"],
+        ),
         (eight | {"answer": "y"}, "a second answer to '8'", [None, "x"]),
     ):
         source = written(tmp_path / "a.jsonl", eight, bad)
         with pytest.raises(BadInput, match=says):
             with_answers(cases, [source])
-        assert [case.answer for case in with_answers(cases, [source], ReadOptions(max_bad=1))] == answers
+        assert [
+            case.answer for case in with_answers(cases, [source], ReadOptions(max_bad=1))
+        ] == answers
     by_words = read_cases([written(tmp_path / "q.jsonl", {"question": "Why?", "reference": "So."})])
-    (found,) = with_answers(by_words, [written(tmp_path / "a.jsonl", {"question": "Why?", "answer": "Yes."})])
+    (found,) = with_answers(
+        by_words, [written(tmp_path / "a.jsonl", {"question": "Why?", "answer": "Yes."})]
+    )
     assert found.answer == "Yes."
 
 
-def test_what_a_table_guards_from_spreadsheets_is_graded_and_joined_as_it_was(tmp_path: Path) -> None:
+def test_what_a_table_guards_from_spreadsheets_is_graded_and_joined_as_it_was(
+    tmp_path: Path,
+) -> None:
     odd = ["- one\n- two", "=1+1", "\t=1", "＝1", "+49 30", "'tis so", "-2", "'-2", "plain"]
     columns = {"id": "VARCHAR", "question": "VARCHAR", "answer": "VARCHAR"}
     rows = [{"id": f"={n}", "question": "Why?", "answer": answer} for n, answer in enumerate(odd)]
-    cases = read_cases([written(tmp_path / "q.jsonl", *({"id": one["id"], "question": "Why?"} for one in rows))])
+    cases = read_cases(
+        [written(tmp_path / "q.jsonl", *({"id": one["id"], "question": "Why?"} for one in rows))]
+    )
     for name in ("a.csv", "a.jsonl"):
         write_rows(tmp_path / name, rows, columns)
         found = with_answers(cases, [str(tmp_path / name)])
-        assert [(case.id, case.answer) for case in found] == [(f"={n}", one.strip()) for n, one in enumerate(odd)]
+        assert [(case.id, case.answer) for case in found] == [
+            (f"={n}", one.strip()) for n, one in enumerate(odd)
+        ]
 
 
 def test_the_category_may_stand_in_a_column_of_another_name(tmp_path: Path) -> None:
     path = written(tmp_path / "q.jsonl", ROW | {"kind": "logical"}, ROW | {"question_id": 8})
-    assert [case.category for case in read_cases([path], ReadOptions(category_field="kind"))] == ["logical", ""]
+    assert [case.category for case in read_cases([path], ReadOptions(category_field="kind"))] == [
+        "logical",
+        "",
+    ]
 
 
 def test_documents_come_with_the_question_or_with_the_answer_and_leave_the_fingerprint_of_others_alone(
@@ -130,11 +174,20 @@ def test_documents_come_with_the_question_or_with_the_answer_and_leave_the_finge
     assert "sources" not in plain.cases[0].conversation.metadata
 
 
-def test_grades_of_people_come_from_a_file_by_id_and_second_ones_and_those_of_others_are_told(tmp_path: Path) -> None:
+def test_grades_of_people_come_from_a_file_by_id_and_second_ones_and_those_of_others_are_told(
+    tmp_path: Path,
+) -> None:
     cases = read_cases([written(tmp_path / "q.jsonl", ROW, ROW | {"question_id": 8})])
     (tmp_path / "h.csv").write_text("id,score\n8,6.5\n7,\n")
-    assert [case.human for case in with_humans(cases, [str(tmp_path / "h.csv")], human_field="score")] == [None, 6.5]
-    graded = [{"id": "7", "grade": 5}, {"id": 7, "grade": 5.0}, {"id": "7", "grade": 2}, {"id": "nobody", "grade": 1}]
+    assert [
+        case.human for case in with_humans(cases, [str(tmp_path / "h.csv")], human_field="score")
+    ] == [None, 6.5]
+    graded = [
+        {"id": "7", "grade": 5},
+        {"id": 7, "grade": 5.0},
+        {"id": "7", "grade": 2},
+        {"id": "nobody", "grade": 1},
+    ]
     human = written(tmp_path / "h.jsonl", *graded)
     with pytest.raises(BadInput, match=r"h\.jsonl:3: a second grade of '7'"):
         with_humans(cases, [human])
@@ -144,7 +197,8 @@ def test_grades_of_people_come_from_a_file_by_id_and_second_ones_and_those_of_ot
     assert note.startswith("1 grade is of none of the questions, the first at ")
     assert note.endswith(":4 → give them the questions' ids")
     with pytest.raises(
-        BadInput, match=r"h\.jsonl:1: 1 grade is of none of the questions → give them the questions' ids"
+        BadInput,
+        match=r"h\.jsonl:1: 1 grade is of none of the questions → give them the questions' ids",
     ):
         with_humans(cases, [written(tmp_path / "h.jsonl", graded[3])])
 
@@ -182,7 +236,9 @@ def test_a_script_is_told_only_where_most_of_the_prose_is_in_it() -> None:
 
 
 @pytest.mark.parametrize(("unit", "language"), [("a", False), ("饭", True), ("`a", False)])
-def test_a_long_text_without_spaces_is_read_once_and_not_from_each_of_its_characters(unit: str, language: bool) -> None:
+def test_a_long_text_without_spaces_is_read_once_and_not_from_each_of_its_characters(
+    unit: str, language: bool
+) -> None:
     # From each it would take many times the suite's limit for a test.
     found = Case(id="1", question=WHY, reference=unit * 400_000, answer="a@b").flags
     assert any("language" in flag for flag in found) is language
@@ -197,7 +253,10 @@ def test_the_fingerprint_knows_reference_and_answer(tmp_path: Path) -> None:
 
 
 def test_peoples_grades_off_the_scale_or_of_no_answer_are_left_out_and_told(tmp_path: Path) -> None:
-    rows = [ROW | {"question_id": i, "human": grade, "answer": "1941"} for i, grade in enumerate((0.5, 1, 10, 85))]
+    rows = [
+        ROW | {"question_id": i, "human": grade, "answer": "1941"}
+        for i, grade in enumerate((0.5, 1, 10, 85))
+    ]
     rows += [ROW | {"question_id": 4, "human": 7}]
     found = usable_grades(read_cases([written(tmp_path / "q.jsonl", *rows)]), 1, 10)
     assert [case.human for case in found] == [None, 1, 10, None, None]

@@ -10,7 +10,10 @@ import pytest
 from pollex.formats.read_logs import read_logs
 
 SHEET = Path(__file__).parent / "sheets" / "log.xlsx"
-TALK = {"id": "a", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
+TALK = {
+    "id": "a",
+    "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
+}
 
 
 @pytest.mark.parametrize("name", ["log.xlsx", "log.csv", "log"])
@@ -23,8 +26,13 @@ def test_a_spreadsheet_is_read_whatever_it_is_called(name: str, tmp_path: Path) 
 
 
 def test_excels_line_with_the_separator_is_no_header(tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text("sep=;\nconversation_id;role;content\na;user;Hi, there\na;bot;Hello\n")
-    assert [turn.content for turn in read_logs(tmp_path / "log.csv").conversations[0].turns] == ["Hi, there", "Hello"]
+    (tmp_path / "log.csv").write_text(
+        "sep=;\nconversation_id;role;content\na;user;Hi, there\na;bot;Hello\n"
+    )
+    assert [turn.content for turn in read_logs(tmp_path / "log.csv").conversations[0].turns] == [
+        "Hi, there",
+        "Hello",
+    ]
 
 
 def test_known_companions_of_conversations_are_left_out(tmp_path: Path) -> None:
@@ -35,7 +43,9 @@ def test_known_companions_of_conversations_are_left_out(tmp_path: Path) -> None:
     assert len(read_logs(tmp_path / "export.zip")) == 1
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "conversations.json").write_text(json.dumps([TALK]))
-    (tmp_path / "folder" / "user.json").write_text(json.dumps({"id": "u", "email": "x@example.org"}))
+    (tmp_path / "folder" / "user.json").write_text(
+        json.dumps({"id": "u", "email": "x@example.org"})
+    )
     assert len(read_logs(tmp_path / "folder")) == 1
     assert len(read_logs(str(tmp_path / "folder" / "*.json"))) == 1
 

@@ -10,7 +10,10 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_rows
 from pollex.store.rows import conversation_rows, read_conversation
 
-TURNS = [{"role": "user", "content": "When do trams run?"}, {"role": "assistant", "content": "Until one [1]."}]
+TURNS = [
+    {"role": "user", "content": "When do trams run?"},
+    {"role": "assistant", "content": "Until one [1]."},
+]
 
 
 def read(options: ReadOptions | None = None, **fields: Any) -> Conversation:
@@ -24,18 +27,31 @@ def read(options: ReadOptions | None = None, **fields: Any) -> Conversation:
         ({"sources": ["Until one."]}, [Source(text="Until one.")]),
         ({"retrieved_contexts": ["A.", "B.", "A."]}, [Source(text="A."), Source(text="B.")]),
         ({"contexts": '["A."]'}, [Source(text="A.")]),
-        ({"documents": [{"page_content": "A.", "title": "t.md"}]}, [Source(text="A.", name="t.md")]),
-        ({"sources": [{"text": "A.", "name": "n", "turn": 1}]}, [Source(text="A.", name="n", turn=1)]),
-        ({"retrieved_documents": [[{"document": {"content": "A.", "id": "7"}}]]}, [Source(text="A.", name="7")]),
+        (
+            {"documents": [{"page_content": "A.", "title": "t.md"}]},
+            [Source(text="A.", name="t.md")],
+        ),
+        (
+            {"sources": [{"text": "A.", "name": "n", "turn": 1}]},
+            [Source(text="A.", name="n", turn=1)],
+        ),
+        (
+            {"retrieved_documents": [[{"document": {"content": "A.", "id": "7"}}]]},
+            [Source(text="A.", name="7")],
+        ),
         ({"sources": "One text."}, [Source(text="One text.")]),
         ({"documents": "contract.pdf", "sources": []}, []),
         ({"sources": [{"quote": "A."}, 3, None]}, []),
     ],
 )
-def test_documents_are_found_in_the_fields_that_tools_write(fields: Any, sources: list[Source]) -> None:
+def test_documents_are_found_in_the_fields_that_tools_write(
+    fields: Any, sources: list[Source]
+) -> None:
     found = read(**fields)
     assert list(found.sources) == sources
-    assert bool(found.metadata.keys() & fields.keys()) is not bool(sources), "a field is taken, or left as it is"
+    assert bool(found.metadata.keys() & fields.keys()) is not bool(sources), (
+        "a field is taken, or left as it is"
+    )
 
 
 def test_a_column_of_any_name_may_hold_them() -> None:
@@ -44,14 +60,21 @@ def test_a_column_of_any_name_may_hold_them() -> None:
 
 
 def test_sources_belong_to_the_text_and_come_back_from_the_store() -> None:
-    plain, found = read(), read(sources=[{"text": "A.", "name": "n", "turn": 1}])
+    plain = read()
+    found = read(sources=[{"text": "A.", "name": "n", "turn": 1}])
     assert plain.text_hash != found.text_hash
     text, row = conversation_rows("r", [found])
-    told = vars(row) if hasattr(row, "__dict__") else {name: getattr(row, name) for name in row.__slots__}
+    told = (
+        vars(row)
+        if hasattr(row, "__dict__")
+        else {name: getattr(row, name) for name in row.__slots__}
+    )
     assert read_conversation(told | {"turns": text.turns}).sources == found.sources
 
 
-def test_a_judge_sees_documents_by_the_numbers_that_replies_cite_and_what_tools_returned_behind_them() -> None:
+def test_a_judge_sees_documents_by_the_numbers_that_replies_cite_and_what_tools_returned_behind_them() -> (
+    None
+):
     turns = [TURNS[0], {"role": "tool", "content": "23:00 last tram"}, TURNS[1]]
     (found,) = read_rows([{"id": "a", "messages": turns, "sources": ["Until one."]}])
     evidence = evidence_of(found, 100)

@@ -51,18 +51,37 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     secret.write_text("geheim", encoding="utf-8")
     secret.chmod(0o644)
     run = [*as_user, str(ON_DEBIAN[-1])]
-    made = ("-D", f"{folder}/data", "-A", "scram-sha-256", "-U", "reader", f"--pwfile={secret}", "--no-sync")
+    made = (
+        "-D",
+        f"{folder}/data",
+        "-A",
+        "scram-sha-256",
+        "-U",
+        "reader",
+        f"--pwfile={secret}",
+        "--no-sync",
+    )
     subprocess.run([*run, *made], check=True, stdout=subprocess.DEVNULL, cwd="/")
     control = [*as_user, str(ON_DEBIAN[-1].with_name("pg_ctl")), "-D", f"{folder}/data", "-w"]
-    started = ["-o", f"-k {folder} -c listen_addresses='' -c fsync=off", "-l", f"{folder}/log", "start"]
+    started = [
+        "-o",
+        f"-k {folder} -c listen_addresses='' -c fsync=off",
+        "-l",
+        f"{folder}/log",
+        "start",
+    ]
     try:
         subprocess.run([*control, *started], check=True, stdout=subprocess.DEVNULL, cwd="/")
-        with psycopg.connect(host=str(folder), user="reader", password="geheim", dbname="postgres") as connection:
+        with psycopg.connect(
+            host=str(folder), user="reader", password="geheim", dbname="postgres"
+        ) as connection:
             connection.execute(TABLE)
             connection.cursor().executemany("INSERT INTO chats VALUES (%s, %s, %s, %s)", ROWS)
         yield str(folder)
     finally:
-        subprocess.run([*control, "-m", "immediate", "stop"], check=False, stdout=subprocess.DEVNULL, cwd="/")
+        subprocess.run(
+            [*control, "-m", "immediate", "stop"], check=False, stdout=subprocess.DEVNULL, cwd="/"
+        )
         shutil.rmtree(folder)
 
 
@@ -79,7 +98,11 @@ def database(kind: str, request: pytest.FixtureRequest) -> str:
             connection.commit()
     else:
         patch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
-        for name, value in {"HOST": request.getfixturevalue("server"), "USER": "reader", "PASSWORD": "geheim"}.items():
+        for name, value in {
+            "HOST": request.getfixturevalue("server"),
+            "USER": "reader",
+            "PASSWORD": "geheim",
+        }.items():
             patch.setenv(f"PG{name}", value)
         return "postgres:postgres"
     return f"{kind}:{folder / 'chats.db'}"
@@ -113,9 +136,15 @@ def test_a_query_is_read_like_a_file_and_what_is_none_for_conversations_is_refus
             read_logs(f"{source}?SELECT * FROM chats", options=OPTIONS)
 
 
-def test_a_query_reaches_nothing_but_its_database_and_fetches_no_extension(request: pytest.FixtureRequest) -> None:
+def test_a_query_reaches_nothing_but_its_database_and_fetches_no_extension(
+    request: pytest.FixtureRequest,
+) -> None:
     source = database("duckdb", request)
-    for place in ("'/etc/passwd'", "read_csv('http://example.org/a.csv')", "sqlite_scan('a.db', 'b')"):
+    for place in (
+        "'/etc/passwd'",
+        "read_csv('http://example.org/a.csv')",
+        "sqlite_scan('a.db', 'b')",
+    ):
         with pytest.raises(BadInput, match="the query can't be run"):
             read_logs(f"{source}?SELECT * FROM {place}", options=OPTIONS)
 
@@ -146,7 +175,9 @@ def test_a_query_that_never_ends_or_takes_all_memory_is_ended_in_words(
     source = database(kind, request)
     for query in ENDLESS[kind]:
         begun = time.monotonic()
-        with pytest.raises(BadInput, match=r"longer than 1 s|1 GB of memory|too big|invalid memory alloc"):
+        with pytest.raises(
+            BadInput, match=r"longer than 1 s|1 GB of memory|too big|invalid memory alloc"
+        ):
             read_logs(f"{source}?{query}", options=replace(OPTIONS, query_seconds=1))
         assert time.monotonic() - begun < 10
 
@@ -156,7 +187,10 @@ def test_comments_before_a_query_take_no_time(request: pytest.FixtureRequest) ->
     comments = "/* a */ -- b\n ( " * 60
     with pytest.raises(WrongUse, match="not a query that reads"):
         read_logs(f"{source}?{comments}/* none", options=OPTIONS)
-    assert len(read_logs(f"{source}?{'/**/ -- c' + chr(10)} SELECT * FROM chats", options=OPTIONS)) == 2
+    assert (
+        len(read_logs(f"{source}?{'/**/ -- c' + chr(10)} SELECT * FROM chats", options=OPTIONS))
+        == 2
+    )
 
 
 ACTING = (
@@ -168,21 +202,28 @@ ACTING = (
 )
 
 
-def test_functions_of_postgres_that_write_are_refused_and_nothing_is_kept(request: pytest.FixtureRequest) -> None:
+def test_functions_of_postgres_that_write_are_refused_and_nothing_is_kept(
+    request: pytest.FixtureRequest,
+) -> None:
     psycopg = pytest.importorskip("psycopg")
     source = database("postgres", request)
     for call in ACTING:
         with pytest.raises(BadInput, match="may change something; only reading is possible"):
             read_logs(f"{source}?SELECT {call}", options=OPTIONS)
     with psycopg.connect(dbname="postgres") as connection:
-        connection.execute("CREATE FUNCTION hidden() RETURNS oid LANGUAGE sql AS $$ SELECT lo_create(0) $$")
+        connection.execute(
+            "CREATE FUNCTION hidden() RETURNS oid LANGUAGE sql AS $$ SELECT lo_create(0) $$"
+        )
     with pytest.raises(BadInput, match="it writes; nothing of that was kept"):
         read_logs(f"{source}?SELECT hidden()", options=OPTIONS)
     with pytest.raises(BadInput, match="the query can't be run"):
         read_logs(f"{source}?SELECT 1; COMMIT; DROP TABLE chats", options=OPTIONS)
     with psycopg.connect(dbname="postgres") as connection:
         assert connection.execute("SELECT count(*) FROM pg_largeobject_metadata").fetchone() == (0,)
-    assert len(read_logs(f"{source}?SELECT *, random() FROM chats -- pg_notify()", options=OPTIONS)) == 2
+    assert (
+        len(read_logs(f"{source}?SELECT *, random() FROM chats -- pg_notify()", options=OPTIONS))
+        == 2
+    )
 
 
 SECRETS = (

@@ -20,7 +20,9 @@ NO_NUMBER = ("nan", "inf", "", "often")
 WHOLE = ["t1,Q1,1,0.2", "t1,Q1,2,0.7", "t2,Q1,1,0.4", "t2,Q1,2,0.6"]
 
 
-def written(folder: Path, lines: Sequence[str], name: str = "answers.csv", header: str = HEADER) -> Path:
+def written(
+    folder: Path, lines: Sequence[str], name: str = "answers.csv", header: str = HEADER
+) -> Path:
     path = folder / name
     path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
     return path
@@ -30,7 +32,9 @@ def read(folder: Path, *more: str, **given: object) -> AnswerTable:
     return read_answers(written(folder, [*WHOLE, *more]), **given)  # type: ignore[arg-type]
 
 
-def test_an_option_that_hardly_any_text_has_is_told_unless_the_options_are_given(tmp_path: Path) -> None:
+def test_an_option_that_hardly_any_text_has_is_told_unless_the_options_are_given(
+    tmp_path: Path,
+) -> None:
     lines = [f"t{n},Q1,{option},0.5" for n in range(40) for option in (1, 2)]
     stray = written(tmp_path, [*lines, "t3,Q1,7,0.0"])
     (fault,) = read_answers(stray).faults
@@ -53,7 +57,12 @@ OTHER = ("t3,Q2,1,0.5", "t3,Q2,2,0.5")
             (("t3,Q1,1,0.5", f"t3,Q1,2,{one}", *OTHER), None, what, f"7 (t3, Q1, option 2: {one})")
             for one, what in WRONG
         ],
-        (("t3,Q1,1,0.3", "t3,Q1,2,0.3", "t3,Q1,9,0.3"), {"Q1": (1, 2)}, "with an unknown option", "answers.csv:8"),
+        (
+            ("t3,Q1,1,0.3", "t3,Q1,2,0.3", "t3,Q1,9,0.3"),
+            {"Q1": (1, 2)},
+            "with an unknown option",
+            "answers.csv:8",
+        ),
         (("t1,Q2,1,0.9", "t2,Q2,1,0.8"), None, "option", "'Q2' with 1"),
         ((",Q1,1,0.3",), None, "without a text_id", "answers.csv:6"),
         (("t3,Q1,1",), None, "", "answers.csv:6"),
@@ -79,9 +88,14 @@ def test_ids_that_pollex_guarded_against_spreadsheets_are_read_as_they_were(tmp_
     odd = ("=1", "'=1", "''=1")
     guarded = [f"{escape_formula(text)},Q1,{option},0.4" for text in odd for option in (1, 2)]
     assert read_answers(written(tmp_path, guarded)).texts == odd
-    given = [f"{escape_formula(text)},Q1,{escape_formula('=cy')},{1 + place % 2}" for place, text in enumerate(IDS)]
+    given = [
+        f"{escape_formula(text)},Q1,{escape_formula('=cy')},{1 + place % 2}"
+        for place, text in enumerate(IDS)
+    ]
     judgments = written(tmp_path, given, "judgments.csv", "text_id,question,judge,answer")
-    plain = written(tmp_path, [f"{text},Q1,{option},0.4" for text in IDS for option in (1, 2)], "plain.csv")
+    plain = written(
+        tmp_path, [f"{text},Q1,{option},0.4" for text in IDS for option in (1, 2)], "plain.csv"
+    )
     judged = read_judgments(judgments, read_answers(plain))
     assert judged.judgments.row.tolist() == list(range(len(IDS)))
     assert (judged.judgments.judges, judged.faults) == (("=cy",), ())
@@ -89,24 +103,48 @@ def test_ids_that_pollex_guarded_against_spreadsheets_are_read_as_they_were(tmp_
 
 def test_names_of_texts_questions_and_judges_may_be_any_text(tmp_path: Path) -> None:
     odd = ("x\ud83dy", "Q\u00b2", "7" * 5000, "\x00", "\u0663")
-    answers = [{"text_id": t, "question": q, "option": o, "probability": 0.4} for t in odd for q in odd for o in (1, 2)]
-    given = [{"text_id": t, "question": odd[0], "judge": t, "answer": 1 + n % 2} for n, t in enumerate(odd)]
+    answers = [
+        {"text_id": t, "question": q, "option": o, "probability": 0.4}
+        for t in odd
+        for q in odd
+        for o in (1, 2)
+    ]
+    given = [
+        {"text_id": t, "question": odd[0], "judge": t, "answer": 1 + n % 2}
+        for n, t in enumerate(odd)
+    ]
     for name, rows in (("a.jsonl", answers), ("j.jsonl", given)):
-        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    table, kept = read_answers(tmp_path / "a.jsonl"), ("x\ufffdy", *odd[1:])
+        (tmp_path / name).write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
+    table = read_answers(tmp_path / "a.jsonl")
+    kept = ("x\ufffdy", *odd[1:])
     assert (table.texts, {scale.question for scale in table.scales}) == (kept, set(kept))
     judged = read_judgments(tmp_path / "j.jsonl", table, main=kept[0])
-    assert (set(judged.judgments.judges), judged.judgments.row.tolist()) == (set(kept), list(range(len(odd))))
+    assert (set(judged.judgments.judges), judged.judgments.row.tolist()) == (
+        set(kept),
+        list(range(len(odd))),
+    )
 
 
 def test_judgments_are_joined_by_the_ids_that_the_answers_have(tmp_path: Path) -> None:
-    # In the answers apostrophes tell ids apart, and stay; so do those of judgments that by themselves don't show it.
+    # In the answers apostrophes tell ids apart, and stay; so do those of judgments that by
+    # themselves don't show it.
     lines = [f"{text},'=q,{option},0.4" for text in ("'=1", "=1", "'=2") for option in (1, 2)]
     table = read_answers(written(tmp_path, lines))
-    assert (table.texts, [scale.question for scale in table.scales]) == (("'=1", "=1", "'=2"), ["'=q"])
+    assert (table.texts, [scale.question for scale in table.scales]) == (
+        ("'=1", "=1", "'=2"),
+        ["'=q"],
+    )
     given = ["'=2,'=q,'=cy,1", "'=1,'=q,'=cy,2"]
-    judged = read_judgments(written(tmp_path, given, "j.csv", "text_id,question,judge,answer"), table)
-    assert (judged.judgments.row.tolist(), judged.judgments.judges, judged.faults) == ([2, 0], ("=cy",), ())
+    judged = read_judgments(
+        written(tmp_path, given, "j.csv", "text_id,question,judge,answer"), table
+    )
+    assert (judged.judgments.row.tolist(), judged.judgments.judges, judged.faults) == (
+        [2, 0],
+        ("=cy",),
+        (),
+    )
 
 
 def test_probabilities_that_sum_to_more_than_one_leave_their_answer_out(tmp_path: Path) -> None:
@@ -118,11 +156,17 @@ def test_probabilities_that_sum_to_more_than_one_leave_their_answer_out(tmp_path
     assert table.texts == ("t1", "t2", "t4")
 
 
-def test_sums_that_are_read_are_taken_by_calibrators_too_whatever_their_last_bits(tmp_path: Path) -> None:
+def test_sums_that_are_read_are_taken_by_calibrators_too_whatever_their_last_bits(
+    tmp_path: Path,
+) -> None:
     parts = np.random.default_rng(0).multinomial(
         1_000_001, [0.1, 0.2, 0.3, 0.4], 200
     )  # 1.000001 in all, of six decimals
-    rows = [f"s{text},Q1,{o},{n / 1e6:.6f}" for text, row in enumerate(parts) for o, n in enumerate(row, 1)]
+    rows = [
+        f"s{text},Q1,{o},{n / 1e6:.6f}"
+        for text, row in enumerate(parts)
+        for o, n in enumerate(row, 1)
+    ]
     table = read_answers(written(tmp_path, rows))
     assert (len(table.texts), table.faults) == (200, ())
     Questionnaire(table.scales, "Q1").checked(table.X)
@@ -131,7 +175,9 @@ def test_sums_that_are_read_are_taken_by_calibrators_too_whatever_their_last_bit
 def test_questions_that_a_fitted_calibrator_does_not_know_are_left_out(tmp_path: Path) -> None:
     known = Questionnaire((Scale("Q1", (1.0, 2.0)), Scale("Q5", (1.0, 2.0, 3.0))), "Q1")
     table = read(tmp_path, "t1,Q7,1,0.5", scales=known.scales)
-    assert ["whose question the calibrator doesn't know" in fault.what for fault in table.faults] == [True]
+    assert [
+        "whose question the calibrator doesn't know" in fault.what for fault in table.faults
+    ] == [True]
     np.testing.assert_array_equal(table.X, [[0.2, 0.7, *[np.nan] * 3], [0.4, 0.6, *[np.nan] * 3]])
 
 
@@ -145,25 +191,39 @@ def test_an_option_that_has_two_probabilities_makes_the_answer_missing(tmp_path:
     assert table.texts == ("t2",)
 
 
-def test_a_table_in_which_nothing_can_be_used_is_refused_with_what_was_wrong(tmp_path: Path) -> None:
+def test_a_table_in_which_nothing_can_be_used_is_refused_with_what_was_wrong(
+    tmp_path: Path,
+) -> None:
     lacks = r"it has text, answer.*text_id, question, option, probability"
     for lines, header, says in (
-        (["t1,Q1,1,-1", "t1,Q1,2,-1"], HEADER, r"no answer can be used.*2 probabilities below 0.*csv:2"),
+        (
+            ["t1,Q1,1,-1", "t1,Q1,2,-1"],
+            HEADER,
+            r"no answer can be used.*2 probabilities below 0.*csv:2",
+        ),
         (["a,b"], "text,answer", lacks),
         ([], HEADER, r"answers.csv: a table without a row → give .*text_id"),
-        (["t1,Q1"], HEADER, r"answers.csv: .*can't be read: .*answers.csv:2: 2 cells where the header has 4"),
+        (
+            ["t1,Q1"],
+            HEADER,
+            r"answers.csv: .*can't be read: .*answers.csv:2: 2 cells where the header has 4",
+        ),
     ):
         with pytest.raises(BadInput, match=says):
             read_answers(written(tmp_path, lines, header=header))
     (tmp_path / "answers.csv").write_bytes(f"{HEADER}\né,Q1,1,1\n".encode("latin-1"))
-    with pytest.raises(BadInput, match=r"answers.csv:2: not UTF-8 text: byte 0xe9 → save it as UTF-8$"):
+    with pytest.raises(
+        BadInput, match=r"answers.csv:2: not UTF-8 text: byte 0xe9 → save it as UTF-8$"
+    ):
         read_answers(tmp_path / "answers.csv")
     with pytest.raises(WrongUse, match="no question is called 'Q7'") as caught:
         read(tmp_path, options={"Q7": (1, 2)})
     assert "Q1" in caught.value.remedy
 
 
-def test_an_option_without_a_row_has_probability_zero_and_a_question_without_one_is_missing(tmp_path: Path) -> None:
+def test_an_option_without_a_row_has_probability_zero_and_a_question_without_one_is_missing(
+    tmp_path: Path,
+) -> None:
     table = read(tmp_path, "t3,Q1,2,0.9", "t4,Q2,1,0", "t4,Q2,2,0", "t4,Q10,4,1", "t3,Q10,8,1")
     assert [scale.question for scale in table.scales] == ["Q1", "Q2", "Q10"]
     np.testing.assert_array_equal(table.X[2], [0.0, 0.9, np.nan, np.nan, 0.0, 1.0])
@@ -186,9 +246,13 @@ def test_other_columns_are_groups_and_a_text_with_two_values_gets_the_first(tmp_
 
 @pytest.mark.parametrize("ending", ["tsv", "jsonl", "parquet", "json"])
 def test_every_kind_of_file_gives_the_same_table(tmp_path: Path, ending: str) -> None:
-    path, expected = tmp_path / f"answers.{ending}", read(tmp_path)
+    path = tmp_path / f"answers.{ending}"
+    expected = read(tmp_path)
     rows = [dict(zip(HEADER.split(","), line.split(","), strict=True)) for line in WHOLE]
-    typed = [row | {"option": int(row["option"]), "probability": float(row["probability"])} for row in rows]
+    typed = [
+        row | {"option": int(row["option"]), "probability": float(row["probability"])}
+        for row in rows
+    ]
     if ending == "tsv":
         path.write_text("\n".join([HEADER, *WHOLE]).replace(",", "\t"), encoding="utf-8")
     elif ending == "json":
@@ -206,7 +270,9 @@ def test_every_kind_of_file_gives_the_same_table(tmp_path: Path, ending: str) ->
 
 
 def test_the_authors_table_is_read_as_it_is(tmp_path: Path) -> None:
-    header = "text_id\tcriterion\tsample_llm\tanswer1_prob\tanswer2_prob\tanswer3_prob\tanswer4_prob"
+    header = (
+        "text_id\tcriterion\tsample_llm\tanswer1_prob\tanswer2_prob\tanswer3_prob\tanswer4_prob"
+    )
     lines = [
         "V1_7\tQ8\t2\t0.1\t0.6\t0.2\t0.0",
         "V1_7\tQ0\t4\t0.1\t0.1\t0.1\t0.7",
@@ -214,8 +280,13 @@ def test_the_authors_table_is_read_as_it_is(tmp_path: Path) -> None:
         "V2_7\tQ0\t0\t0.0\t0.0\t0.0\t0.0",
     ]
     table = read_answers(written(tmp_path, lines, "their-llm.tsv", header))
-    assert table.scales == (Scale("Q0", (1.0, 2.0, 3.0, 4.0)), Scale("Q8", (1.0, 2.0, 3.0), ordinal=False))
-    np.testing.assert_array_equal(table.X, [[0.1, 0.1, 0.1, 0.7, 0.1, 0.6, 0.2], [0, 0, 0, 0, 0, 0.1, 0.9]])
+    assert table.scales == (
+        Scale("Q0", (1.0, 2.0, 3.0, 4.0)),
+        Scale("Q8", (1.0, 2.0, 3.0), ordinal=False),
+    )
+    np.testing.assert_array_equal(
+        table.X, [[0.1, 0.1, 0.1, 0.7, 0.1, 0.6, 0.2], [0, 0, 0, 0, 0, 0.1, 0.9]]
+    )
     assert table.groups == {"system": ("V1", "V2")}
     assert table.faults == ()
 
@@ -224,4 +295,6 @@ def test_no_two_shapes_recognise_the_same_columns() -> None:
     for shape in SHAPES:
         for side, columns in shape.columns.items():
             fields = dict.fromkeys(columns.removesuffix(" …").split(", "), "1")
-            assert [other.name for other in SHAPES if other.recognises(fields, side)] == [shape.name]
+            assert [other.name for other in SHAPES if other.recognises(fields, side)] == [
+                shape.name
+            ]

@@ -11,19 +11,34 @@ from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.judgments import JudgmentTable
 from pollex.formats.read_tables import read_answers, read_judgments
 
-ANSWERS = [f"t{text},{question},{option},0.25" for text in (1, 2, 3) for question in "AB" for option in (1, 2, 3)]
+ANSWERS = [
+    f"t{text},{question},{option},0.25"
+    for text in (1, 2, 3)
+    for question in "AB"
+    for option in (1, 2, 3)
+]
 JUDGED = ["t1,A,ann,1", "t2,A,ann,3", "t1,A,bob,2", "t2,A,bob,2"]
 
 
-def read(folder: Path, judged: Sequence[str] = JUDGED, main: str | None = "A", **given: object) -> JudgmentTable:
-    answers, judgments = folder / "answers.csv", folder / "judgments.csv"
-    answers.write_text("\n".join(["text_id,question,option,probability", *ANSWERS]), encoding="utf-8")
+def read(
+    folder: Path, judged: Sequence[str] = JUDGED, main: str | None = "A", **given: object
+) -> JudgmentTable:
+    answers = folder / "answers.csv"
+    judgments = folder / "judgments.csv"
+    answers.write_text(
+        "\n".join(["text_id,question,option,probability", *ANSWERS]), encoding="utf-8"
+    )
     judgments.write_text("\n".join(["text_id,question,judge,answer", *judged]), encoding="utf-8")
     return read_judgments(judgments, read_answers(answers), main=main, **given)  # type: ignore[arg-type]
 
 
 def tuples(found: Judgments) -> list[tuple[int, int, object, int]]:
-    arrays = found.row.tolist(), found.question.tolist(), found.names().tolist(), found.answer.tolist()
+    arrays = (
+        found.row.tolist(),
+        found.question.tolist(),
+        found.names().tolist(),
+        found.answer.tolist(),
+    )
     return list(zip(*arrays, strict=True))
 
 
@@ -55,7 +70,8 @@ def test_what_teaches_nothing_is_left_out_or_noted_and_shown(
 
 def test_answers_in_words_throughout_are_refused_for_what_they_are(tmp_path: Path) -> None:
     with pytest.raises(
-        BadInput, match=r"no judgment can be used; 2 judgments whose answer is no number: .*ann: good"
+        BadInput,
+        match=r"no judgment can be used; 2 judgments whose answer is no number: .*ann: good",
     ) as caught:
         read(tmp_path, ["t1,A,ann,good", "t2,A,ann,bad"], main=None)
     assert "number" in caught.value.remedy
@@ -76,7 +92,8 @@ def test_which_question_is_the_main_one_is_told_or_asked_for(tmp_path: Path) -> 
         read(tmp_path, both, main="C")
     with pytest.raises(WrongUse, match="no question is called 'C'"):
         read(tmp_path, both, nominal=["C"])
-    assert read(tmp_path, main=None).questionnaire.main == "A"  # the only one that people answered
+    # the only one that people answered
+    assert read(tmp_path, main=None).questionnaire.main == "A"
     thumbs = ["t1,thumb,,0", "t2,thumb,,1"]
     assert read(tmp_path, thumbs, main=None).questionnaire.main == "thumb"
     overall = [*both, "t1,overall,ann,0", "t2,overall,bob,1"]
@@ -87,7 +104,11 @@ def test_questions_that_only_people_answer_join_the_questionnaire(tmp_path: Path
     judged = [*JUDGED, "t1,thumb,,0", "t2,thumb,,1", "t1,mood,ann,5"]
     table = read(tmp_path, judged, main="thumb", nominal=["B"])
     three = (1.0, 2.0, 3.0)
-    expected = (Scale("A", three), Scale("B", three, ordinal=False), Scale("thumb", (0.0, 1.0), asked=False))
+    expected = (
+        Scale("A", three),
+        Scale("B", three, ordinal=False),
+        Scale("thumb", (0.0, 1.0), asked=False),
+    )
     assert table.questionnaire == Questionnaire(expected, "thumb")
     assert tuples(table.judgments)[-2:] == [(0, 2, None, 0), (1, 2, None, 1)]
     assert [fault.examples for fault in table.faults] == [("'mood' with 1",)]
@@ -98,17 +119,29 @@ def test_a_known_questionnaire_stays_as_it_is(tmp_path: Path) -> None:
     table = read(tmp_path, [*JUDGED, "t1,thumb,,0", "t2,thumb,,1"], questionnaire=known)
     assert table.questionnaire is known
     assert len(table.judgments) == 4
-    assert ["whose question the questionnaire doesn't have" in fault.what for fault in table.faults] == [True]
+    assert [
+        "whose question the questionnaire doesn't have" in fault.what for fault in table.faults
+    ] == [True]
 
 
 def test_the_authors_table_is_read_as_it_is(tmp_path: Path) -> None:
-    answers, judgments = tmp_path / "their-llm.tsv", tmp_path / "their-human.tsv"
-    lines = [f"V1_{text}\t{q}\t1\t0.5\t0.2\t0.2\t0.{q[1]}" for text in (1, 2) for q in ("Q0", "Q4", "Q8")]
-    header = "text_id\tcriterion\tsample_llm\tanswer1_prob\tanswer2_prob\tanswer3_prob\tanswer4_prob"
+    answers = tmp_path / "their-llm.tsv"
+    judgments = tmp_path / "their-human.tsv"
+    lines = [
+        f"V1_{text}\t{q}\t1\t0.5\t0.2\t0.2\t0.{q[1]}" for text in (1, 2) for q in ("Q0", "Q4", "Q8")
+    ]
+    header = (
+        "text_id\tcriterion\tsample_llm\tanswer1_prob\tanswer2_prob\tanswer3_prob\tanswer4_prob"
+    )
     answers.write_text("\n".join([header, *lines]).replace("0.8", "0"), encoding="utf-8")
-    rows = ["round1\tV1_1\t1\t4.0\t3\t3\t21", "round1\tV1_2\t2\t\t1\t2\t21", "round2\tV1_2\t2\t1.0\t0\t1\t3"]
+    rows = [
+        "round1\tV1_1\t1\t4.0\t3\t3\t21",
+        "round1\tV1_2\t2\t\t1\t2\t21",
+        "round2\tV1_2\t2\t1.0\t0\t1\t3",
+    ]
     judgments.write_text(
-        "\n".join(["round\ttext_id\tDQQ0\tQ4\tQ8\tQ0\tannotator_id", *rows]).replace("4.0", "3.0"), encoding="utf-8"
+        "\n".join(["round\ttext_id\tDQQ0\tQ4\tQ8\tQ0\tannotator_id", *rows]).replace("4.0", "3.0"),
+        encoding="utf-8",
     )
     table = read_judgments(judgments, read_answers(answers))
     assert [scale.question for scale in table.questionnaire.scales] == ["Q0", "Q4", "Q8"]

@@ -20,7 +20,8 @@ from pollex.formats.assembly.sessions import from_calls
 from pollex.formats.log_shapes.turns import turns_of
 from pollex.formats.read_logs import read_logs, read_rows
 
-ASKED, ANSWERED = {"role": "user", "content": "Book it."}, {"role": "assistant", "content": "Booked."}
+ASKED = {"role": "user", "content": "Book it."}
+ANSWERED = {"role": "assistant", "content": "Booked."}
 GIVEN = {"day": "Friday", "n": 2}
 WRITTEN = json.dumps(GIVEN)
 USE = {"type": "tool_use", "id": "1", "name": "book", "input": GIVEN}
@@ -29,34 +30,69 @@ MESSAGES: dict[str, list[dict[str, Any]]] = {
         {
             "role": "assistant",
             "content": None,
-            "tool_calls": [{"id": "1", "type": "function", "function": {"name": "book", "arguments": WRITTEN}}],
+            "tool_calls": [
+                {"id": "1", "type": "function", "function": {"name": "book", "arguments": WRITTEN}}
+            ],
         },
         {"role": "tool", "tool_call_id": "1", "content": "full", "error": "no room"},
     ],
     "LangChain": [
-        {"type": "ai", "content": "", "tool_calls": [{"name": "book", "args": GIVEN, "id": "1", "type": "tool_call"}]},
+        {
+            "type": "ai",
+            "content": "",
+            "tool_calls": [{"name": "book", "args": GIVEN, "id": "1", "type": "tool_call"}],
+        },
         {"type": "tool", "tool_call_id": "1", "content": "full", "status": "error"},
     ],
     "LangChain, said twice": [
-        {"type": "ai", "content": [USE], "tool_calls": [{"name": "book", "args": GIVEN, "id": "1"}]},
+        {
+            "type": "ai",
+            "content": [USE],
+            "tool_calls": [{"name": "book", "args": GIVEN, "id": "1"}],
+        },
         {"type": "tool", "tool_call_id": "1", "content": "full", "status": "error"},
     ],
     "Anthropic": [
         {"role": "assistant", "content": [USE]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "full", "is_error": True}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "1", "content": "full", "is_error": True}
+            ],
+        },
     ],
     "Responses": [
         {"type": "function_call", "id": "fc", "call_id": "1", "name": "book", "arguments": WRITTEN},
-        {"type": "function_call_output", "call_id": "1", "output": "full", "error": {"message": "no room"}},
+        {
+            "type": "function_call_output",
+            "call_id": "1",
+            "output": "full",
+            "error": {"message": "no room"},
+        },
     ],
     "AI SDK": [
-        {"role": "assistant", "parts": [{"type": "tool-book", "toolCallId": "1", "input": GIVEN, "errorText": "full"}]}
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "tool-book", "toolCallId": "1", "input": GIVEN, "errorText": "full"}
+            ],
+        }
     ],
     "OpenTelemetry": [
-        {"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "book", "arguments": GIVEN}]},
-        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": "full", "error": "no room"}]},
+        {
+            "role": "assistant",
+            "parts": [{"type": "tool_call", "id": "1", "name": "book", "arguments": GIVEN}],
+        },
+        {
+            "role": "tool",
+            "parts": [
+                {"type": "tool_call_response", "id": "1", "response": "full", "error": "no room"}
+            ],
+        },
     ],
-    "ShareGPT": [{"from": "function_call", "value": json.dumps({"name": "book", "arguments": GIVEN})}],
+    "ShareGPT": [
+        {"from": "function_call", "value": json.dumps({"name": "book", "arguments": GIVEN})}
+    ],
 }
 
 
@@ -80,9 +116,19 @@ def test_calls_keep_arguments_and_id_and_results_the_call_and_the_error(form: st
 
 
 def test_what_stands_in_place_of_calls_is_kept_and_told_with_file_and_line(tmp_path: Path) -> None:
-    odd: list[Any] = ["book Friday", 7, [None, "book"], [{"arguments": {"n": 2}}], {"name": "book"}, []]
+    odd: list[Any] = [
+        "book Friday",
+        7,
+        [None, "book"],
+        [{"arguments": {"n": 2}}],
+        {"name": "book"},
+        [],
+    ]
     rows = [
-        {"id": str(n), "messages": [ASKED, {"role": "assistant", "content": "Yes.", "tool_calls": calls}]}
+        {
+            "id": str(n),
+            "messages": [ASKED, {"role": "assistant", "content": "Yes.", "tool_calls": calls}],
+        }
         for n, calls in enumerate(odd)
     ]
     path = tmp_path / "log.jsonl"
@@ -100,12 +146,18 @@ def test_what_stands_in_place_of_calls_is_kept_and_told_with_file_and_line(tmp_p
 def test_the_hash_of_a_text_is_what_it_was_and_other_arguments_are_another_text() -> None:
     turns = turns_of([ASKED, *MESSAGES["OpenAI"], ANSWERED])
     whole = Conversation(id="1", turns=turns)
-    bare = Conversation(id="1", turns=tuple(Turn(role=turn.role, content=turn.content) for turn in turns))
+    bare = Conversation(
+        id="1", turns=tuple(Turn(role=turn.role, content=turn.content) for turn in turns)
+    )
     other = whole.turns[1].calls[0].model_copy(update={"arguments": "{}"})
     changed = (turns[0], turns[1].model_copy(update={"calls": (other,)}), *turns[2:])
     assert bare.text_hash == bare.words_hash == whole.words_hash
-    assert len({bare.text_hash, whole.text_hash, Conversation(id="1", turns=changed).text_hash}) == 3
-    assert turns_of(json.loads(json.dumps(messages_of(whole)))) == turns, "what is written is read back"
+    assert (
+        len({bare.text_hash, whole.text_hash, Conversation(id="1", turns=changed).text_hash}) == 3
+    )
+    assert turns_of(json.loads(json.dumps(messages_of(whole)))) == turns, (
+        "what is written is read back"
+    )
 
 
 def test_a_row_a_turn_has_its_calls_in_a_column() -> None:
@@ -125,7 +177,11 @@ def test_parallel_calls_find_their_results_by_id_and_others_by_their_order() -> 
     results = [ToolResult(id="2"), ToolResult(id="1"), None]
     turns = [Turn(role="assistant", content="", calls=calls)]
     turns += [Turn(role="tool", content="x", result=result) for result in results]
-    assert [(use.call.name, use.result) for use in tool_uses(turns)] == [("a", 2), ("b", 1), ("c", 3)]
+    assert [(use.call.name, use.result) for use in tool_uses(turns)] == [
+        ("a", 2),
+        ("b", 1),
+        ("c", 3),
+    ]
 
 
 def test_arguments_are_equal_whatever_their_order_and_are_shown_cut() -> None:
@@ -139,17 +195,24 @@ def test_arguments_are_equal_whatever_their_order_and_are_shown_cut() -> None:
 
 
 EXAMPLES = ("Is 2 + 2 four?", "yes", "Is 2 + 2 five?", "no")
-CALLED = (Turn(role="assistant", content="[tool call: look_up]"), Turn(role="tool", content="shipped"))
+CALLED = (
+    Turn(role="assistant", content="[tool call: look_up]"),
+    Turn(role="tool", content="shipped"),
+)
 
 
 def turns(*lines: str) -> tuple[Turn, ...]:
-    return tuple(Turn(role="assistant" if n % 2 else "user", content=line) for n, line in enumerate(lines))
+    return tuple(
+        Turn(role="assistant" if n % 2 else "user", content=line) for n, line in enumerate(lines)
+    )
 
 
 def trace(number: int, asked: tuple[Turn, ...], answer: str) -> ModelCall:
     answered = (Turn(role="assistant", content=answer),)
     name = f"t{number}"
-    return ModelCall(name, name, None, "s", number, before=asked, after=answered, model=True, history=True)
+    return ModelCall(
+        name, name, None, "s", number, before=asked, after=answered, model=True, history=True
+    )
 
 
 def words(*calls: ModelCall) -> list[str]:
@@ -159,7 +222,15 @@ def words(*calls: ModelCall) -> list[str]:
 def test_examples_before_every_prompt_are_told_once_and_no_question_is_taken_for_an_edit() -> None:
     asked = [turns(*EXAMPLES, f"Is {n} odd?") for n in (1, 2, 3)]
     told = words(*(trace(n, before, f"answer {n}") for n, before in enumerate(asked, start=1)))
-    assert told == [*EXAMPLES, "Is 1 odd?", "answer 1", "Is 2 odd?", "answer 2", "Is 3 odd?", "answer 3"]
+    assert told == [
+        *EXAMPLES,
+        "Is 1 odd?",
+        "answer 1",
+        "Is 2 odd?",
+        "answer 2",
+        "Is 3 odd?",
+        "answer 3",
+    ]
 
 
 def test_tries_of_an_edited_turn_are_no_examples() -> None:
@@ -169,11 +240,24 @@ def test_tries_of_an_edited_turn_are_no_examples() -> None:
 
 
 def test_tool_calls_that_later_histories_leave_out_are_kept() -> None:
-    asked, answer = turns("Where is A-17?"), "It was shipped."
+    asked = turns("Where is A-17?")
+    answer = "It was shipped."
     root = trace(1, asked, answer)._replace(model=False)
     inner = trace(1, (*asked, *CALLED), answer)._replace(span="inner", parent="t1")
     later = trace(2, turns("Where is A-17?", answer, "Thanks"), "You're welcome.")
     called = [turn.content for turn in CALLED]
-    assert words(root, inner, later) == ["Where is A-17?", *called, answer, "Thanks", "You're welcome."]
+    assert words(root, inner, later) == [
+        "Where is A-17?",
+        *called,
+        answer,
+        "Thanks",
+        "You're welcome.",
+    ]
     edited = trace(3, turns("Where is A-17?", answer, "And A-18?"), "At home.")
-    assert words(root, inner, later, edited) == ["Where is A-17?", *called, answer, "And A-18?", "At home."]
+    assert words(root, inner, later, edited) == [
+        "Where is A-17?",
+        *called,
+        answer,
+        "And A-18?",
+        "At home.",
+    ]

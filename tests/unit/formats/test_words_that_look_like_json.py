@@ -13,7 +13,14 @@ Rows = Callable[[str, str], list[dict[str, Any]]]
 
 
 def langsmith(asked: str, answered: str) -> list[dict[str, Any]]:
-    return [{"id": "r", "run_type": "chain", "inputs": {"question": asked}, "outputs": {"answer": answered}}]
+    return [
+        {
+            "id": "r",
+            "run_type": "chain",
+            "inputs": {"question": asked},
+            "outputs": {"answer": answered},
+        }
+    ]
 
 
 def langfuse(asked: str, answered: str) -> list[dict[str, Any]]:
@@ -37,7 +44,13 @@ def mlflow(asked: str, answered: str) -> list[dict[str, Any]]:
         "mlflow.spanInputs": json.dumps({"question": asked}),
         "mlflow.spanOutputs": json.dumps(answered),
     }
-    span = {"trace_id": "t", "span_id": "s", "parent_span_id": None, "name": "turn", "attributes": attributes}
+    span = {
+        "trace_id": "t",
+        "span_id": "s",
+        "parent_span_id": None,
+        "name": "turn",
+        "attributes": attributes,
+    }
     return [{"info": {"trace_id": "t", "trace_metadata": {}}, "data": {"spans": [span]}}]
 
 
@@ -55,7 +68,13 @@ def opik(asked: str, answered: str) -> list[dict[str, Any]]:
 
 
 def braintrust(asked: str, answered: str) -> list[dict[str, Any]]:
-    span = {"id": "1", "span_id": "1", "root_span_id": "1", "span_attributes": {"type": "task"}, "metadata": {}}
+    span = {
+        "id": "1",
+        "span_id": "1",
+        "root_span_id": "1",
+        "span_attributes": {"type": "task"},
+        "metadata": {},
+    }
     return [span | {"input": asked, "output": answered, "scores": {}}]
 
 
@@ -68,17 +87,36 @@ def openinference(asked: str, answered: str) -> list[dict[str, Any]]:
     have = {"openinference.span.kind": "CHAIN", "input.value": asked, "output.value": answered}
     have |= {"input.mime_type": "text/plain", "output.mime_type": "text/plain"}
     attributes = [{"key": name, "value": {"stringValue": value}} for name, value in have.items()]
-    span = {"traceId": "a" * 32, "spanId": "b" * 16, "startTimeUnixNano": "1", "attributes": attributes}
+    span = {
+        "traceId": "a" * 32,
+        "spanId": "b" * 16,
+        "startTimeUnixNano": "1",
+        "attributes": attributes,
+    }
     return [{"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}]
 
 
 def events(asked: str, answered: str) -> list[dict[str, Any]]:
-    said = {"gen_ai.user.message": {"content": asked}, "gen_ai.choice": {"message": {"content": answered}}}
+    said = {
+        "gen_ai.user.message": {"content": asked},
+        "gen_ai.choice": {"message": {"content": answered}},
+    }
     listed = [
-        {"name": name, "attributes": [{"key": k, "value": {"stringValue": _written(v)}} for k, v in have.items()]}
+        {
+            "name": name,
+            "attributes": [
+                {"key": k, "value": {"stringValue": _written(v)}} for k, v in have.items()
+            ],
+        }
         for name, have in said.items()
     ]
-    span = {"traceId": "a" * 32, "spanId": "b" * 16, "startTimeUnixNano": "1", "attributes": [], "events": listed}
+    span = {
+        "traceId": "a" * 32,
+        "spanId": "b" * 16,
+        "startTimeUnixNano": "1",
+        "attributes": [],
+        "events": listed,
+    }
     return [{"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}]
 
 
@@ -91,7 +129,10 @@ def exchanges(asked: str, answered: str) -> list[dict[str, Any]]:
 
 
 def chats(asked: str, answered: str) -> list[dict[str, Any]]:
-    messages = [{"id": "1", "role": "user", "content": asked}, {"id": "2", "role": "assistant", "content": answered}]
+    messages = [
+        {"id": "1", "role": "user", "content": asked},
+        {"id": "2", "role": "assistant", "content": answered},
+    ]
     return [{"id": "a", "messages": messages}]
 
 
@@ -106,16 +147,30 @@ ASKED = (
         "null",
         "{'a': 1}",
     ),
-    *('{"text": "hi", "lang": "de"}', '{"question": "hi"}', '{"role": "admin", "rights": []}', "[]", "{}"),
+    *(
+        '{"text": "hi", "lang": "de"}',
+        '{"question": "hi"}',
+        '{"role": "admin", "rights": []}',
+        "[]",
+        "{}",
+    ),
 )
 ANSWERED = (
-    *('{"brand": "Acme", "model": "X-200"}', "[1, 2, 3]", '["a", "b"]', '{"status": "ok"}', '"yes"', "true"),
+    *(
+        '{"brand": "Acme", "model": "X-200"}',
+        "[1, 2, 3]",
+        '["a", "b"]',
+        '{"status": "ok"}',
+        '"yes"',
+        "true",
+    ),
     *('{"answer": "ok", "sure": 0.9}', '[{"type": "bike", "price": 300}]'),
 )
 
 
 @pytest.mark.parametrize(
-    "tool", [langsmith, langfuse, mlflow, opik, braintrust, weave, openinference, events, exchanges, chats]
+    "tool",
+    [langsmith, langfuse, mlflow, opik, braintrust, weave, openinference, events, exchanges, chats],
 )
 def test_words_that_are_json_text_stay_as_they_were_said(tool: Rows, tmp_path: Path) -> None:
     said = [(words, "ok") for words in ASKED] + [("q", words) for words in ANSWERED]
@@ -123,7 +178,9 @@ def test_words_that_are_json_text_stay_as_they_were_said(tool: Rows, tmp_path: P
     for asked, answered in said:
         rows = tool(asked, answered)
         (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        found = [[turn.content for turn in talk.turns] for talk in read_logs(tmp_path / "log.jsonl")]
+        found = [
+            [turn.content for turn in talk.turns] for talk in read_logs(tmp_path / "log.jsonl")
+        ]
         if found != [[asked, answered]]:
             wrong[asked, answered] = found
     assert wrong == {}
@@ -146,7 +203,9 @@ def test_a_structured_answer_of_an_object_is_shown_as_json(tmp_path: Path) -> No
         ({"args": ["what is it?", "s-1"], "kwargs": {}}, "what is it?"),
     ],
 )
-def test_arguments_of_a_traced_function_are_no_envelope_of_a_message(given: object, words: str, tmp_path: Path) -> None:
+def test_arguments_of_a_traced_function_are_no_envelope_of_a_message(
+    given: object, words: str, tmp_path: Path
+) -> None:
     row = langfuse("", "ok")[0] | {"input": given}
     (tmp_path / "log.jsonl").write_text(json.dumps(row))
     assert read_logs(tmp_path / "log.jsonl").conversations[0].turns[0].content == words

@@ -31,7 +31,9 @@ def test_line_breaks_are_kept_where_asked_for_but_not_carriage_returns() -> None
     assert printable("a\n\tb\rc\x1b", keep_lines=True) == "a\n\tb\\rc\\x1b"
 
 
-@pytest.mark.parametrize(("limit", "shown"), [(5, "abcde"), (4, "abc…"), (1, "…"), (0, ""), (None, "abcde")])
+@pytest.mark.parametrize(
+    ("limit", "shown"), [(5, "abcde"), (4, "abc…"), (1, "…"), (0, ""), (None, "abcde")]
+)
 def test_long_text_ends_in_an_ellipsis(limit: int | None, shown: str) -> None:
     assert printable("abcde", limit) == shown
 
@@ -44,7 +46,9 @@ def test_nothing_but_printable_characters_within_the_limit_comes_out(text: str, 
     shown.encode("utf-8")
 
 
-@pytest.mark.parametrize(("n", "said"), [(0, "0 rows are bad"), (1, "1 row is bad"), (2, "2 rows are bad")])
+@pytest.mark.parametrize(
+    ("n", "said"), [(0, "0 rows are bad"), (1, "1 row is bad"), (2, "2 rows are bad")]
+)
 def test_one_is_one_and_all_others_are_many(n: int, said: str) -> None:
     assert f"{count(n, 'row is', 'rows are')} bad" == said
     assert count(n, "run") == f"{n} run" + "s" * (n != 1)

@@ -52,11 +52,14 @@ def test_a_proof_that_a_cap_ends_spends_what_the_function_has_for_its_fraction()
 
 def test_conditional_power_by_hand() -> None:
     """z 1 at half, the last bound 2: √.5·Z ≥ 2 − 1·√.5 − 1.4142·.5, so 1 − Φ(.8284)."""
-    assert float(conditional_power(np.array(1.0), 0.5, 2.0)) == pytest.approx(1 - norm.cdf(0.8284), abs=1e-4)
+    assert float(conditional_power(np.array(1.0), 0.5, 2.0)) == pytest.approx(
+        1 - norm.cdf(0.8284), abs=1e-4
+    )
 
 
 def test_an_effect_ends_a_proof_early_only_where_guardrails_are_cleared_and_harm_always() -> None:
-    bounds, z = bounds_at_equal_steps(), np.array([5.0, 5.0, -5.0, 0.2])
+    bounds = bounds_at_equal_steps()
+    z = np.array([5.0, 5.0, -5.0, 0.2])
     clear = np.array([True, False, False, True])
     assert decide(z, 0, bounds, clear).tolist() == [BETTER, GOING, WORSE, GOING]
     assert decide(z, 1, bounds, clear).tolist() == [BETTER, GOING, WORSE, NOTHING]
@@ -70,7 +73,8 @@ def test_levels_of_proofs_on_the_same_conversations_stay_under_one() -> None:
 
 @pytest.mark.nightly
 def test_looking_at_every_value_misses_the_mean_in_at_most_one_of_twenty_series() -> None:
-    rng, missed = np.random.default_rng(0), 0
+    rng = np.random.default_rng(0)
+    missed = 0
     for _ in range(100):
         sequence = ConfidenceSequence()
         looked = (sequence.add((rng.random(20) < 0.7).astype(float)) for _ in range(15))
@@ -80,7 +84,8 @@ def test_looking_at_every_value_misses_the_mean_in_at_most_one_of_twenty_series(
 
 def test_the_interval_narrows_never_widens_and_is_empty_where_the_mean_moves() -> None:
     rng = np.random.default_rng(1)
-    sequence, before = ConfidenceSequence(), 1.0
+    sequence = ConfidenceSequence()
+    before = 1.0
     for _ in range(10):
         sequence.add(rng.beta(6, 2, size=50))
         assert sequence.high - sequence.low <= before + 1e-12

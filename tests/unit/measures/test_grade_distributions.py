@@ -17,7 +17,9 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-@pytest.mark.parametrize(("grades", "value", "n"), [([NAN, NAN], None, 0), ([7.0, NAN], 7.0, 1), ([9.0] * 8, 9.0, 8)])
+@pytest.mark.parametrize(
+    ("grades", "value", "n"), [([NAN, NAN], None, 0), ([7.0, NAN], 7.0, 1), ([9.0] * 8, 9.0, 8)]
+)
 def test_a_mean_of_no_grades_is_undefined_and_of_one_or_of_grades_that_are_all_alike_has_no_interval(
     grades: list[float], value: float | None, n: int
 ) -> None:
@@ -26,10 +28,13 @@ def test_a_mean_of_no_grades_is_undefined_and_of_one_or_of_grades_that_are_all_a
     assert bool(found.undefined) == (value is None)
 
 
-def test_a_mean_counts_no_missing_grade_and_its_interval_is_about_two_standard_errors_wide() -> None:
+def test_a_mean_counts_no_missing_grade_and_its_interval_is_about_two_standard_errors_wide() -> (
+    None
+):
     grades = rng().integers(1, 11, 400).astype(float)
     given = np.concatenate([grades, [NAN] * 100])
-    found, before = mean_grade(given, rng()), given.copy()
+    found = mean_grade(given, rng())
+    before = given.copy()
     assert (found.value, found.n) == (pytest.approx(grades.mean()), 400)
     assert found.high - found.low == pytest.approx(2 * 1.96 * grades.std() / 20, rel=0.1)  # type: ignore[operator]
     assert found.low < grades.mean() < found.high  # type: ignore[operator]
@@ -48,8 +53,12 @@ def test_right_grades_for_wrong_answers_have_no_area_and_no_agreement() -> None:
     assert (perfect.value, perfect.low, perfect.n) == (1.0, None, 40)
 
 
-def test_paired_agreement_counts_only_what_both_graded_and_is_undefined_where_all_is_alike() -> None:
-    found = agreement_of_grades(np.array([1.0, 2.0, NAN, 5.0, 4.0]), np.array([2.0, 2.0, 9.0, NAN, 5.0]), rng())
+def test_paired_agreement_counts_only_what_both_graded_and_is_undefined_where_all_is_alike() -> (
+    None
+):
+    found = agreement_of_grades(
+        np.array([1.0, 2.0, NAN, 5.0, 4.0]), np.array([2.0, 2.0, 9.0, NAN, 5.0]), rng()
+    )
     assert {one.n for one in found.values()} == {3}
     assert found["pearson"].value == pytest.approx(pearsonr([1, 2, 4], [2, 2, 5])[0])
     alike = agreement_of_grades(np.full(4, 8.0), np.full(4, 8.0), rng())
@@ -60,36 +69,53 @@ def test_paired_agreement_counts_only_what_both_graded_and_is_undefined_where_al
 def test_alpha_of_two_judges_and_areas_are_those_of_the_packages() -> None:
     x, y = rng().normal(5, 2, (2, 50)) + 1e6
     found = interval_alpha_statistic(x, y)(np.ones((1, 50)))[0]
-    assert found == pytest.approx(alpha(np.stack([x, y]), level_of_measurement="interval"), abs=1e-6)
-    judge, human = rng().normal(6, 2, 50), rng().integers(1, 11, 50).astype(float)
+    assert found == pytest.approx(
+        alpha(np.stack([x, y]), level_of_measurement="interval"), abs=1e-6
+    )
+    judge = rng().normal(6, 2, 50)
+    human = rng().integers(1, 11, 50).astype(float)
     area = areas({"a": judge}, human, rng(), 10)["a"].value
     assert area == pytest.approx(wasserstein_distance(judge, human), abs=1e-9)
 
 
 def test_a_cumulative_distribution_by_hand() -> None:
     levels = np.array([1.0, 5.0, 7.0, 10.0])
-    assert cumulative(np.array([7.0, NAN, 1.0, 8.5, 7.0]), levels).tolist() == [0.25, 0.25, 0.75, 1.0]
+    assert cumulative(np.array([7.0, NAN, 1.0, 8.5, 7.0]), levels).tolist() == [
+        0.25,
+        0.25,
+        0.75,
+        1.0,
+    ]
     assert np.isnan(cumulative(np.array([NAN]), levels)).all()
 
 
 def test_an_area_by_hand_also_with_swapped_grades() -> None:
-    # F steps at 8 and 9, G at 7 and 9: they differ by 1/2 from 7 to 8 alone, and swapped F and G are but exchanged.
+    # F steps at 8 and 9, G at 7 and 9: they differ by 1/2 from 7 to 8 alone, and swapped F and G
+    # are but exchanged.
     # Of 8 8 and 7 7 both have an 8 and a 7 with one text swapped.
     weights = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
-    for judge, human, expected in (([8.0, 9.0], [7.0, 9.0], [0.5] * 3), ([8.0, 8.0], [7.0, 7.0], [1.0, 0, 0])):
-        assert areas({"rules": np.array(judge)}, np.array(human), rng())["rules"].value == expected[0]
+    for judge, human, expected in (
+        ([8.0, 9.0], [7.0, 9.0], [0.5] * 3),
+        ([8.0, 8.0], [7.0, 7.0], [1.0, 0, 0]),
+    ):
+        assert (
+            areas({"rules": np.array(judge)}, np.array(human), rng())["rules"].value == expected[0]
+        )
         assert _Pair.of(np.array(judge), np.array(human)).areas(weights).tolist() == expected
 
 
 def graded_alike(draw: np.random.Generator, texts: int, means: Sequence[float]) -> list[np.ndarray]:
     """Grades of one text go together."""
     text = draw.normal(size=texts)
-    return [np.clip(np.round(mean + 1.2 * (text + draw.normal(size=texts))), 1, 10) for mean in means]
+    return [
+        np.clip(np.round(mean + 1.2 * (text + draw.normal(size=texts))), 1, 10) for mean in means
+    ]
 
 
 @pytest.mark.parametrize(("beside", "texts"), [(7.0, 30), (8.0, 20)])
 def test_an_area_lies_in_its_interval_nineteen_times_of_twenty(beside: float, texts: int) -> None:
-    draw, held = rng(), []
+    draw = rng()
+    held = []
     truth = wasserstein_distance(*graded_alike(draw, 400_000, [7.0, beside]))
     for _ in range(150):
         human, judge = graded_alike(draw, texts, [7.0, beside])
@@ -98,8 +124,11 @@ def test_an_area_lies_in_its_interval_nineteen_times_of_twenty(beside: float, te
     assert np.mean(held) > 0.9
 
 
-def test_judges_of_whom_one_is_as_far_from_people_as_the_other_seldom_differ_by_more_than_noise() -> None:
-    draw, noise = rng(), []
+def test_judges_of_whom_one_is_as_far_from_people_as_the_other_seldom_differ_by_more_than_noise() -> (
+    None
+):
+    draw = rng()
+    noise = []
     for _ in range(100):
         human, low, high, copy = [*graded_alike(draw, 40, [7.0, 6.5, 7.5]), draw.permutation(40)]
         for judges in ({"a": low, "b": high}, {"a": human, "b": human[copy]}):
@@ -117,7 +146,11 @@ def test_judges_of_whom_one_is_as_far_from_people_as_the_other_seldom_differ_by_
     ],
 )
 def test_only_texts_that_all_graded_count_in_a_comparison_and_fewer_than_five_give_no_interval(
-    rules: list[float], plain: list[float], human: list[float], n: int, expected: tuple[float | None, ...]
+    rules: list[float],
+    plain: list[float],
+    human: list[float],
+    n: int,
+    expected: tuple[float | None, ...],
 ) -> None:
     found = areas({"rules": np.array(rules), "plain": np.array(plain)}, np.array(human), rng())
     assert list(found) == ["rules", "plain", "rules - plain"]
@@ -129,8 +162,11 @@ def test_only_texts_that_all_graded_count_in_a_comparison_and_fewer_than_five_gi
 def test_a_clear_difference_has_an_interval_without_0_and_none_has_one_with_it() -> None:
     human = rng().integers(2, 8, 200).astype(float)
     before = human.copy()
-    found = areas({"near": rng(1).permutation(human), "far": human + 3, "same": human}, human, rng())
-    clear, none = found["near - far"], found["near - same"]
+    found = areas(
+        {"near": rng(1).permutation(human), "far": human + 3, "same": human}, human, rng()
+    )
+    clear = found["near - far"]
+    none = found["near - same"]
     assert clear.high < 0  # type: ignore[operator]
     assert none.low <= 0 <= none.high  # type: ignore[operator]
     np.testing.assert_array_equal(human, before)

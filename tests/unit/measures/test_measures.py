@@ -12,7 +12,12 @@ from sklearn.metrics import brier_score_loss, cohen_kappa_score, log_loss, root_
 
 from pollex.calibration.judgments import Judgments, predictions_beside
 from pollex.calibration.questionnaire import Scale
-from pollex.measures.correlations import kappa_statistic, kendall_statistic, pearson_statistic, spearman_statistic
+from pollex.measures.correlations import (
+    kappa_statistic,
+    kendall_statistic,
+    pearson_statistic,
+    spearman_statistic,
+)
 from pollex.measures.distributions import (
     NAMES,
     Predictions,
@@ -26,7 +31,11 @@ from pollex.measures.distributions import (
 from pollex.measures.intervals import Figure, Measure, Support, estimate, mean_of, resample
 
 FOUR = (1.0, 2.0, 3.0, 4.0)
-CORRELATIONS = {"pearson": pearson_statistic, "spearman": spearman_statistic, "kendall": kendall_statistic}
+CORRELATIONS = {
+    "pearson": pearson_statistic,
+    "spearman": spearman_statistic,
+    "kendall": kendall_statistic,
+}
 TRUSTED = {"pearson": pearsonr, "spearman": spearmanr, "kendall": kendalltau}
 
 
@@ -34,7 +43,9 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def predictions(n: int, seed: int = 0, values: tuple[float, ...] = FOUR, texts: int | None = None) -> Predictions:
+def predictions(
+    n: int, seed: int = 0, values: tuple[float, ...] = FOUR, texts: int | None = None
+) -> Predictions:
     """Distributions, and answers drawn from them."""
     draw = rng(seed)
     proba = draw.dirichlet(np.ones(len(values)), n)
@@ -50,16 +61,25 @@ def reasons(found: Quality) -> dict[str, str]:
     return {name: figure.undefined for name, figure in figures(found).items() if figure.undefined}
 
 
-def test_no_judgments_leave_every_figure_undefined_and_one_has_no_correlation_and_no_interval() -> None:
+def test_no_judgments_leave_every_figure_undefined_and_one_has_no_correlation_and_no_interval() -> (
+    None
+):
     nothing = Predictions(np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, np.int64), FOUR)
     found = assess(nothing, rng())
-    assert {*figures(found).values(), *found.smece_of.values()} == {Figure(None, undefined="no judgments", units=0)}
+    assert {*figures(found).values(), *found.smece_of.values()} == {
+        Figure(None, undefined="no judgments", units=0)
+    }
     one = assess(predictions(1), rng())
-    assert reasons(one).items() >= dict.fromkeys([*CORRELATIONS, "smece"], "fewer than two judgments").items()
+    assert (
+        reasons(one).items()
+        >= dict.fromkeys([*CORRELATIONS, "smece"], "fewer than two judgments").items()
+    )
     assert (one.rmse.value is None, one.rmse.low, one.rmse.high) == (False, None, None)
 
 
-def test_answers_or_predictions_that_are_alike_but_for_rounding_leave_correlations_undefined() -> None:
+def test_answers_or_predictions_that_are_alike_but_for_rounding_leave_correlations_undefined() -> (
+    None
+):
     varied = predictions(20)
     found = assess(Predictions(varied.proba, np.full(20, 2), varied.text, FOUR), rng(), 50, 5)
     assert reasons(found) == dict.fromkeys(CORRELATIONS, "all answers are alike")
@@ -67,7 +87,8 @@ def test_answers_or_predictions_that_are_alike_but_for_rounding_leave_correlatio
     proba[::2] = proba[::2] * (1 + 1e-15)
     constant = assess(Predictions(proba, np.arange(20) % 4, np.arange(20), FOUR), None)
     assert reasons(constant) == dict.fromkeys(CORRELATIONS, "all predictions are alike")
-    # Everybody is predicted a 3 and a quarter of the people gives it: agreement is what chance gives.
+    # Everybody is predicted a 3 and a quarter of the people gives it: agreement is what chance
+    # gives.
     assert constant.kappa.value == pytest.approx(0)
     same = Predictions(np.tile([0.0, 0.0, 1.0, 0.0], (5, 1)), np.full(5, 2), np.arange(5), FOUR)
     assert assess(same).kappa.undefined == "all predictions and answers are one and the same"
@@ -83,12 +104,18 @@ def test_an_answer_that_was_called_impossible_leaves_the_log_loss_undefined() ->
 def test_figures_that_need_an_order_are_undefined_without_one() -> None:
     ordered = predictions(30)
     found = assess(Predictions(ordered.proba, ordered.answer, ordered.text, FOUR, ordinal=False))
-    assert reasons(found) == dict.fromkeys(["rmse", *CORRELATIONS, "kappa"], "its answers have no order")
+    assert reasons(found) == dict.fromkeys(
+        ["rmse", *CORRELATIONS, "kappa"], "its answers have no order"
+    )
     assert found.log_loss == assess(ordered).log_loss
 
 
-@given(st.integers(5, 40), st.integers(0, 1000), st.sampled_from([(0.0, 1.0), FOUR, (-1.0, 0.5, 7.0)]))
-def test_any_predictions_agree_with_scipy_and_scikit_learn(n: int, seed: int, values: tuple[float, ...]) -> None:
+@given(
+    st.integers(5, 40), st.integers(0, 1000), st.sampled_from([(0.0, 1.0), FOUR, (-1.0, 0.5, 7.0)])
+)
+def test_any_predictions_agree_with_scipy_and_scikit_learn(
+    n: int, seed: int, values: tuple[float, ...]
+) -> None:
     made = predictions(n, seed, values)
     # Rounded, so that there are ties.
     proba = np.round(made.proba * 5 + 0.5) + 0.5
@@ -101,34 +128,47 @@ def test_any_predictions_agree_with_scipy_and_scikit_learn(n: int, seed: int, va
         "brier": brier_score_loss(tied.answer, tied.proba, labels=labels, scale_by_half=False),
     }
     if np.ptp(tied.given) > 0 and np.ptp(tied.expected) > 1e-9:
-        x, y = np.round(tied.expected, 9), tied.given
+        x = np.round(tied.expected, 9)
+        y = tied.given
         for name, statistic in CORRELATIONS.items():
-            assert statistic(x, y)(np.ones((1, n)))[0] == pytest.approx(TRUSTED[name](x, y)[0], abs=1e-9)
+            assert statistic(x, y)(np.ones((1, n)))[0] == pytest.approx(
+                TRUSTED[name](x, y)[0], abs=1e-9
+            )
         expected["pearson"] = pearsonr(tied.expected, y)[0]
     if len({*tied.nearest.tolist(), *tied.answer.tolist()}) > 1:
-        expected["kappa"] = cohen_kappa_score(tied.nearest, tied.answer, labels=labels, weights="quadratic")
+        expected["kappa"] = cohen_kappa_score(
+            tied.nearest, tied.answer, labels=labels, weights="quadratic"
+        )
     assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-9)
 
 
 def test_weights_count_as_copies() -> None:
     draw = rng(1)
-    x, y = draw.integers(9, size=50), draw.integers(5, size=50)
+    x = draw.integers(9, size=50)
+    y = draw.integers(5, size=50)
     weights = np.concatenate(list(resample(np.arange(50) // 2, 20, draw)))
     copies = [(np.repeat(x, row), np.repeat(y, row)) for row in weights.astype(int)]
     for name, statistic in CORRELATIONS.items():
-        assert statistic(x, y)(weights) == pytest.approx([TRUSTED[name](*copy)[0] for copy in copies], abs=1e-9), name
+        assert statistic(x, y)(weights) == pytest.approx(
+            [TRUSTED[name](*copy)[0] for copy in copies], abs=1e-9
+        ), name
     kappas = [cohen_kappa_score(*copy, weights="quadratic", labels=np.arange(9)) for copy in copies]
     assert kappa_statistic(x, y)(weights) == pytest.approx(kappas, abs=1e-9)
 
 
-def test_rounding_and_a_large_offset_cost_a_correlation_nothing_and_no_variation_leaves_none() -> None:
-    x, y = np.array([1e6, 2e6, 3e6]), np.array([1.0, 2.0, 1.0])
+def test_rounding_and_a_large_offset_cost_a_correlation_nothing_and_no_variation_leaves_none() -> (
+    None
+):
+    x = np.array([1e6, 2e6, 3e6])
+    y = np.array([1.0, 2.0, 1.0])
     weights = np.array([[3.0, 0.0, 0.0], [1.0, 0.0, 2.0], [1.0, 1.0, 1.0]])
     for statistic in CORRELATIONS.values():
         assert np.isnan(statistic(x, y)(weights)).tolist() == [True, True, False]
     draw = rng()
     pairs = [draw.random((2, 3)) for _ in range(200)]
-    found = [pearson_statistic(x, sign * x)(np.ones((1, 3)))[0] for x, _ in pairs for sign in (-1.0, 0.3)]
+    found = [
+        pearson_statistic(x, sign * x)(np.ones((1, 3)))[0] for x, _ in pairs for sign in (-1.0, 0.3)
+    ]
     assert np.abs(found).max() == 1.0
     np.testing.assert_allclose(np.abs(found), 1.0)
     x, y = draw.normal(size=(2, 30))
@@ -136,22 +176,30 @@ def test_rounding_and_a_large_offset_cost_a_correlation_nothing_and_no_variation
     assert far == pytest.approx(pearsonr(x, y)[0], abs=1e-7)
 
 
-def mean(values: np.ndarray, texts: np.ndarray, draw: np.random.Generator, count: int = 2000) -> Figure:
+def mean(
+    values: np.ndarray, texts: np.ndarray, draw: np.random.Generator, count: int = 2000
+) -> Figure:
     return estimate({"mean": Measure(mean_of(values))}, texts, draw, count)["mean"]
 
 
-def test_the_interval_is_that_of_all_possible_resamples_and_of_fewer_than_five_texts_there_is_none() -> None:
+def test_the_interval_is_that_of_all_possible_resamples_and_of_fewer_than_five_texts_there_is_none() -> (
+    None
+):
     every = [np.mean(picks) for picks in itertools.product([0.0, 0.0, 0.0, 1.0, 1.0], repeat=5)]
-    # Student's t of 4 degrees of freedom is 2.776; times √(5/4) that is 3.104, and Φ(−3.104) = .00096.
+    # Student's t of 4 degrees of freedom is 2.776; times √(5/4) that is 3.104, and Φ(−3.104) =
+    # .00096.
     low, high = np.quantile(every, [0.00096, 0.99904])
     found = mean(np.array([0.0, 0.0, 0.0, 1.0, 1.0]), np.array([7, 3, 4, 5, 6]), rng())
     assert found == Figure(0.4, pytest.approx(low), pytest.approx(high), 5, units=5)
-    assert mean(np.arange(40.0), np.repeat(np.arange(4), 10), rng()) == Figure(19.5, None, None, 40, units=4)
+    assert mean(np.arange(40.0), np.repeat(np.arange(4), 10), rng()) == Figure(
+        19.5, None, None, 40, units=4
+    )
 
 
 @pytest.mark.parametrize("texts", [7, 20])
 def test_intervals_hold_a_mean_nineteen_times_of_twenty_on_few_texts_too(texts: int) -> None:
-    draw, held = rng(), []
+    draw = rng()
+    held = []
     for _ in range(300):
         values = draw.normal(size=texts) + draw.normal(size=(2, texts))  # two judgments a text
         found = mean(values.ravel(), np.tile(np.arange(texts), 2), draw, 500)
@@ -198,16 +246,26 @@ def test_a_difference_is_measured_on_the_same_resamples() -> None:
 
 def test_predictions_are_made_of_judgments_in_their_order_and_their_losses_by_hand() -> None:
     proba = np.array([[0.2, 0.8], [1.0, 0.0]])
-    ann = Judgments(np.array([5, 2]), np.zeros(2, np.int64), np.zeros(2, np.int64), np.array([1, 1]), ("ann",))
+    ann = Judgments(
+        np.array([5, 2]), np.zeros(2, np.int64), np.zeros(2, np.int64), np.array([1, 1]), ("ann",)
+    )
     made = predictions_beside(proba, ann, Scale("q", (0.0, 10.0)))
     assert made.expected == pytest.approx([8, 0])
-    assert (made.given.tolist(), made.text.tolist(), made.nearest.tolist()) == ([10, 10], [5, 2], [1, 0])
+    assert (made.given.tolist(), made.text.tolist(), made.nearest.tolist()) == (
+        [10, 10],
+        [5, 2],
+        [1, 0],
+    )
     assert log_losses(proba, made.answer) == pytest.approx([-np.log(0.8), np.inf])
     assert briers(proba, made.answer) == pytest.approx([0.08, 2])
 
 
 def test_the_word_calibrated_needs_fifty_labels() -> None:
-    assert [(Support(n).missing, Support(n).enough) for n in (0, 49, 50)] == [(50, False), (1, False), (0, True)]
+    assert [(Support(n).missing, Support(n).enough) for n in (0, 49, 50)] == [
+        (50, False),
+        (1, False),
+        (0, True),
+    ]
     assert str(Support(49)) == "not yet calibrated: 49 of 50 labels, 1 is missing"
     assert str(Support(50)) == "calibrated on 50 labels"
 
@@ -221,7 +279,9 @@ def test_an_average_over_runs_is_of_the_figures_and_its_interval_of_the_same_res
     found = averaged([first, second], ["pearson", "log_loss"], rng(), 200)
     one, other = (assess(p, smooth=False) for p in (first, second))
     for name, figure in found.items():
-        assert figure.value == pytest.approx((getattr(one, name).value + getattr(other, name).value) / 2)
+        assert figure.value == pytest.approx(
+            (getattr(one, name).value + getattr(other, name).value) / 2
+        )
         assert figure.low < figure.value < figure.high  # type: ignore[operator]
     alone = assess(first, rng(), 200, smooth=False).pearson
     assert averaged([first, first], ["pearson"], rng(), 200)["pearson"] == alone

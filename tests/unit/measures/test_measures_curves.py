@@ -29,15 +29,20 @@ COUNTS: list[int] = []
 
 def data(n: int = 60) -> tuple[Floats, Judgments]:
     rng = np.random.default_rng(0)
-    answer, nobody = rng.integers(3, size=n), np.zeros(n, np.int64)
+    answer = rng.integers(3, size=n)
+    nobody = np.zeros(n, np.int64)
     return rng.dirichlet(np.ones(3), n), Judgments(np.arange(n), nobody, nobody, answer, ("ann",))
 
 
-def curve(y: Judgments, shares: list[float], groups: Ints | None = None, repeats: int = 1) -> list[Point]:
+def curve(
+    y: Judgments, shares: list[float], groups: Ints | None = None, repeats: int = 1
+) -> list[Point]:
     """Of five folds of the rows."""
     folds = assign_folds(np.arange(60) if groups is None else groups, 5, np.random.default_rng(1))
     rng = np.random.default_rng(0)
-    return learning_curve(Shares(), data()[0], y, QUESTIONS, folds, rng, shares, repeats=repeats, groups=groups)
+    return learning_curve(
+        Shares(), data()[0], y, QUESTIONS, folds, rng, shares, repeats=repeats, groups=groups
+    )
 
 
 def test_a_share_that_is_none_is_refused_and_one_too_small_to_fit_is_counted_as_failed() -> None:
@@ -80,4 +85,7 @@ def test_a_model_that_is_fitted_without_rows_does_not_see_their_texts() -> None:
     X, y = data(6)
     kept, own = take_rows(X, y, np.array([4, 1]))
     assert (kept == X[[4, 1]]).all()
-    assert sorted(zip(own.row.tolist(), own.answer.tolist(), strict=True)) == [(0, y.answer[4]), (1, y.answer[1])]
+    assert sorted(zip(own.row.tolist(), own.answer.tolist(), strict=True)) == [
+        (0, y.answer[4]),
+        (1, y.answer[1]),
+    ]

@@ -29,10 +29,15 @@ def test_a_users_contexts_count_once_and_missing_ones_are_left_out() -> None:
     assert found.tolist() == [5.0, 2.0]
 
 
-def test_the_interval_is_students_and_the_deviate_has_its_p_also_of_many_guardrails_at_once() -> None:
+def test_the_interval_is_students_and_the_deviate_has_its_p_also_of_many_guardrails_at_once() -> (
+    None
+):
     values = RNG.normal(0.1, 0.3, 40)
-    found, theirs = effect(values, n=60), ttest_1samp(values, 0)
-    assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval(0.95)), abs=1e-4)
+    found = effect(values, n=60)
+    theirs = ttest_1samp(values, 0)
+    assert (found.low, found.high) == pytest.approx(
+        tuple(theirs.confidence_interval(0.95)), abs=1e-4
+    )
     assert theirs.pvalue == pytest.approx(2 * norm.sf(abs(found.z)), abs=1e-9)
     assert (found.n, found.users) == (60, 40)
     many = RNG.normal(0, 1, (3, 4, 30))
@@ -48,13 +53,17 @@ def test_signs_of_three_users_by_hand_and_with_four_nothing_is_ruled_out() -> No
 
 def test_few_users_by_flips_hold_the_truth_as_often_as_said() -> None:
     rng = np.random.default_rng(1)
-    held = [(found := effect(rng.normal(0.2, 0.3, 10))).low <= 0.2 <= found.high for _ in range(150)]
+    held = [
+        (found := effect(rng.normal(0.2, 0.3, 10))).low <= 0.2 <= found.high for _ in range(150)
+    ]
     assert 0.91 <= np.mean(held) <= 0.99
 
 
 def test_benjamini_and_hochberg_by_hand() -> None:
     """Steps .025, .05, .075, .1: the third is under its own, so the first three are called."""
-    assert called_worse(np.array([[0.03, 0.9, 0.001, 0.07]])).tolist() == [[True, False, True, True]]
+    assert called_worse(np.array([[0.03, 0.9, 0.001, 0.07]])).tolist() == [
+        [True, False, True, True]
+    ]
 
 
 def test_a_guardrail_without_change_is_cleared_by_many_users_and_open_with_few() -> None:
@@ -64,7 +73,8 @@ def test_a_guardrail_without_change_is_cleared_by_many_users_and_open_with_few()
 
 
 def test_bounds_of_room_lie_above_the_mean() -> None:
-    fine, fails = RNG.normal(0.8, 0.1, 60), RNG.normal(0.3, 0.1, 60)
+    fine = RNG.normal(0.8, 0.1, 60)
+    fails = RNG.normal(0.3, 0.1, 60)
     assert upper_bound_of_difference(fine, fails) > 0.5 > upper_bound_of_difference(fails, fails)
     assert upper_bound(fine) > fine.mean()
 
@@ -72,14 +82,25 @@ def test_bounds_of_room_lie_above_the_mean() -> None:
 def test_the_effect_at_equal_length_is_the_intercept() -> None:
     ratio = RNG.normal(0.4, 0.3, 80)
     values = 0.2 * ratio + RNG.normal(0, 0.1, 80)
-    assert float(at_equal_length(values, ratio)[0]) == pytest.approx(np.polyfit(ratio, values, 1)[1], abs=1e-9)
-    assert (bool(by_length(values, ratio)), bool(by_length(values + 0.3, ratio - 0.4))) == (True, False)
+    assert float(at_equal_length(values, ratio)[0]) == pytest.approx(
+        np.polyfit(ratio, values, 1)[1], abs=1e-9
+    )
+    assert (bool(by_length(values, ratio)), bool(by_length(values + 0.3, ratio - 0.4))) == (
+        True,
+        False,
+    )
 
 
-def test_weighted_kappa_is_that_of_scikit_learn_and_there_is_none_of_answers_that_are_all_alike() -> None:
+def test_weighted_kappa_is_that_of_scikit_learn_and_there_is_none_of_answers_that_are_all_alike() -> (
+    None
+):
     one, other = RNG.integers(0, 5, (2, 200))
     other = np.where(RNG.random(200) < 0.6, one, other)
-    found = weighted_kappa(one.astype(float), other.astype(float), np.arange(200), np.random.default_rng(1))
-    assert found.value == pytest.approx(cohen_kappa_score(one, other, weights="quadratic"), abs=1e-9)
+    found = weighted_kappa(
+        one.astype(float), other.astype(float), np.arange(200), np.random.default_rng(1)
+    )
+    assert found.value == pytest.approx(
+        cohen_kappa_score(one, other, weights="quadratic"), abs=1e-9
+    )
     assert found.low < found.value  # type: ignore[operator]
     assert weighted_kappa(np.ones(10), np.ones(10), np.arange(10)).value is None

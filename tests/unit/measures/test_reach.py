@@ -20,11 +20,18 @@ def rng() -> np.random.Generator:
 
 
 def test_what_is_recovered_is_the_gain_over_guessing_beside_methods_that_don_t_guess() -> None:
-    ours, plain = scores(0.5), scores(1.5, seed=1)
+    ours = scores(0.5)
+    plain = scores(1.5, seed=1)
     found = recovered(ours, plain, UP, ALONE, rng())
-    assert (found.value, found.n) == (pytest.approx((auc(ours, UP) - 0.5) / (auc(plain, UP) - 0.5)), N)
+    assert (found.value, found.n) == (
+        pytest.approx((auc(ours, UP) - 0.5) / (auc(plain, UP) - 0.5)),
+        N,
+    )
     assert found.low < found.value < found.high < 1  # type: ignore[operator]
-    assert "not surely better than guessing" in recovered(ours, scores(0.0, seed=2), UP, ALONE, rng()).undefined
+    assert (
+        "not surely better than guessing"
+        in recovered(ours, scores(0.0, seed=2), UP, ALONE, rng()).undefined
+    )
     assert "only one class" in recovered(ours, ours, UP | True, ALONE, rng()).undefined
 
 

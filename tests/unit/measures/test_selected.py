@@ -7,7 +7,8 @@ from pollex.measures.selected import given_selected, threshold_of
 
 
 def test_what_barely_passed_is_shrunk_much_and_what_is_far_above_hardly() -> None:
-    barely, far = given_selected(4.3, 4.2), given_selected(9.0, 4.2)
+    barely = given_selected(4.3, 4.2)
+    far = given_selected(9.0, 4.2)
 
     assert barely.value < 3
     assert barely.low < 1

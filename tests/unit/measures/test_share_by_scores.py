@@ -23,9 +23,11 @@ def test_no_number_of_conversations_takes_the_calibrations_own_error_away() -> N
 
 def test_the_interval_has_the_planted_share_in_nineteen_of_twenty_worlds() -> None:
     """Probabilities are off by what 200 labels leave open; the scored conversations are drawn anew."""
-    rng, held = np.random.default_rng(5), []
+    rng = np.random.default_rng(5)
+    held = []
     for _ in range(400):
-        labels = rng.random((200, 2)) < [0.5, 0.8]  # two kinds of conversations, as often as each other
+        # two kinds of conversations, as often as each other
+        labels = rng.random((200, 2)) < [0.5, 0.8]
         learned = labels.mean(axis=0)
         probability = learned[rng.integers(0, 2, 1000)]
         brier = (learned * (1 - learned)).mean()

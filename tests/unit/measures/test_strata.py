@@ -10,7 +10,9 @@ from pollex.rubrics.learning.circumstances import Circumstance, binned, explaine
 N = 400
 
 
-def world(seed: int, down_of: tuple[float, float], held_of: tuple[float, float]) -> tuple[Bools, Bools, Ints]:
+def world(
+    seed: int, down_of: tuple[float, float], held_of: tuple[float, float]
+) -> tuple[Bools, Bools, Ints]:
     """Draw two strata: the share of thumbs down in each, whatever holds, and how often a rubric holds there."""
     rng = np.random.default_rng(seed)
     stratum = rng.integers(0, 2, N)
@@ -37,7 +39,8 @@ def test_what_a_rubric_decides_is_left_to_it_though_a_circumstance_comes_with_it
 
 def test_a_paradox_is_told_as_the_other_way_round_within_each() -> None:
     """Where it holds there are fewer thumbs down in each stratum, and more over all."""
-    rng, stratum = np.random.default_rng(1), np.repeat([0, 1], N)
+    rng = np.random.default_rng(1)
+    stratum = np.repeat([0, 1], N)
     held = rng.random(2 * N) < np.array([0.8, 0.15])[stratum]
     down = rng.random(2 * N) < np.array([0.85, 0.25])[stratum] - 0.15 * held
 

@@ -8,7 +8,8 @@ from pollex.measures.share import conversations_for_difference, mean_differences
 
 
 def test_intervals_of_a_difference_cover_it_also_where_users_have_several_conversations() -> None:
-    rng, hits = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    hits = []
     for _ in range(150):
         user = np.repeat(np.arange(60), 3)
         values = rng.normal(size=60)[user] + 0.3 * rng.normal(size=180) + 0.5 * (user >= 30)
@@ -20,9 +21,11 @@ def test_intervals_of_a_difference_cover_it_also_where_users_have_several_conver
 def test_pairs_are_told_apart_better_than_strangers() -> None:
     rng = np.random.default_rng(1)
     base = rng.normal(size=100)
-    values, second = np.append(base, base + 0.1 + 0.05 * rng.normal(size=100)), np.repeat([False, True], 100)
+    values = np.append(base, base + 0.1 + 0.05 * rng.normal(size=100))
+    second = np.repeat([False, True], 100)
     paired, alone = (
-        mean_differences({"x": values}, second, unit, rng)["x"] for unit in (np.tile(np.arange(100), 2), np.arange(200))
+        mean_differences({"x": values}, second, unit, rng)["x"]
+        for unit in (np.tile(np.arange(100), 2), np.arange(200))
     )
     assert alone.low < 0 < paired.low  # type: ignore[operator]
 
@@ -30,28 +33,43 @@ def test_pairs_are_told_apart_better_than_strangers() -> None:
 def test_of_many_values_without_a_difference_few_move() -> None:
     rng = np.random.default_rng(2)
     second = np.repeat([False, True], 80)
-    found = {str(n): rng.normal(size=160) for n in range(40)} | {"real": rng.normal(size=160) + second}
+    found = {str(n): rng.normal(size=160) for n in range(40)} | {
+        "real": rng.normal(size=160) + second
+    }
     names = names_that_moved(mean_differences(found, second, np.arange(160), rng))
     assert "real" in names
     assert len(names) <= 3
 
 
 def test_the_plan_for_a_difference_finds_it_four_times_of_five() -> None:
-    n, rng = conversations_for_difference(0.5, 1.0), np.random.default_rng(3)
+    n = conversations_for_difference(0.5, 1.0)
+    rng = np.random.default_rng(3)
     assert n == pytest.approx(63, abs=1)
-    a, b = rng.normal(size=(400, n)), rng.normal(size=(400, n)) + 0.5
+    a = rng.normal(size=(400, n))
+    b = rng.normal(size=(400, n)) + 0.5
     found = np.abs(b.mean(1) - a.mean(1)) > 1.96 * np.sqrt((a.var(1) + b.var(1)) / n)
     assert 0.73 < found.mean() < 0.87
 
 
 def test_the_index_of_drift_is_the_formula_worked_by_hand() -> None:
-    p, q = np.array([50.5, 50.5]) / 101, np.array([75.5, 25.5]) / 101
-    assert index(np.array([50.0, 50.0]), np.array([75.0, 25.0])) == pytest.approx(((q - p) * np.log(q / p)).sum())
+    p = np.array([50.5, 50.5]) / 101
+    q = np.array([75.5, 25.5]) / 101
+    assert index(np.array([50.0, 50.0]), np.array([75.0, 25.0])) == pytest.approx(
+        ((q - p) * np.log(q / p)).sum()
+    )
 
 
-def test_a_population_that_moved_is_marked_and_samples_of_one_seldom_or_of_one_value_never() -> None:
+def test_a_population_that_moved_is_marked_and_samples_of_one_seldom_or_of_one_value_never() -> (
+    None
+):
     rng = np.random.default_rng(0)
-    assert sum(stability(rng.normal(size=400), rng.normal(size=200), rng, 200).marked for _ in range(100)) <= 8
+    assert (
+        sum(
+            stability(rng.normal(size=400), rng.normal(size=200), rng, 200).marked
+            for _ in range(100)
+        )
+        <= 8
+    )
     found = stability(rng.normal(size=500), rng.normal(0.6, 1, size=500), rng)
     assert found.marked
     assert found.value > 0.2

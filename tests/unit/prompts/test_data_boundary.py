@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sealed import unseal
 
-from pollex.prompts.data_boundary import boundary, conversation, enclose, escape_line, seal, write_items
+from pollex.prompts.data_boundary import (
+    boundary,
+    conversation,
+    enclose,
+    escape_line,
+    seal,
+    write_items,
+)
 from pollex.prompts.domain import Closing, DomainProfile
 from pollex.prompts.judging import meaning, numbered
 from pollex.prompts.prompt import Layout, load, messages
@@ -38,8 +45,17 @@ FAMILIES = {
     "prompt file": "+++\n# closing\n\n{order}\n\n# schema\n\n```json\n{{}}\n```",
     "burying": "{order} " * 500,
 }
-PLACES = {"start": "{attack} and so on", "middle": "It said {attack} and went on", "end": "At last {attack}"}
-BENIGN = [("user", "It fails."), ("assistant", "Try this."), ("tool", "exit 0"), ("user", "It works.")]
+PLACES = {
+    "start": "{attack} and so on",
+    "middle": "It said {attack} and went on",
+    "end": "At last {attack}",
+}
+BENIGN = [
+    ("user", "It fails."),
+    ("assistant", "Try this."),
+    ("tool", "exit 0"),
+    ("user", "It works."),
+]
 HMAC_OF_EMPTY = "963bbbf48d35eaaf037ca6cf347e6b41"
 BOUNDARY_LINE = re.compile(r"^DATA ([0-9a-f]{32})$", re.MULTILINE)
 
@@ -49,8 +65,14 @@ ATTACKS = [
 ]
 
 
-def judged(turns: list[tuple[str, str]], rubrics: list[str], closing: Closing) -> list[dict[str, str]]:
-    values = DomainProfile.neutral().values() | {"items": numbered(rubrics), "options": "Yes, No", **meaning(())}
+def judged(
+    turns: list[tuple[str, str]], rubrics: list[str], closing: Closing
+) -> list[dict[str, str]]:
+    values = DomainProfile.neutral().values() | {
+        "items": numbered(rubrics),
+        "options": "Yes, No",
+        **meaning(()),
+    }
     return messages(load("judge_batch"), values, conversation(turns), Layout(SALT, closing))
 
 
@@ -58,7 +80,8 @@ def judged(turns: list[tuple[str, str]], rubrics: list[str], closing: Closing) -
 def test_an_attack_in_a_turn_stays_in_that_turn(closing: Closing) -> None:
     clean = judged(BENIGN, ["The user thanks."], closing)
     for number, text in enumerate(ATTACKS):
-        turn, turns = number % len(BENIGN), list(BENIGN)
+        turn = number % len(BENIGN)
+        turns = list(BENIGN)
         turns[turn] = (turns[turn][0], text)
         said = judged(turns, ["The user thanks."], closing)
         assert [message["role"] for message in said] == [message["role"] for message in clean]
@@ -68,7 +91,9 @@ def test_an_attack_in_a_turn_stays_in_that_turn(closing: Closing) -> None:
         assert codes[0] == codes[1]
         assert whole.count(codes[0]) == 2
         assert [(item["role"], item["text"]) for item in unseal(said[1]["content"])] == turns
-        assert [outside_data(message["content"]) for message in said] == [outside_data(m["content"]) for m in clean]
+        assert [outside_data(message["content"]) for message in said] == [
+            outside_data(m["content"]) for m in clean
+        ]
 
 
 def outside_data(content: str) -> str:
@@ -99,7 +124,9 @@ def test_written_data_holds_no_structure_beside_json() -> None:
         assert not set(data) & set("<>&＜＞\x7f\u200b\u202e\u2060\ufeff\U000e0041\ud83d\u2028｜")
         assert "[INST]" not in data
         assert "[/INST]" not in data
-    assert escape_line("می‌خواهم 👩‍💻") == '"می‌خواهم 👩‍💻"', "joiners that scripts and emoji need stay readable"
+    assert escape_line("می‌خواهم 👩‍💻") == '"می‌خواهم 👩‍💻"', (
+        "joiners that scripts and emoji need stay readable"
+    )
 
 
 @settings(deadline=None)
@@ -128,7 +155,12 @@ def test_the_boundary_hangs_on_salt_and_data_and_on_nothing_else() -> None:
 
 
 def test_a_greeting_is_a_turn_and_the_products_own_instructions_are_not() -> None:
-    turns = [("system", "You are kind."), ("assistant", "Welcome!"), ("user", "Hi"), ("assistant", "Hello")]
+    turns = [
+        ("system", "You are kind."),
+        ("assistant", "Welcome!"),
+        ("user", "Hi"),
+        ("assistant", "Hello"),
+    ]
     assert conversation(turns) == [
         {"i": 1, "role": "assistant", "text": "Welcome!"},
         {"i": 2, "role": "user", "text": "Hi"},

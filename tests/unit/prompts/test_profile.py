@@ -54,7 +54,9 @@ def test_a_profile_that_is_not_one_says_why(tmp_path: Path, content: bytes, clau
         DomainProfile.load(file)
 
 
-def test_bundled_profiles_are_whole_and_a_mark_of_byte_order_is_no_part_of_one(tmp_path: Path) -> None:
+def test_bundled_profiles_are_whole_and_a_mark_of_byte_order_is_no_part_of_one(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "p.toml"
     file.write_text(DomainProfile.neutral().toml(), encoding="utf-8-sig")
     assert DomainProfile.load(file) == DomainProfile.neutral()
@@ -70,7 +72,9 @@ def test_bundled_profiles_are_whole_and_a_mark_of_byte_order_is_no_part_of_one(t
         lambda text, items: WHOLE | {"task": text, "expectations": items},
         st.text(st.characters(exclude_categories=["Cs"]), max_size=60).filter(str.strip),
         st.lists(
-            st.text(st.characters(exclude_categories=["Cs"]), max_size=60).filter(str.strip), min_size=1, max_size=4
+            st.text(st.characters(exclude_categories=["Cs"]), max_size=60).filter(str.strip),
+            min_size=1,
+            max_size=4,
         ),
     )
 )
@@ -81,9 +85,22 @@ def test_a_written_profile_reads_back_the_same(fields: dict[str, object]) -> Non
 
 
 def test_words_are_the_content_words_each_once_in_order() -> None:
-    profile = DomainProfile.model_validate(WHOLE | {"task": "to mend the C# brake and the null-reference Brake"})
+    profile = DomainProfile.model_validate(
+        WHOLE | {"task": "to mend the C# brake and the null-reference Brake"}
+    )
     assert profile.words() == (
-        *("bicycle", "repair", "assistant", "mend", "c#", "brake", "null-reference", "cyclist", "name", "part"),
+        *(
+            "bicycle",
+            "repair",
+            "assistant",
+            "mend",
+            "c#",
+            "brake",
+            "null-reference",
+            "cyclist",
+            "name",
+            "part",
+        ),
     )
 
 
@@ -103,11 +120,31 @@ PAPER = {
         ("pivot = 8", "pivot = 11", "the pivot 11 is not on the scale from 1 to 10"),
         ("pivot = 8", "pivot = ", "not valid TOML"),
         ("pivot = 8", "pivot = " + "[" * 100_000, "not valid TOML"),
-        ("highest = 10\n", f"highest = {10**15}\n", "from 1 to 1000000000000000 has more than 100 grades"),
-        ("lowest = 9\nhighest = 10", f"lowest = 9\nhighest = {10**15}", "a rule is not on the scale from 1 to 10"),
-        ("lowest = 9\nhighest = 10", "lowest = 8\nhighest = 10", "don't cover each grade from 1 to 10 once"),
-        ("lowest = 9\nhighest = 10", "lowest = 9\nhighest = 9", "don't cover each grade from 1 to 10 once"),
-        ('dimensions = ["correctness", "need", "fairness"', 'dimensions = ["tone"', "no such dimension: tone"),
+        (
+            "highest = 10\n",
+            f"highest = {10**15}\n",
+            "from 1 to 1000000000000000 has more than 100 grades",
+        ),
+        (
+            "lowest = 9\nhighest = 10",
+            f"lowest = 9\nhighest = {10**15}",
+            "a rule is not on the scale from 1 to 10",
+        ),
+        (
+            "lowest = 9\nhighest = 10",
+            "lowest = 8\nhighest = 10",
+            "don't cover each grade from 1 to 10 once",
+        ),
+        (
+            "lowest = 9\nhighest = 10",
+            "lowest = 9\nhighest = 9",
+            "don't cover each grade from 1 to 10 once",
+        ),
+        (
+            'dimensions = ["correctness", "need", "fairness"',
+            'dimensions = ["tone"',
+            "no such dimension: tone",
+        ),
         ("[dimensions.clarity]", "[dimensions.plain]", "no such dimension: clarity"),
         ("[types.advice]", "[types.unsure]", "a name that is taken: unsure"),
         ('"opinion", "open question"', '"opinion", " Coding"', "a category of two types: coding"),
@@ -116,7 +153,9 @@ PAPER = {
         ('language = "English"', "", "missing: language"),
     ],
 )
-def test_a_profile_that_does_not_hang_together_is_refused(before: str, after: str, clause: str) -> None:
+def test_a_profile_that_does_not_hang_together_is_refused(
+    before: str, after: str, clause: str
+) -> None:
     assert before in ENGLISH
     with pytest.raises(WrongUse) as refused:
         ReferencingProfile.parse(ENGLISH.replace(before, after, 1), where="my.toml")
@@ -142,9 +181,17 @@ def test_bundled_profiles_have_the_papers_scale_pivot_dimensions_and_types(name:
     profile = ReferencingProfile.load(name)
     assert (profile.lowest, profile.highest, profile.pivot) == (1, 10, 8)
     assert {type_: part.dimensions for type_, part in profile.types.items()} == PAPER
-    assert [(rule.lowest, rule.highest) for rule in profile.rules] == [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)]
+    assert [(rule.lowest, rule.highest) for rule in profile.rules] == [
+        (1, 2),
+        (3, 4),
+        (5, 6),
+        (7, 8),
+        (9, 10),
+    ]
     assert {part.temperature for part in profile.types.values()} == {0.1, 0.7}
-    assert {kind: (profile.type_of(*kind), profile.temperature_of(*kind)) for kind in TYPES} == TYPES
+    assert {
+        kind: (profile.type_of(*kind), profile.temperature_of(*kind)) for kind in TYPES
+    } == TYPES
     assert (profile.dimensions_of(None), profile.dimensions_of("advice")) == (
         profile.unknown.dimensions,
         PAPER["advice"],
@@ -156,17 +203,28 @@ def test_rules_are_listed_from_the_worst_on_and_another_rule_makes_another_finge
     lines = profile.rule_lines().splitlines()
     assert [line.partition(":")[0] for line in lines] == ["1–2", "3–4", "5–6", "7–8", "9–10"]
     changed = ReferencingProfile.parse(ENGLISH.replace("near perfect", "perfect", 1))
-    assert changed.fingerprint != profile.fingerprint == ReferencingProfile.parse(ENGLISH).fingerprint
+    assert (
+        changed.fingerprint != profile.fingerprint == ReferencingProfile.parse(ENGLISH).fingerprint
+    )
     assert bundled_profiles() == ["chinese", "english"]
     with pytest.raises(WrongUse, match=r"klingon: the profile can't be read.*chinese, english"):
         ReferencingProfile.load("klingon")
 
 
-def test_every_prompt_of_referencing_says_what_it_is_for_and_that_material_gives_no_orders() -> None:
+def test_every_prompt_of_referencing_says_what_it_is_for_and_that_material_gives_no_orders() -> (
+    None
+):
     found = prompts()
-    assert {prompt.name for prompt in found} == {"check_evidence", "classify_task", "grade_plain", "grade_reference"}
+    assert {prompt.name for prompt in found} == {
+        "check_evidence",
+        "classify_task",
+        "grade_plain",
+        "grade_reference",
+    }
     for prompt in found:
         values = dict.fromkeys(prompt.variables, "VALUE")
         assert prompt.purpose.endswith(".")
         assert "material" in prompt.render("system", values)
-        assert prompt.render("closing", values).startswith("The material ends; the rules above hold.")
+        assert prompt.render("closing", values).startswith(
+            "The material ends; the rules above hold."
+        )

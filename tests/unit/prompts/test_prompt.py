@@ -11,7 +11,15 @@ import pytest
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item, conversation
 from pollex.prompts.domain import SWITCHES, Closing, DomainProfile, switched_off
-from pollex.prompts.judging import batch_schema, by_letter, code_options, glossed, join_options, meaning, numbered
+from pollex.prompts.judging import (
+    batch_schema,
+    by_letter,
+    code_options,
+    glossed,
+    join_options,
+    meaning,
+    numbered,
+)
 from pollex.prompts.prompt import Layout, load, messages, names, parse
 from pollex.prompts.simulate import systems
 from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, NUMERIC, SCALES, Answer, Question
@@ -56,14 +64,19 @@ def test_the_version_changes_with_text_and_schema_and_not_with_comments_for_peop
     version = parse("test", HEAD + BODY).version
     assert parse("test", HEAD.replace("To test", "For tests") + BODY).version == version
     assert parse("test", HEAD + BODY.replace("End", "The end")).version != version
-    assert parse("test", HEAD + BODY + '\n# schema\n\n```json\n{"type": "object"}\n```\n').version != version
+    assert (
+        parse("test", HEAD + BODY + '\n# schema\n\n```json\n{"type": "object"}\n```\n').version
+        != version
+    )
 
 
 def test_every_bundled_prompt_says_what_it_is_for_and_leaves_no_mark_behind() -> None:
     for prompt in map(load, names()):
         values = DomainProfile.neutral().values() | dict.fromkeys(prompt.variables, "VALUE")
         for without in [frozenset[str](), frozenset(SWITCHES)]:
-            text = prompt.render("system", values, without) + prompt.render("closing", values, without)
+            text = prompt.render("system", values, without) + prompt.render(
+                "closing", values, without
+            )
             assert not [mark for mark in ("{", "}", "\n\n\n") if mark in text], prompt.name
         assert prompt.purpose.endswith(".")
 
@@ -90,7 +103,9 @@ def objects(schema: object) -> list[dict[str, Any]]:
 def test_ds_and_cdp_can_each_be_switched_off_in_generation() -> None:
     values = DomainProfile.neutral().values() | {"most": "5", "feeling": "satisfied", "thumb": "up"}
     for name in (one for one in names() if one.startswith(("extract", "summarize"))):
-        whole, *parts = (load(name).render("closing", values, set(off)) for off in ((), ("ds",), ("cdp",)))
+        whole, *parts = (
+            load(name).render("closing", values, set(off)) for off in ((), ("ds",), ("cdp",))
+        )
         assert max(map(len, parts)) < len(whole), name
         assert ["Both parties answer" in part for part in parts] == [True, False], name
 
@@ -98,7 +113,11 @@ def test_ds_and_cdp_can_each_be_switched_off_in_generation() -> None:
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 EXAMPLES = Path(__file__).parents[3] / "examples"
 OPTIONS = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree"]
-TURNS = [("user", "My build fails: error CS0103."), ("assistant", "List<T> needs `using`."), ("user", "Works!")]
+TURNS = [
+    ("user", "My build fails: error CS0103."),
+    ("assistant", "List<T> needs `using`."),
+    ("user", "Works!"),
+]
 RUBRICS = ["The assistant names the cause.", 'The user writes "thanks".']
 VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
     "most": "5",
@@ -112,7 +131,10 @@ VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
     "instructions": "Answer yes where the user got what was asked for.",
 }
 ITEMS = {
-    "spur": [{"known": 1, "rubric": "The assistant explains."}, {"i": 1, "reason": "The user confirms the fix."}],
+    "spur": [
+        {"known": 1, "rubric": "The assistant explains."},
+        {"i": 1, "reason": "The user confirms the fix."},
+    ],
     "summarize": [
         {"i": 1, "reason": "The user confirms the fix."},
         {"known": 1, "rubric": "The assistant explains."},
@@ -133,8 +155,15 @@ def sent(name: str, layout: Layout) -> list[dict[str, str]]:
     prompt = load(name)
     items = ITEMS.get(name.partition("_")[0], conversation(TURNS))
     options = OPTIONS if name == "judge_batch_paper" else [*OPTIONS, NEVER_CAME_UP]
-    schema = batch_schema(prompt.schema, len(RUBRICS), options) if name.startswith("judge_batch") else None
-    listing = {"judge_question": by_letter(OPTIONS), "judge_batch": glossed([*OPTIONS, NEVER_CAME_UP])}
+    schema = (
+        batch_schema(prompt.schema, len(RUBRICS), options)
+        if name.startswith("judge_batch")
+        else None
+    )
+    listing = {
+        "judge_question": by_letter(OPTIONS),
+        "judge_batch": glossed([*OPTIONS, NEVER_CAME_UP]),
+    }
     values = VALUES | {"options": listing.get(name, join_options(OPTIONS))}
     values |= {"most": "three"} if name.startswith("extract") else {}
     return messages(prompt, values, items, layout, schema=schema)
@@ -150,43 +179,66 @@ def reviewed(said: list[dict[str, str]], name: str) -> None:
 
 def test_every_prompt_is_as_it_was_reviewed() -> None:
     """To take a change over: WRITE_SNAPSHOTS=1 pytest tests/unit/prompts, and read the diff."""
-    for name, off in product(names(), map(frozenset, ((), ("ds",), ("cdp",), ("ds", "cdp", "domain")))):
+    for name, off in product(
+        names(), map(frozenset, ((), ("ds",), ("cdp",), ("ds", "cdp", "domain")))
+    ):
         if not off or off & load(name).blocks:
             layout = Layout(b"salt", without=off, inline_schema=True)
-            reviewed(sent(name, layout), "-".join([name, *(["without"] if off else []), *sorted(off)]))
+            reviewed(
+                sent(name, layout), "-".join([name, *(["without"] if off else []), *sorted(off)])
+            )
     for prompt, off in product(systems.prompts(), map(frozenset, ((), ("documents",)))):
         if off <= prompt.blocks:
             said = messages(prompt, {}, TOLD, Layout(b"salt", without=off, inline_schema=True))
-            reviewed(said, "-".join([f"simulate_{prompt.name}", *(["without"] if off else []), *off]))
+            reviewed(
+                said, "-".join([f"simulate_{prompt.name}", *(["without"] if off else []), *off])
+            )
     simulating = {f"simulate_{prompt.name}" for prompt in systems.prompts()}
-    assert {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()} == set(names()) | simulating, "none is left over"
+    assert {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()} == set(names()) | simulating, (
+        "none is left over"
+    )
 
 
 @pytest.mark.parametrize(
     ("closing", "roles"),
-    [("system", ["system", "user", "system"]), ("user", ["system", "user", "user"]), ("merged", ["system", "user"])],
+    [
+        ("system", ["system", "user", "system"]),
+        ("user", ["system", "user", "user"]),
+        ("merged", ["system", "user"]),
+    ],
 )
 def test_the_task_comes_last_whoever_says_it(closing: Closing, roles: list[str]) -> None:
     said = sent("judge_batch", Layout(b"salt", closing))
     assert [message["role"] for message in said] == roles
     assert said[-1]["content"].endswith(numbered(RUBRICS))
-    prompt, layout = load("judge_batch"), Layout(b"salt", closing)
+    prompt = load("judge_batch")
+    layout = Layout(b"salt", closing)
     first, second = (
-        messages(prompt, VALUES | {"items": numbered([text])}, conversation(TURNS), layout) for text in RUBRICS
+        messages(prompt, VALUES | {"items": numbered([text])}, conversation(TURNS), layout)
+        for text in RUBRICS
     )
     assert first[:-1] == second[:-1], "calls share all but their task"
     assert first[-1] != second[-1]
 
 
-@pytest.mark.parametrize("profile", [DomainProfile.neutral(), DomainProfile.load(EXAMPLES / "debugging.toml")])
-def test_twenty_rubrics_take_at_most_2100_tokens_beside_the_conversation(profile: DomainProfile) -> None:
+@pytest.mark.parametrize(
+    "profile", [DomainProfile.neutral(), DomainProfile.load(EXAMPLES / "debugging.toml")]
+)
+def test_twenty_rubrics_take_at_most_2100_tokens_beside_the_conversation(
+    profile: DomainProfile,
+) -> None:
     """Two calls of ten rubrics and a canary, 70 characters a rubric, a token for every four characters."""
-    prompt, rubrics = load("judge_batch"), ["x" * 70] * 10 + ["x" * 55]
+    prompt = load("judge_batch")
+    rubrics = ["x" * 70] * 10 + ["x" * 55]
     options = code_options([*OPTIONS, NEVER_CAME_UP])
     schema = batch_schema(prompt.schema, len(rubrics), options)
     values = profile.values() | {"items": numbered(rubrics), "options": glossed(options)}
-    said = messages(prompt, values, [], Layout(b"salt"), schema=schema, without=frozenset({"sources"}))
-    characters = sum(len(message["content"]) for message in said) + len(json.dumps(schema, separators=(",", ":")))
+    said = messages(
+        prompt, values, [], Layout(b"salt"), schema=schema, without=frozenset({"sources"})
+    )
+    characters = sum(len(message["content"]) for message in said) + len(
+        json.dumps(schema, separators=(",", ":"))
+    )
     assert 2 * characters / 4 <= 2100, characters
 
 
@@ -225,8 +277,15 @@ def test_grades_are_explained_and_words_are_not() -> None:
 
 def test_an_answer_tells_the_scale_it_was_given_on() -> None:
     graded = Answer(question_id="r", probabilities=(0.0,) * 9 + (1.0,), chosen=9, source="point")
-    worded = Answer(question_id="r", probabilities=(0.0, 0.5, 0.0, 0.5, 0.0), chosen=1, source="logprobs")
+    worded = Answer(
+        question_id="r", probabilities=(0.0, 0.5, 0.0, 0.5, 0.0), chosen=1, source="logprobs"
+    )
     assert (graded.value(), worded.value(), worded.mode()) == (10.0, 5.0, 2.5)
     assert [round(option.value, 3) for option in NUMERIC[:3]] == [0.0, 1.111, 2.222]
     assert (NUMERIC[-1].text, NUMERIC[-1].value) == ("10", 10.0)
-    assert [Question.about(RUBRIC, scale).options for scale in SCALES] == [LIKERT, LIKERT, LIKERT, NUMERIC]
+    assert [Question.about(RUBRIC, scale).options for scale in SCALES] == [
+        LIKERT,
+        LIKERT,
+        LIKERT,
+        NUMERIC,
+    ]

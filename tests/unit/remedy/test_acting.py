@@ -71,12 +71,25 @@ def acts(given: Any) -> list[str]:
 
 
 def test_a_function_without_graphs_and_tools_is_taken_as_it_is() -> None:
-    for function in (plain, Shop().answer, Shop(), functools.partial(plain), lambda messages, system: "Good day."):
+    for function in (
+        plain,
+        Shop().answer,
+        Shop(),
+        functools.partial(plain),
+        lambda messages, system: "Good day.",
+    ):
         assert acts(function) == []
 
 
 def test_graphs_and_tools_behind_a_function_are_seen() -> None:
-    for function in (by_graph, by_helper, by_tools, Shop(SHOP).answer, Shop(TOOLS), functools.partial(by_graph)):
+    for function in (
+        by_graph,
+        by_helper,
+        by_tools,
+        Shop(SHOP).answer,
+        Shop(TOOLS),
+        functools.partial(by_graph),
+    ):
         assert acts(function), function
     inside = SHOP
     assert acts(lambda messages, system: inside.invoke(messages))

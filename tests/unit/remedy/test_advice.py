@@ -55,8 +55,14 @@ def test_a_hidden_failure_is_to_be_said_and_a_dead_end_gets_another_way() -> Non
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("The assistant makes no proposal when the wanted time is not to be had.", "offer_another_way"),
-        ("The assistant leaves the user's question about prices without an answer.", "answer_the_question"),
+        (
+            "The assistant makes no proposal when the wanted time is not to be had.",
+            "offer_another_way",
+        ),
+        (
+            "The assistant leaves the user's question about prices without an answer.",
+            "answer_the_question",
+        ),
         ("The assistant asks for the order number again.", "dont_ask_again"),
         ("The assistant answers in another language than the user writes.", "keep_to_the_language"),
         ("The assistant refuses to cancel the order.", "refusals"),

@@ -21,12 +21,17 @@ from pollex.services.remedy.proposals import asked_for
 from pollex.services.remedy.sample import RemedyOptions, parts_of
 from pollex.services.remedy.trials import sample_contexts
 
-RUBRIC = rubric(1, "dsat").model_copy(update={"id": "t", "text": "The assistant names no other time."})
+RUBRIC = rubric(1, "dsat").model_copy(
+    update={"id": "t", "text": "The assistant names no other time."}
+)
 SET = rubric_set()
 
 
 def table(number: int) -> Conversation:
-    turns = (Turn(role="user", content=f"A table, {number}?"), Turn(role="assistant", content="Sorry, no."))
+    turns = (
+        Turn(role="user", content=f"A table, {number}?"),
+        Turn(role="assistant", content="Sorry, no."),
+    )
     return Conversation(id=f"c{number}", turns=turns, group=f"u{number}")
 
 
@@ -39,7 +44,10 @@ def random_log(rng: np.random.Generator) -> list[Conversation]:
     n = int(rng.integers(5, 40))
     users = rng.integers(0, max(2, n // 2), n)
     texts = rng.integers(0, 2 * n, n)
-    return [conversation(f"c{i}", f"text {texts[i]}", None if users[i] % 5 == 0 else f"u{users[i]}") for i in range(n)]
+    return [
+        conversation(f"c{i}", f"text {texts[i]}", None if users[i] % 5 == 0 else f"u{users[i]}")
+        for i in range(n)
+    ]
 
 
 def test_no_user_and_no_text_is_in_two_parts_of_random_logs() -> None:
@@ -58,7 +66,11 @@ def test_no_user_and_no_text_is_in_two_parts_of_random_logs() -> None:
 def test_shares_are_a_fifth_three_tenths_and_a_half_and_the_order_of_rows_counts_nothing() -> None:
     log = [conversation(f"c{i}", f"text {i}", None) for i in range(1000)]
     parts = parts_of(log, seed=3)
-    assert [list(parts.values()).count(part) for part in ("propose", "select", "prove")] == [200, 300, 500]
+    assert [list(parts.values()).count(part) for part in ("propose", "select", "prove")] == [
+        200,
+        300,
+        500,
+    ]
     assert parts_of(log[::-1], seed=3) == parts
     assert parts_of(log, seed=4) != parts
 
@@ -81,20 +93,34 @@ def test_without_a_selection_its_share_proves() -> None:
 def test_who_names_a_number_of_proposals_has_a_selection_of_few_failures_and_is_told_so() -> None:
     log = [table(n) for n in range(50)]
     target = Held(RUBRIC, 50, 50, tuple(ReplyContext(one, 1) for one in log))
-    known, usual = (SET, Logs(log), PromptText("x"), []), RemedyOptions(prompt=Path("x"), target="t")
+    known = (SET, Logs(log), PromptText("x"), [])
+    usual = RemedyOptions(prompt=Path("x"), target="t")
     few = sample_contexts(*known, usual, target, ())
     assert (few.most, few.notes) == (1, [])
-    named = RemedyOptions(prompt=Path("x"), target="t", candidates=3, replies=1, tried=20, others=10)
+    named = RemedyOptions(
+        prompt=Path("x"), target="t", candidates=3, replies=1, tried=20, others=10
+    )
     some = sample_contexts(*known, named, target, ())
     assert some.most == 3
     assert "50 failing contexts are too few to choose by" in some.notes[0]
     assert [asked_for(most) for most in (1, 2, 3, 4, 6)] == [1, 1, 2, 2, 4]
 
 
-def test_conversations_in_cases_prove_only_where_there_are_too_few_others_and_that_is_told() -> None:
+def test_conversations_in_cases_prove_only_where_there_are_too_few_others_and_that_is_told() -> (
+    None
+):
     log = [table(n) for n in range(100)]
     target = Held(RUBRIC, 100, 100, tuple(ReplyContext(one, 1) for one in log))
-    known = (SET, Logs(log), PromptText("x"), [], RemedyOptions(prompt=Path("x"), target="t", seed=1), target, (), ())
+    known = (
+        SET,
+        Logs(log),
+        PromptText("x"),
+        [],
+        RemedyOptions(prompt=Path("x"), target="t", seed=1),
+        target,
+        (),
+        (),
+    )
     for in_cases, told in (
         (50, []),
         (100, ["80 contexts of conversations in cases, on which the change may be tuned"]),
@@ -112,16 +138,24 @@ def test_a_rubric_whose_evidence_goes_on_after_the_reply_is_no_target_of_a_model
 
 def under(number: int, system: str | None, **metadata: str) -> Conversation:
     said = () if system is None else (Turn(role="system", content=system),)
-    return table(number).model_copy(update={"turns": (*said, *table(number).turns), "metadata": metadata})
+    return table(number).model_copy(
+        update={"turns": (*said, *table(number).turns), "metadata": metadata}
+    )
 
 
-def test_each_context_is_asked_under_the_prompt_of_its_conversation_and_others_are_counted_by_prompt() -> None:
-    web, app = PromptText("Be short on {day}.", name="web"), PromptText("Be kind.", name="app")
+def test_each_context_is_asked_under_the_prompt_of_its_conversation_and_others_are_counted_by_prompt() -> (
+    None
+):
+    web = PromptText("Be short on {day}.", name="web")
+    app = PromptText("Be kind.", name="app")
     log = [under(0, "Be short on Friday."), under(1, "Be kind."), under(2, "Be wild."), under(3, None, channel="app"),
            under(4, None, channel="web", day="Monday"), under(5, None)]  # fmt: skip
     target = Held(RUBRIC, 6, 6, tuple(ReplyContext(one, len(one.turns) - 1) for one in log))
     options = RemedyOptions(prompt=("web=web.md", "app=app.md"), target="t")
-    assert [named_file(one) for one in options.prompts] == [("web", Path("web.md")), ("app", Path("app.md"))]
+    assert [named_file(one) for one in options.prompts] == [
+        ("web", Path("web.md")),
+        ("app", Path("app.md")),
+    ]
     sample = sample_contexts(SET, Logs(log), web, [], options, target, (), [app])
     assert sorted(one.conversation.id for one in sample.strata[0]) == ["c0", "c4"]
     assert (sample.unmatched, dict(sample.under)) == (4, {"app": 2})
@@ -135,16 +169,23 @@ def test_a_pool_of_both_sides_is_judged_at_the_reply_by_both() -> None:
         def __init__(self) -> None:
             self.seen: list[int] = []
 
-        async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> list[Answer | Unanswered]:
+        async def judge(
+            self, conversation: Conversation, questions: Sequence[Question]
+        ) -> list[Answer | Unanswered]:
             self.seen.append(len(conversation.turns))
             return [Unanswered(question_id=one.id, outcome="error", detail="") for one in questions]
 
-    own, others = Judging(), Judging()
+    own = Judging()
+    others = Judging()
     judge = reply_judge_of(MixedJudge(others, own))
     signed = RUBRIC.model_copy(update={"id": "s", "answered_by": "built-in"})
     said = table(0)
     longer = said.model_copy(update={"turns": (*said.turns, *said.turns)})
-    answers = asyncio.run(judge.judge(longer, [Question.about(RUBRIC, "occasion"), Question.about(signed, "occasion")]))
+    answers = asyncio.run(
+        judge.judge(
+            longer, [Question.about(RUBRIC, "occasion"), Question.about(signed, "occasion")]
+        )
+    )
     assert ([one.question_id for one in answers], own.seen, others.seen) == (["t", "s"], [2], [2])
 
 

@@ -13,10 +13,13 @@ def test_a_logged_turn_that_another_prompt_made_gives_no_values() -> None:
 
 
 def test_a_logged_turn_gives_the_values_that_it_was_made_with() -> None:
-    template = PromptText("Help {user} on {{ day }}.\n{user} pays in {0} or \\d{4}.\n")  # digits name no value
+    # digits name no value
+    template = PromptText("Help {user} on {{ day }}.\n{user} pays in {0} or \\d{4}.\n")
     values = template.values_in(" Help Ann (VIP) on Monday.\nAnn (VIP) pays in {0} or \\d{4}.")
     assert values == {"user": "Ann (VIP)", "day": "Monday"}
-    assert template.rendered(values) == "Help Ann (VIP) on Monday.\nAnn (VIP) pays in {0} or \\d{4}.\n"
+    assert (
+        template.rendered(values) == "Help Ann (VIP) on Monday.\nAnn (VIP) pays in {0} or \\d{4}.\n"
+    )
 
 
 def test_a_missing_value_is_never_filled_with_emptiness() -> None:
@@ -52,7 +55,8 @@ def test_what_is_protected_stays_line_by_line(new: str, first: str) -> None:
 def test_a_diff_may_end_in_blank_lines() -> None:
     said = "@@ -2,1 +2,2 @@\n Be short.\n+Be kind. \n\n"
     assert (
-        apply_diff(PromptText("Book tables.\nBe short.\n"), said, "my.diff") == "Book tables.\nBe short.\nBe kind. \n"
+        apply_diff(PromptText("Book tables.\nBe short.\n"), said, "my.diff")
+        == "Book tables.\nBe short.\nBe kind. \n"
     )
 
 

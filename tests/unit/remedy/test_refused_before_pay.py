@@ -39,13 +39,18 @@ index 1..2 100644
 
 
 def test_a_mail_of_format_patch_is_applied_without_its_signature() -> None:
-    assert apply_diff(PROMPT, MAIL, "my.patch") == "You book tables.\nBe short.\nOffer another time.\n"
+    assert (
+        apply_diff(PROMPT, MAIL, "my.patch") == "You book tables.\nBe short.\nOffer another time.\n"
+    )
 
 
 def test_lines_end_at_line_feeds_alone() -> None:
     prompt = PromptText("You book\u2028tables.\x85\r\nBe short.\n")
     diff = "@@ -1,2 +1,3 @@\n You book\u2028tables.\x85\n Be short.\n+Say\u2028more.\n"
-    assert apply_diff(prompt, diff, "my.diff") == "You book\u2028tables.\x85\nBe short.\nSay\u2028more.\n"
+    assert (
+        apply_diff(prompt, diff, "my.diff")
+        == "You book\u2028tables.\x85\nBe short.\nSay\u2028more.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +58,12 @@ def test_lines_end_at_line_feeds_alone() -> None:
     [
         (f"@@ -{'9' * 5000},2 +1,3 @@\n Be short.\n", "no hunk begins like this"),
         ("@@ -1 +1,2 @@\n You book tables.\n+New.\nforeign\n", "begins with a blank"),
-        (MAIL.replace("-- \n", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n-- \n"), "changes 2 files"),
+        (
+            MAIL.replace(
+                "-- \n", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n-- \n"
+            ),
+            "changes 2 files",
+        ),
         ("no diff at all", "no hunk"),
     ],
 )
@@ -98,14 +108,18 @@ def test_numbers_beyond_what_an_option_takes_are_refused(name: str, value: float
         ProveRemedy("log.jsonl", "r.json", prompt="a.md", target="t", **{name: value})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("line", ["temperature = nan", "temperature = -1.0", "price_in = inf", "max_cost = nan"])
+@pytest.mark.parametrize(
+    "line", ["temperature = nan", "temperature = -1.0", "price_in = inf", "max_cost = nan"]
+)
 def test_a_profile_with_a_number_that_is_none_is_refused(line: str, tmp_path: Path) -> None:
     (tmp_path / "profiles.toml").write_text(f'[assistant]\nmodel = "m"\n{line}\n')
     with pytest.raises(BadInput, match=f"assistant.{line.split(maxsplit=1)[0]}"):
         named_assistant(None, tmp_path / "profiles.toml", ModelOptions())
 
 
-@pytest.mark.parametrize("given", ["./shop.py:answer", "shop.py", "a b:answer", ":answer", "shop:", "../x:y", ".x:y"])
+@pytest.mark.parametrize(
+    "given", ["./shop.py:answer", "shop.py", "a b:answer", ":answer", "shop:", "../x:y", ".x:y"]
+)
 def test_a_path_for_a_function_is_said_with_what_to_give(given: str, tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match=r"is no MODULE:FUNCTION|is a file"):
         named_assistant(given, None, ModelOptions())
@@ -122,12 +136,18 @@ def test_a_path_for_a_function_is_said_with_what_to_give(given: str, tmp_path: P
         (b"\xff\xfe", "isn't UTF-8"),
     ],
 )
-def test_a_line_of_replies_that_can_not_be_read_is_said_by_its_number(line: bytes, told: str, tmp_path: Path) -> None:
-    (tmp_path / REPLIES).write_bytes('{"key": "a", "reply": "x\u2028y\x85z"}\n'.encode() + line + b"\n")
+def test_a_line_of_replies_that_can_not_be_read_is_said_by_its_number(
+    line: bytes, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / REPLIES).write_bytes(
+        '{"key": "a", "reply": "x\u2028y\x85z"}\n'.encode() + line + b"\n"
+    )
     with pytest.raises(BadInput, match=told) as refused:
         FileAssistant.of(tmp_path)
     assert "replies.jsonl:2" in str(refused.value)
-    (tmp_path / REPLIES).write_text('\ufeff{"key": "a", "reply": "x\u2028y\x85z"}\r\n', encoding="utf-8")
+    (tmp_path / REPLIES).write_text(
+        '\ufeff{"key": "a", "reply": "x\u2028y\x85z"}\r\n', encoding="utf-8"
+    )
     assert FileAssistant.of(tmp_path).replies == {"a": "x\u2028y\x85z"}
 
 

@@ -43,16 +43,28 @@ def guard(state: Any, name: str = "asks before it books", *, fell: bool = False)
 @pytest.mark.parametrize("outcome", [BETTER, NOTHING, WORSE])
 def test_a_guardrail_that_fell_is_worse_whatever_the_target_does(outcome: int) -> None:
     verdict, against = verdict_of(
-        seen(0.2 if outcome == BETTER else 0.0, outcome), [guard("cleared"), guard("worse", fell=True)]
+        seen(0.2 if outcome == BETTER else 0.0, outcome),
+        [guard("cleared"), guard("worse", fell=True)],
     )
     assert (verdict, against[0]) == ("worse", "worse: asks before it books")
 
 
-def test_a_guardrail_that_is_only_marked_speaks_against_a_gain_and_is_no_verdict_by_itself() -> None:
+def test_a_guardrail_that_is_only_marked_speaks_against_a_gain_and_is_no_verdict_by_itself() -> (
+    None
+):
     marked = [guard("worse")]
-    assert verdict_of(seen(0.2, BETTER), marked) == ("not cleared", ["may be worse: asks before it books"])
-    assert verdict_of(seen(0.02), marked) == ("no difference found", ["may be worse: asks before it books"])
-    assert verdict_of(seen(0.02, WORSE), marked) == ("worse", ["may be worse: asks before it books"])
+    assert verdict_of(seen(0.2, BETTER), marked) == (
+        "not cleared",
+        ["may be worse: asks before it books"],
+    )
+    assert verdict_of(seen(0.02), marked) == (
+        "no difference found",
+        ["may be worse: asks before it books"],
+    )
+    assert verdict_of(seen(0.02, WORSE), marked) == (
+        "worse",
+        ["may be worse: asks before it books"],
+    )
 
 
 def test_guardrails_fall_by_holm_at_the_verdicts_level_and_few_users_by_their_signs() -> None:
@@ -60,18 +72,24 @@ def test_guardrails_fall_by_holm_at_the_verdicts_level_and_few_users_by_their_si
     assert fell_for_sure(np.array([0.0011, 0.0003, 0.0004])).tolist() == [False, True, True]
     assert fell_for_sure(np.array([0.0006, 0.0001, 0.0002])).tolist() == [True, True, True]
     assert [one.fell for one in arrays(1.0, 0.0).guardrails(0)] == [True, False]
-    assert [one.fell for one in arrays(1.0, 0.0, users=4).guardrails(0)] == [False, False], "1 in 16 by chance"
+    assert [one.fell for one in arrays(1.0, 0.0, users=4).guardrails(0)] == [False, False], (
+        "1 in 16 by chance"
+    )
 
 
 def test_futility_says_how_likely_harm_is_and_what_it_takes_to_know() -> None:
     verdict, against = verdict_of(seen(-0.105), [])
     assert verdict == "no gain, likely harm"
-    assert against == ["the chance that it does harm is 98% by these replies; about 84 more users would tell"]
+    assert against == [
+        "the chance that it does harm is 98% by these replies; about 84 more users would tell"
+    ]
     certain = PairedEffect(-0.06, -0.11, -0.01, -2.4, 180, 180)
     assert verdict_of(replace(seen(-0.05), everywhere=certain), [])[0] == "no gain, likely harm"
     assert verdict_of(seen(-0.05), [])[0] == "no difference found"
     elsewhere_none = replace(seen(-0.105), everywhere=replace(certain, z=-1.0))
-    assert verdict_of(elsewhere_none, [])[0] == "no difference found", "beyond the margin, but not by all replies"
+    assert verdict_of(elsewhere_none, [])[0] == "no difference found", (
+        "beyond the margin, but not by all replies"
+    )
     told = "the chance that it does harm is 84% by these replies; about 640 more users would tell"
     assert verdict_of(seen(-0.05), [])[1] == [told]
     assert verdict_of(seen(0.02), []) == ("no difference found", [])
@@ -82,7 +100,10 @@ def test_futility_says_how_likely_harm_is_and_what_it_takes_to_know() -> None:
 def test_missing_replies_prove_nothing_and_an_unmeasured_guardrail_is_unknown() -> None:
     told = "160 of 320 replies are missing, 160 of them under the change"
     assert verdict_of(seen(0.0), [], missing=told) == ("not proven", [told])
-    assert verdict_of(seen(0.0), [guard("unknown")], missing=told)[1] == [told, "unknown: asks before it books"]
+    assert verdict_of(seen(0.0), [guard("unknown")], missing=told)[1] == [
+        told,
+        "unknown: asks before it books",
+    ]
     assert verdict_of(seen(0.2, BETTER), [guard("unknown")])[0] == "not cleared"
     assert verdict_of(seen(0.2, BETTER), [], missing=told) == ("judged better", [told])
 
@@ -94,11 +115,15 @@ def arrays(old: float, new: float, users: int = 40) -> ProofArrays:
     values[..., 0] = rng.random((users, 2, 1))
     sizes = {"length": np.full((users, 2, 1), 100.0)}
     names = ["t", "a reply came"]
-    return ProofArrays(values, np.full(users, FAILING), np.arange(users), np.zeros(users, int), names, sizes)
+    return ProofArrays(
+        values, np.full(users, FAILING), np.arange(users), np.zeros(users, int), names, sizes
+    )
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.5])
-def test_harm_to_the_target_where_it_had_not_failed_is_worse_whatever_it_gains_elsewhere(gain: float) -> None:
+def test_harm_to_the_target_where_it_had_not_failed_is_worse_whatever_it_gains_elsewhere(
+    gain: float,
+) -> None:
     users = 80
     here = arrays(1.0, 1.0, users)
     here.stratum[users // 2 :] = FINE
@@ -108,7 +133,9 @@ def test_harm_to_the_target_where_it_had_not_failed_is_worse_whatever_it_gains_e
     verdict, against = verdict_of(here.primary(1, ended), here.guardrails(0))
     assert (verdict, against[0]) == ("worse", f"worse: {ELSEWHERE}")
     here.stratum[:] = FAILING
-    assert ELSEWHERE not in [guardrail.name for guardrail in here.guardrails(0)], "nobody was asked elsewhere"
+    assert ELSEWHERE not in [guardrail.name for guardrail in here.guardrails(0)], (
+        "nobody was asked elsewhere"
+    )
 
 
 def test_that_a_reply_came_is_not_cleared_where_none_came() -> None:
@@ -135,7 +162,8 @@ def test_traffic_has_an_interval_or_nothing_is_told() -> None:
 
 
 def test_a_proof_that_seems_to_do_harm_is_not_ended_as_futile() -> None:
-    bounds, clear = bounds_at_equal_steps(), np.array([True])
+    bounds = bounds_at_equal_steps()
+    clear = np.array([True])
     assert decide(np.array([-1.2]), 1, bounds, clear).tolist() == [GOING]
     assert decide(np.array([0.0]), 1, bounds, clear).tolist() == [NOTHING]
 
@@ -163,7 +191,9 @@ def test_harm_has_bounds_of_its_own() -> None:
         ("not proven", ["unknown"], 0.05, "Not enough seen"),
     ],
 )
-def test_a_remedy_says_what_to_do(verdict: str, states: list[str], high: float, advice: str) -> None:
+def test_a_remedy_says_what_to_do(
+    verdict: str, states: list[str], high: float, advice: str
+) -> None:
     edit = {
         "verdict": verdict,
         "against": [],
@@ -175,7 +205,9 @@ def test_a_remedy_says_what_to_do(verdict: str, states: list[str], high: float, 
 
 def test_contexts_are_taken_so_that_users_are_kept() -> None:
     conversations = [
-        Conversation(id=f"c{user}-{n}", turns=(Turn(role="user", content="Hello"),), group=f"u{user}")
+        Conversation(
+            id=f"c{user}-{n}", turns=(Turn(role="user", content="Hello"),), group=f"u{user}"
+        )
         for user in range(24)
         for n in range(10)
     ]
@@ -195,7 +227,13 @@ def test_why_a_proposal_was_not_proven_is_said() -> None:
     }
     reasons = {
         name: reason_left(state, {"name": name, "refused": refused})
-        for name, refused in {"best": "", "second": "", "late": "", "unwanted": "", "bad": "it copies a name"}.items()
+        for name, refused in {
+            "best": "",
+            "second": "",
+            "late": "",
+            "unwanted": "",
+            "bad": "it copies a name",
+        }.items()
     }
     assert reasons == {
         "best": "",
@@ -204,4 +242,7 @@ def test_why_a_proposal_was_not_proven_is_said() -> None:
         "unwanted": "not accepted",
         "bad": "it copies a name",
     }
-    assert reason_left(state | {"looks": []}, {"name": "best", "refused": ""}) == "the run ended before a proof"
+    assert (
+        reason_left(state | {"looks": []}, {"name": "best", "refused": ""})
+        == "the run ended before a proof"
+    )

@@ -57,11 +57,16 @@ UNDEFINED = replace(
 def material(words: Words = plain, labels: int = 80) -> CalibrationData:
     seen = predictions()
     trials = (
-        CandidateFigures(words("ordinal"), {words("slopes"): words("none")}, 80, 0.5, 0.02, 0.0, 0.0),
+        CandidateFigures(
+            words("ordinal"), {words("slopes"): words("none")}, 80, 0.5, 0.02, 0.0, 0.0
+        ),
         CandidateFigures(words("ridge"), {}, 80, 0.6, 0.02, 0.1, 0.03),
         CandidateFigures(words("isotonic"), {}, 80, refused=words("no answer to take")),
     )
-    lowest = (TailText(words("t1"), 1.1, (Turn(role="user", content=words("it fails")),)), TailText(words("t2"), 1.2))
+    lowest = (
+        TailText(words("t1"), 1.1, (Turn(role="user", content=words("it fails")),)),
+        TailText(words("t2"), 1.2),
+    )
     return CalibrationData(
         title=words("calibrator (ordinal)"),
         worker=words("ordinal mixed effects"),
@@ -111,7 +116,15 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
             Issue("judge", words("with one label only"), 1, (words("dee"),), left_out=False),
         ),
         predicted=tuple(
-            PredictedScores(words("overall"), *subset, measured(1.5), (1.0, 1.5, 2.0), (0.4, 1.0, 0.6), *bands, lowest)
+            PredictedScores(
+                words("overall"),
+                *subset,
+                measured(1.5),
+                (1.0, 1.5, 2.0),
+                (0.4, 1.0, 0.6),
+                *bands,
+                lowest,
+            )
             for subset, bands in [
                 (("", ""), ((0.2, 0.8, 0.3), (0.6, 1.2, 0.9))),
                 ((words("system"), words("V1")), ((), ())),

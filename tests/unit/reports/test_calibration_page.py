@@ -16,12 +16,23 @@ def harmless() -> Reader:
     return Reader(calibration_page(material()))
 
 
-def test_hostile_text_in_every_field_makes_no_element_and_no_attribute_and_is_shown(harmless: Reader) -> None:
+def test_hostile_text_in_every_field_makes_no_element_and_no_attribute_and_is_shown(
+    harmless: Reader,
+) -> None:
     for text in ("<b>&amp; $body ", *HOSTILE[::3]):
         read = Reader(calibration_page(material(lambda words, text=text: text + words)))
         assert (read.elements, read.links) == (harmless.elements, harmless.links), text[:80]
         if text.startswith("<b>"):
-            shown = ("overall", "calibrator (ordinal)", "ann", "Q1", "V1", "a.csv:3", "ordinal mixed effects", "ridge")
+            shown = (
+                "overall",
+                "calibrator (ordinal)",
+                "ann",
+                "Q1",
+                "V1",
+                "a.csv:3",
+                "ordinal mixed effects",
+                "ridge",
+            )
             assert all(text + one in read.words for one in shown)
 
 
@@ -32,7 +43,10 @@ def test_the_page_needs_nothing_else(harmless: Reader) -> None:
     assert loud(harmless) == set()
     assert all(link.startswith("#") for link in harmless.links)
     assert harmless.headings[0] == 1
-    assert all(after - before <= 1 for before, after in zip(harmless.headings, harmless.headings[1:], strict=False))
+    assert all(
+        after - before <= 1
+        for before, after in zip(harmless.headings, harmless.headings[1:], strict=False)
+    )
     assert calibration_page(material()) == calibration_page(material())
 
 
@@ -64,7 +78,10 @@ def test_all_undefined_figures_are_words() -> None:
     nothing = replace(
         made,
         agreement=measured(None, undefined="no text has two judges"),
-        compared=(ComparedModel("it", UNDEFINED), ComparedModel("constant", UNDEFINED, measured(None))),
+        compared=(
+            ComparedModel("it", UNDEFINED),
+            ComparedModel("constant", UNDEFINED, measured(None)),
+        ),
         subgroups={"system": {"V1": UNDEFINED}},
         responses=(),
         mesh=(),
@@ -83,7 +100,8 @@ def test_all_undefined_figures_are_words() -> None:
 
 
 def test_of_too_few_texts_figures_have_no_interval_and_no_word_promises_one() -> None:
-    made, lone = material(), Figure(0.5, None, None, 80, 4)
+    made = material()
+    lone = Figure(0.5, None, None, 80, 4)
     own = replace(made.own, log_loss=lone, pearson=lone, smece=lone, smece_of={1.0: lone})
     compared = (ComparedModel("it", own), *made.compared[1:])
     words = Reader(calibration_page(replace(made, compared=compared, agreement=lone))).words
@@ -111,13 +129,19 @@ def test_what_the_kept_one_learnt_from_is_said_and_that_it_is_not_known() -> Non
 
 def test_every_figure_of_every_model_has_its_interval_and_the_name_of_its_column() -> None:
     assessed = replace(ASSESSED, smece=measured(0.3, half=0.123))
-    models = [ComparedModel(name, assessed, measured(0.05)) for name in ("calibrator", "constant", "ridge")]
+    models = [
+        ComparedModel(name, assessed, measured(0.05))
+        for name in ("calibrator", "constant", "ridge")
+    ]
     odd = ComparedModel("argmax", assessed, measured(None, undefined="never said"))
     page = calibration_page(replace(material(), compared=(*models, odd)))
     assert Reader(page).words.count("0.177 to 0.423") == 4 + 1  # and in the headline
     assert '<td data-column="Log-loss behind"><span class="undefined">never said' in page
     assert "are left out" not in Reader(page).words
     spared = replace(ASSESSED, smece=Figure(0.3, None, None, 80, 40))
-    models = [ComparedModel("calibrator", assessed), ComparedModel("constant", spared, measured(0.05))]
+    models = [
+        ComparedModel("calibrator", assessed),
+        ComparedModel("constant", spared, measured(0.05)),
+    ]
     words = Reader(calibration_page(replace(material(), compared=tuple(models)))).words
     assert "the intervals of the others' smECE would take minutes, and are left out" in words

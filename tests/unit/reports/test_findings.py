@@ -24,30 +24,54 @@ WORTH = worth_of(HELD, UP)
 GIVEN_UP = "The assistant can't book a table, and the user gives up on it."
 
 
-def event(number: int, text: str = GIVEN_UP, polarity: str = "dsat", **changes: Any) -> ChosenRubric:
+def event(
+    number: int, text: str = GIVEN_UP, polarity: str = "dsat", **changes: Any
+) -> ChosenRubric:
     quotes = tuple(
-        Quote(conversation_id=f"talk {number}{part}", turn=1, text="Sorry, it is full.", marks=((0, 5),), sure=0.9)
+        Quote(
+            conversation_id=f"talk {number}{part}",
+            turn=1,
+            text="Sorry, it is full.",
+            marks=((0, 5),),
+            sure=0.9,
+        )
         for part in "abcd"
     )
-    whole = {"text": text, "id": f"event{number}", "source": "event:fail_left", "quotes": quotes, "worth": WORTH}
+    whole = {
+        "text": text,
+        "id": f"event{number}",
+        "source": "event:fail_left",
+        "quotes": quotes,
+        "worth": WORTH,
+    }
     return rubric(number, polarity).model_copy(update=whole | changes)
 
 
 def talk(id_: str, words: str = "Sorry, it is full.") -> Conversation:
-    turns = (Turn(role="user", content="A table for two?"), Turn(role="assistant", content=f"Hm. {words} Bye."))
+    turns = (
+        Turn(role="user", content="A table for two?"),
+        Turn(role="assistant", content=f"Hm. {words} Bye."),
+    )
     return Conversation(id=id_, turns=turns, label=Label.NEGATIVE)
 
 
 def whole_page(rubrics: RubricSet, **given: Any) -> str:
     told = given.pop("scores", scores())
-    return learning_page(rubrics, told, conversations={id_: talk(id_) for id_ in named_in(rubrics, told)}, **given)
+    return learning_page(
+        rubrics, told, conversations={id_: talk(id_) for id_ in named_in(rubrics, told)}, **given
+    )
 
 
 def before_unfolding(page: str) -> str:
     """The words that stand there before anything is unfolded."""
     body = re.sub("<style>.*?</style>", "", page, flags=re.DOTALL)
     while re.search("<details", body):
-        body = re.sub(r"<details[^>]*>(?:(?!<details).)*?</details>", lambda m: folded(m[0]), body, flags=re.DOTALL)
+        body = re.sub(
+            r"<details[^>]*>(?:(?!<details).)*?</details>",
+            lambda m: folded(m[0]),
+            body,
+            flags=re.DOTALL,
+        )
     return Reader(body).words
 
 
@@ -56,11 +80,15 @@ def folded(details: str) -> str:
     return found[1] if found else ""
 
 
-def test_a_rubric_is_told_with_its_worth_its_quote_and_three_conversations_that_are_in_the_page() -> None:
+def test_a_rubric_is_told_with_its_worth_its_quote_and_three_conversations_that_are_in_the_page() -> (
+    None
+):
     page = whole_page(rubric_set(rubrics=(event(1), rubric(2, "sat"))))
     words = Reader(page).words.replace("\N{NO-BREAK SPACE}", " ")
     assert "Holds in 25 % of conversations; 80 % thumbs down there, 0 % elsewhere." in words
-    assert "20 conversations that it did not see; 95 % intervals 38–96 % of 5, 0–20 % of 15" in words
+    assert (
+        "20 conversations that it did not see; 95 % intervals 38–96 % of 5, 0–20 % of 15" in words
+    )
     assert '<mark class="decided">Sorry</mark>, it is full.' in page
     places = re.findall('<a href="#(c-[0-9])">', page)
     assert places == ["c-1", "c-2", "c-3"]
@@ -73,19 +101,29 @@ def test_what_users_sound_like_and_a_rubric_whose_words_contradict_its_side_neve
     found = findings_of(rubric_set(rubrics=(event(1), rubric(2, "sat"))), scores(), {})
     assert [one.rubric.id for one in found.leading["dsat"]] == ["event1"]
     assert not found.leading["sat"]
-    assert [one.rubric.id for one in found.outcomes["sat"]] == ["rubric2"], "thanks restate the thumb"
+    assert [one.rubric.id for one in found.outcomes["sat"]] == ["rubric2"], (
+        "thanks restate the thumb"
+    )
     need = rubric(2, "sat").model_copy(update={"source": "signal:need"})
-    assert [one.rubric.id for one in findings_of(rubric_set(rubrics=(need,)), scores(), {}).sounds] == ["rubric2"]
+    assert [
+        one.rubric.id for one in findings_of(rubric_set(rubrics=(need,)), scores(), {}).sounds
+    ] == ["rubric2"]
     odd = event(1, unexpected=True)
-    assert [one.rubric.id for one in findings_of(rubric_set(rubrics=(odd,)), [], {}).hints] == ["event1"]
+    assert [one.rubric.id for one in findings_of(rubric_set(rubrics=(odd,)), [], {}).hints] == [
+        "event1"
+    ]
     assert "unexpected: one would think" in whole_page(rubric_set(rubrics=(odd, event(2))))
-    assert "not confirmed" in whole_page(rubric_set(rubrics=(event(1, polarity="sat"),))), "it went the other way"
+    assert "not confirmed" in whole_page(rubric_set(rubrics=(event(1, polarity="sat"),))), (
+        "it went the other way"
+    )
 
 
 def test_a_near_twin_stands_under_its_rubric_with_its_own_worth_and_quote() -> None:
     narrower = event(2, "The user wants a museum, and gives up on it.", twin_of="event1")
     found = findings_of(rubric_set(rubrics=(event(1), narrower)), [], {}).leading["dsat"]
-    assert [(one.rubric.id, [twin.rubric.id for twin in one.also]) for one in found] == [("event1", ["event2"])]
+    assert [(one.rubric.id, [twin.rubric.id for twin in one.also]) for one in found] == [
+        ("event1", ["event2"])
+    ]
     page = whole_page(rubric_set(rubrics=(event(1), narrower)))
     assert "also: The user wants a museum" in " ".join(before_unfolding(page).split())
     assert page.count('<mark class="decided">Sorry</mark>, it is full.') == 2
@@ -107,16 +145,22 @@ def test_marks_and_how_often_the_occasion_never_came_up_stand_beside_the_rubric(
 def test_a_full_page_has_at_most_2500_words_before_anything_is_unfolded() -> None:
     long = " ".join(["word"] * 30)
     rubrics = tuple(event(n, long, side) for n, side in enumerate(["sat", "dsat"] * 10))
-    segment = Segment(topic="tables", down=share_of(3, 9), rest=share_of(9, 30), examples=("a", "b", "c"))
+    segment = Segment(
+        topic="tables", down=share_of(3, 9), rest=share_of(9, 30), examples=("a", "b", "c")
+    )
     told = [replace(score, probability=0.01 if score.positive else 0.99) for score in scores()]
-    page = whole_page(rubric_set(rubrics=rubrics, segments=(segment,) * 20, notes=(long,) * 9), scores=told)
+    page = whole_page(
+        rubric_set(rubrics=rubrics, segments=(segment,) * 20, notes=(long,) * 9), scores=told
+    )
     assert 500 < len(before_unfolding(page).split()) < 2500
     assert "Associations" not in page
     assert page.count("need not be causes") == 1
 
 
 def test_topics_are_told_with_share_n_interval_and_conversations() -> None:
-    segment = Segment(topic="tables", down=share_of(6, 10), rest=share_of(3, 30), examples=("a", "b", "c"))
+    segment = Segment(
+        topic="tables", down=share_of(6, 10), rest=share_of(3, 30), examples=("a", "b", "c")
+    )
     page = whole_page(rubric_set(segments=(segment,)))
     words = before_unfolding(page).replace("\N{NO-BREAK SPACE}", " ")
     assert re.search(r"tables\s+60 % of 10\s+95 % interval 31–83 %\s+10 % of 30", words)
@@ -132,13 +176,22 @@ def test_a_topic_whose_interval_holds_the_share_of_the_rest_is_not_listed() -> N
     assert "tables" in page
     assert "chairs" not in page
     assert "1\N{NO-BREAK SPACE}other topic can't be told from the rest" in page
-    assert "None of 1\N{NO-BREAK SPACE}topic" in before_unfolding(whole_page(rubric_set(segments=(alike,))))
+    assert "None of 1\N{NO-BREAK SPACE}topic" in before_unfolding(
+        whole_page(rubric_set(segments=(alike,)))
+    )
 
 
 def test_the_conversations_that_are_most_wrong_come_first_and_right_ones_not_at_all() -> None:
-    told = [replace(score, probability=p) for score, p in zip(scores()[20:24], (0.3, 0.9, 0.05, 0.2), strict=True)]
+    told = [
+        replace(score, probability=p)
+        for score, p in zip(scores()[20:24], (0.3, 0.9, 0.05, 0.2), strict=True)
+    ]
     wrong = findings_of(rubric_set(), told, {}).wrong
-    assert [(score.positive, score.probability) for score, _, _ in wrong] == [(True, 0.05), (False, 0.9), (True, 0.3)]
+    assert [(score.positive, score.probability) for score, _, _ in wrong] == [
+        (True, 0.05),
+        (False, 0.9),
+        (True, 0.3),
+    ]
 
 
 def test_hostile_conversations_make_no_element() -> None:
@@ -152,13 +205,18 @@ def test_hostile_conversations_make_no_element() -> None:
 
 
 def test_long_quotes_are_cut_around_the_words_that_decided() -> None:
-    quote = Quote(conversation_id="a", turn=0, text="x" * 500 + "here" + "y" * 500, marks=((500, 504),))
+    quote = Quote(
+        conversation_id="a", turn=0, text="x" * 500 + "here" + "y" * 500, marks=((500, 504),)
+    )
     text, marks = trim(quote)
     assert len(text) == LONGEST_QUOTE + 2
     assert [text[low:high] for low, high in marks] == ["here"]
     assert text.startswith("…x")
     assert text.endswith("y…")
-    assert marked_parts("it is full", ((6, 10),)) == (MarkedText("it is "), MarkedText("full", "mark"))
+    assert marked_parts("it is full", ((6, 10),)) == (
+        MarkedText("it is "),
+        MarkedText("full", "mark"),
+    )
     assert marked_parts("it", ()) == (MarkedText("it"),)
 
 
@@ -174,10 +232,22 @@ def test_rubrics_hold_only_where_something_that_happens_is_borne_out() -> None:
 
 def test_the_first_sentence_says_how_far_to_trust_it() -> None:
     for held_out, ahead, said in (
-        (Figure(value=0.8, low=0.7, high=0.9, n=60), 0.1, "These rubrics hold for new conversations"),
+        (
+            Figure(value=0.8, low=0.7, high=0.9, n=60),
+            0.1,
+            "These rubrics hold for new conversations",
+        ),
         (Figure(value=0.6, low=0.45, high=0.7, n=60), 0.1, "that may be luck"),
-        (Figure(value=0.8, low=0.7, high=0.9, n=60), -0.2, "TF-IDF tells good conversations from bad ones better"),
-        (Figure(value=None, n=0, undefined="only positive ones"), 0.1, "could not be measured: only positive ones"),
+        (
+            Figure(value=0.8, low=0.7, high=0.9, n=60),
+            -0.2,
+            "TF-IDF tells good conversations from bad ones better",
+        ),
+        (
+            Figure(value=None, n=0, undefined="only positive ones"),
+            0.1,
+            "could not be measured: only positive ones",
+        ),
         (None, 0.1, "Nobody knows how far to trust these rubrics"),
     ):
         baseline = Baseline(name="TF-IDF", advantage=figure(ahead, 0.05))

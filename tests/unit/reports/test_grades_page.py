@@ -18,8 +18,17 @@ PROFILE = ReferencingProfile.load("english")
 HOSTILE = '<img src="http://evil.example" onerror=alert(1)>'
 
 
-def grading(number: int, rules: int | None, plain: int | None = None, human: float | None = None) -> Grading:
-    case = Case(id=str(number), question="Why?", reference="So.", answer="Thus.", category=HOSTILE, human=human)
+def grading(
+    number: int, rules: int | None, plain: int | None = None, human: float | None = None
+) -> Grading:
+    case = Case(
+        id=str(number),
+        question="Why?",
+        reference="So.",
+        answer="Thus.",
+        category=HOSTILE,
+        human=human,
+    )
     answers: dict[str, Answer | Unanswered] = {}
     for question in questions_for(PROFILE, case, None):
         answers[question.id] = (
@@ -34,12 +43,18 @@ def grading(number: int, rules: int | None, plain: int | None = None, human: flo
 
 def point(id_: str, grade: int) -> Answer:
     mass = tuple(float(one == grade) for one in PROFILE.grades)
-    return Answer(question_id=id_, probabilities=mass, chosen=grade - PROFILE.lowest, source="point")
+    return Answer(
+        question_id=id_, probabilities=mass, chosen=grade - PROFILE.lowest, source="point"
+    )
 
 
-def added_up(rules: Sequence[int | None], plain: Sequence[int] = (), human: Sequence[float] = ()) -> GradeSummary:
+def added_up(
+    rules: Sequence[int | None], plain: Sequence[int] = (), human: Sequence[float] = ()
+) -> GradeSummary:
     others = [list(given) + [None] * (len(rules) - len(given)) for given in (plain, human)]
-    return summary(PROFILE, [grading(i, *grades) for i, grades in enumerate(zip(rules, *others, strict=True))])
+    return summary(
+        PROFILE, [grading(i, *grades) for i, grades in enumerate(zip(rules, *others, strict=True))]
+    )
 
 
 def page_of(found: GradeSummary) -> str:
@@ -50,7 +65,9 @@ def test_steps_rise_at_their_levels_and_stay_between_them() -> None:
     xs, ys = steps(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 1.0]), 0.5)
     assert list(zip(xs, ys, strict=True)) == [(0.5, 0), (1, 0), (1, 0.5), (3, 0.5), (3, 1), (3, 1)]
     xs, ys = steps(np.array([1.0, 2.0]), np.array([0.0, 0.0]), 0.5)
-    assert list(zip(xs, ys, strict=True)) == [(0.5, 0), (2, 0)], "grades that are all above the scale's end"
+    assert list(zip(xs, ys, strict=True)) == [(0.5, 0), (2, 0)], (
+        "grades that are all above the scale's end"
+    )
 
 
 def test_without_any_grade_the_page_says_so_and_shows_no_number() -> None:
@@ -62,7 +79,8 @@ def test_without_any_grade_the_page_says_so_and_shows_no_number() -> None:
 
 
 def test_without_people_and_with_unequal_numbers_of_grades_it_warns_and_else_it_does_not() -> None:
-    alone, people = "These are grades by a model.", page_of(added_up([7, 7, 8], [9, 9, 9], human=[6, 7, 8]))
+    alone = "These are grades by a model."
+    people = page_of(added_up([7, 7, 8], [9, 9, 9], human=[6, 7, 8]))
     unequal = "The lines are not based on the same answers"
     assert alone in page_of(added_up([7, 8]))
     assert unequal in page_of(added_up([7, None, 8], [9, 9, 9]))
@@ -98,7 +116,9 @@ def test_the_grades_in_the_table_are_means_with_their_numbers() -> None:
 
 
 @pytest.mark.parametrize("rules", [[7], [7, 8, 9]])
-def test_foreign_text_is_escaped_and_the_page_asks_for_nothing_from_outside(rules: list[int | None]) -> None:
+def test_foreign_text_is_escaped_and_the_page_asks_for_nothing_from_outside(
+    rules: list[int | None],
+) -> None:
     page = page_of(added_up(rules))
     assert loud(Reader(page)) == set()
     assert "<b>" not in page

@@ -8,7 +8,17 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rubric_set_by_hand import UNKNOWN, figure, figures, page, plain, rubric, rubric_set, scores, unknown_figures
+from rubric_set_by_hand import (
+    UNKNOWN,
+    figure,
+    figures,
+    page,
+    plain,
+    rubric,
+    rubric_set,
+    scores,
+    unknown_figures,
+)
 
 from pollex.measures.intervals import Figure
 from pollex.reports.learning import LeftOut, learning_page, written_by
@@ -52,7 +62,9 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, tuple(name for name, _ in attrs)))
-        self.links += [value or "" for name, value in attrs if name in ("href", "src", "action", "xlink:href")]
+        self.links += [
+            value or "" for name, value in attrs if name in ("href", "src", "action", "xlink:href")
+        ]
         self.headings += [int(tag[1])] if re.fullmatch("h[1-6]", tag) else []
         self._silent = tag == "style"
 
@@ -67,8 +79,20 @@ def loud(read: Reader) -> set[str]:
     """What a strict policy forbids: elements that load or run something, styles and handlers inside elements."""
     names = {name for name, _ in read.elements}
     attributes = {attribute for _, found in read.elements for attribute in found}
-    return names & {"script", "img", "iframe", "object", "embed", "form", "input", "base", "use"} | {
-        attribute for attribute in attributes if attribute.startswith("on") or attribute in ("style", "src")
+    return names & {
+        "script",
+        "img",
+        "iframe",
+        "object",
+        "embed",
+        "form",
+        "input",
+        "base",
+        "use",
+    } | {
+        attribute
+        for attribute in attributes
+        if attribute.startswith("on") or attribute in ("style", "src")
     }
 
 
@@ -95,24 +119,41 @@ def test_elements_are_quiet_ones_links_stay_on_the_page_and_headings_go_down_one
     assert loud(harmless) == set()
     assert harmless.links
     assert all(re.fullmatch("#[a-z]+", link) for link in harmless.links)
-    for text in (page(), learning_page(rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=()), scores())):
+    for text in (
+        page(),
+        learning_page(rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=()), scores()),
+    ):
         assert {f'id="{link[1:]}"' in text for link in Reader(text).links} == {True}
         drawings = re.findall("<svg [^>]*>(.{7})", text)
         assert len(drawings) > 10
         assert set(drawings) == {"<title>"}
     assert harmless.headings[0] == 1
     assert harmless.headings.count(1) == 1
-    assert all(after - before <= 1 for before, after in zip(harmless.headings, harmless.headings[1:], strict=False))
+    assert all(
+        after - before <= 1
+        for before, after in zip(harmless.headings, harmless.headings[1:], strict=False)
+    )
     assert page() == page()
 
 
-def test_text_is_shown_as_it_was_written_controls_made_visible_and_no_address_can_be_followed() -> None:
-    text = page(lambda words: "\x1b\u202e\ud800<b>&amp; “quoted” $body " + words + " see https://example.org/a")
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
+def test_text_is_shown_as_it_was_written_controls_made_visible_and_no_address_can_be_followed() -> (
+    None
+):
+    text = page(
+        lambda words: (
+            "\x1b\u202e\ud800<b>&amp; “quoted” $body " + words + " see https://example.org/a"
+        )
+    )
+    assert not re.search(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text
+    )
     assert text.encode("utf-8")
     assert "//" not in text
     words = Reader(text).words
-    assert "\\x1b\\u202e\\ud800<b>&amp; “quoted” $body The user says thanks 1. see https://example.org/a" in words
+    assert (
+        "\\x1b\\u202e\\ud800<b>&amp; “quoted” $body The user says thanks 1. see https://example.org/a"
+        in words
+    )
     assert "<b>&amp; “quoted” $body it works now, thanks" in words
 
 
@@ -137,10 +178,22 @@ def test_a_hostile_path_and_an_unusual_store_stay_one_word_of_a_command() -> Non
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
 def test_undefined_figures_are_words(value: float | None) -> None:
-    unknown = Figure(value=value, n=3, undefined="only positive conversations" if value is None else "")
-    names = ("accuracy", "precision", "recall", "f1", "delta_netsat", "yield_rate", "confident_accuracy")
+    unknown = Figure(
+        value=value, n=3, undefined="only positive conversations" if value is None else ""
+    )
+    names = (
+        "accuracy",
+        "precision",
+        "recall",
+        "f1",
+        "delta_netsat",
+        "yield_rate",
+        "confident_accuracy",
+    )
     side = figures(unknown, **dict.fromkeys(names, unknown))
-    words = Reader(page(training=side, held_out=side, baselines=(Baseline(name="TF-IDF", advantage=unknown),))).words
+    words = Reader(
+        page(training=side, held_out=side, baselines=(Baseline(name="TF-IDF", advantage=unknown),))
+    ).words
     assert not re.search(r"\b(nan|None|inf|null)\b", words, re.IGNORECASE)
     assert words.count("only positive conversations" if value is None else "undefined") > 10
 
@@ -160,7 +213,10 @@ def test_nothing_held_out_or_one_class_is_said_and_leaves_no_column_and_no_curve
 
 
 def test_the_verdict_gives_the_interval_chance_and_optimism() -> None:
-    text = page(training=figures(figure(0.91)), held_out=figures(Figure(value=0.68, low=0.54, high=0.8, n=60), n=60))
+    text = page(
+        training=figures(figure(0.91)),
+        held_out=figures(Figure(value=0.68, low=0.54, high=0.8, n=60), n=60),
+    )
     words = Reader(text).words
     assert (
         "held-out conversations, the rubrics rank a positive conversation above a negative one 68 % of the time "
@@ -178,19 +234,32 @@ def test_the_verdict_gives_the_interval_chance_and_optimism() -> None:
 @pytest.mark.parametrize(
     ("advantage", "said"),
     [
-        (Figure(value=0.1, low=0.02, high=0.2, n=20), "The rubrics rank better than TF-IDF: a difference of +10"),
-        (Figure(value=-0.1, low=-0.2, high=-0.02, n=20), "TF-IDF ranks better than the rubrics: a difference of −10"),
-        (Figure(value=0.1, low=-0.2, high=0.3, n=20), "It is not clear whether the rubrics rank better than TF-IDF"),
+        (
+            Figure(value=0.1, low=0.02, high=0.2, n=20),
+            "The rubrics rank better than TF-IDF: a difference of +10",
+        ),
+        (
+            Figure(value=-0.1, low=-0.2, high=-0.02, n=20),
+            "TF-IDF ranks better than the rubrics: a difference of −10",
+        ),
+        (
+            Figure(value=0.1, low=-0.2, high=0.3, n=20),
+            "It is not clear whether the rubrics rank better than TF-IDF",
+        ),
     ],
 )
-def test_a_baseline_is_beaten_only_where_the_whole_interval_says_so(advantage: Figure, said: str) -> None:
+def test_a_baseline_is_beaten_only_where_the_whole_interval_says_so(
+    advantage: Figure, said: str
+) -> None:
     assert said in Reader(page(baselines=(Baseline(name="TF-IDF", advantage=advantage),))).words
 
 
 def test_it_says_who_did_the_work_and_by_whom_the_rubrics_were_written() -> None:
     assert "Built-in (no LLM)" in Reader(page()).words
     judge = JudgeRecord(kind="llm", name="big-model", fingerprint="f")
-    words = Reader(page(judge=judge, roles={"extractor": "big-model", "deduplicator": "built-in (no LLM)"})).words
+    words = Reader(
+        page(judge=judge, roles={"extractor": "big-model", "deduplicator": "built-in (no LLM)"})
+    ).words
     assert "Built-in (no LLM)" not in words
     assert "big-model (extractor) and built-in (no LLM) (deduplicator)" in words
     ours, theirs = (
@@ -200,28 +269,41 @@ def test_it_says_who_did_the_work_and_by_whom_the_rubrics_were_written() -> None
     fitted = theirs.model_copy(update={"written": theirs.text})
     reworded = theirs.model_copy(update={"written": "Other words."})
     assert "A program wrote them, no LLM." in written_by(rubric_set(rubrics=(ours,)))
-    both = rubric_set(rubrics=(ours, theirs), roles={"summarizer": "big-model and built-in (no LLM)"})
+    both = rubric_set(
+        rubrics=(ours, theirs), roles={"summarizer": "big-model and built-in (no LLM)"}
+    )
     assert written_by(both) == "The model big-model wrote 1, a program without an LLM the other 1. "
     assert written_by(rubric_set(rubrics=(ours, fitted), roles=both.roles)) == written_by(both)
     assert written_by(rubric_set(rubrics=(ours, reworded), roles=both.roles)) == ""
-    assert "Rubrics were edited after θ was fitted: run pollex refit" in Reader(page(rubrics_digest="other")).words
+    assert (
+        "Rubrics were edited after θ was fitted: run pollex refit"
+        in Reader(page(rubrics_digest="other")).words
+    )
 
 
 def test_only_an_alpha_among_several_was_chosen_by_cross_validation() -> None:
-    alphas = tuple(AlphaScore(alpha=alpha, mean_auc=0.7, deviation=0.1, folds=5) for alpha in (0.1, 1.0, 10.0))
+    alphas = tuple(
+        AlphaScore(alpha=alpha, mean_auc=0.7, deviation=0.1, folds=5) for alpha in (0.1, 1.0, 10.0)
+    )
     for rows in (0, 1, 3):
         words = Reader(page(alphas=alphas[:rows])).words
         assert ("It was chosen by cross-validation" in words) == (rows > 1)
         assert ("α was given, or there was nothing to cross-validate on." in words) == (rows == 0)
-    one = learning_page(rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=(), alphas=()), scores())
-    assert "1\N{NO-BREAK SPACE}rubric, 1 of satisfaction and 0 of dissatisfaction" in Reader(one).words
+    one = learning_page(
+        rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=(), alphas=()), scores()
+    )
+    assert (
+        "1\N{NO-BREAK SPACE}rubric, 1 of satisfaction and 0 of dissatisfaction" in Reader(one).words
+    )
     assert "There is no rubric of this kind." in Reader(one).words
     assert "None: every rubric of the pool was chosen." in Reader(one).words
 
 
 def test_a_rubric_that_a_person_added_comes_last_and_says_so() -> None:
     added = ChosenRubric.model_validate({"text": "The user smiles.", "polarity": "sat"})
-    page_words = Reader(learning_page(rubric_set(rubrics=(added, rubric(1, "sat"))), scores())).words
+    page_words = Reader(
+        learning_page(rubric_set(rubrics=(added, rubric(1, "sat"))), scores())
+    ).words
     words = page_words[page_words.index("How each rubric was chosen") :]
     assert words.index("The user says thanks 1.") < words.index("The user smiles.")
     assert "by a person" in words
@@ -237,7 +319,9 @@ def test_a_rubric_shows_loss_stability_support_and_of_how_many_its_quotes_are() 
     assert "6.5" in words
     shown = rubric(1, "sat")
     more = (*shown.quotes, Quote(conversation_id="conversation 1", turn=5, text="so it does"))
-    reason = Reason(id="reason1", conversation_id="conversation 1", polarity="sat", text="so", quotes=more)
+    reason = Reason(
+        id="reason1", conversation_id="conversation 1", polarity="sat", text="so", quotes=more
+    )
     words = Reader(page(rubrics=(shown, rubric(2, "dsat")), reasons=(reason,))).words
     assert "1 of 2\N{NO-BREAK SPACE}quotes" in words
     assert " 1\N{NO-BREAK SPACE}quote " in words
@@ -247,10 +331,16 @@ def test_what_is_skipped_is_listed_once_and_the_most_frequent_reason_first() -> 
     lost = LabelledScore("lost", "training", True, float("nan"), "refused")
     silent = LabelledScore("silent", "training", True, None, "truncated")
     words = Reader(
-        learning_page(rubric_set(), [*scores(), lost, silent], [LeftOut("lost", "unanswered: refused")])
+        learning_page(
+            rubric_set(), [*scores(), lost, silent], [LeftOut("lost", "unanswered: refused")]
+        )
     ).words
     assert words.count(" lost ") == 1
-    skipped = [LeftOut("a", "rare"), LeftOut("b", "often", "correct it"), LeftOut("c", "often", "correct it")]
+    skipped = [
+        LeftOut("a", "rare"),
+        LeftOut("b", "often", "correct it"),
+        LeftOut("c", "often", "correct it"),
+    ]
     told = Reader(learning_page(rubric_set(), scores(), skipped)).words
     assert told.index("often") < told.index("rare")
     assert told.count("correct it") == 1
@@ -268,10 +358,20 @@ def test_windows_are_put_in_words() -> None:
     side = WindowSide(threshold=None, confident=0, wrong=0, needed=46)
     record = GuaranteedWindow(lower=side, upper=side, precision=0.9, delta=0.1, n=24)
     words = Reader(page(guaranteed=record)).words
-    assert f"With a guarantee: labels on each side are right at least 90{SPACE}% of the time" in words
-    assert "A second window, which promises how often the labels on each side of it are right" in words
-    same = [LabelledScore(f"{side}{i}", side, i % 2 == 0, 2.0) for side in ("training", "held_out") for i in range(4)]
-    text = learning_page(rubric_set(theta=2.0, window=Window(lower=2.0, upper=2.0, precision=0.9)), same)
+    assert (
+        f"With a guarantee: labels on each side are right at least 90{SPACE}% of the time" in words
+    )
+    assert (
+        "A second window, which promises how often the labels on each side of it are right" in words
+    )
+    same = [
+        LabelledScore(f"{side}{i}", side, i % 2 == 0, 2.0)
+        for side in ("training", "held_out")
+        for i in range(4)
+    ]
+    text = learning_page(
+        rubric_set(theta=2.0, window=Window(lower=2.0, upper=2.0, precision=0.9)), same
+    )
     assert "nan" not in re.sub("<style>.*?</style>", "", text, flags=re.DOTALL).lower()
 
 
@@ -300,9 +400,14 @@ REACH = Reach(
 def test_how_far_a_set_reaches_is_told_with_intervals_and_n() -> None:
     words = " ".join(Reader(page(reach=REACH)).words.replace(SPACE, " ").split())
     assert "decided to be bad 50 % 95 % interval 40–60 % 56" in words
-    assert "20 more labels are worth about +0.4 in 100 pairs (95 % interval +0.1 to +0.7, n = 205)" in words
+    assert (
+        "20 more labels are worth about +0.4 in 100 pairs (95 % interval +0.1 to +0.7, n = 205)"
+        in words
+    )
     assert "Dissatisfaction only positive conversations" in words
     paid = Figure(None, n=205, undefined="a model would have to be paid for it")
     without = REACH.model_copy(update={"curve": (), "more": paid})
-    assert "Not measured: a model would have to be paid for it." in Reader(page(reach=without)).words
+    assert (
+        "Not measured: a model would have to be paid for it." in Reader(page(reach=without)).words
+    )
     assert "Not known: nothing was held out" in Reader(page(reach=None)).words

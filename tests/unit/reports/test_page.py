@@ -35,7 +35,9 @@ def test_a_page_says_which_file_it_was_made_for(tmp_path: Path, name: str) -> No
 
 
 def test_quotes_are_marked_where_only_white_space_differs() -> None:
-    assert mark("it  works\nnow, thanks", [("works now", "sat"), ("now, thanks", "dsat"), (" ", "sat")]) == (
+    assert mark(
+        "it  works\nnow, thanks", [("works now", "sat"), ("now, thanks", "dsat"), (" ", "sat")]
+    ) == (
         MarkedText("it  "),
         MarkedText("works\n", "sat"),
         MarkedText("now", "sat dsat"),
@@ -50,14 +52,17 @@ def test_a_list_of_turns_shows_every_character_and_marks_what_is_quoted() -> Non
         0: [("1 & 2", "sat")]
     })  # fmt: skip
     assert turns[1] == MarkedTurn("assistant", (MarkedText("ok"),))
-    shown = filled("{% import 'parts.html' as parts %}{{ parts.turn_list(turns, 'c3') }}", turns=turns)
+    shown = filled(
+        "{% import 'parts.html' as parts %}{{ parts.turn_list(turns, 'c3') }}", turns=turns
+    )
     assert '<p dir="auto">&lt;b&gt;<mark class="sat">1 &amp; 2</mark>&lt;/b&gt;</p>' in shown
     assert '<li id="c3-1" class="turn assistant">' in shown
 
 
 TOKENS, PARTS, REPORT = map(style_of, STYLES)
 LIGHT, DARK = (
-    dict(re.findall(r"--([a-z-]+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", TOKENS, re.S)
+    dict(re.findall(r"--([a-z-]+): (#\w{6})", block))
+    for block in re.findall(r":root \{(.*?)\}", TOKENS, re.S)
 )
 TEXTS = {
     "paper": ["ink", "muted", "link", "positive", "negative", "bad", "warn"],
@@ -72,7 +77,9 @@ MARKS = {"window": ["ink", "positive", "negative"], "paper": ["line"], "card": [
 
 def luminance(color: str) -> float:
     channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -87,7 +94,9 @@ def test_black_on_white_has_the_highest_contrast() -> None:
 
 @pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
 @pytest.mark.parametrize(("pairs", "least"), [(TEXTS, 4.5), (MARKS, 3.0)], ids=["text", "marks"])
-def test_what_stands_on_a_ground_can_be_seen(colors: dict[str, str], pairs: dict[str, list[str]], least: float) -> None:
+def test_what_stands_on_a_ground_can_be_seen(
+    colors: dict[str, str], pairs: dict[str, list[str]], least: float
+) -> None:
     low = {
         (ground, name): round(found, 2)
         for ground, names in pairs.items()
@@ -106,7 +115,8 @@ def test_both_schemes_have_the_same_colors_and_styles_use_no_other() -> None:
 
 def test_on_a_telephone_what_stands_below_a_figure_wraps_and_the_figure_does_not() -> None:
     narrow = "".join(re.findall(r"@media \(max-width: 46rem\) \{(.*?)\n\}", PARTS + REPORT, re.S))
-    # Three columns of 360 pixels take no "too few for an interval" in one line; it ran into the next column.
+    # Three columns of 360 pixels take no "too few for an interval" in one line; it ran into the
+    # next column.
     assert re.search(r"\.figures td small \{ white-space: normal; \}", narrow)
     # 1.043 became 1.04 and, in the next line, 3.
     assert re.search(r"\.tiles \.value \{[^}]*white-space: nowrap", narrow)

@@ -19,8 +19,16 @@ NONE = Figure(value=None, n=20, undefined="1 given thumbs had probability 0")
 
 
 def truth(**changes: Any) -> ProbabilityFigures:
-    whole = {"log_loss": 0.512, "brier": 0.171, "share_log_loss": 0.693, "share_brier": 0.25, "gain": 0.181}
-    return ProbabilityFigures(n=20, **({name: figure(value) for name, value in whole.items()} | changes))
+    whole = {
+        "log_loss": 0.512,
+        "brier": 0.171,
+        "share_log_loss": 0.693,
+        "share_brier": 0.25,
+        "gain": 0.181,
+    }
+    return ProbabilityFigures(
+        n=20, **({name: figure(value) for name, value in whole.items()} | changes)
+    )
 
 
 def judged(labels: int = 60, **changes: Any) -> RubricSet:
@@ -51,7 +59,9 @@ def section(rubrics: RubricSet, given: list[LabelledScore]) -> str:
     return page[begin : page.index("</section>", begin)]
 
 
-def test_how_far_the_chosen_model_lies_from_netsats_curve_is_its_own_lead_and_no_other_models() -> None:
+def test_how_far_the_chosen_model_lies_from_netsats_curve_is_its_own_lead_and_no_other_models() -> (
+    None
+):
     worse = CandidateScore(name="network", log_loss=0.603, behind=0.091, error=0.031, n=60)
     for chosen, told in (("decorrelated NetSAT", "0.089 under"), ("network", "0.002 over")):
         record = judged(chosen=chosen).calibrator
@@ -63,10 +73,22 @@ def test_how_far_the_chosen_model_lies_from_netsats_curve_is_its_own_lead_and_no
 def test_what_is_missing_is_told_in_words() -> None:
     for rubrics, given, told in (
         (judged(labels=12), likely(), "not yet calibrated: 12 of 50 labels, 38 are missing"),
-        (judged(), scores(), "0\N{NO-BREAK SPACE}conversations with a probability: too few to say."),
+        (
+            judged(),
+            scores(),
+            "0\N{NO-BREAK SPACE}conversations with a probability: too few to say.",
+        ),
         (judged(), scores(), "No conversation of this side has a probability."),
-        (judged(compared=()), likely(), "Models were not compared, because there were too few conversations"),
-        (judged(training=None, held_out=None), likely(), "the accuracy of the probabilities is unknown"),
+        (
+            judged(compared=()),
+            likely(),
+            "Models were not compared, because there were too few conversations",
+        ),
+        (
+            judged(training=None, held_out=None),
+            likely(),
+            "the accuracy of the probabilities is unknown",
+        ),
         (rubric_set(), scores(), "no model of probabilities: run pollex refit"),
     ):
         said = section(rubrics, given)
@@ -100,19 +122,39 @@ def test_it_says_why_a_model_was_taken_what_the_network_adds_and_how_good_rating
         compared=(row,), held_out=row, reliability=((1.5, 1.6, 30), (3.0, 2.5, 30)), facts={},
     )  # fmt: skip
     points = ((20, -0.01), (40, 0.02), (80, 0.03))
-    curve = tuple(LabelsPoint(labels=n, start=0.5, network=0.5 - gain, gain=gain, error=0.01) for n, gain in points)
-    said = section(judged(why="the network has the least log-loss", rating=rating, curve=curve), likely())
+    curve = tuple(
+        LabelsPoint(labels=n, start=0.5, network=0.5 - gain, gain=gain, error=0.01)
+        for n, gain in points
+    )
+    said = section(
+        judged(why="the network has the least log-loss", rating=rating, curve=curve), likely()
+    )
     assert "the network has the least log-loss" in said
-    assert "0.030 ± 0.010 nats off the log-loss of what it begins as; more than a standard error from 40" in said
+    assert (
+        "0.030 ± 0.010 nats off the log-loss of what it begins as; more than a standard error from 40"
+        in said
+    )
     assert "stars is learned as 3 grades" in said
     assert "predicted 3.00, given 2.50" in said
     assert "which is no more than noise." in section(judged(curve=curve[:1]), likely())
 
 
 def test_what_fell_beyond_chance_is_said_and_lengths_in_percent() -> None:
-    fell = {"name": "length", "state": "cleared", "effect": {"value": -0.084, "low": -0.14, "high": -0.026}}
-    harmed = {"name": "It is polite.", "state": "harmed", "effect": {"value": -0.3, "low": -0.4, "high": -0.2}}
-    noise = {"name": "It is brief.", "state": "cleared", "effect": {"value": -0.01, "low": -0.1, "high": 0.08}}
+    fell = {
+        "name": "length",
+        "state": "cleared",
+        "effect": {"value": -0.084, "low": -0.14, "high": -0.026},
+    }
+    harmed = {
+        "name": "It is polite.",
+        "state": "harmed",
+        "effect": {"value": -0.3, "low": -0.4, "high": -0.2},
+    }
+    noise = {
+        "name": "It is brief.",
+        "state": "cleared",
+        "effect": {"value": -0.01, "low": -0.1, "high": 0.08},
+    }
     assert worse_of([fell, harmed, noise]) == [
         "length +9% [+3%, +15%] (within its margin)",
         "It is polite. -30 points [-40, -20] (harmed)",

@@ -15,7 +15,14 @@ RUBRICS = rubric_set(rubrics=(rubric(1, "sat"), rubric(2, "dsat")))
 
 def answer(id_: str, chosen: int) -> Answer:
     shares = tuple(float(option == chosen) for option in range(len(LIKERT)))
-    return Answer(question_id=id_, probabilities=shares, chosen=chosen, source="built-in", turns=(1,), judge="built-in")
+    return Answer(
+        question_id=id_,
+        probabilities=shares,
+        chosen=chosen,
+        source="built-in",
+        turns=(1,),
+        judge="built-in",
+    )
 
 
 def scored(number: int, probability: float, sat: int = 4, dsat: int = 0) -> Score:
@@ -30,12 +37,19 @@ def scored(number: int, probability: float, sat: int = 4, dsat: int = 0) -> Scor
     )
 
 
-SCORES = [scored(1, 0.9), scored(2, 0.8), scored(3, 0.5), scored(4, 0.1, sat=0, dsat=4), scored(5, 0.2, dsat=4)]
+SCORES = [
+    scored(1, 0.9),
+    scored(2, 0.8),
+    scored(3, 0.5),
+    scored(4, 0.1, sat=0, dsat=4),
+    scored(5, 0.2, dsat=4),
+]
 
 
 def talk(number: int, words: str = "no") -> Conversation:
     return Conversation(
-        id=f"talk {number}", turns=(Turn(role="user", content=words), Turn(role="assistant", content="b"))
+        id=f"talk {number}",
+        turns=(Turn(role="user", content=words), Turn(role="assistant", content="b")),
     )
 
 
@@ -46,7 +60,9 @@ def tallied(scores: list[Score] = SCORES) -> ScoreTally:
 
 
 def page(words: str = "no", scores: list[Score] = SCORES) -> str:
-    return scores_page(tallied(scores), [talk(n, words) for n in range(1, 6)], "scores.csv", "rubrics.json")
+    return scores_page(
+        tallied(scores), [talk(n, words) for n in range(1, 6)], "scores.csv", "rubrics.json"
+    )
 
 
 def test_what_sets_bad_conversations_apart_most_comes_first() -> None:
@@ -64,16 +80,24 @@ def test_the_share_of_good_ones_the_worst_first_and_filters_are_told() -> None:
     assert "60 % are decided to be good" in words
     assert "in doubt" not in words, "one verdict a row: good or bad, how sure, why"
     assert [
-        row.verdict.replace("\N{NO-BREAK SPACE}", " ") for row in (tallied().worst[place] for place in (0, 4, 2))
+        row.verdict.replace("\N{NO-BREAK SPACE}", " ")
+        for row in (tallied().worst[place] for place in (0, 4, 2))
     ] == ["Bad, 90 % sure", "Good, 90 % sure", "Good, 50 % sure"]
-    assert [row.why for row in tallied().worst] == ["rubric1", "rubric2", "rubric1", "rubric1", "rubric1"]
+    assert [row.why for row in tallied().worst] == [
+        "rubric1",
+        "rubric2",
+        "rubric1",
+        "rubric1",
+        "rubric1",
+    ]
     assert "no evidence of what people like" in words
     assert [row.id for row in tallied().worst] == ["talk 4", "talk 5", "talk 3", "talk 2", "talk 1"]
     assert '<mark class="dsat">b</mark>' in text, "the turns that the lowest answer rests on"
     assert text.count('<tr class="bad by-') == 2
     assert text.count('<tr class="good doubt">') == 1
     assert all(
-        f'href="#{name}"' in text and f'id="{name}"' in text for name in ("show-bad", "show-good", "by-1", "by-2")
+        f'href="#{name}"' in text and f'id="{name}"' in text
+        for name in ("show-bad", "show-good", "by-1", "by-2")
     )
     assert "#show-bad:target tr.good" in text
 

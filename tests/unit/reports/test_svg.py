@@ -16,7 +16,17 @@ from pollex.reports.numbers import (
     percent_interval,
     points,
 )
-from pollex.reports.svg import HEIGHT, Axis, Frame, element, escape, join, nice_step, tick_label, ticks
+from pollex.reports.svg import (
+    HEIGHT,
+    Axis,
+    Frame,
+    element,
+    escape,
+    join,
+    nice_step,
+    tick_label,
+    ticks,
+)
 
 
 def test_text_is_escaped_and_markup_is_not() -> None:
@@ -25,12 +35,24 @@ def test_text_is_escaped_and_markup_is_not() -> None:
     made = element("text", class_='"><b>', text_anchor="it's", name=None, x=1.50)
     assert made == '<text class="&quot;&gt;&lt;b&gt;" text-anchor="it&#x27;s" x="1.5"></text>'
     odd = {"a//b": "a&#47;&#47;b", "a///b": "a&#47;&#47;/b", "\x1b": "\\x1b"}
-    assert {text: escape(text) for text in odd} == odd, "two slashes are no address, and controls can be seen"
+    assert {text: escape(text) for text in odd} == odd, (
+        "two slashes are no address, and controls can be seen"
+    )
 
 
 def test_ticks_lie_within_the_ends_at_round_steps_and_their_labels_have_a_minus_sign() -> None:
-    steps = {(10, 5): 2, (10, 4): 2.5, (1, 4): 0.25, (7, 5): 2, (30, 6): 5, (0.3, 3): 0.1, (1e-7, 10): 1e-8}
-    steps |= {(9.5e6, 2): 5e6} | {(span, 5): 1.0 for span in (0.0, -1.0, float("nan"), float("inf"))}
+    steps = {
+        (10, 5): 2,
+        (10, 4): 2.5,
+        (1, 4): 0.25,
+        (7, 5): 2,
+        (30, 6): 5,
+        (0.3, 3): 0.1,
+        (1e-7, 10): 1e-8,
+    }
+    steps |= {(9.5e6, 2): 5e6} | {
+        (span, 5): 1.0 for span in (0.0, -1.0, float("nan"), float("inf"))
+    }
     assert [nice_step(*asked) for asked in steps] == pytest.approx(list(steps.values()))
     assert ticks(-14, 12, 6) == [-10, -5, 0, 5, 10]
     assert ticks(0, 1, 5) == [0, 0.2, 0.4, 0.6, 0.8, 1]
@@ -44,14 +66,19 @@ def test_a_band_without_an_end_reaches_to_the_edge_and_bars_below_zero_hang_from
     assert 'x="40" ' in frame.band(None, 5, "window")
     assert 'width="155" ' in frame.band(None, 5, "window")  # half of 350 − 40
     assert 'width="310" ' in frame.band(-99, None, "window")
-    frame, middle = Frame.over((0, 10), (-2, 2)), (24 + HEIGHT - 36) / 2
+    frame = Frame.over((0, 10), (-2, 2))
+    middle = (24 + HEIGHT - 36) / 2
     assert f'y="{middle:g}" ' in frame.bar(0, 1, 0, -1, "negative")
     assert f'y="{middle:g}" ' not in frame.bar(0, 1, 0, 1, "positive")
 
 
 def test_a_figure_without_an_interval_has_a_mark_alone_and_an_undefined_one_only_words() -> None:
-    lone, none = Figure(0.5, None, None, 9, 3), Figure(None, n=9, undefined="no texts", units=3)
-    assert ("<circle" in whisker("it", lone, Axis(0, 1, 0, 9)), "whisker" in whisker("it", lone, Axis(0, 1, 0, 9))) == (
+    lone = Figure(0.5, None, None, 9, 3)
+    none = Figure(None, n=9, undefined="no texts", units=3)
+    assert (
+        "<circle" in whisker("it", lone, Axis(0, 1, 0, 9)),
+        "whisker" in whisker("it", lone, Axis(0, 1, 0, 9)),
+    ) == (
         True,
         False,
     )
@@ -67,7 +94,11 @@ def test_what_is_no_number_is_undefined(value: float | None) -> None:
 
 
 def test_numbers_have_a_real_minus_and_no_negative_zero() -> None:
-    assert [number(-1.255, 1), number(-0.001), number(0.3, 1, signed=True)] == ["−1.3", "0.00", "+0.3"]
+    assert [number(-1.255, 1), number(-0.001), number(0.3, 1, signed=True)] == [
+        "−1.3",
+        "0.00",
+        "+0.3",
+    ]
     assert number(-0.0004, signed=True) == "0.00"
 
 
@@ -79,7 +110,15 @@ def test_shares_counts_lists_and_intervals_also_where_there_is_none() -> None:
     assert interval_in_words(figure, 1) == f"95{SPACE}% interval 0.5 to 0.8"
     assert points(-0.126) == "−13"
     lone = Figure(value=0.5, n=2)
-    assert interval(lone) == interval_in_words(lone) == percent_interval(lone) == "too few for an interval"
+    assert (
+        interval(lone)
+        == interval_in_words(lone)
+        == percent_interval(lone)
+        == "too few for an interval"
+    )
     assert interval(Figure(value=None, n=2, undefined="no conversations")) == "no conversations"
-    assert [count(1, "rubric"), count(1200, "rubric")] == [f"1{SPACE}rubric", f"1,200{SPACE}rubrics"]
+    assert [count(1, "rubric"), count(1200, "rubric")] == [
+        f"1{SPACE}rubric",
+        f"1,200{SPACE}rubrics",
+    ]
     assert [listed(list("abc"[:n])) for n in range(4)] == ["", "a", "a and b", "a, b, and c"]

@@ -15,7 +15,13 @@ from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
 from pollex.rubrics.learning.crossfit import held_out_folds
 from pollex.rubrics.learning.material import GivenAnswers, Material
-from pollex.rubrics.learning.measured import Teaching, Unseen, data_record, guarantee, merged_families
+from pollex.rubrics.learning.measured import (
+    Teaching,
+    Unseen,
+    data_record,
+    guarantee,
+    merged_families,
+)
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.rubric import Polarity, Quote, Reason, Rubric
@@ -23,10 +29,18 @@ from pollex.selection.losses import theta_c
 from pollex.selection.threshold import fit_window
 from pollex.services.roles import embedded_record
 
-RUBRICS = (Rubric(id="good", text="It works.", polarity="sat"), Rubric(id="bad", text="It fails.", polarity="dsat"))
+RUBRICS = (
+    Rubric(id="good", text="It works.", polarity="sat"),
+    Rubric(id="bad", text="It fails.", polarity="dsat"),
+)
 SIZE = 60
 """Conversations of either side."""
-CHOSEN: dict[str, Any] = {"conversations": [], "held_out": None, "weights": (1.0, 1.0), "chosen": "NetSAT"}
+CHOSEN: dict[str, Any] = {
+    "conversations": [],
+    "held_out": None,
+    "weights": (1.0, 1.0),
+    "chosen": "NetSAT",
+}
 
 
 def side(name: str, up: Bools) -> tuple[Conversation, ...]:
@@ -45,14 +59,19 @@ def answered(ids: list[str]) -> GivenAnswers:
     table = GivenAnswers("expected")
     for id_ in ids:
         option = np.random.default_rng(int(id_[1:])).integers(0, 5, 2)
-        table.values[id_] = {rubric.id: 2.5 * float(n) for rubric, n in zip(RUBRICS, option, strict=True)}
+        table.values[id_] = {
+            rubric.id: 2.5 * float(n) for rubric, n in zip(RUBRICS, option, strict=True)
+        }
         table.distributions[id_] = {
-            rubric.id: tuple(float(n == place) for place in range(5)) for rubric, n in zip(RUBRICS, option, strict=True)
+            rubric.id: tuple(float(n == place) for place in range(5))
+            for rubric, n in zip(RUBRICS, option, strict=True)
         }
     return table
 
 
-def made(training: Sequence[Conversation], held_out: Sequence[Conversation] = (), **more: Any) -> Material:
+def made(
+    training: Sequence[Conversation], held_out: Sequence[Conversation] = (), **more: Any
+) -> Material:
     every = [*training, *held_out]
     return Material(
         logs=Logs(every, counts=Counter(c.label for c in every)),
@@ -67,7 +86,8 @@ def made(training: Sequence[Conversation], held_out: Sequence[Conversation] = ()
 
 
 def material(held_out_up: Bools, size: int = SIZE) -> Material:
-    training, held_out = side("t", np.arange(SIZE) % 2 == 0), side("h", held_out_up[:size])
+    training = side("t", np.arange(SIZE) % 2 == 0)
+    held_out = side("h", held_out_up[:size])
     table = answered([c.id for c in (*training, *held_out)])
     return made(training, held_out, table=table, kept=RUBRICS, chosen=RUBRICS)
 
@@ -87,12 +107,17 @@ def swapped_within_a_fold() -> tuple[Bools, Bools]:
     raise AssertionError("no two trade places")
 
 
-def measured(found: Material, folded: list[float] | None = None) -> tuple[Teaching, Unseen, FittedThumbs]:
-    fitted, taught = FittedThumbs.of(found, CHOSEN), Teaching.of(found, {"held_out_scores": folded})
+def measured(
+    found: Material, folded: list[float] | None = None
+) -> tuple[Teaching, Unseen, FittedThumbs]:
+    fitted = FittedThumbs.of(found, CHOSEN)
+    taught = Teaching.of(found, {"held_out_scores": folded})
     return taught, Unseen.held_out(found, fitted, taught), fitted
 
 
-def test_thumbs_of_a_fold_change_nothing_of_what_is_said_of_it_but_the_set_and_what_is_said_of_others() -> None:
+def test_thumbs_of_a_fold_change_nothing_of_what_is_said_of_it_but_the_set_and_what_is_said_of_others() -> (
+    None
+):
     up, mine = swapped_within_a_fold()
     (taught, before, fitted), (again, after, anew) = measured(material(UP)), measured(material(up))
     for name in ("netsat", "theta", "confident", "promised", "probability"):
@@ -108,14 +133,16 @@ def test_thumbs_of_a_fold_change_nothing_of_what_is_said_of_it_but_the_set_and_w
 def test_theta_window_and_probability_of_the_set_are_of_all_answers() -> None:
     found = material(UP)
     taught, unseen, fitted = measured(found)
-    netsat, up = np.append(taught.own[:SIZE], unseen.netsat), np.append(positives(found.training), UP)
+    netsat = np.append(taught.own[:SIZE], unseen.netsat)
+    up = np.append(positives(found.training), UP)
     bounds = taught.bounds(np.ones(2 * SIZE, dtype=bool))
     assert bounds.theta == theta_c(netsat, up) != theta_c(netsat[:SIZE], up[:SIZE])
     assert bounds.window == fit_window(netsat, up, bounds.theta)
     assert bounds.promised is None  # no score is by rubrics chosen without it
     alone = FittedThumbs.of(material(UP[:0], 0), CHOSEN).model
     assert not np.allclose(
-        fitted.model.probability(found.answers(found.held_out)), alone.probability(found.answers(found.held_out))
+        fitted.model.probability(found.answers(found.held_out)),
+        alone.probability(found.answers(found.held_out)),
     )
 
 
@@ -129,7 +156,8 @@ def test_each_fold_is_rated_by_what_the_others_and_all_that_taught_say() -> None
         rest = Material(**{**vars(found), "held_out": tuple(compress(found.held_out, ~out))})
         model = FittedThumbs.of(rest, CHOSEN).model
         assert np.allclose(
-            unseen.probability[out], model.probability(found.answers(list(compress(found.held_out, out))))
+            unseen.probability[out],
+            model.probability(found.answers(list(compress(found.held_out, out)))),
         )
         known = np.append(np.ones(SIZE, dtype=bool), ~out)
         assert np.all(unseen.theta[out] == theta_c(taught.own[known], taught.up[known]))
@@ -146,7 +174,9 @@ def test_too_few_for_folds_are_rated_by_what_training_conversations_alone_say() 
     assert np.allclose(unseen.probability, alone.probability(found.answers(found.held_out)))
     assert set(unseen.theta) == {theta_c(taught.own[:SIZE], taught.up[:SIZE])}
     taught, unseen, fitted = measured(material(UP, 0))
-    assert (len(taught.up), len(unseen.netsat), fitted.crossfitted) == (SIZE, 0, {}), "nothing is held out"
+    assert (len(taught.up), len(unseen.netsat), fitted.crossfitted) == (SIZE, 0, {}), (
+        "nothing is held out"
+    )
 
 
 def test_a_set_knows_all_conversations_that_it_was_fitted_to() -> None:
@@ -159,33 +189,54 @@ def test_a_set_knows_all_conversations_that_it_was_fitted_to() -> None:
 
 
 LOG = [
-    Conversation(id=id_, turns=(Turn(role="user", content=f"Hello from {id_}."),), label=Label.NEGATIVE)
+    Conversation(
+        id=id_, turns=(Turn(role="user", content=f"Hello from {id_}."),), label=Label.NEGATIVE
+    )
     for id_ in ("a", "b", "c", "d")
 ]
-REASONS = [Reason(id=f"r-{c.id}", conversation_id=c.id, polarity="dsat", text="It fails.", quotes=()) for c in LOG]
+REASONS = [
+    Reason(id=f"r-{c.id}", conversation_id=c.id, polarity="dsat", text="It fails.", quotes=())
+    for c in LOG
+]
 
 
 def rubric(id_: str, of: Sequence[str], side: Polarity = "dsat") -> Rubric:
     quotes = tuple(Quote(conversation_id=one, turn=0, text=f"Hello from {one}.") for one in of)
-    return Rubric(id=id_, text=f"{id_}.", polarity=side, reason_ids=tuple(f"r-{one}" for one in of), quotes=quotes)
+    return Rubric(
+        id=id_,
+        text=f"{id_}.",
+        polarity=side,
+        reason_ids=tuple(f"r-{one}" for one in of),
+        quotes=quotes,
+    )
 
 
 def families(merged: dict[str, str], holds: dict[str, float]) -> dict[str, list[tuple[str, int]]]:
     """Families of the rubric `fails`, into which others were merged: by its id, each form with its count."""
-    narrow, rare, good = rubric("no room", "ab"), rubric("no taxi", "c"), rubric("finds it", "d", "sat")
+    narrow = rubric("no room", "ab")
+    rare = rubric("no taxi", "c")
+    good = rubric("finds it", "d", "sat")
     chosen = rubric("fails", "abcd")
     pool = {"sat": (good,), "dsat": (chosen, narrow, rare)}
     table = GivenAnswers("expected", values={id_: {"fails": value} for id_, value in holds.items()})
-    found = merged_families(made(LOG, table=table, pool=pool, chosen=(chosen,), merged=merged), LOG, REASONS)
-    return {id_: [(one["text"], one["among"]) for one in told["members"]] for id_, told in found.items()}
+    found = merged_families(
+        made(LOG, table=table, pool=pool, chosen=(chosen,), merged=merged), LOG, REASONS
+    )
+    return {
+        id_: [(one["text"], one["among"]) for one in told["members"]] for id_, told in found.items()
+    }
 
 
 EVERYWHERE = dict.fromkeys("abcd", 10.0)
 
 
-def test_merged_forms_are_counted_in_the_conversations_of_their_reasons_where_the_rubric_holds() -> None:
+def test_merged_forms_are_counted_in_the_conversations_of_their_reasons_where_the_rubric_holds() -> (
+    None
+):
     merged = {"no taxi": "fails", "no room": "fails"}
     assert families(merged, EVERYWHERE) == {"fails": [("no room.", 2), ("no taxi.", 1)]}
     assert families(merged, EVERYWHERE | {"b": 0.0, "c": 0.0}) == {"fails": [("no room.", 1)]}
     assert families({}, EVERYWHERE) == {}
-    assert families({"no room": "elsewhere", "finds it": "fails"}, EVERYWHERE) == {}, "nor is a reverse a member"
+    assert families({"no room": "elsewhere", "finds it": "fails"}, EVERYWHERE) == {}, (
+        "nor is a reverse a member"
+    )

@@ -13,10 +13,13 @@ from pollex.selection.threshold import GuaranteedWindow, WindowSide, guaranteed_
 
 def record(lower: WindowSide, upper: WindowSide, **held_out: Any) -> GuaranteedWindow:
     alone = {"blocks": (held_out.get("held_out", 0), held_out.get("outside", 0))}
-    return GuaranteedWindow(lower=lower, upper=upper, precision=0.9, delta=0.1, n=207, **(alone | held_out))
+    return GuaranteedWindow(
+        lower=lower, upper=upper, precision=0.9, delta=0.1, n=207, **(alone | held_out)
+    )
 
 
-NONE, ONE = WindowSide(threshold=None, confident=0, wrong=0), WindowSide(threshold=9, confident=57, wrong=1)
+NONE = WindowSide(threshold=None, confident=0, wrong=0)
+ONE = WindowSide(threshold=9, confident=57, wrong=1)
 
 
 def test_sides_without_a_threshold_say_what_it_takes() -> None:
@@ -33,7 +36,9 @@ def test_sides_without_a_threshold_say_what_it_takes() -> None:
 
 
 def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
-    words = guarantee_in_words(record(NONE, replace(ONE, threshold=13.27), held_out=205, outside=73, right=68))
+    words = guarantee_in_words(
+        record(NONE, replace(ONE, threshold=13.27), held_out=205, outside=73, right=68)
+    )
     assert "positive over 13.3 (57 conversations, 1 wrong)" in words
     assert "with probability 90 %" in words
     # Clopper–Pearson: 73/205 = 0.356 [0.291, 0.426], 68/73 = 0.932 [0.847, 0.977].
@@ -63,21 +68,31 @@ def test_held_out_conversations_that_go_together_tell_no_more_than_one() -> None
 
 @pytest.mark.parametrize("flipped", [False, True])
 def test_the_record_counts_held_out_scores_outside_and_those_labeled_right(flipped: bool) -> None:
-    # θ = 99.5 keeps both promises: 100 on either side, all right. Of four held-out scores all are outside, one wrong.
-    scores, sign = np.arange(200.0), -1.0 if flipped else 1.0
+    # θ = 99.5 keeps both promises: 100 on either side, all right. Of four held-out scores all are
+    # outside, one wrong.
+    scores = np.arange(200.0)
+    sign = -1.0 if flipped else 1.0
     found = (
         guaranteed_window(sign * scores, scores > 99.5, 99.5)
         if not flipped
         else guaranteed_window(sign * scores, scores <= 99.5, -99.5)
     )
     theta = sign * 99.5
-    tested, truth = np.array([150.0, 120, 50, 20]), np.array([True, False, False, False])
+    tested = np.array([150.0, 120, 50, 20])
+    truth = np.array([True, False, False, False])
     talks = [
-        Conversation(id=f"{n}", turns=(Turn(role="user", content=f"{n}"),), group=group, label=label)
-        for n, (group, label) in enumerate(zip("abcc", np.where(truth, "positive", "negative").tolist(), strict=True))
+        Conversation(
+            id=f"{n}", turns=(Turn(role="user", content=f"{n}"),), group=group, label=label
+        )
+        for n, (group, label) in enumerate(
+            zip("abcc", np.where(truth, "positive", "negative").tolist(), strict=True)
+        )
     ]
-    outside, nothing = found.window.confident(sign * tested), np.zeros(4)
-    unseen = Unseen(talks, tested, np.full(4, 99.5), outside, outside, nothing, nothing > 0, nothing > 0)
+    outside = found.window.confident(sign * tested)
+    nothing = np.zeros(4)
+    unseen = Unseen(
+        talks, tested, np.full(4, 99.5), outside, outside, nothing, nothing > 0, nothing > 0
+    )
     kept = guarantee(found, unseen)
     assert kept is not None
     assert (kept.held_out, kept.outside, kept.right, kept.blocks) == (4, 4, 3, (3, 3))

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 
-from pollex.rubrics.headlines import headlines, hints_of, outcomes_of, said_of, sounds_of, turned, twins
+from pollex.rubrics.headlines import (
+    headlines,
+    hints_of,
+    outcomes_of,
+    said_of,
+    sounds_of,
+    turned,
+    twins,
+)
 from pollex.rubrics.lint import marks_on_answers, marks_on_pairs, marks_on_words
 from pollex.rubrics.records import Alone, ChosenRubric, Family, Member, StandingRecord, Worth
 from pollex.rubrics.rubric import Quote, Rubric, surest_first
@@ -40,17 +48,24 @@ def test_what_restates_the_thumb_is_an_outcome_and_no_headline() -> None:
     assert [one.id for one in hints_of((gives_up, left, cause))] == ["event2"]
     said = {"The user thanks the assistant.": True, "The user gives up after the reply.": True}
     said |= {"The user leaves out the date.": False, "The assistant names no other time.": False}
-    assert {text: rubric(1, "dsat").model_copy(update={"text": text, "source": "s@1"}).outcome for text in said} == said
+    assert {
+        text: rubric(1, "dsat").model_copy(update={"text": text, "source": "s@1"}).outcome
+        for text in said
+    } == said
 
 
-def test_in_a_set_with_a_models_rubrics_these_lead_and_a_built_in_one_only_if_it_is_proven_and_adds_something() -> None:
+def test_in_a_set_with_a_models_rubrics_these_lead_and_a_built_in_one_only_if_it_is_proven_and_adds_something() -> (
+    None
+):
     model = event(1, source="summarize_dsat@1", worth=LESS, standing=LIKELY)
     proven = event(2, answered_by="built-in", standing=PROVEN)
     unproven = event(3, answered_by="built-in", standing=LIKELY, yields=True)
     same = event(4, answered_by="built-in", standing=PROVEN, twin_of="event1")
     assert listed(proven, unproven, same, model) == [["event1", "event4"], ["event2"]]
     assert [one.id for one in hints_of((proven, unproven, same, model))] == ["event3"]
-    values = np.array([[0.0, 0.0], [10.0, 10.0], [0.0, 0.0], [10.0, 10.0], [0.0, 10.0], [10.0, 10.0]])
+    values = np.array(
+        [[0.0, 0.0], [10.0, 10.0], [0.0, 0.0], [10.0, 10.0], [0.0, 10.0], [10.0, 10.0]]
+    )
     assert twins([proven, model], values) == {"event2": "event1"}, "whichever was chosen first"
 
 
@@ -63,15 +78,24 @@ def test_what_went_the_other_way_stands_apart_and_what_explains_most_thumbs_lead
 
 
 def test_proven_and_likely_rubrics_lead_and_hints_stand_apart() -> None:
-    rubrics = event(1, standing=HINT), event(2, standing=LIKELY), event(3, standing=PROVEN), event(4)
+    rubrics = (
+        event(1, standing=HINT),
+        event(2, standing=LIKELY),
+        event(3, standing=PROVEN),
+        event(4),
+    )
     assert [one.stands for one in rubrics] == ["hint", "likely", "proven", "unknown"]
-    assert listed(*rubrics) == [["event2"], ["event3"], ["event4"]], "a file of before says nothing of its standing"
+    assert listed(*rubrics) == [["event2"], ["event3"], ["event4"]], (
+        "a file of before says nothing of its standing"
+    )
     assert [one.id for one in hints_of(rubrics)] == ["event1"]
 
 
 def test_where_nothing_leads_the_thumbs_are_those_that_tested_the_rubrics() -> None:
     data = rubric_set().data
-    assert "with the 40 thumbs that test it" in nothing_leads([event(1), event(2, standing=HINT)], data)
+    assert "with the 40 thumbs that test it" in nothing_leads(
+        [event(1), event(2, standing=HINT)], data
+    )
     assert f"with the {data.thumbs} thumbs that test it" in nothing_leads([event(1)], data)
     assert f"{thumbs_needed(data.down):,} thumbs, each of another user" in nothing_leads([], data)
     assert thumbs_needed(0.5) == 1504  # 3.5 × (1.645 + .842)² × .25 / (.16 × .0225), by hand
@@ -79,14 +103,23 @@ def test_where_nothing_leads_the_thumbs_are_those_that_tested_the_rubrics() -> N
 
 def test_deeds_lead_and_tones_stand_apart_whatever_found_them() -> None:
     deeds = event(1, source="signal:apology"), event(2, source="rate:done")
-    tones = event(3, source="signal:need"), event(4, source="phrase:user:mind"), event(5, source="turns:user:3")
+    tones = (
+        event(3, source="signal:need"),
+        event(4, source="phrase:user:mind"),
+        event(5, source="turns:user:3"),
+    )
     assert [one for (one,) in listed(*deeds, *tones)] == ["event1", "event2"]
     assert [one.id for one in sounds_of((*deeds, *tones))] == ["event3", "event4", "event5"]
 
 
-def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_people_sound() -> None:
-    word, tone = event(1, source="phrase:assistant:leider", standing=PROVEN), event(2, source="signal:need")
-    hint, likely = (event(n, source="phrase:user:x", standing=by) for n, by in ((3, HINT), (4, LIKELY)))
+def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_people_sound() -> (
+    None
+):
+    word = event(1, source="phrase:assistant:leider", standing=PROVEN)
+    tone = event(2, source="signal:need")
+    hint, likely = (
+        event(n, source="phrase:user:x", standing=by) for n, by in ((3, HINT), (4, LIKELY))
+    )
     turned_round = event(5, source="phrase:user:y", standing=PROVEN, worth=GOOD)
     rubrics = (word, tone, hint, likely, turned_round)
     assert [one.id for one in said_of(rubrics, "dsat")] == ["event1", "event4"]
@@ -94,9 +127,14 @@ def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_p
 
 
 def test_twins_stand_under_one_entry_without_those_that_went_the_other_way() -> None:
-    assert listed(event(1), event(2), event(3, twin_of="event1")) == [["event1", "event3"], ["event2"]]
+    assert listed(event(1), event(2), event(3, twin_of="event1")) == [
+        ["event1", "event3"],
+        ["event2"],
+    ]
     assert listed(event(1, worth=GOOD), event(2, twin_of="event1")) == [["event2"]]
-    assert listed(event(2), event(3, twin_of="event1")) == [["event2"], ["event3"]], "whose twin was removed"
+    assert listed(event(2), event(3, twin_of="event1")) == [["event2"], ["event3"]], (
+        "whose twin was removed"
+    )
 
 
 def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_objects_are_not() -> None:
@@ -108,12 +146,20 @@ def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_object
         event(4, "fail_left"),
     ]
     assert twins(pool, values) == {"event3": "event1"}
-    first, other = values[:, 0], values[:, 1]
+    first = values[:, 0]
+    other = values[:, 1]
     alike = np.stack([first, first + 0.1 * other, first, other], axis=1)
-    pool = [event(1), event(2, "pushed"), event(3, "pushed").model_copy(update={"polarity": "sat"}), event(4, "asked")]
+    pool = [
+        event(1),
+        event(2, "pushed"),
+        event(3, "pushed").model_copy(update={"polarity": "sat"}),
+        event(4, "asked"),
+    ]
     assert twins(pool, alike) == {"event2": "event1"}, "of one side and answered alike"
     sounds = [event(1, source="signal:thanks"), event(2, source="signal:praise")]
-    assert twins(sounds, np.ones((9, 2)) * np.arange(9)[:, None]) == {}, "how users sound has no twins"
+    assert twins(sounds, np.ones((9, 2)) * np.arange(9)[:, None]) == {}, (
+        "how users sound has no twins"
+    )
 
 
 FAILS = ChosenRubric(text="The assistant can't do what is asked.", polarity="dsat")
@@ -138,7 +184,10 @@ def test_what_it_mostly_consists_of_stands_in_the_same_sentence_with_counts() ->
 
 
 def test_less_than_half_is_not_called_most_and_three_forms_are_enough() -> None:
-    assert of(("A.", 10), ("B.", 9), ("C.", 8), ("D.", 7))[1] == "among others “A” (10 of 51), “B” (9), “C” (8)."
+    assert (
+        of(("A.", 10), ("B.", 9), ("C.", 8), ("D.", 7))[1]
+        == "among others “A” (10 of 51), “B” (9), “C” (8)."
+    )
 
 
 WIDE = worth_of(np.arange(40) < 26, UP)
@@ -147,11 +196,15 @@ WIDE = worth_of(np.arange(40) < 26, UP)
 
 def case(id_: str, source: str, worth: Worth, among: int) -> Member:
     quote = Quote(conversation_id=id_, turn=1, text=f"words of {id_}")
-    return Member(id=id_, text=f"It does {id_}.", among=among, quote=quote, source=source, worth=worth)
+    return Member(
+        id=id_, text=f"It does {id_}.", among=among, quote=quote, source=source, worth=worth
+    )
 
 
 HIDDEN = case("hidden", 'event:hidden {"topic":"train"}', BAD, 15)
-APOLOGY = case("apology", "signal:apology", worth_of((np.arange(40) > 10) & (np.arange(40) < 28), UP), 16)
+APOLOGY = case(
+    "apology", "signal:apology", worth_of((np.arange(40) > 10) & (np.arange(40) < 28), UP), 16
+)
 OTHER = case("other", 'event:fail_left {"topic":"hotel"}', LESS, 5)
 
 
@@ -160,7 +213,9 @@ def in_a_family(*members: Member) -> ChosenRubric:
     return event(1, "fail_left", text="The assistant fails.", worth=WIDE, family=family)
 
 
-def test_an_entry_begins_with_the_case_that_explains_most_thumbs_however_often_another_holds() -> None:
+def test_an_entry_begins_with_the_case_that_explains_most_thumbs_however_often_another_holds() -> (
+    None
+):
     entry = in_a_family(APOLOGY, HIDDEN, OTHER)
     assert entry.lead == HIDDEN
     assert entry.entry == (
@@ -169,7 +224,9 @@ def test_an_entry_begins_with_the_case_that_explains_most_thumbs_however_often_a
         "It explains most of the thumbs of the whole, “The assistant fails” (26 conversations).",
     )
     assert entry.best_quotes[0].text == "words of hidden"
-    assert [one.id for one in entry.apart] == ["other", "apology"], "they are other events, and stand by themselves"
+    assert [one.id for one in entry.apart] == ["other", "apology"], (
+        "they are other events, and stand by themselves"
+    )
 
 
 def test_a_family_leads_by_itself_where_no_case_explains_most_of_it() -> None:
@@ -186,17 +243,23 @@ def test_the_worth_of_a_rubric_is_told_with_its_interval() -> None:
     found = worth_of(held, up)
     assert (found.holds.value, found.down_with.value, found.down_without.value) == (0.5, 0.1, 0.5)
     assert found.down_with.n == 10
-    assert found.down_with.low == pytest.approx(0.0179, abs=1e-4)  # Wilson's interval of 1 in 10, by hand
+    # Wilson's interval of 1 in 10, by hand
+    assert found.down_with.low == pytest.approx(0.0179, abs=1e-4)
     assert found.down_with.high == pytest.approx(0.4042, abs=1e-4)
     thrice = worth_of(*(np.repeat(each, 3) for each in (held, up, np.arange(20))))
     assert (thrice.down_with.n, thrice.down_with.units) == (30, 10)
-    assert (thrice.down_with.low, thrice.down_with.high) == (found.down_with.low, found.down_with.high), "users count"
+    assert (thrice.down_with.low, thrice.down_with.high) == (
+        found.down_with.low,
+        found.down_with.high,
+    ), "users count"
     assert share_of(0, 0).value is None
     assert share_of(0, 0).undefined
 
 
 def test_the_interval_of_a_difference_agrees_with_newcombe() -> None:
-    there, elsewhere = share_of(56, 70), share_of(48, 80)  # his table II, example a
+    # his table II, example a
+    there = share_of(56, 70)
+    elsewhere = share_of(48, 80)
     found = difference(Worth(holds=share_of(70, 150), down_with=there, down_without=elsewhere))
     assert found == pytest.approx((0.0524, 0.3339), abs=1e-4)
 
@@ -208,7 +271,11 @@ def test_the_interval_of_a_difference_agrees_with_newcombe() -> None:
         ((6, 12), (44, 100), "too few to tell: it holds in 12 of 112"),
         ((41, 100), (38, 100), "no clear difference: it may be chance"),
         ((2, 60), (38, 100), "not confirmed: it went the other way in the 60 where it holds"),
-        ((1, 3), (38, 100), "not confirmed: it went the other way in the 3 where it holds, which are too few to tell"),
+        (
+            (1, 3),
+            (38, 100),
+            "not confirmed: it went the other way in the 3 where it holds, which are too few to tell",
+        ),
         ((0, 0), (38, 100), ""),
     ],
 )
@@ -216,7 +283,9 @@ def test_what_stands_against_a_worth_is_said_in_plain_words(
     with_: tuple[int, int], without: tuple[int, int], said: str
 ) -> None:
     worth = Worth(
-        holds=share_of(with_[1], with_[1] + without[1]), down_with=share_of(*with_), down_without=share_of(*without)
+        holds=share_of(with_[1], with_[1] + without[1]),
+        down_with=share_of(*with_),
+        down_without=share_of(*without),
     )
     assert doubt(worth, "dsat").startswith(said)
     assert bool(doubt(worth, "dsat")) == bool(said)
@@ -234,13 +303,16 @@ def test_deeds_stand_before_their_occasions_and_surer_detectors_first() -> None:
         for turn, part in enumerate(("occasion", "act", "omission", "effect"))
     )
     assert sorted((asked, taken, done, left), key=surest_first) == [done, left, taken, asked]
-    sure, unsure = (Quote(conversation_id="c", turn=0, text="words", sure=sure) for sure in (0.9, 0.4))
+    sure, unsure = (
+        Quote(conversation_id="c", turn=0, text="words", sure=sure) for sure in (0.9, 0.4)
+    )
     assert sorted((unsure, sure), key=surest_first) == [sure, unsure]
 
 
 def said(text: str, source: str = "extract_sat@1") -> list[tuple[str, tuple[str, ...]]]:
     return [
-        (mark.why, mark.better) for mark in marks_on_words(Rubric(id="r", text=text, polarity="sat", source=source))
+        (mark.why, mark.better)
+        for mark in marks_on_words(Rubric(id="r", text=text, polarity="sat", source=source))
     ]
 
 
@@ -254,13 +326,23 @@ def said(text: str, source: str = "extract_sat@1") -> list[tuple[str, tuple[str,
         ),
         ("The assistant recommends films that were seen or disliked.", "two parts", ()),
         ("The assistant describes each film.", "“each”", ("The assistant describes the film.",)),
-        ("The assistant answers all of the questions.", "“all”", ("The assistant answers the questions.",)),
+        (
+            "The assistant answers all of the questions.",
+            "“all”",
+            ("The assistant answers the questions.",),
+        ),
         ("The assistant only names titles.", "“only”", ("The assistant names titles.",)),
-        ("The assistant fails to name a price.", "presupposes", ("The assistant does not name a price.",)),
+        (
+            "The assistant fails to name a price.",
+            "presupposes",
+            ("The assistant does not name a price.",),
+        ),
         ("The description comes too late for the decision.", "“too late” presupposes", ()),
     ],
 )
-def test_a_sentence_that_is_hard_to_judge_is_marked(text: str, why: str, better: tuple[str, ...]) -> None:
+def test_a_sentence_that_is_hard_to_judge_is_marked(
+    text: str, why: str, better: tuple[str, ...]
+) -> None:
     ((found, instead),) = said(text)
     assert why in found
     assert instead == better
@@ -280,13 +362,23 @@ def test_a_rubric_that_tells_nothing_or_rests_on_one_conversation_is_marked() ->
     found = rubric_set()
     alone = Alone(by="model", spread=0.2, commonest="Neutral", share=figure(0.95), auc=figure(0.5))
     constant: ChosenRubric = rubric(1, "sat").model_copy(update={"alone": alone})
-    whys = [mark.why for mark in marks_on_answers(constant, {reason.id: reason for reason in found.reasons})]
-    assert whys == ["all but constant: “Neutral” in 95% of 20 training conversations", "rests on one conversation"]
-    rare = constant.model_copy(update={"alone": alone.model_copy(update={"by": "event"}), "source": "event:fail_left"})
+    whys = [
+        mark.why
+        for mark in marks_on_answers(constant, {reason.id: reason for reason in found.reasons})
+    ]
+    assert whys == [
+        "all but constant: “Neutral” in 95% of 20 training conversations",
+        "rests on one conversation",
+    ]
+    rare = constant.model_copy(
+        update={"alone": alone.model_copy(update={"by": "event"}), "source": "event:fail_left"}
+    )
     assert marks_on_answers(rare, {}) == [], "an event that happens seldom is not hard to judge"
 
 
 def test_a_pair_is_a_twin_on_one_side_and_a_mirror_across_sides() -> None:
-    marks = marks_on_pairs([rubric(1, "sat"), rubric(2, "sat"), rubric(3, "dsat")], [(0, 1), (0, 2)])
+    marks = marks_on_pairs(
+        [rubric(1, "sat"), rubric(2, "sat"), rubric(3, "dsat")], [(0, 1), (0, 2)]
+    )
     assert [mark.why.split(" of ")[0] for mark in marks] == ["near twin", "mirror"]
     assert [mark.other for mark in marks] == ["rubric1", "rubric1"]

@@ -39,12 +39,16 @@ def test_a_score_is_the_signed_sum_of_expected_values() -> None:
     assert score.netsat == pytest.approx(8.75 + 1.25 - 5.5)
     assert (score.label, score.confident, score.probability) == ("positive", False, 0.5)
     assert replace(NETSAT, theta=4.5).score_all({"c": ANSWERS})[0].label == "negative", "θ itself"
-    assert len(repr(NETSAT.score_all({str(n): ANSWERS for n in range(100)}))) < 200, "an event loop may show it"
+    assert len(repr(NETSAT.score_all({str(n): ANSWERS for n in range(100)}))) < 200, (
+        "an event loop may show it"
+    )
 
 
 def test_a_score_outside_one_window_may_lie_in_the_one_with_a_guarantee() -> None:
     both = replace(NETSAT, window=Window(0.0, 4.0), guaranteed=Window(None, 6.0))
-    found = [both.read("c", netsat, p) for netsat, p in ((7.0, 0.9), (5.0, 0.8), (3.0, 0.6), (-1.0, 0.1))]
+    found = [
+        both.read("c", netsat, p) for netsat, p in ((7.0, 0.9), (5.0, 0.8), (3.0, 0.6), (-1.0, 0.1))
+    ]
     assert [score.confident for score in found] == [True, True, False, True]
     assert both.read("c", 7.0, 0.6).confident is False, "a toss-up is never confident"
     none = replace(NETSAT, window=Window(None, None, fitted=False))
@@ -63,10 +67,14 @@ def test_a_point_mass_counts_with_its_option_and_rules_can_be_set() -> None:
 def test_the_order_in_which_answers_came_changes_no_digit() -> None:
     scores = [NETSAT.score_all({"c": order})[0] for order in itertools.permutations(ANSWERS)]
     assert len({score.netsat for score in scores}) == 1
-    assert {tuple(one.question_id for one in score.answers) for score in scores} == {("s1", "s2", "d1")}
+    assert {tuple(one.question_id for one in score.answers) for score in scores} == {
+        ("s1", "s2", "d1")
+    }
 
 
-def test_what_nobody_answered_has_the_first_rubrics_outcome_and_what_some_did_is_incomplete() -> None:
+def test_what_nobody_answered_has_the_first_rubrics_outcome_and_what_some_did_is_incomplete() -> (
+    None
+):
     failed = [
         Unanswered(question_id=id_, outcome=outcome)
         for id_, outcome in (("d1", "refused"), ("s1", "error"), ("s2", "truncated"))
@@ -74,25 +82,38 @@ def test_what_nobody_answered_has_the_first_rubrics_outcome_and_what_some_did_is
     assert NETSAT.score_all({"c": failed})[0].outcome == "error"
     for kept in ([], ANSWERS[:1], ANSWERS[1:], [*ANSWERS[:2], failed[0]]):
         score = NETSAT.score_all({"c": kept})[0]
-        assert (score.netsat, score.label, score.confident, score.probability) == (None, None, None, None)
+        assert (score.netsat, score.label, score.confident, score.probability) == (
+            None,
+            None,
+            None,
+            None,
+        )
         assert score.outcome == "incomplete"
 
 
 def test_what_never_came_up_counts_as_neutral_or_as_its_rubrics_mean() -> None:
     never = Answer(question_id="s1", probabilities=(0.0,) * 5, chosen=5, source="point")
     assert never.never_came_up
-    assert NETSAT.score_all({"c": [never, *ANSWERS[1:]]})[0].netsat == pytest.approx(5.0 + 1.25 - 5.5)
+    assert NETSAT.score_all({"c": [never, *ANSWERS[1:]]})[0].netsat == pytest.approx(
+        5.0 + 1.25 - 5.5
+    )
     counted = replace(NETSAT, never={"s1": 7.0})
-    assert counted.score_all({"c": [never, *ANSWERS[1:]]})[0].netsat == pytest.approx(7.0 + 1.25 - 5.5)
+    assert counted.score_all({"c": [never, *ANSWERS[1:]]})[0].netsat == pytest.approx(
+        7.0 + 1.25 - 5.5
+    )
 
 
-UNSURE, STEEP = Window(None, None, 0.9), Calibration(1.0, 0.0)
+UNSURE = Window(None, None, 0.9)
+STEEP = Calibration(1.0, 0.0)
 
 
 def test_the_decision_follows_the_probability_and_says_why_it_is_not_the_label() -> None:
     plain = NetSat(signs={}, theta=2.0, window=UNSURE, calibration=STEEP)
     low, mid, high = (plain.read("c", netsat) for netsat in (-1.0, 1.0, 3.0))
-    assert [(s.label, s.decision) for s in (low, high)] == [("negative", "negative"), ("positive", "positive")]
+    assert [(s.label, s.decision) for s in (low, high)] == [
+        ("negative", "negative"),
+        ("positive", "positive"),
+    ]
     assert (low.differs, high.differs) == ("", "")
     assert (mid.label, mid.decision) == ("negative", "positive")
     assert "NetSAT 1.0 is not over θ, 2.0" in mid.differs
@@ -101,7 +122,9 @@ def test_the_decision_follows_the_probability_and_says_why_it_is_not_the_label()
 
 def test_costs_of_mistakes_move_the_decision() -> None:
     assert decide_at((1, 1)) == 0.5
-    careful = NetSat(signs={}, theta=0.0, window=UNSURE, calibration=STEEP, decide_at=decide_at((9, 1)))
+    careful = NetSat(
+        signs={}, theta=0.0, window=UNSURE, calibration=STEEP, decide_at=decide_at((9, 1))
+    )
     found = careful.read("c", 1.0)
     assert (found.label, found.decision) == ("positive", "negative")
     assert "is under 0.90" in found.differs
@@ -113,15 +136,24 @@ def samples(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Labels, and z of a set of one's own, of a good starter, and of one that says nothing."""
     rng = np.random.default_rng(0)
     good = np.arange(2000) % 2 == 0
-    columns = [good + rng.normal(size=2000), 2 * good + rng.normal(size=2000), rng.normal(size=2000)]
+    columns = [
+        good + rng.normal(size=2000),
+        2 * good + rng.normal(size=2000),
+        rng.normal(size=2000),
+    ]
     own, starter, noise = (standard(column)[:n] for column in columns)
     return good[:n], own, starter, noise
 
 
-def test_ten_labels_leave_a_good_starter_its_weight_and_take_it_from_one_that_says_nothing() -> None:
+def test_ten_labels_leave_a_good_starter_its_weight_and_take_it_from_one_that_says_nothing() -> (
+    None
+):
     good, own, starter, noise = samples(2000)
     tens = [slice(first, first + 10) for first in range(0, 1000, 10)]
-    helped, misled = (np.mean([weigh(own[n], other[n], good[n]) for n in tens], axis=0) for other in (starter, noise))
+    helped, misled = (
+        np.mean([weigh(own[n], other[n], good[n]) for n in tens], axis=0)
+        for other in (starter, noise)
+    )
     assert helped[1] > 0.5
     assert 0 <= misled[1] < 0.35
     assert min(helped[0], misled[0]) > 0.5

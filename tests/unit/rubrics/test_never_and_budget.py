@@ -6,21 +6,30 @@ import pytest
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.learning.crossfit import never_value
-from pollex.rubrics.learning.settings import ENOUGH_LABELS, HALF, MOST, LearnSettings, held_out_share
+from pollex.rubrics.learning.settings import (
+    ENOUGH_LABELS,
+    HALF,
+    MOST,
+    LearnSettings,
+    held_out_share,
+)
 
 UP = np.arange(200) < 100
 
 
 def value_where_never_means(good: bool, answers: int, sign: float) -> float:
     """Return the value for one rubric that was true of half of the bad ones, and never came up in some others."""
-    never, signed = np.zeros((200, 1), dtype=bool), np.full((200, 1), sign * 5.0)
+    never = np.zeros((200, 1), dtype=bool)
+    signed = np.full((200, 1), sign * 5.0)
     signed[100:150] = sign * 10.0
     side = np.flatnonzero(UP if good else ~UP)
     never[side[-answers:], 0] = True
     return never_value(signed, ~never, never, UP)
 
 
-def test_no_occasion_for_what_goes_wrong_is_good_news_where_labels_say_so_and_few_answers_are_believed_less() -> None:
+def test_no_occasion_for_what_goes_wrong_is_good_news_where_labels_say_so_and_few_answers_are_believed_less() -> (
+    None
+):
     many, few = (value_where_never_means(True, answers, -1.0) for answers in (90, 10))
     assert 0 <= many < few < NEUTRAL
     assert value_where_never_means(True, 90, -1.0) == pytest.approx(NEUTRAL * 30 / 120)

@@ -16,13 +16,19 @@ def weighed(strength: float, n: int = 400) -> Weighed:
     up = rng.random(n) < 0.6
     held = rng.random((n, 40)) < 0.25
     held[:, :5] = rng.random((n, 5)) < np.where(up, 0.25 - strength, 0.25 + strength)[:, None]
-    pool: Any = SimpleNamespace(values=np.where(held, -EVAL_RANGE, 0.0), labels=up, ids=[f"r{n}" for n in range(40)])
-    sat, mined, events = np.zeros(40, dtype=bool), np.zeros(40, dtype=bool), np.ones(40, dtype=bool)
+    pool: Any = SimpleNamespace(
+        values=np.where(held, -EVAL_RANGE, 0.0), labels=up, ids=[f"r{n}" for n in range(40)]
+    )
+    sat = np.zeros(40, dtype=bool)
+    mined = np.zeros(40, dtype=bool)
+    events = np.ones(40, dtype=bool)
     return Weighed(pool, sat, mined, events, pool.ids, np.arange(n), (15, 15), 15, "greedy", 0)
 
 
 def test_a_strong_choice_stands_under_noise_and_a_weak_one_falls() -> None:
-    strong, weak = (kept_under_noise(weighed(strength), 1.0, hints=False) for strength in (0.2, 0.085))
+    strong, weak = (
+        kept_under_noise(weighed(strength), 1.0, hints=False) for strength in (0.2, 0.085)
+    )
     assert len(strong) == DRAWS
     assert np.mean(strong) > 0.95
     assert np.mean(weak) < np.mean(strong)
@@ -32,4 +38,6 @@ def test_a_strong_choice_stands_under_noise_and_a_weak_one_falls() -> None:
 
 
 def test_the_same_seed_gives_the_same_figure() -> None:
-    assert kept_under_noise(weighed(0.1), 1.0, hints=False) == kept_under_noise(weighed(0.1), 1.0, hints=False)
+    assert kept_under_noise(weighed(0.1), 1.0, hints=False) == kept_under_noise(
+        weighed(0.1), 1.0, hints=False
+    )

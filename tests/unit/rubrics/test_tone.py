@@ -31,13 +31,19 @@ from pollex.services.roles import embedded_record
 from pollex.services.workspace import run_to_end
 
 SIZE = 200
-RUBRICS = [Rubric(id="good", text="It works.", polarity="sat"), Rubric(id="bad", text="It fails.", polarity="dsat")]
+RUBRICS = [
+    Rubric(id="good", text="It works.", polarity="sat"),
+    Rubric(id="bad", text="It fails.", polarity="dsat"),
+]
 SIGNALS = ("The user shouts.", "The user counts.")
 
 
 def shouts(conversations: Sequence[Conversation]) -> Floats:
     """Measure two signals `[conversation, signal]`."""
-    return np.array([[one.turns[0].content.count("!"), len(one.turns[0].content)] for one in conversations], float)
+    return np.array(
+        [[one.turns[0].content.count("!"), len(one.turns[0].content)] for one in conversations],
+        float,
+    )
 
 
 def planted(up: Bools, loud: Floats) -> tuple[Material, Candidates, list[Fold]]:
@@ -54,9 +60,12 @@ def planted(up: Bools, loud: Floats) -> tuple[Material, Candidates, list[Fold]]:
         for number, (one, marks) in enumerate(zip(up.tolist(), loud.tolist(), strict=True))
     ]
     options = np.random.default_rng(5).integers(0, 5, (len(up), len(RUBRICS)))
-    answers, dealt = np.eye(5)[options], np.arange(len(up)) % 5
+    answers = np.eye(5)[options]
+    dealt = np.arange(len(up)) % 5
     folds = [Fold(dealt == number, [1.0, -1.0], answers) for number in range(5)]
-    pool = Candidates(conversations, RUBRICS, 2.5 * options * [1, -1], np.ones(options.shape, dtype=bool), {})
+    pool = Candidates(
+        conversations, RUBRICS, 2.5 * options * [1, -1], np.ones(options.shape, dtype=bool), {}
+    )
     material = Material(
         logs=Logs(conversations, counts=Counter(one.label for one in conversations)),
         training=tuple(conversations),
@@ -91,7 +100,9 @@ def test_where_tone_alone_tells_good_from_bad_the_probability_follows_it() -> No
     p = np.zeros(SIZE)
     for fold in folds:
         assert fold.answers.shape == (SIZE, len(RUBRICS) + 1, len(LIKERT))
-        model = fit_one("NetSAT with learned weights", fold.answers[~fold.out], fold.signs, up[~fold.out])
+        model = fit_one(
+            "NetSAT with learned weights", fold.answers[~fold.out], fold.signs, up[~fold.out]
+        )
         p[fold.out] = probability_positive(model, fold.answers[fold.out])
     assert auc(p, up) == pytest.approx(auc(-loud, up), abs=0.03)
 
@@ -114,9 +125,11 @@ def test_with_too_few_labels_to_learn_it_the_line_says_why_there_is_none() -> No
 
 
 def test_no_label_teaches_the_tone_of_its_own_conversation() -> None:
-    rng, areas = np.random.default_rng(1), []
+    rng = np.random.default_rng(1)
+    areas = []
     for _ in range(8):
-        features, up = rng.normal(size=(SIZE, 60)), np.arange(SIZE) % 2 == 0
+        features = rng.normal(size=(SIZE, 60))
+        up = np.arange(SIZE) % 2 == 0
         fitted = fit_tone(features, up, np.arange(SIZE), 0)
         assert fitted is not None
         areas.append((auc(fitted[1], up), auc(fitted[0].tone(features), up)))
@@ -126,10 +139,12 @@ def test_no_label_teaches_the_tone_of_its_own_conversation() -> None:
 
 
 def test_conversations_of_one_user_are_in_one_fold() -> None:
-    rng, users = np.random.default_rng(2), np.arange(SIZE) // 2
+    rng = np.random.default_rng(2)
+    users = np.arange(SIZE) // 2
     up = np.repeat(rng.random(SIZE // 2) < 0.5, 2)
     features = np.repeat(rng.normal(size=(SIZE // 2, 60)), 2, axis=0)
-    together, apart = fit_tone(features, up, users, 0), fit_tone(features, up, np.arange(SIZE), 0)
+    together = fit_tone(features, up, users, 0)
+    apart = fit_tone(features, up, np.arange(SIZE), 0)
     assert together is not None
     assert apart is not None
     assert auc(together[1], up) < 0.65 < auc(apart[1], up)
@@ -140,7 +155,8 @@ def test_what_was_learned_from_has_its_own_tone_and_others_that_of_all() -> None
     material, pool, _ = planted(up, loud)
     tone = tone_of(material, pool.conversations[:150])
     assert tone is not None
-    tones, features = tone.of(material, pool.conversations), form_of(material, pool.conversations)
+    tones = tone.of(material, pool.conversations)
+    features = form_of(material, pool.conversations)
     assert tones[:150].tolist() == [tone.own[one.id] for one in pool.conversations[:150]]
     assert np.allclose(tones[150:], tone.scale.tone(features[150:]))
 
@@ -154,14 +170,22 @@ def test_an_answer_rises_with_tone() -> None:
 
 def test_the_built_in_judge_answers_it_by_the_learned_scale_and_reads_no_vectors() -> None:
     about = Conversation(
-        id="a", turns=(Turn(role="user", content="Thanks, great!"), Turn(role="assistant", content="You are welcome."))
+        id="a",
+        turns=(
+            Turn(role="user", content="Thanks, great!"),
+            Turn(role="assistant", content="You are welcome."),
+        ),
     )
     slopes = np.random.default_rng(0).normal(size=4 * len(FORM.signals))
     scale = ToneScale(slopes, 0.25)
-    record = ToneRecord(weight=1.0, signals=(), adds=Figure(0.1, 0.0, 0.2, n=9), learned=scale.to_json())
+    record = ToneRecord(
+        weight=1.0, signals=(), adds=Figure(0.1, 0.0, 0.2, n=9), learned=scale.to_json()
+    )
     judge = EmbeddedJudge(Embedder(), {TONE: record.learned})
     (answer,) = run_to_end(judge.judge(about, [Question.about(record.rubric)]))
     assert isinstance(answer, Answer)
-    assert answer.probabilities == pytest.approx(as_answers(scale.tone(FORM.measure([about])[0]), 5))
+    assert answer.probabilities == pytest.approx(
+        as_answers(scale.tone(FORM.measure([about])[0]), 5)
+    )
     with pytest.raises(BadRubrics, match="slopes"):
         EmbeddedJudge(Embedder(), {TONE: {"slopes": [1.0], "offset": 0.0}})

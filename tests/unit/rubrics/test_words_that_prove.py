@@ -20,11 +20,14 @@ def words_of(rng: np.random.Generator, count: int = 300) -> Words:
 
 def test_planted_words_are_proven_on_their_side_and_stand_for_narrower_ones() -> None:
     rng = np.random.default_rng(0)
-    words, up = words_of(rng), rng.random(N) < np.where(PLANTED, 0.1, 0.67)
+    words = words_of(rng)
+    up = rng.random(N) < np.where(PLANTED, 0.1, 0.67)
     proofs = words.proofs(up, np.arange(N), rng)
     assert proofs["phrase:assistant:0", False].p < 0.01
     assert proofs["phrase:assistant:0", False].chosen > 0.9
-    assert [key for key, proof in proofs.items() if proof.p < 0.05] == [("phrase:assistant:0", False)]
+    assert [key for key, proof in proofs.items() if proof.p < 0.05] == [
+        ("phrase:assistant:0", False)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -36,7 +39,9 @@ def test_thumbs_that_mean_nothing_prove_no_word(seed: int) -> None:
 
 def test_words_of_one_user_prove_nothing_however_often_they_are_said() -> None:
     rng = np.random.default_rng(0)
-    words, up, users = words_of(rng), ~PLANTED, np.where(PLANTED, 0, np.arange(N))
+    words = words_of(rng)
+    up = ~PLANTED
+    users = np.where(PLANTED, 0, np.arange(N))
     assert words.proofs(up, users, rng).get(("phrase:assistant:0", False), None) is None or all(
         proof.p > 0.05 for proof in words.proofs(up, users, rng).values()
     )

@@ -6,25 +6,36 @@ from collections.abc import Sequence
 RESOLUTION = 1e-9
 
 
-def plain_terms(scores: Sequence[float], positive: Sequence[bool], grid: int = 101) -> tuple[float, float]:
+def plain_terms(
+    scores: Sequence[float], positive: Sequence[bool], grid: int = 101
+) -> tuple[float, float]:
     """LC and LS of one rubric set."""
     ups = [score for score, up in zip(scores, positive, strict=True) if up]
     downs = [score for score, up in zip(scores, positive, strict=True) if not up]
-    mean_up, mean_down = math.fsum(ups) / len(ups), math.fsum(downs) / len(downs)
+    mean_up = math.fsum(ups) / len(ups)
+    mean_down = math.fsum(downs) / len(downs)
     theta = (mean_up + mean_down) / 2
     squares = math.fsum([(x - mean_up) ** 2 for x in ups] + [(x - mean_down) ** 2 for x in downs])
     spread = math.sqrt(squares / max(len(scores) - 2, 1))
-    low, span = min(scores), max(scores) - min(scores)
+    low = min(scores)
+    span = max(scores) - min(scores)
     if span <= RESOLUTION:
-        span, spread = 0.0, math.inf
+        span = 0.0
+        spread = math.inf
     spread = max(spread, 1e-3 * span / (grid - 1))
     base = len(ups) / len(scores)
-    plus, error_plus, error_minus = base, 0.0, 0.0
+    plus = base
+    error_plus = 0.0
+    error_minus = 0.0
     for j in range(grid):
         threshold = low + span * j / (grid - 1)
         margin = RESOLUTION * (span / (grid - 1) if span else 1.0)
-        over = [up for score, up in zip(scores, positive, strict=True) if score > threshold + margin]
-        under = [up for score, up in zip(scores, positive, strict=True) if score <= threshold + margin]
+        over = [
+            up for score, up in zip(scores, positive, strict=True) if score > threshold + margin
+        ]
+        under = [
+            up for score, up in zip(scores, positive, strict=True) if score <= threshold + margin
+        ]
         plus = sum(over) / len(over) if over else plus
         minus = 1 - sum(under) / len(under)
         z = math.tanh((threshold - theta) / spread)
@@ -53,7 +64,12 @@ def plain_greedy(
     scores = [0.0] * len(values)
     while candidates := [r for r in range(len(sat)) if r not in chosen and room[sat[r]] > 0]:
         losses = {
-            r: plain_loss([s + row[r] for s, row in zip(scores, values, strict=True)], positive, alpha, len(chosen) + 1)
+            r: plain_loss(
+                [s + row[r] for s, row in zip(scores, values, strict=True)],
+                positive,
+                alpha,
+                len(chosen) + 1,
+            )
             for r in candidates
         }
         ties = [r for r in candidates if losses[r] <= min(losses.values()) + RESOLUTION]

@@ -8,7 +8,16 @@ from scipy.stats import binomtest, entropy
 
 from pollex.agents.votes import diversity_entropy, mode
 from pollex.measures.intervals import share_interval
-from pollex.selection.consensus import TIE, TauSide, crossfit_tau, ends_of, entropies, fitted_tau, modes, split_at
+from pollex.selection.consensus import (
+    TIE,
+    TauSide,
+    crossfit_tau,
+    ends_of,
+    entropies,
+    fitted_tau,
+    modes,
+    split_at,
+)
 
 VOTES = np.array([[7, 0, 0], [6, 1, 0], [3, 3, 1], [0, 0, 0], [2, 2, 2], [0, 0, 1]])
 NONE = np.array([], dtype=np.int64)
@@ -23,7 +32,9 @@ def test_entropies_are_those_of_the_ensemble_and_of_scipy_and_without_votes_ther
     found = entropies(VOTES)
     assert np.isnan(found[3])
     np.testing.assert_allclose(found[voted], entropy(VOTES[voted], axis=1), atol=1e-12)
-    np.testing.assert_allclose(found[voted], [diversity_entropy(row) for row in VOTES[voted].tolist()], atol=1e-12)
+    np.testing.assert_allclose(
+        found[voted], [diversity_entropy(row) for row in VOTES[voted].tolist()], atol=1e-12
+    )
     assert not np.signbit(found[voted]).any()
     assert modes(VOTES).tolist() == [0, 0, TIE, TIE, TIE, 2]
     assert [mode(row) for row in VOTES.tolist()] == [0, 0, None, None, None, 2]
@@ -32,7 +43,8 @@ def test_entropies_are_those_of_the_ensemble_and_of_scipy_and_without_votes_ther
 def test_the_sides_of_tau_are_those_counted_by_hand_and_nothing_on_a_side_has_no_score() -> None:
     """Of six conversations three pass; two of these are right: (2 − 1)/3. Of the rest one of three is right."""
     de = np.array([0.0, 0.0, 0.4, 0.6, 0.7, np.nan])
-    picked, truth = picks(0, 1, 1, 0, TIE, TIE), picks(0, 0, 1, 0, 1, 1)
+    picked = picks(0, 1, 1, 0, TIE, TIE)
+    truth = picks(0, 0, 1, 0, 1, 1)
     found = split_at(de, picked, truth, 0.4)
     assert (found.passed, found.left) == (TauSide(3, 2, 0), TauSide(3, 1, 2))
     scores = found.passed.as_json["score"], found.left.as_json["score"]
@@ -66,7 +78,8 @@ def test_intervals_of_shares_are_those_of_scipy(hits: int, n: int) -> None:
 def test_the_fitted_tau_is_the_highest_that_keeps_to_the_precision(
     wrong: list[int], precision: float, tau: float | None, passed: int, right: int
 ) -> None:
-    de, truth = np.array([0.0, 0.0, 0.0, 0.0, 0.4, 0.4, 0.6, 0.6]), np.isin(np.arange(8), wrong).astype(np.int64)
+    de = np.array([0.0, 0.0, 0.0, 0.0, 0.4, 0.4, 0.6, 0.6])
+    truth = np.isin(np.arange(8), wrong).astype(np.int64)
     order = np.random.default_rng(0).permutation(8)
     found = fitted_tau(de[order], picks(*[0] * 8), truth[order], precision)
     assert (found.tau, found.n, found.passed, found.right) == (tau, 8, passed, right)
@@ -77,7 +90,8 @@ def test_the_fitted_tau_is_the_highest_that_keeps_to_the_precision(
 
 def test_conversations_of_one_entropy_pass_together_and_ties_are_never_fitted_to() -> None:
     """Of three at the same entropy two are right: not the first two alone may pass."""
-    de, truth = np.full(3, log(2) / 2), picks(0, 0, 1)
+    de = np.full(3, log(2) / 2)
+    truth = picks(0, 0, 1)
     found = fitted_tau(de, picks(0, 0, 0), truth, 1.0)
     assert (found.tau, found.best) == (None, 2 / 3)
     assert fitted_tau(de, picks(0, 0, TIE), truth, 1.0).passed == 2
@@ -88,25 +102,37 @@ def test_conversations_of_one_entropy_pass_together_and_ties_are_never_fitted_to
 def test_each_fold_is_cut_at_the_tau_of_the_others_as_counted_by_hand() -> None:
     """Fold 0 goes by 0.6, to which fold 1 is right: 5 of its 6 pass. Fold 1 goes by 0, since fold 0 errs above it."""
     de = np.array([0.0, 0.0, 0.6, 0.6, 0.6, 0.7, 0.0, 0.0, 0.0, 0.6, 0.6, 0.6])
-    truth, folds, picked = picks(0, 0, 1, 1, *[0] * 8), np.repeat([0, 1], 6), picks(*[0] * 12)
+    truth = picks(0, 0, 1, 1, *[0] * 8)
+    folds = np.repeat([0, 1], 6)
+    picked = picks(*[0] * 12)
     found = crossfit_tau(de, picked, truth, 0.9, folds)
     assert (found.passed, found.left) == (TauSide(5 + 3, 3 + 3, 0), TauSide(1 + 3, 1 + 3, 0))
     assert found.passed.precision.value == 6 / 8
     assert ends_of(found.passed.precision) == pytest.approx(share_interval(6, 8))
-    assert fitted_tau(de, picked, truth, 0.9).precision.value == 1.0  # on what it was fitted to it looks better
-    # Where the others reach no precision a fold passes nothing; fold 1 goes by fold 0, which is right.
+    # on what it was fitted to it looks better
+    assert fitted_tau(de, picked, truth, 0.9).precision.value == 1.0
+    # Where the others reach no precision a fold passes nothing; fold 1 goes by fold 0, which is
+    # right.
     none = crossfit_tau(np.zeros(4), picks(0, 0, 0, 0), picks(0, 0, 1, 1), 0.9, picks(0, 0, 1, 1))
     assert (none.passed, none.coverage.value) == (TauSide(2, 0, 0), 0.5)
 
 
 def test_conversations_that_go_together_count_as_one_in_intervals() -> None:
-    de, truth = np.repeat([0.0, 0.6], 4), picks(0, 0, 0, 1, 0, 1, 0, 1)
-    folds, picked, users = picks(0, 0, 1, 1, 0, 0, 1, 1), picks(*[0] * 8), picks(0, 0, 1, 1, 2, 2, 2, 2)
-    alone, paired = (crossfit_tau(de, picked, truth, 0.5, folds, together) for together in (None, users))
+    de = np.repeat([0.0, 0.6], 4)
+    truth = picks(0, 0, 0, 1, 0, 1, 0, 1)
+    folds = picks(0, 0, 1, 1, 0, 0, 1, 1)
+    picked = picks(*[0] * 8)
+    users = picks(0, 0, 1, 1, 2, 2, 2, 2)
+    alone, paired = (
+        crossfit_tau(de, picked, truth, 0.5, folds, together) for together in (None, users)
+    )
     assert (paired.passed.n, paired.passed.right) == (alone.passed.n, alone.passed.right) == (8, 5)
     assert (paired.passed.units, paired.units, alone.passed.units) == (3, 3, None)
     assert ends_of(paired.passed.precision) == pytest.approx(share_interval(5 * 3 / 8, 3))
-    assert (ends_of(paired.coverage), ends_of(alone.coverage)) == (share_interval(3, 3), share_interval(8, 8))
+    assert (ends_of(paired.coverage), ends_of(alone.coverage)) == (
+        share_interval(3, 3),
+        share_interval(8, 8),
+    )
     fitted = fitted_tau(de, picked, truth, 0.7, users)
     assert (fitted.passed, fitted.right, fitted.units) == (4, 3, 2)
     assert ends_of(fitted.precision) == pytest.approx(share_interval(3 * 2 / 4, 2))
@@ -125,7 +151,8 @@ def test_what_cross_fitting_tells_is_what_new_conversations_bring() -> None:
 
     gaps = []
     for _ in range(40):
-        known, new = drawn(200), drawn(20_000)
+        known = drawn(200)
+        new = drawn(20_000)
         told = crossfit_tau(*known, 0.85, np.arange(200) % 10).passed.precision.value
         kept = split_at(*new, fitted_tau(*known, 0.85).tau).passed.precision.value  # type: ignore[arg-type]
         gaps.append(told - kept)  # type: ignore[operator]

@@ -41,20 +41,33 @@ def pool(seed: int) -> np.ndarray:
 def test_one_sided_p_is_fishers_exact_test_in_the_direction_of_the_side() -> None:
     held = np.abs(pool(0)) > 5
     for sat in (False, True):
-        tables = [[[(h & ~UP).sum(), (h & UP).sum()], [(~h & ~UP).sum(), (~h & UP).sum()]] for h in held.T]
-        expected = [fisher_exact(table, alternative="less" if sat else "greater")[1] for table in tables]
+        tables = [
+            [[(h & ~UP).sum(), (h & UP).sum()], [(~h & ~UP).sum(), (~h & UP).sum()]] for h in held.T
+        ]
+        expected = [
+            fisher_exact(table, alternative="less" if sat else "greater")[1] for table in tables
+        ]
         assert one_sided(held, UP, np.full(6, sat)) == pytest.approx(expected)
 
 
-def test_p_values_of_halvings_become_one_by_the_quantile_rule_and_holms_adjustment_by_hand() -> None:
+def test_p_values_of_halvings_become_one_by_the_quantile_rule_and_holms_adjustment_by_hand() -> (
+    None
+):
     p = np.array([[0.01, 0.2], [0.02, 0.4], [0.04, 1.0], [0.5, 1.0]])
-    by_hand = [min(0.01 / 0.25, 0.02 / 0.5, 0.04 / 0.75, 0.5), min(0.2 / 0.25, 0.4 / 0.5, 1 / 0.75, 1.0)]
-    assert over_halvings(p).tolist() == pytest.approx([min(1, (1 - np.log(0.05)) * one) for one in by_hand])
+    by_hand = [
+        min(0.01 / 0.25, 0.02 / 0.5, 0.04 / 0.75, 0.5),
+        min(0.2 / 0.25, 0.4 / 0.5, 1 / 0.75, 1.0),
+    ]
+    assert over_halvings(p).tolist() == pytest.approx(
+        [min(1, (1 - np.log(0.05)) * one) for one in by_hand]
+    )
     assert holm(np.array([0.04, 0.01, 0.03])).tolist() == pytest.approx([0.06, 0.03, 0.06])
     assert holm(np.zeros(0)).tolist() == []
 
 
-def test_halves_have_both_classes_evenly_and_keep_users_together_of_whom_one_conversation_is_tested() -> None:
+def test_halves_have_both_classes_evenly_and_keep_users_together_of_whom_one_conversation_is_tested() -> (
+    None
+):
     found = halvings(UP, USERS, np.random.default_rng(0))
     assert len(found) == SPLITS
     for mine in found:
@@ -74,7 +87,9 @@ def test_what_goes_along_with_thumbs_is_proven_and_nothing_else_is() -> None:
 
 def test_shuffled_labels_prove_nothing() -> None:
     rng = np.random.default_rng(7)
-    found = [multi_split(pool(2), rng.permutation(UP), SAT, IDS, np.arange(N), rng) for _ in range(20)]
+    found = [
+        multi_split(pool(2), rng.permutation(UP), SAT, IDS, np.arange(N), rng) for _ in range(20)
+    ]
     assert sum(bool((one.p <= 0.05).any()) for one in found) <= 2, "at most .08 of runs"
 
 
@@ -88,12 +103,16 @@ def test_a_family_has_one_entry_an_event_before_a_signal() -> None:
     assert not set(found.open.tolist()) & {0, 1, 2}
 
 
-def test_a_narrower_form_has_an_entry_of_its_own_only_where_it_is_proven_beside_the_rest_of_its_family() -> None:
+def test_a_narrower_form_has_an_entry_of_its_own_only_where_it_is_proven_beside_the_rest_of_its_family() -> (
+    None
+):
     rng = np.random.default_rng(5)
     wide = np.where(UP, rng.random(N) < 0.3, rng.random(N) < 0.6)
-    worse, alike = wide & ~UP & (rng.random(N) < 0.6), wide & (rng.random(N) < 0.4)
+    worse = wide & ~UP & (rng.random(N) < 0.6)
+    alike = wide & (rng.random(N) < 0.4)
     values = values_of(np.stack([wide, worse, alike, *np.zeros((3, N), dtype=bool)], axis=1))
-    p, names = np.array([0.01, 0.01, 0.2, 1, 1, 1]), ["failed"] * 3 + ["d", "e", "f"]
+    p = np.array([0.01, 0.01, 0.2, 1, 1, 1])
+    names = ["failed"] * 3 + ["d", "e", "f"]
     found = keep_one_a_family(values, UP, SAT, p, EVENTS, names, likely=0.3)
     assert found.base.tolist() == [0, 1]
     assert found.members[0].tolist() == [0, 2]
@@ -101,7 +120,9 @@ def test_a_narrower_form_has_an_entry_of_its_own_only_where_it_is_proven_beside_
 
 def test_hints_are_added_up_to_the_maximum_behind_what_is_borne_out() -> None:
     values = pool(4)
-    found = keep_one_a_family(values, UP, SAT, np.array([0.01, *[1.0] * 5]), EVENTS, IDS, likely=0.3)
+    found = keep_one_a_family(
+        values, UP, SAT, np.array([0.01, *[1.0] * 5]), EVENTS, IDS, likely=0.3
+    )
     assert with_hints(values, UP, SAT, IDS, found, 1.0, 1).tolist() == [0]
     first, *hints = with_hints(values, UP, SAT, IDS, found, 1.0, 15).tolist()
     assert first == 0

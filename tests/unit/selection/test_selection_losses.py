@@ -7,9 +7,17 @@ from hypothesis import strategies as st
 from plain_loops import plain_loss, plain_terms
 
 from pollex.errors import BadLabels
-from pollex.selection.losses import BLOCK, Curves, by_class, candidate_terms, precision_curves, theta_c
+from pollex.selection.losses import (
+    BLOCK,
+    Curves,
+    by_class,
+    candidate_terms,
+    precision_curves,
+    theta_c,
+)
 
-UP, DOWN = True, False
+UP = True
+DOWN = False
 
 
 def curves_of(scores: np.ndarray, positive: np.ndarray, grid: int = 101) -> Curves:
@@ -22,10 +30,16 @@ def terms(scores: np.ndarray, positive: np.ndarray, grid: int = 101) -> tuple[fl
 
 
 def candidate_losses(
-    base: np.ndarray, values: np.ndarray, positive: np.ndarray, alpha: float | np.ndarray, size: int, grid: int = 101
+    base: np.ndarray,
+    values: np.ndarray,
+    positive: np.ndarray,
+    alpha: float | np.ndarray,
+    size: int,
+    grid: int = 101,
 ) -> np.ndarray:
     """The loss of a set that scores `base` with each candidate added in turn: `[rubric]`, or `[alpha, rubric]`."""
-    sides, every = (base[positive], base[~positive]), np.arange(values.shape[1])
+    sides = (base[positive], base[~positive])
+    every = np.arange(values.shape[1])
     return candidate_terms(sides, by_class(values, positive), every, grid).loss(alpha, size)
 
 
@@ -40,7 +54,8 @@ def test_losses_of_four_conversations_worked_by_hand() -> None:
     # LC = 3 − 1 = 2, θ_c = 2, s = √((1+1+1+1)/(4−2)) = √2.
     # Prec+: over 0: 2 of 3; over 2: 1 of 1; over 4 none, carries 1.
     # Prec−: at or under 0: 1 of 1; at or under 2: 2 of 3; at or under 4: 2 of 4.
-    scores, positive = np.array([4.0, 2, 0, 2]), np.array([UP, UP, DOWN, DOWN])
+    scores = np.array([4.0, 2, 0, 2])
+    positive = np.array([UP, UP, DOWN, DOWN])
     curves = curves_of(scores, positive, grid=3)
     assert curves.thresholds[0].tolist() == [0, 2, 4]
     assert curves.correctness[0] == 2
@@ -53,10 +68,13 @@ def test_losses_of_four_conversations_worked_by_hand() -> None:
     assert curves.target_plus[0] == pytest.approx([0.5279036, 0.75, 0.9720964], abs=1e-7)
     assert curves.target_minus[0] == pytest.approx([0.9720964, 0.75, 0.5279036], abs=1e-7)
     # LS = (0.1387631² + 0.25² + 0.0279036²)/3 + (0.0279036² + 0.0833333² + 0.0279036²)/3
-    #    = (0.0192552 + 0.0625 + 0.0007786)/3 + (0.0007786 + 0.0069444 + 0.0007786)/3 = 0.0275112 + 0.0028339
+    #    = (0.0192552 + 0.0625 + 0.0007786)/3 + (0.0007786 + 0.0069444 + 0.0007786)/3 = 0.0275112 +
+    # 0.0028339
     assert curves.sharpness[0] == pytest.approx(0.0303451, abs=1e-7)
-    # Minus LC over the set's range, plus α times LS: one candidate for a set that scores 1 everywhere, |R| = 2, α = 3.
-    base, values = np.ones(4), scores[:, None].copy()
+    # Minus LC over the set's range, plus α times LS: one candidate for a set that scores 1
+    # everywhere, |R| = 2, α = 3.
+    base = np.ones(4)
+    values = scores[:, None].copy()
     assert candidate_losses(base, values, positive, 3.0, 2, grid=3) == pytest.approx(
         [-2 / 20 + 3 * 0.0303451], abs=1e-6
     )
@@ -66,14 +84,19 @@ def test_losses_of_four_conversations_worked_by_hand() -> None:
 def test_constant_scores_keep_the_base_rate_and_have_no_slope() -> None:
     # b = ⅔: Prec+ carries ⅔, target ⅔ + ⅓·½; Prec− is ⅓, target ⅓ + ⅔·½. LS = (1/6)² + (1/3)².
     for scores in (np.full(3, 5.0), np.array([0.3, 0.1 + 0.2, 0.3])):
-        assert terms(scores, np.array([UP, UP, DOWN])) == pytest.approx((0, 1 / 36 + 1 / 9), abs=1e-9)
+        assert terms(scores, np.array([UP, UP, DOWN])) == pytest.approx(
+            (0, 1 / 36 + 1 / 9), abs=1e-9
+        )
 
 
 def test_a_score_on_a_threshold_is_at_or_under_it_whatever_rounding_made_of_it() -> None:
     # 0.1+0.2 > 0.3 in floating point; the threshold in the middle of 0 … 0.6 is 0.3.
-    exact, rounded = np.array([0.6, 0.3, 0.3, 0.0]), np.array([0.6, 0.1 + 0.2, 0.3, 0.0])
+    exact = np.array([0.6, 0.3, 0.3, 0.0])
+    rounded = np.array([0.6, 0.1 + 0.2, 0.3, 0.0])
     positive = np.array([UP, UP, DOWN, DOWN])
-    assert terms(rounded, positive, grid=3) == pytest.approx(terms(exact, positive, grid=3), abs=1e-12)
+    assert terms(rounded, positive, grid=3) == pytest.approx(
+        terms(exact, positive, grid=3), abs=1e-12
+    )
     curves = curves_of(rounded, positive, grid=3)
     assert (curves.plus[0].tolist(), curves.minus[0].tolist()) == ([2 / 3, 1, 1], [1, 2 / 3, 1 / 2])
 
@@ -86,9 +109,12 @@ def test_all_candidates_agree_with_the_plain_loop(share: float, likert: bool) ->
     base = rng.integers(-8, 9, 60) * 2.5 if likert else rng.normal(0, 20, 60)
     alphas = np.array([0.0, 0.5, 4.0])
     expected = [
-        [plain_loss((base + column).tolist(), positive.tolist(), alpha, 3) for column in values.T] for alpha in alphas
+        [plain_loss((base + column).tolist(), positive.tolist(), alpha, 3) for column in values.T]
+        for alpha in alphas
     ]
-    assert candidate_losses(base, values, positive, alphas, 3) == pytest.approx(np.array(expected), abs=1e-9)
+    assert candidate_losses(base, values, positive, alphas, 3) == pytest.approx(
+        np.array(expected), abs=1e-9
+    )
     assert candidate_losses(base, values, positive, 4.0, 3) == pytest.approx(expected[2], abs=1e-9)
 
 
@@ -104,14 +130,16 @@ any_scores = st.floats(-200, 200, allow_subnormal=False).map(lambda x: round(x, 
     st.sampled_from([2, 3, 11, 101]),
 )
 def test_any_scores_agree_with_the_plain_loop(pairs: list[tuple[float, bool]], grid: int) -> None:
-    scores, positive = np.array([s for s, _ in pairs]), np.array([up for _, up in pairs])
+    scores = np.array([s for s, _ in pairs])
+    positive = np.array([up for _, up in pairs])
     assume(positive.any() and not positive.all())
     expected = plain_terms(scores.tolist(), positive.tolist(), grid)
     assert terms(scores, positive, grid) == pytest.approx(expected, abs=1e-9)
 
 
 def test_many_candidates_are_the_same_in_blocks_as_one_by_one() -> None:
-    positive, values = np.arange(2000) % 3 == 0, np.random.default_rng(3).uniform(0, 10, (2000, 300))
+    positive = np.arange(2000) % 3 == 0
+    values = np.random.default_rng(3).uniform(0, 10, (2000, 300))
     assert values.size > 2 * BLOCK
     together = candidate_losses(np.zeros(2000), values, positive, 1.0, 1)
     for column in (0, 130, 131, 132, 262, 299):

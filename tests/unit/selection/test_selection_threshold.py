@@ -21,8 +21,12 @@ from pollex.selection.threshold import (
 
 
 def test_one_class_has_no_window_no_guarantee_and_no_curve() -> None:
-    scores, positive = np.arange(3.0), np.ones(3, bool)
-    for fit in (lambda: fit_window(scores, positive, 1.0), lambda: guaranteed_window(scores, positive, 1.0)):
+    scores = np.arange(3.0)
+    positive = np.ones(3, bool)
+    for fit in (
+        lambda: fit_window(scores, positive, 1.0),
+        lambda: guaranteed_window(scores, positive, 1.0),
+    ):
         with pytest.raises(BadLabels):
             fit()
     with pytest.raises(BadLabels):
@@ -41,7 +45,8 @@ def test_one_class_has_no_window_no_guarantee_and_no_curve() -> None:
         (range(8), "--+--+++", 3.5, 0.7, (3.5, 3.5)),
         # A dip of the curve below the lower end does not matter: Prec− climbs 0, ½, …, 9/10 at 9.5.
         (range(20), "+---------++++++++++", 9.5, 0.9, (9.5, 9.5)),
-        # A side that never reaches the precision is none: below θ positives and negatives alternate.
+        # A side that never reaches the precision is none: below θ positives and negatives
+        # alternate.
         (range(8), "+-+-++++", 3.5, 0.9, (None, 3.5)),
         ([0.0, 1, 8, 9], "--++", 4.5, 0.9, (4.5, 4.5)),
         # Scores that differ by rounding are on one side.
@@ -49,39 +54,53 @@ def test_one_class_has_no_window_no_guarantee_and_no_curve() -> None:
     ],
 )
 def test_windows_worked_by_hand(
-    scores: list[float], labels: str, theta: float, precision: float, ends: tuple[float | None, float | None]
+    scores: list[float],
+    labels: str,
+    theta: float,
+    precision: float,
+    ends: tuple[float | None, float | None],
 ) -> None:
     positive = np.array([label == "+" for label in labels])
-    assert fit_window(np.array(scores, float), positive, theta, precision) == Window(*ends, precision)
+    assert fit_window(np.array(scores, float), positive, theta, precision) == Window(
+        *ends, precision
+    )
 
 
-def test_confident_is_at_or_under_the_lower_end_and_over_the_upper_and_never_on_a_side_without() -> None:
+def test_confident_is_at_or_under_the_lower_end_and_over_the_upper_and_never_on_a_side_without() -> (
+    None
+):
     scores = np.array([1.0, 1.5, 2.0, 2.1])
     assert Window(1.0, 2.0).confident(scores).tolist() == [True, False, False, True]
     assert Window(None, 2.0).confident(scores).tolist() == [False, False, False, True]
     assert not Window(None, None).confident(scores).any()
 
 
-conversations = st.lists(st.tuples(st.integers(-20, 20).map(lambda x: x / 2), st.booleans()), min_size=2, max_size=40)
+conversations = st.lists(
+    st.tuples(st.integers(-20, 20).map(lambda x: x / 2), st.booleans()), min_size=2, max_size=40
+)
 
 
 @given(conversations, st.sampled_from([0.6, 0.75, 0.9, 1.0]))
 def test_outside_any_window_the_precision_holds_and_no_wider_window_would_do(
     pairs: list[tuple[float, bool]], precision: float
 ) -> None:
-    scores, positive = np.array([s for s, _ in pairs]), np.array([up for _, up in pairs])
+    scores = np.array([s for s, _ in pairs])
+    positive = np.array([up for _, up in pairs])
     assume(positive.any() and not positive.all())
     theta = theta_c(scores, positive)
     window = fit_window(scores, positive, theta, precision)
     lower = -np.inf if window.lower is None else window.lower
     upper = np.inf if window.upper is None else window.upper
     assert lower <= theta <= upper
-    under, over = scores <= lower, scores > upper
+    under = scores <= lower
+    over = scores > upper
     assert (under.any(), over.any()) == (window.lower is not None, window.upper is not None)
     assert (~positive[under]).sum() >= precision * under.sum()
     assert positive[over].sum() >= precision * over.sum()
-    for threshold in {*scores.tolist(), theta}:  # by the plain rule, no threshold nearer to θ keeps the promise
-        under, over = scores <= threshold, scores > threshold
+    # by the plain rule, no threshold nearer to θ keeps the promise
+    for threshold in {*scores.tolist(), theta}:
+        under = scores <= threshold
+        over = scores > threshold
         if threshold <= theta and (scores[under] > lower).any():
             assert (~positive[under]).sum() < precision * under.sum()
         if threshold >= theta and over.any() and (scores[over] <= upper).any():
@@ -92,9 +111,13 @@ def less(wrong: int, n: int, rate: float = 0.1) -> float:
     return float(binomtest(wrong, n, rate, alternative="less").pvalue)
 
 
-def test_too_few_labels_have_no_threshold_and_are_told_how_many_it_takes_if_any_number_helps() -> None:
-    # 20 conversations apart: without an error, each side needs 29 beyond its threshold, and half of all are there.
-    # An error in 11, as Jeffreys counts none in 10, leaves a gap of 0.1 − 0.5/11 to prove with certainty 0.95.
+def test_too_few_labels_have_no_threshold_and_are_told_how_many_it_takes_if_any_number_helps() -> (
+    None
+):
+    # 20 conversations apart: without an error, each side needs 29 beyond its threshold, and half of
+    # all are there.
+    # An error in 11, as Jeffreys counts none in 10, leaves a gap of 0.1 − 0.5/11 to prove with
+    # certainty 0.95.
     found = guaranteed_window(np.arange(20.0), np.arange(20) > 9, 9.5)
     assert (found.window.lower, found.window.upper) == (None, None)
     assert (found.n, found.upper.confident, found.upper.wrong) == (20, 0, 0)
@@ -113,7 +136,8 @@ def test_the_least_number_of_labels_is_where_an_exact_test_first_rejects() -> No
 
 
 def test_the_upper_side_of_a_hundred_conversations_worked_by_hand() -> None:
-    # Over θ = 99.5 are 100, and the lowest 20 of them are negative. Going inwards, 80 are right, and then one after
+    # Over θ = 99.5 are 100, and the lowest 20 of them are negative. Going inwards, 80 are right,
+    # and then one after
     # another is wrong, until the test at δ/2 = 0.05 rejects no more. Under θ all are right.
     scores = np.arange(200.0)
     found = guaranteed_window(scores, scores >= 120, 99.5)
@@ -124,7 +148,8 @@ def test_the_upper_side_of_a_hundred_conversations_worked_by_hand() -> None:
 
 
 def test_a_threshold_behind_one_that_failed_is_not_taken_even_where_its_own_test_passes() -> None:
-    # The 50 highest have 6 wrong, and fail; with the 150 after them, all right, 6 of 200 would pass.
+    # The 50 highest have 6 wrong, and fail; with the 150 after them, all right, 6 of 200 would
+    # pass.
     scores = np.arange(400.0)
     positive = scores >= 200
     positive[350:400:9] = False
@@ -137,17 +162,21 @@ def test_the_sides_mirror_each_other_and_stay_on_theirs(seed: int, n: int) -> No
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=n)
     positive = rng.random(n) < 1 / (1 + np.exp(-5 * scores))
-    found, mirrored = guaranteed_window(scores, positive, 0.1), guaranteed_window(-scores, ~positive, -0.1)
+    found = guaranteed_window(scores, positive, 0.1)
+    mirrored = guaranteed_window(-scores, ~positive, -0.1)
     for one, other in ((found.upper, mirrored.lower), (found.lower, mirrored.upper)):
         assert (one.confident, one.wrong) == (other.confident, other.wrong)
-        assert one.threshold == (None if other.threshold is None else pytest.approx(-other.threshold))
+        assert one.threshold == (
+            None if other.threshold is None else pytest.approx(-other.threshold)
+        )
         assert (one.threshold is None) == (one.confident == 0)
     assert found.upper.threshold is None or found.upper.threshold >= 0.1
     assert found.lower.threshold is None or found.lower.threshold <= 0.1
 
 
 def test_the_guarantee_is_kept_where_the_plug_in_window_fails_most_of_the_time() -> None:
-    # Every threshold is right 89.5 % of the time: to name one at all is to fail. The guarantee allows 20 of 200 splits,
+    # Every threshold is right 89.5 % of the time: to name one at all is to fail. The guarantee
+    # allows 20 of 200 splits,
     # with a standard error of 4.2.
     rng = np.random.default_rng(0)
     failures = np.zeros(2, int)
@@ -166,16 +195,23 @@ def test_curves_worked_by_hand() -> None:
     assert flat.slope == 0
     assert flat.probability(np.array([-50.0, 7.0])) == pytest.approx([41 / 60, 41 / 60], abs=1e-12)
     # Two scores, two parameters: the fit goes through the mean target of each.
-    # 2 positives at 1 (target ¾), 1 negative at 1 and 1 at −1 (target ¼): at 1 (¾+¾+¼)/3 = 7/12, at −1 ¼.
+    # 2 positives at 1 (target ¾), 1 negative at 1 and 1 at −1 (target ¼): at 1 (¾+¾+¼)/3 = 7/12, at
+    # −1 ¼.
     # logits ln(7/5) and ln(1/3): slope (ln 1.4 + ln 3)/2, intercept (ln 1.4 − ln 3)/2.
     found = fit_calibration(np.array([1.0, 1, 1, -1]), np.array([True, True, False, False]))
-    assert (found.slope, found.intercept) == pytest.approx((np.log(4.2) / 2, np.log(1.4 / 3) / 2), abs=1e-7)
+    assert (found.slope, found.intercept) == pytest.approx(
+        (np.log(4.2) / 2, np.log(1.4 / 3) / 2), abs=1e-7
+    )
     # Ten of each at ±1000: the fit goes through Platt's targets, 11/12 and 1/12.
     apart = fit_calibration(np.repeat([1000.0, -1000.0], 10), np.arange(20) < 10)
-    assert apart.probability(np.array([1000.0, 0, -1000])) == pytest.approx([11 / 12, 0.5, 1 / 12], abs=1e-6)
+    assert apart.probability(np.array([1000.0, 0, -1000])) == pytest.approx(
+        [11 / 12, 0.5, 1 / 12], abs=1e-6
+    )
 
 
-@pytest.mark.parametrize(("scale", "shift"), [(1e-3, 0.0), (1.0, 2.0), (1e4, 50.0), (1e-3, 50.0), (1e4, 0.0)])
+@pytest.mark.parametrize(
+    ("scale", "shift"), [(1e-3, 0.0), (1.0, 2.0), (1e4, 50.0), (1e-3, 50.0), (1e4, 0.0)]
+)
 def test_the_fit_is_the_minimum_that_a_general_optimiser_finds(scale: float, shift: float) -> None:
     rng = np.random.default_rng(0)
     positive = rng.random(150) < 0.3
@@ -202,7 +238,10 @@ def test_more_certainty_never_widens_what_is_confident() -> None:
     rng = np.random.default_rng(1)
     scores = rng.normal(size=600)
     positive = rng.random(600) < 1 / (1 + np.exp(-6 * scores))
-    counts = [guaranteed_window(scores, positive, 0.0, delta=delta).upper.confident for delta in (0.3, 0.1, 0.02)]
+    counts = [
+        guaranteed_window(scores, positive, 0.0, delta=delta).upper.confident
+        for delta in (0.3, 0.1, 0.02)
+    ]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > 0
 

@@ -22,7 +22,10 @@ def conversation() -> Conversation:
     """With all that text may contain."""
     return Conversation(
         id="c'1; drop table runs; --",
-        turns=(Turn(role="user", content="héllo \ud800 \x00 👍\u202e"), Turn(role="assistant", content='"}\n{"')),
+        turns=(
+            Turn(role="user", content="héllo \ud800 \x00 👍\u202e"),
+            Turn(role="assistant", content='"}\n{"'),
+        ),
         label=Label.NEGATIVE,
         judge="ann",
         group="u1",
@@ -34,7 +37,12 @@ def conversation() -> Conversation:
 def rubric() -> Rubric:
     quote = Quote(conversation_id="c'1; drop table runs; --", turn=0, text="héllo")
     return Rubric(
-        id="r1", text="The user greets.", polarity="sat", reason_ids=("e1",), quotes=(quote,), source="phrase"
+        id="r1",
+        text="The user greets.",
+        polarity="sat",
+        reason_ids=("e1",),
+        quotes=(quote,),
+        source="phrase",
     )
 
 
@@ -48,7 +56,9 @@ def extraction(conversation: Conversation, rubric: Rubric) -> Extraction:
         quotes=rubric.quotes,
         source="phrase",
     )
-    return Extraction(conversation_id=conversation.id, summary="It went well.", reasons=(reason,), dropped=2)
+    return Extraction(
+        conversation_id=conversation.id, summary="It went well.", reasons=(reason,), dropped=2
+    )
 
 
 @pytest.fixture

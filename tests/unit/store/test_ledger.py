@@ -14,7 +14,9 @@ from pollex.store.spans import Tracer
 from pollex.store.store import Store
 
 
-async def test_the_last_record_of_a_key_stands_word_for_word_for_every_process(store: Store) -> None:
+async def test_the_last_record_of_a_key_stands_word_for_word_for_every_process(
+    store: Store,
+) -> None:
     ledger: Ledger = StoreLedger(store)
     await ledger.intend("k", 1, {})
     assert await ledger.lookup("k") is None
@@ -25,7 +27,9 @@ async def test_the_last_record_of_a_key_stands_word_for_word_for_every_process(s
     assert found == [StoredCall("k", {"kind": "completed", "usage": None}, 'é\ud800\x00\n"}')] * 2
 
 
-async def test_an_intent_without_a_reply_was_possibly_billed_also_after_reopening(store: Store) -> None:
+async def test_an_intent_without_a_reply_was_possibly_billed_also_after_reopening(
+    store: Store,
+) -> None:
     ledger = StoreLedger(store)
     for attempt in (1, 2):
         await ledger.intend("k", attempt, {"stage": "judge", "item": "c1"})
@@ -36,8 +40,11 @@ async def test_an_intent_without_a_reply_was_possibly_billed_also_after_reopenin
     assert unresolved == [{"key": "k", "attempt": 1, "stage": "judge", "item": "c1"}]
 
 
-async def test_a_reply_is_on_the_disk_when_it_is_recorded_and_an_intent_in_the_database(store: Store) -> None:
-    ledger, said = StoreLedger(store), list[str]()
+async def test_a_reply_is_on_the_disk_when_it_is_recorded_and_an_intent_in_the_database(
+    store: Store,
+) -> None:
+    ledger = StoreLedger(store)
+    said = list[str]()
     assert store._writes is not None
     store._writes._database._connection.set_trace_callback(said.append)
     await ledger.intend("k", 1, {})
@@ -48,7 +55,9 @@ async def test_a_reply_is_on_the_disk_when_it_is_recorded_and_an_intent_in_the_d
     with closing(sqlite3.connect(store.folder / "store.sqlite")) as other:
         (kept,) = other.execute("SELECT key, attempt, outcome, reply FROM calls").fetchall()
     assert kept[:3] == ("k", 1, "completed")
-    assert {"key": "k", "outcome": {"kind": "completed"}, "raw": "raw"}.items() <= json.loads(kept[3]).items()
+    assert {"key": "k", "outcome": {"kind": "completed"}, "raw": "raw"}.items() <= json.loads(
+        kept[3]
+    ).items()
 
 
 async def test_a_reply_that_was_changed_is_no_answer(store: Store) -> None:
@@ -99,7 +108,9 @@ async def test_many_replies_at_once_share_their_commits(store: Store) -> None:
     await asyncio.gather(*(ledger.record(f"k{n}", 1, {}, "raw") for n in range(200)))
     assert sum(batches) == 200
     assert len(batches) < 100
-    assert [call.key for n in range(200) if (call := await ledger.lookup(f"k{n}"))] == [f"k{n}" for n in range(200)]
+    assert [call.key for n in range(200) if (call := await ledger.lookup(f"k{n}"))] == [
+        f"k{n}" for n in range(200)
+    ]
 
 
 async def test_a_cancelled_caller_leaves_its_record_and_the_others_alone(store: Store) -> None:
@@ -122,5 +133,10 @@ async def test_a_call_is_a_span_inside_the_span_that_made_it(store: Store) -> No
         await ledger.record("k", 1, {}, "raw")
     await store.settle()
     call = store.rows("SELECT * FROM spans WHERE kind = 'call'")[0]
-    assert (call["parent"], call["name"], call["item"], call["inputs"]) == (span.id, "judge sat", "c1", '["k"]')
+    assert (call["parent"], call["name"], call["item"], call["inputs"]) == (
+        span.id,
+        "judge sat",
+        "c1",
+        '["k"]',
+    )
     assert call["ms"] >= 9

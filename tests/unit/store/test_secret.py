@@ -14,7 +14,8 @@ def test_one_flipped_bit_is_mended_and_told_and_more_or_a_cut_are_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Store.open(tmp_path / "kept") as store:
-        secret, file = store.secret, store.folder / SECRET
+        secret = store.secret
+        file = store.folder / SECRET
         content = file.read_bytes()
         for place in (0, 100, 8 * len(content) - 1):
             file.write_bytes((int.from_bytes(content) ^ 1 << place).to_bytes(len(content)))
@@ -23,7 +24,9 @@ def test_one_flipped_bit_is_mended_and_told_and_more_or_a_cut_are_refused(
         assert len(caplog.messages) == 3
         for cut in (slice(0), slice(SIZE - 1), slice(SIZE + 1), slice(1, None)):
             file.write_bytes(content[cut])
-            with pytest.raises(StoreDamaged, match=r"the store's secret was changed.* → put back the file"):
+            with pytest.raises(
+                StoreDamaged, match=r"the store's secret was changed.* → put back the file"
+            ):
                 _ = store.secret
         file.write_bytes((int.from_bytes(content) ^ 0b101).to_bytes(len(content)))
         with pytest.raises(StoreDamaged, match="was changed"):
@@ -33,15 +36,26 @@ def test_one_flipped_bit_is_mended_and_told_and_more_or_a_cut_are_refused(
         assert file.read_bytes() == content
 
 
-def test_a_secret_is_made_once_and_for_its_owner_alone_or_handed_in_and_another_is_refused(tmp_path: Path) -> None:
+def test_a_secret_is_made_once_and_for_its_owner_alone_or_handed_in_and_another_is_refused(
+    tmp_path: Path,
+) -> None:
     assert kept_secret(tmp_path / "one") is None
-    with Store.open(tmp_path / "one") as one, Store.open(tmp_path / "two", secret=one.secret) as two:
+    with (
+        Store.open(tmp_path / "one") as one,
+        Store.open(tmp_path / "two", secret=one.secret) as two,
+    ):
         assert len(one.secret) == SIZE
         assert one.secret == two.secret == kept_secret(two.folder)
         assert (one.folder / SECRET).stat().st_mode & 0o777 == 0o600
-    with Store.open(tmp_path / "two", secret=bytes(SIZE)) as two, pytest.raises(WrongUse, match="another secret"):
+    with (
+        Store.open(tmp_path / "two", secret=bytes(SIZE)) as two,
+        pytest.raises(WrongUse, match="another secret"),
+    ):
         _ = two.secret
-    with Store.open(tmp_path / "three", secret=b"short") as three, pytest.raises(WrongUse, match="32 bytes"):
+    with (
+        Store.open(tmp_path / "three", secret=b"short") as three,
+        pytest.raises(WrongUse, match="32 bytes"),
+    ):
         _ = three.secret
 
 
@@ -53,7 +67,9 @@ async def test_a_secret_that_is_gone_is_missed_where_answers_were_paid(tmp_path:
             _ = store.secret
 
 
-def test_the_store_is_named_where_a_command_would_look_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_is_named_where_a_command_would_look_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for environment, folder, words in (
         ("", ".pollex", ""),
         ("", "elsewhere", " --store elsewhere"),

@@ -4,7 +4,13 @@ import pytest
 
 from pollex.store.settings_told import differences
 
-BEFORE = {"model": "m", "can logprobs": 0, "can json_schema": True, "setting samples": 5, "prompt judge": "3"}
+BEFORE = {
+    "model": "m",
+    "can logprobs": 0,
+    "can json_schema": True,
+    "setting samples": 5,
+    "prompt judge": "3",
+}
 
 
 @pytest.mark.parametrize(
@@ -17,8 +23,12 @@ BEFORE = {"model": "m", "can logprobs": 0, "can json_schema": True, "setting sam
         ({"model": "n"}, "judge: model was m and is n now"),
     ],
 )
-def test_what_changed_behind_the_digest_of_a_role_is_told(change: dict[str, object], words: str) -> None:
-    assert differences({"judge": "1f2e"}, {"judge": "ab12"}, BEFORE, {**BEFORE, **change}) == [words]
+def test_what_changed_behind_the_digest_of_a_role_is_told(
+    change: dict[str, object], words: str
+) -> None:
+    assert differences({"judge": "1f2e"}, {"judge": "ab12"}, BEFORE, {**BEFORE, **change}) == [
+        words
+    ]
 
 
 def test_settings_are_told_with_both_values_and_digests_by_what_they_stand_for() -> None:

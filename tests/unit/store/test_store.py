@@ -39,7 +39,9 @@ from pollex.store.traces import provenance, run_tree
 
 
 def begin(store: Store, command: str = "learn", **fingerprint: str) -> Run:
-    return store.begin(command, arguments={"out": "r.json"}, fingerprint=fingerprint, versions={"pollex": "0"})
+    return store.begin(
+        command, arguments={"out": "r.json"}, fingerprint=fingerprint, versions={"pollex": "0"}
+    )
 
 
 class TestRefusals:
@@ -66,7 +68,9 @@ class TestRefusals:
             Store.open(folder)
         assert (folder / "store.sqlite").read_bytes() == b"garbage" * 3000
 
-    @pytest.mark.parametrize(("made", "advice"), [(9, "`pollex doctor --rebuild` brings it over"), (99, "the newer")])
+    @pytest.mark.parametrize(
+        ("made", "advice"), [(9, "`pollex doctor --rebuild` brings it over"), (99, "the newer")]
+    )
     @pytest.mark.parametrize("read_only", [False, True])
     def test_a_store_of_another_pollex_is_refused_and_the_command_is_named(
         self, folder: Path, made: int, advice: str, read_only: bool
@@ -74,10 +78,14 @@ class TestRefusals:
         Store.open(folder).close()
         with closing(sqlite3.connect(folder / "store.sqlite")) as connection:
             connection.execute(f"PRAGMA user_version = {made}")
-        with pytest.raises(WrongUse, match=rf"the store has schema {made}, and pollex .* → .*{advice}"):
+        with pytest.raises(
+            WrongUse, match=rf"the store has schema {made}, and pollex .* → .*{advice}"
+        ):
             Store.open(folder, read_only=read_only)
 
-    def test_a_store_whose_database_is_gone_is_not_begun_anew_beside_its_backup(self, folder: Path) -> None:
+    def test_a_store_whose_database_is_gone_is_not_begun_anew_beside_its_backup(
+        self, folder: Path
+    ) -> None:
         with Store.open(folder) as store:
             store.finish(begin(store).id, "done")
         (folder / "store.sqlite").unlink()
@@ -97,12 +105,16 @@ class TestRefusals:
             with pytest.raises(WrongUse, match="for reading only"):
                 store.put(conversation_rows("run", [conversation]))
 
-    def test_a_row_with_a_number_that_is_none_is_the_callers_error_and_stops_nothing(self, store: Store) -> None:
+    def test_a_row_with_a_number_that_is_none_is_the_callers_error_and_stops_nothing(
+        self, store: Store
+    ) -> None:
         with pytest.raises(ValueError, match="can't keep"):
             store.put([ScoreRow("run", "c", float("nan"), None, None, None)])
         begin(store)
 
-    def test_nothing_in_a_query_reaches_other_files(self, folder: Path, conversation: Conversation) -> None:
+    def test_nothing_in_a_query_reaches_other_files(
+        self, folder: Path, conversation: Conversation
+    ) -> None:
         with Store.open(folder) as store:
             store.put(conversation_rows("run", [conversation]))
             store.flush()
@@ -137,7 +149,11 @@ class TestRights:
 
 def assert_private(folder: Path) -> None:
     rights = {path: path.stat().st_mode & 0o777 for path in (folder, *folder.rglob("*"))}
-    assert {path.name: oct(mode) for path, mode in rights.items() if mode != (0o700 if path.is_dir() else 0o600)} == {}
+    assert {
+        path.name: oct(mode)
+        for path, mode in rights.items()
+        if mode != (0o700 if path.is_dir() else 0o600)
+    } == {}
 
 
 class TestReadingBack:
@@ -150,7 +166,10 @@ class TestReadingBack:
             store.put(conversation_rows("run", [*others, conversation], side="train"))
             await store.write(conversation_rows("run", [others[2]], side="train"))
             assert list(conversations_of(store, "run")) == [*others, conversation]
-            assert list(conversations_of(store, "run", ids=["b", conversation.id, "none"])) == [others[3], conversation]
+            assert list(conversations_of(store, "run", ids=["b", conversation.id, "none"])) == [
+                others[3],
+                conversation,
+            ]
             assert list(conversations_of(store, "another")) == []
             assert store.ask("run", "SELECT count(*) AS n FROM texts") == [{"n": 1}]
 
@@ -161,14 +180,21 @@ class TestReadingBack:
         said = Turn(role="assistant", content=call.mark, calls=(call,))
         failed = Turn(role="tool", content="full", result=ToolResult(id="1", error="no room"))
         note = Feedback(comment="Wrong date.", tags=("date",), author="ann", time=1.5, turn=1)
-        one = Conversation(id="a", turns=(Turn(role="user", content="Book it."), said, failed), feedback=(note,))
+        one = Conversation(
+            id="a", turns=(Turn(role="user", content="Book it."), said, failed), feedback=(note,)
+        )
         before = '[["user","Book it."],["assistant","[tool call: book]"]]'
         with Store.open(folder) as store:
             await store.write(conversation_rows("run", [one]))
             assert list(conversations_of(store, "run")) == [one]
-            row = store.ask("run", "SELECT * EXCLUDE (feedback), '' AS turns FROM conversations")[0] | {"turns": before}
+            row = store.ask("run", "SELECT * EXCLUDE (feedback), '' AS turns FROM conversations")[
+                0
+            ] | {"turns": before}
         earlier = read_conversation(row)
-        assert ([turn.content for turn in earlier.turns], earlier.feedback) == (["Book it.", "[tool call: book]"], ())
+        assert ([turn.content for turn in earlier.turns], earlier.feedback) == (
+            ["Book it.", "[tool call: book]"],
+            (),
+        )
 
     async def test_extractions_come_back_also_the_failed_ones(
         self, folder: Path, conversation: Conversation, extraction: Extraction
@@ -188,15 +214,21 @@ class TestReadingBack:
         with Store.open(folder) as store:
             first = missing.model_copy(update={"question_id": "r1"})
             store.put(AnswerCells("run").of(conversation, [question], [first], "f"))
-            await store.write(AnswerCells("run").of(conversation, [question, other], [answer, missing], "f"))
+            await store.write(
+                AnswerCells("run").of(conversation, [question, other], [answer, missing], "f")
+            )
             assert answers_of(store, "run") == {conversation.id: {"r1": answer, "r2": missing}}
             assert StoredAnswers(store).find("g", [conversation.text_hash]) == {}
             known = StoredAnswers(store).find("f", [conversation.text_hash])
             expected = answer.model_copy(update={"asked_in": "run"})
             assert known == {conversation.text_hash: {question.digest: expected}}
 
-    async def test_rubrics_keep_their_provenance_and_their_last_words(self, folder: Path, rubric: Rubric) -> None:
-        worded = rubric.model_copy(update={"text": "The user is polite.", "reason_ids": ("e1", "e2")})
+    async def test_rubrics_keep_their_provenance_and_their_last_words(
+        self, folder: Path, rubric: Rubric
+    ) -> None:
+        worded = rubric.model_copy(
+            update={"text": "The user is polite.", "reason_ids": ("e1", "e2")}
+        )
         with Store.open(folder) as store:
             store.put(rubric_rows("run", [rubric, rubric.model_copy(update={"id": "r0"})]))
             await store.write(rubric_rows("run", [worded]))
@@ -215,7 +247,9 @@ class TestReadingBack:
                 store.put([ScoreRow(str(thread), str(number), None, None, None, None)])
                 store.flush()
                 rows = store.ask(str(thread), "SELECT run, conversation FROM scores ORDER BY seq")
-                assert [row["conversation"] for row in rows] == [str(one) for one in range(number + 1)]
+                assert [row["conversation"] for row in rows] == [
+                    str(one) for one in range(number + 1)
+                ]
             return [row["run"] for row in rows]
 
         with Store.open(folder) as store, ThreadPoolExecutor(8) as pool:
@@ -266,14 +300,24 @@ class TestRuns:
             assert not is_worked_on(folder / "runs", run.id)
             other.take_up(run.id, roles=["built-in (no LLM)"])
             found = find_run(store, run.id)
-            assert (found.status, found.roles, found.finished) == ("unfinished", ("built-in (no LLM)",), None)
+            assert (found.status, found.roles, found.finished) == (
+                "unfinished",
+                ("built-in (no LLM)",),
+                None,
+            )
 
 
-def test_texts_of_more_bytes_than_most_lines_have_are_kept_whole(folder: Path, conversation: Conversation) -> None:
-    long = conversation.model_copy(update={"turns": (Turn(role="user", content='ü\n"' * 400_000), *conversation.turns)})
+def test_texts_of_more_bytes_than_most_lines_have_are_kept_whole(
+    folder: Path, conversation: Conversation
+) -> None:
+    long = conversation.model_copy(
+        update={"turns": (Turn(role="user", content='ü\n"' * 400_000), *conversation.turns)}
+    )
     with Store.open(folder) as store:
         run = begin(store)
-        store.put(conversation_rows(run.id, [long, conversation.model_copy(update={"id": "short"})]))
+        store.put(
+            conversation_rows(run.id, [long, conversation.model_copy(update={"id": "short"})])
+        )
         store.flush()
         found = {one.id: one for one in conversations_of(store, run.id)}
     assert found[long.id].turns[0] == long.turns[0]
@@ -294,13 +338,18 @@ def earlier(folder: Path) -> Path:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir() if path.is_file()}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.iterdir()
+        if path.is_file()
+    }
 
 
 async def filled(folder: Path, calls: int) -> None:
     """Make a store whose last run ended, and that has one reply and one label since."""
     with Store.open(folder) as store:
-        ledger, run = StoreLedger(store), store.begin("score", arguments={}, fingerprint={}, versions={})
+        ledger = StoreLedger(store)
+        run = store.begin("score", arguments={}, fingerprint={}, versions={})
         for number in range(calls):
             await ledger.record(f"k{number}", 1, {}, f"answer to {number} " + "x" * 500)
         store.put([LabelRow("ann", "h", "c", run.id, "q", '"yes"')])
@@ -313,9 +362,13 @@ async def replies(folder: Path, keys: list[str]) -> list[str | None]:
     return [None if call is None else call.raw for call in found]
 
 
-async def test_a_store_of_an_earlier_pollex_is_brought_over_once_and_its_files_are_kept(earlier: Path) -> None:
+async def test_a_store_of_an_earlier_pollex_is_brought_over_once_and_its_files_are_kept(
+    earlier: Path,
+) -> None:
     before = digests(earlier)
-    with pytest.raises(WrongUse, match="`pollex doctor --rebuild` brings it over once, and keeps the files"):
+    with pytest.raises(
+        WrongUse, match="`pollex doctor --rebuild` brings it over once, and keeps the files"
+    ):
         Store.open(earlier)
     told = rebuild(earlier)
     assert told == [
@@ -330,19 +383,27 @@ async def test_a_store_of_an_earlier_pollex_is_brought_over_once_and_its_files_a
     with closing(sqlite3.connect(earlier / "store.sqlite.earlier.1")) as kept:
         assert kept.execute("SELECT count(*) FROM calls WHERE reply IS NOT NULL").fetchone() == (4,)
     keys = [*(f"key{number}" for number in range(4)), "late", "sent"]
-    assert await replies(earlier, keys) == [*(f"answer to {n}" for n in range(4)), "written before the kill", None]
+    assert await replies(earlier, keys) == [
+        *(f"answer to {n}" for n in range(4)),
+        "written before the kill",
+        None,
+    ]
     with Store.open(earlier) as store:
         check(store)
         (run,) = runs(store)
         assert (run.status, run.roles, run.result) == ("done", ("m",), {"scored": 4})
         assert step(store, run.id, "select") == {"kept": ["r1", "r2"]}
-        assert store.rows("SELECT annotator, value FROM labels") == [{"annotator": "ann", "value": '"Agree"'}]
+        assert store.rows("SELECT annotator, value FROM labels") == [
+            {"annotator": "ann", "value": '"Agree"'}
+        ]
         assert store.rows("SELECT * FROM batched") == [{"digest": "d", "key": "sent", "attempt": 1}]
         assert len(run_tree(store, run.id)) > 0
         assert len(answers_of(store, run.id)) == len(list(conversations_of(store, run.id))) == 4
 
 
-async def test_an_earlier_database_that_can_not_be_read_is_made_of_the_files_beside_it(earlier: Path) -> None:
+async def test_an_earlier_database_that_can_not_be_read_is_made_of_the_files_beside_it(
+    earlier: Path,
+) -> None:
     (earlier / "store.sqlite-wal").unlink()
     (earlier / "store.sqlite").write_bytes(b"garbage" * 2000)
     assert "the new database has 5 paid answers, 1 labels and 1 runs" in rebuild(earlier)
@@ -357,7 +418,10 @@ async def test_a_reply_that_was_changed_comes_from_the_backup(folder: Path) -> N
         connection.execute("UPDATE calls SET reply = replace(reply, 'to 1', 'to 7')")
         connection.execute("UPDATE labels SET value = '\"no\"'")
         connection.commit()
-    with Store.open(folder, read_only=True) as store, pytest.raises(StoreDamaged, match="calls were changed"):
+    with (
+        Store.open(folder, read_only=True) as store,
+        pytest.raises(StoreDamaged, match="calls were changed"),
+    ):
         check(store)
     assert not [line for line in rebuild(folder) if "lost" in line]
     assert [(said or "")[:11] for said in await replies(folder, ["k0", "k1", "k2"])] == [
@@ -367,7 +431,9 @@ async def test_a_reply_that_was_changed_comes_from_the_backup(folder: Path) -> N
         assert store.value("SELECT value FROM labels") == '"yes"'
 
 
-async def test_what_is_neither_readable_nor_in_the_backup_is_said_to_be_lost_and_nothing_else_is(folder: Path) -> None:
+async def test_what_is_neither_readable_nor_in_the_backup_is_said_to_be_lost_and_nothing_else_is(
+    folder: Path,
+) -> None:
     await filled(folder, 40)
     with Store.open(folder) as store:
         for number in range(40, 80):
@@ -387,7 +453,9 @@ async def test_what_is_neither_readable_nor_in_the_backup_is_said_to_be_lost_and
     assert lost.startswith(f"calls: {len(missing)} were lost at most")
 
 
-async def test_a_database_that_is_garbage_is_replaced_by_its_backup_and_is_kept(folder: Path) -> None:
+async def test_a_database_that_is_garbage_is_replaced_by_its_backup_and_is_kept(
+    folder: Path,
+) -> None:
     await filled(folder, 3)
     (folder / "store.sqlite").write_bytes(b"garbage" * 3000)
     told = rebuild(folder)
@@ -429,7 +497,9 @@ def begun_id(store: Store) -> str:
     return store.begin("score", arguments={}, fingerprint={}, versions={}).id
 
 
-async def test_what_write_returns_from_is_read_by_other_processes_in_the_order_of_writing(store: Store) -> None:
+async def test_what_write_returns_from_is_read_by_other_processes_in_the_order_of_writing(
+    store: Store,
+) -> None:
     store.put([FactRow("r", "step", "a", "1"), score("c1"), span("c1")])
     await store.write([FactRow("r", "step", "a", "2"), score("c2"), span("c2")])
     with Store.open(store.folder, read_only=True) as reader:
@@ -457,7 +527,9 @@ def test_a_finished_run_has_one_part_of_each_kind_and_one_last_pulse(store: Stor
     for done in (1, 2):
         store.pulse("r", {"done": done})
     store.flush()
-    assert store.rows("SELECT run, payload FROM progress") == [{"run": "r", "payload": '{"done":2}'}]
+    assert store.rows("SELECT run, payload FROM progress") == [
+        {"run": "r", "payload": '{"done":2}'}
+    ]
 
 
 def test_work_in_a_transaction_happens_whole_or_not_at_all(store: Store) -> None:
@@ -472,7 +544,9 @@ def test_work_in_a_transaction_happens_whole_or_not_at_all(store: Store) -> None
     assert store.transact(lambda connection: connection.execute("DELETE FROM labels").rowcount) == 1
 
 
-def test_without_texts_nothing_that_was_said_is_kept(store: Store, conversation: Conversation) -> None:
+def test_without_texts_nothing_that_was_said_is_kept(
+    store: Store, conversation: Conversation
+) -> None:
     store.texts = False
     store.put(conversation_rows("r", [conversation]))
     store.flush()

@@ -51,11 +51,15 @@ async def test_a_cancelled_span_says_so_and_a_long_error_is_cut(store: Store) ->
     assert [row["error"] for row in spans(store)] == ["cancelled", "x" * LONGEST_ERROR]
 
 
-async def test_tasks_stand_inside_the_span_of_who_made_them_and_not_inside_each_other(store: Store) -> None:
+async def test_tasks_stand_inside_the_span_of_who_made_them_and_not_inside_each_other(
+    store: Store,
+) -> None:
     tracer = Tracer(store, "run")
 
     async def one(number: int) -> None:
-        async with tracer.span("judge", kind="role", item=f"c{number}", inputs=["r1", "r2"]) as span:
+        async with tracer.span(
+            "judge", kind="role", item=f"c{number}", inputs=["r1", "r2"]
+        ) as span:
             await asyncio.sleep(0)
             span.outputs(["r1"])
 
@@ -69,7 +73,9 @@ async def test_tasks_stand_inside_the_span_of_who_made_them_and_not_inside_each_
 
 
 def span(number: str, parent: str | None, name: str, ms: float, error: str = "") -> SpanRow:
-    return SpanRow("run", number, parent, name, "role", "", (), (), f"2026-01-01T00:00:0{number}", ms, error)
+    return SpanRow(
+        "run", number, parent, name, "role", "", (), (), f"2026-01-01T00:00:0{number}", ms, error
+    )
 
 
 async def test_the_tree_adds_up_what_is_alike_in_each_place(store: Store) -> None:
@@ -85,16 +91,28 @@ async def test_the_tree_adds_up_what_is_alike_in_each_place(store: Store) -> Non
         ]
     )
     calls = Branch("call", "role", count=2, ms=9.0, longest_ms=5.0, errors={"late": 1})
-    judged = Branch("judge", "role", count=2, ms=40.0, longest_ms=30.0, errors={"late": 1}, branches=[calls])
+    judged = Branch(
+        "judge", "role", count=2, ms=40.0, longest_ms=30.0, errors={"late": 1}, branches=[calls]
+    )
     extracted = Branch("extract", "role", count=1, ms=1.0, longest_ms=1.0)
-    learnt = Branch("learn", "role", count=1, ms=50.0, longest_ms=50.0, branches=[judged, extracted])
-    assert run_tree(store, "run") == [learnt, Branch("judge", "role", count=1, ms=2.0, longest_ms=2.0)]
+    learnt = Branch(
+        "learn", "role", count=1, ms=50.0, longest_ms=50.0, branches=[judged, extracted]
+    )
+    assert run_tree(store, "run") == [
+        learnt,
+        Branch("judge", "role", count=1, ms=2.0, longest_ms=2.0),
+    ]
     assert judged.failed == 1
     assert run_tree(store, "another") == []
 
 
 async def test_a_conversation_shows_everything_that_happened_to_it(
-    store: Store, conversation: Conversation, extraction: Extraction, rubric: Rubric, question: Question, answer: Answer
+    store: Store,
+    conversation: Conversation,
+    extraction: Extraction,
+    rubric: Rubric,
+    question: Question,
+    answer: Answer,
 ) -> None:
     other = conversation.model_copy(update={"id": "other"})
     tracer = Tracer(store, "run")
@@ -114,7 +132,9 @@ async def test_a_conversation_shows_everything_that_happened_to_it(
     assert (step.id, step.inputs, step.outputs) == (opened.id, (rubric.id,), (rubric.id,))
 
 
-async def test_what_did_not_happen_to_a_conversation_is_missing(store: Store, conversation: Conversation) -> None:
+async def test_what_did_not_happen_to_a_conversation_is_missing(
+    store: Store, conversation: Conversation
+) -> None:
     await store.write(conversation_rows("run", [conversation]))
     trace = conversation_trace(store, "run", conversation.id)
     assert (trace.steps, trace.extraction, trace.answers, trace.score) == ((), None, {}, None)
@@ -125,7 +145,9 @@ async def test_what_did_not_happen_to_a_conversation_is_missing(store: Store, co
 async def test_a_rubric_leads_back_to_its_reasons_and_conversations(
     store: Store, conversation: Conversation, extraction: Extraction, rubric: Rubric
 ) -> None:
-    store.put(conversation_rows("run", [conversation, conversation.model_copy(update={"id": "other"})]))
+    store.put(
+        conversation_rows("run", [conversation, conversation.model_copy(update={"id": "other"})])
+    )
     store.put([fact("run", "extraction", conversation.id, extraction)])
     await store.write(rubric_rows("run", [rubric]))
     found = provenance(store, "run", rubric.id)

@@ -14,7 +14,8 @@ from pollex.web.listing import ListForm, masks_of
 
 NUMBER = st.one_of(st.just(math.nan), st.floats(-50, 50))
 SHARE = st.one_of(st.just(math.nan), st.floats(0, 1))
-CODE, SIDE = st.sampled_from([-1, 0, 1]), st.sampled_from(["train", "test", ""])
+CODE = st.sampled_from([-1, 0, 1])
+SIDE = st.sampled_from(["train", "test", ""])
 ROW = st.tuples(CODE, CODE, NUMBER, SHARE, st.text(max_size=5), SIDE)
 
 
@@ -47,23 +48,36 @@ def lens(rows: list[tuple[Any, ...]]) -> Lens:
     thumb=st.sampled_from([1, 0, -1]),
 )
 @settings(deadline=None)
-def test_filters_leave_what_a_loop_leaves(rows: list[tuple[Any, ...]], low: float, words: str, thumb: int) -> None:
+def test_filters_leave_what_a_loop_leaves(
+    rows: list[tuple[Any, ...]], low: float, words: str, thumb: int
+) -> None:
     seen = lens(rows)
-    form = ListForm.model_validate({"thumb": {1: "up", 0: "down", -1: "none"}[thumb], "netsat_from": low, "q": words})
+    form = ListForm.model_validate(
+        {"thumb": {1: "up", 0: "down", -1: "none"}[thumb], "netsat_from": low, "q": words}
+    )
     left = all_of(masks_of(form, seen), len(seen))
     by_hand = [
-        row[0] == thumb and row[2] >= low and (not words or words.lower() in f"c{i}\n{row[4]}".lower())
+        row[0] == thumb
+        and row[2] >= low
+        and (not words or words.lower() in f"c{i}\n{row[4]}".lower())
         for i, row in enumerate(rows)
     ]
     assert left.tolist() == by_hand
 
 
 @given(rows=st.lists(ROW, max_size=30), down=st.booleans())
-def test_orders_are_stable_and_what_has_no_figure_comes_last(rows: list[tuple[Any, ...]], down: bool) -> None:
+def test_orders_are_stable_and_what_has_no_figure_comes_last(
+    rows: list[tuple[Any, ...]], down: bool
+) -> None:
     order = lens(rows).order("netsat", down=down).tolist()
     sign = -1 if down else 1
     assert order == sorted(
-        range(len(rows)), key=lambda i: (math.isnan(rows[i][2]), 0 if math.isnan(rows[i][2]) else sign * rows[i][2], i)
+        range(len(rows)),
+        key=lambda i: (
+            math.isnan(rows[i][2]),
+            0 if math.isnan(rows[i][2]) else sign * rows[i][2],
+            i,
+        ),
     )
 
 
@@ -92,7 +106,8 @@ def test_a_histogram_counts_every_figure_once() -> None:
 
 
 def test_values_beyond_all_earlier_ones_are_counted_and_missing_ones_are_not() -> None:
-    before, after = np.array([-3.0, 0.0, 5.0, np.nan]), np.array([-3.0, 5.0, 5.1, -4.0, 1.0, np.nan])
+    before = np.array([-3.0, 0.0, 5.0, np.nan])
+    after = np.array([-3.0, 5.0, 5.1, -4.0, 1.0, np.nan])
     found = share_outside(before, after)
     assert (found.value, found.n) == (0.4, 5)
     assert found.low is not None

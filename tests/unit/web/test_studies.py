@@ -16,21 +16,27 @@ STUDY = 'title = "Parcels"\nsystems = ["mini", "local"]\n'
 
 def study(**changed: object) -> Study:
     question = {"id": "Q0", "text": "Satisfied?", "options": [[1, "no"], [4, "yes"]]}
-    return Study.model_validate({"title": "t", "systems": ["a", "b"], "questions": [question]} | changed)
+    return Study.model_validate(
+        {"title": "t", "systems": ["a", "b"], "questions": [question]} | changed
+    )
 
 
 @pytest.mark.parametrize("design", ["one", "side-by-side", "one-after-other"])
 def test_each_system_has_each_place_and_each_topic_equally_often(design: str) -> None:
     drawn = [study(design=design, seed=3).session(number)[0] for number in range(40)]
     assert Counter(order[0] for order in drawn) == {"a": 20, "b": 20}
-    assert len({drawn[i] for i in range(0, 40, 2)}) == 2, "which comes first in a pair is drawn, too"
+    assert len({drawn[i] for i in range(0, 40, 2)}) == 2, (
+        "which comes first in a pair is drawn, too"
+    )
     asked = study(systems=["a", "b", "c"], topics=["x", "y"], design=design)
     counted = Counter((order[0], topic) for order, topic in map(asked.session, range(60)))
     assert (set(counted.values()), len(counted)) == ({10}, 6)
     assert study().id == study().id != study(seed=1).id
 
 
-def test_a_questionnaire_of_its_own_file_is_read_and_its_main_question_comes_last(tmp_path: Path) -> None:
+def test_a_questionnaire_of_its_own_file_is_read_and_its_main_question_comes_last(
+    tmp_path: Path,
+) -> None:
     other = QUESTIONS.replace("Q0", "Q1")
     (tmp_path / "asked.toml").write_text(f'main = "Q0"\n{QUESTIONS}{other}')
     file = tmp_path / "study.toml"
@@ -50,7 +56,9 @@ def test_a_questionnaire_of_its_own_file_is_read_and_its_main_question_comes_las
         (STUDY + 'questionnaire = "none.toml"\n', "can't be read"),
     ],
 )
-def test_what_is_wrong_in_a_study_is_told_with_its_file(tmp_path: Path, text: str, told: str) -> None:
+def test_what_is_wrong_in_a_study_is_told_with_its_file(
+    tmp_path: Path, text: str, told: str
+) -> None:
     file = tmp_path / "study.toml"
     file.write_text(text)
     with pytest.raises(BadInput, match=told) as caught:
@@ -68,7 +76,9 @@ def test_what_is_wrong_in_a_study_is_told_with_its_file(tmp_path: Path, text: st
         ('documents = "help"', "m takes no documents"),
     ],
 )
-def test_a_system_without_what_it_needs_is_told_with_the_profiles_file(tmp_path: Path, more: str, told: str) -> None:
+def test_a_system_without_what_it_needs_is_told_with_the_profiles_file(
+    tmp_path: Path, more: str, told: str
+) -> None:
     (file := tmp_path / "profiles.toml").write_text(f'[mini]\nmodel = "m"\n{more}\n')
     with pytest.raises(BadInput, match=told) as caught:
         read_profiles(file)
@@ -85,11 +95,17 @@ def test_a_system_without_what_it_needs_is_told_with_the_profiles_file(tmp_path:
         ('topics = [{text = "A kettle.", documents = ["a.md"]}]', ""),
     ],
 )
-def test_topics_name_the_documents_of_a_system_that_is_given_them(tmp_path: Path, topics: str, told: str) -> None:
+def test_topics_name_the_documents_of_a_system_that_is_given_them(
+    tmp_path: Path, topics: str, told: str
+) -> None:
     (tmp_path / "help").mkdir()
     (tmp_path / "help" / "a.md").write_text("Thirty days.")
-    (profiles := tmp_path / "profiles.toml").write_text('[mini]\nmodel = "m"\nsystem = "DS2"\ndocuments = "help"\n')
-    (file := tmp_path / "study.toml").write_text(f'title = "t"\nsystems = ["mini"]\n{topics}\n{QUESTIONS}')
+    (profiles := tmp_path / "profiles.toml").write_text(
+        '[mini]\nmodel = "m"\nsystem = "DS2"\ndocuments = "help"\n'
+    )
+    (file := tmp_path / "study.toml").write_text(
+        f'title = "t"\nsystems = ["mini"]\n{topics}\n{QUESTIONS}'
+    )
     known = read_profiles(profiles)
     if told:
         with pytest.raises(BadInput, match=told) as caught:

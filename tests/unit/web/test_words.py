@@ -22,13 +22,31 @@ from pollex.web.site import kept_token
 
 
 def test_durations_costs_and_options_are_told_as_people_read_them() -> None:
-    told = {820: "820 ms", 4230: "4.2 s", 200_000: "3 min 20 s", 7_500_000: "2 h 5 min", None: "unknown"}
+    told = {
+        820: "820 ms",
+        4230: "4.2 s",
+        200_000: "3 min 20 s",
+        7_500_000: "2 h 5 min",
+        None: "unknown",
+    }
     assert {ms: duration(ms).replace("\N{NO-BREAK SPACE}", " ") for ms in told} == told
-    assert [dollars(amount) for amount in (None, 0.01234, 1234.5)] == ["unknown", "$0.0123", "$1,234.50"]
-    assert [what_was_given(value) for value in (None, [], ["a", "b"], True, 0.5)] == ["–", "–", "a, b", "yes", "0.5"]
+    assert [dollars(amount) for amount in (None, 0.01234, 1234.5)] == [
+        "unknown",
+        "$0.0123",
+        "$1,234.50",
+    ]
+    assert [what_was_given(value) for value in (None, [], ["a", "b"], True, 0.5)] == [
+        "–",
+        "–",
+        "a, b",
+        "yes",
+        "0.5",
+    ]
 
 
-def test_enter_in_a_text_field_never_gives_the_answer_that_a_form_s_first_button_stands_for() -> None:
+def test_enter_in_a_text_field_never_gives_the_answer_that_a_form_s_first_button_stands_for() -> (
+    None
+):
     forms = [
         (template.name, form.partition("<button disabled hidden>"))
         for template in Path(pollex.web.__file__).with_name("templates").glob("*.html")
@@ -36,10 +54,21 @@ def test_enter_in_a_text_field_never_gives_the_answer_that_a_form_s_first_button
         if re.search("<button[^>]* name=", form)
     ]
     assert len(forms) >= 5
-    assert [name for name, (before, guard, _) in forms if not guard or re.search("<button[^>]* name=", before)] == []
+    assert [
+        name
+        for name, (before, guard, _) in forms
+        if not guard or re.search("<button[^>]* name=", before)
+    ] == []
 
 
-GIVEN = {"id": "score-1", "number": 1, "fingerprint": {}, "versions": {}, "started": "", "command": "score"}
+GIVEN = {
+    "id": "score-1",
+    "number": 1,
+    "fingerprint": {},
+    "versions": {},
+    "started": "",
+    "command": "score",
+}
 
 
 @pytest.mark.parametrize("named", ["", "--store elsewhere ", "--store=elsewhere "])
@@ -47,7 +76,17 @@ def test_the_command_that_resumes_a_run_names_its_store_and_where_it_began(named
     arguments = {"command": f"pollex score {named}'my log.jsonl'", "folder": "/home/a b"}
     words = resuming(Run(arguments=arguments, **GIVEN), Path("/stores/one"))
     assert shlex.split(words) == [
-        *("cd", "/home/a b", "&&", "pollex", "score", "my log.jsonl", "--resume", "--store", "/stores/one")
+        *(
+            "cd",
+            "/home/a b",
+            "&&",
+            "pollex",
+            "score",
+            "my log.jsonl",
+            "--resume",
+            "--store",
+            "/stores/one",
+        )
     ]
     assert resuming(Run(arguments={}, **GIVEN), Path("/stores/one")) == "", "no command began it"
 
@@ -60,7 +99,9 @@ def test_a_pace_is_that_of_most_looks_and_none_in_the_first_ten_seconds() -> Non
 
 
 def test_code_between_fences_is_told_from_prose() -> None:
-    cut = fences([MarkedText("Look:\n```py\nx = "), MarkedText("1", "sat"), MarkedText("\n```\nDone")])
+    cut = fences(
+        [MarkedText("Look:\n```py\nx = "), MarkedText("1", "sat"), MarkedText("\n```\nDone")]
+    )
     assert [part.code for part in cut] == [False, True, False]
     assert [part.text for part in cut[1].parts] == ["```py", "\nx = ", "1", "\n", "```"]
 
@@ -81,7 +122,11 @@ def test_what_lets_others_in_is_refused_and_what_lets_nobody_else_in_is_served()
     ):
         with pytest.raises(WrongUse):
             require_safe(serving)
-    for serving in (ServeStore(), ServeStore(no_token=True), ServeStore(host="0.0.0.0", allow_host=("box",))):
+    for serving in (
+        ServeStore(),
+        ServeStore(no_token=True),
+        ServeStore(host="0.0.0.0", allow_host=("box",)),
+    ):
         require_safe(serving)
 
 

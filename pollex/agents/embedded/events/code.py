@@ -18,7 +18,9 @@ _LEFT_OUT = (
     r"|(?:der |le |el |il |lo |o |de )?(?:rest|reste|resto)\b[^\n]{0,30}\b(?:unverändert|bleibt|gleich|inchangée?"
     r"|identique|pareil|igual|mismo|sin cambios|invariato|uguale|inalterado|mesmo|ongewijzigd|hetzelfde)"
 )
-_ELIDED = re.compile(rf"{_COMMENT}(?:\.{{2,}}|…)?[ \t(]*(?:{_LEFT_OUT})", re.IGNORECASE | re.MULTILINE)
+_ELIDED = re.compile(
+    rf"{_COMMENT}(?:\.{{2,}}|…)?[ \t(]*(?:{_LEFT_OUT})", re.IGNORECASE | re.MULTILINE
+)
 _FILE = re.compile(
     r"(?<![\w/.@-])(?:[\w-]+/)*[\w-]+\.(?:py|pyi|js|jsx|ts|tsx|rb|java|kt|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala"
     r"|css|scss|html|vue|svelte|sql|sh|ya?ml|toml|json|xml|ini|md|tf|gradle|ipynb)(?![\w/])"
@@ -50,7 +52,9 @@ def _add(move: Move, act: str, start: int, end: int) -> None:
     turn, offset = _turn_of(move, start)
     text = move.text[start:end]
     hit = Hit(act, SURE, start - offset, end - offset)
-    move.acts[act] = Sentence(text, text.lower(), start - offset, turn, (), frozenset(), asking=False, hits={act: hit})
+    move.acts[act] = Sentence(
+        text, text.lower(), start - offset, turn, (), frozenset(), asking=False, hits={act: hit}
+    )
 
 
 def _turn_of(move: Move, at: int) -> tuple[int, int]:
@@ -83,7 +87,8 @@ def _repeated(move: Move, user: Move | None) -> Span | None:
     own = [line for block in blocks for line in lines_of(block[1])]
     if len(own) < max(LEAST_LINES, MOST_OF_IT * len(known)) or not are_in_order(own, known):
         return None
-    start, end = blocks[0].start(1), blocks[-1].end(1)
+    start = blocks[0].start(1)
+    end = blocks[-1].end(1)
     return start, start + len(move.text[start:end].rstrip())
 
 
@@ -123,7 +128,11 @@ SHOWN_BY_CODE: dict[str, Callable[[Move, Move | None], Span | None]] = {
     "repeats_code": _repeated,
     "other_file": _other_file,
 }
-PATTERN_OF = {"elides": "code_elided", "repeats_code": "code_repeated", "other_file": "code_elsewhere"}
+PATTERN_OF = {
+    "elides": "code_elided",
+    "repeats_code": "code_repeated",
+    "other_file": "code_elsewhere",
+}
 
 
 def code(x: Exchange) -> Iterator[Firing]:
@@ -131,5 +140,9 @@ def code(x: Exchange) -> Iterator[Firing]:
     for act, pattern in PATTERN_OF.items():
         if act in x.here.acts:
             yield x.fire(pattern, (x.here, act))
-    if x.after is not None and "doesnt_run" in x.after.acts and (x.here.code or x.here.has("instructs")):
+    if (
+        x.after is not None
+        and "doesnt_run" in x.after.acts
+        and (x.here.code or x.here.has("instructs"))
+    ):
         yield x.fire("code_broken", (x.after, "doesnt_run"))

@@ -7,7 +7,14 @@ from pollex.agents.embedded.events.code import code
 from pollex.agents.embedded.events.patterns import Chars, Exchange, Firing
 from pollex.agents.embedded.events.sentences import Move, Sentence
 from pollex.agents.embedded.events.tools import tools
-from pollex.agents.embedded.events.values import ASKED, DATE, PRICE, TIME, names_a_value, values_asked_for
+from pollex.agents.embedded.events.values import (
+    ASKED,
+    DATE,
+    PRICE,
+    TIME,
+    names_a_value,
+    values_asked_for,
+)
 
 FEATURE = re.compile(
     r"\b(?:does|do|is|are|can|has|have|will|am|if|whether) (?:it|they|this|that|the|there be|i|we|you "
@@ -51,7 +58,11 @@ def searches(x: Exchange) -> Iterator[Firing]:
     if x.earlier is not None and found_none(x.earlier, before):
         yield x.fire("none_again", own, (x.earlier, "none_found"))
     for act in ("gives_up", "leaves"):
-        if x.after is not None and act in x.after.acts and not x.after.has("requests", "asks", "accepts"):
+        if (
+            x.after is not None
+            and act in x.after.acts
+            and not x.after.has("requests", "asks", "accepts")
+        ):
             yield x.fire("none_left", own, (x.after, act))
             return
 
@@ -65,7 +76,9 @@ BACK = {
 """Acts by which a user comes back from advice with trouble, and what each is."""
 
 LISTED = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
-CODE_NAME = re.compile(r"`([^`\n]{3,80})`|\b([A-Za-z]+(?:[._][A-Za-z]\w+)+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+)\b")
+CODE_NAME = re.compile(
+    r"`([^`\n]{3,80})`|\b([A-Za-z]+(?:[._][A-Za-z]\w+)+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+)\b"
+)
 AGREES = re.compile(
     r"^(?:\W*(?:yes|yep|ok|okay|k|oh|ooh|ah|aha|nice|great|perfect|cool|that makes sense|makes sense"
     r"|understood|good|thanks|thank you|excellent|lovely|right)\b)"
@@ -134,7 +147,11 @@ def shared_name(user: Move, here: Move) -> tuple[str, Sentence] | None:
     """Return a name of the user's own code that the reply uses, with its sentence."""
     given = names(user.text)
     for sentence in here.sentences:
-        found = sorted(name for name in names(sentence.text) if name in given or (len(name) > 5 and name in user.text))
+        found = sorted(
+            name
+            for name in names(sentence.text)
+            if name in given or (len(name) > 5 and name in user.text)
+        )
         if found:
             return max(found, key=len), sentence
     return None
@@ -186,7 +203,9 @@ REPLY = re.compile(
 )
 LONGEST_FORMULA = 7
 """Content words of a formula such as "Would you like me to book a room for you?", at most."""
-BOUND = re.compile(r"\b(?:after|before|by|around|about|until|till|between|from|past|or|either)\s+(?:\w+\s+)?$")
+BOUND = re.compile(
+    r"\b(?:after|before|by|around|about|until|till|between|from|past|or|either)\s+(?:\w+\s+)?$"
+)
 """What stands before a value that leaves others open: who asks for the exact one asks for something else."""
 WAY = re.compile(
     r"\b(?:check(?:ing)? in|return|until|till|up to|out|arriv|leav|depart|start|end|from|back)(?=ing|e\b|ed|s\b|\b)"
@@ -204,15 +223,22 @@ def answers(x: Exchange) -> Iterator[Firing]:
 
 
 def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
-    question, marks = (user, "asks"), (Chars.of(user.acts["asks"]),)
+    question = (user, "asks")
+    marks = (Chars.of(user.acts["asks"]),)
     feature = feature_question(user)
     if x.here.has("doesnt_know", "refers") and not x.here.has("offers", "done"):
-        yield x.fire("answer_unknown", (x.here, "doesnt_know" if x.here.has("doesnt_know") else "refers"), question)
+        yield x.fire(
+            "answer_unknown",
+            (x.here, "doesnt_know" if x.here.has("doesnt_know") else "refers"),
+            question,
+        )
     elif feature and x.here.has("says_no"):
         yield from _no(x, question)
     elif feature and x.here.sentences and YES.search(x.here.sentences[0].low):
         yield x.fire_at("answer_yes", x.here, x.here.sentences[:1], 0.85)
-    elif do_one_act(x.here.sentences, "asks_back") and not user.has("requests", "accepts", "changes", "asks_other"):
+    elif do_one_act(x.here.sentences, "asks_back") and not user.has(
+        "requests", "accepts", "changes", "asks_other"
+    ):
         yield x.fire("question_back", (x.here, "asks_back"), question)
     elif (
         x.here.sentences
@@ -222,10 +248,23 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
     ):
         yield x.fire_at("question_passed", x.here, x.here.sentences, 0.85, marks)
     asked = values_asked_for(" ".join(one.low for one in user.sentences if "asks" in one.hits))
-    missing = [name for name, value in asked if not value.search(x.here.low) and not mentions(name, x.here.low)]
-    if missing and user.has("accepts") and len(missing) == len(asked) and x.here.has("done", "fails", "unavailable"):
+    missing = [
+        name
+        for name, value in asked
+        if not value.search(x.here.low) and not mentions(name, x.here.low)
+    ]
+    if (
+        missing
+        and user.has("accepts")
+        and len(missing) == len(asked)
+        and x.here.has("done", "fails", "unavailable")
+    ):
         yield x.fire_at("question_lost", x.here, x.here.sentences, 0.9, marks, the_slot(missing[0]))
-    elif len(asked) == 2 and len(missing) == 1 and not x.here.has("doesnt_know", "refers", "says_no", "asks_back"):
+    elif (
+        len(asked) == 2
+        and len(missing) == 1
+        and not x.here.has("doesnt_know", "refers", "says_no", "asks_back")
+    ):
         yield x.fire_at("answer_half", x.here, x.here.sentences, 0.85, marks, the_slot(missing[0]))
 
 
@@ -253,7 +292,11 @@ def mentions(slot: str, low: str) -> bool:
 
 def _no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing]:
     own = (x.here, "says_no")
-    if x.here.has("offers_other", "offers", "refers") or " but " in x.here.low or "however" in x.here.low:
+    if (
+        x.here.has("offers_other", "offers", "refers")
+        or " but " in x.here.low
+        or "however" in x.here.low
+    ):
         yield x.fire("answer_no_but", own, question)
     elif x.here.has("proposes"):
         yield x.fire("answer_no_pushes", own, (x.here, "proposes"), question)
@@ -280,7 +323,11 @@ def _asked_back(x: Exchange) -> Iterator[Firing]:
         yield x.fire_at("ask_again", x.here, [twin], 0.9)
     if len(asking) >= 2:
         yield x.fire_at("ask_many", x.here, asking, 0.9)
-    if x.after is not None and "complains" in x.after.acts and ALREADY.search(x.after.acts["complains"].low):
+    if (
+        x.after is not None
+        and "complains" in x.after.acts
+        and ALREADY.search(x.after.acts["complains"].low)
+    ):
         yield x.fire("ask_complaint", (x.after, "complains"), (x.here, "asks_back"))
 
 
@@ -289,7 +336,11 @@ def same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
     for one in asking:
         for old in earlier.sentences:
             shared = len(one.content & old.content)
-            if "asks_back" in old.hits and shared >= 2 and shared >= 0.75 * len(one.content | old.content):
+            if (
+                "asks_back" in old.hits
+                and shared >= 2
+                and shared >= 0.75 * len(one.content | old.content)
+            ):
                 return one
     return None
 
@@ -322,7 +373,12 @@ def failure(move: Move | None, before: Move | None) -> str:
         return ""
     if "fails" in move.acts:
         return "fails"
-    if "unavailable" in move.acts and "done" not in move.acts and before is not None and wants_action(before):
+    if (
+        "unavailable" in move.acts
+        and "done" not in move.acts
+        and before is not None
+        and wants_action(before)
+    ):
         return "unavailable"
     return ""
 
@@ -343,19 +399,27 @@ def alternative(here: Move, failed: str) -> str:
             or "anything_else" in sentence.hits
         ):
             continue
-        if act in ("offers_other", "offers") or OTHER_WORDS.search(sentence.low) or names_a_value(sentence.low):
+        if (
+            act in ("offers_other", "offers")
+            or OTHER_WORDS.search(sentence.low)
+            or names_a_value(sentence.low)
+        ):
             return act
     return ""
 
 
 def describe_offer(sentence: Sentence) -> str:
     """Describe what an alternative changes; empty if it names nothing."""
-    found = re.search(r"\b(?:another|a different|different|other) ((?:price |star )?[a-z]+)\b", sentence.low)
+    found = re.search(
+        r"\b(?:another|a different|different|other) ((?:price |star )?[a-z]+)\b", sentence.low
+    )
     if TIME.search(sentence.low) or re.search(
         r"\b(?:another|different|other|later|earlier) (?:time|slot|hour)", sentence.low
     ):
         return "another time"
-    if DATE.search(sentence.low) or re.search(r"\b(?:another|different|other) (?:day|date)", sentence.low):
+    if DATE.search(sentence.low) or re.search(
+        r"\b(?:another|different|other) (?:day|date)", sentence.low
+    ):
         return "another day"
     noun = found.group(1) if found else ""
     if noun and noun not in (
@@ -383,7 +447,13 @@ def failures(x: Exchange) -> Iterator[Firing]:
     before = failure(x.earlier, x.moves[x.index - 3] if x.index > 2 else None)
     if failed:
         yield from _failed(x, failed, before)
-    elif before and x.earlier is not None and x.user is not None and x.here.has("done") and not x.user.has("rejects"):
+    elif (
+        before
+        and x.earlier is not None
+        and x.user is not None
+        and x.here.has("done")
+        and not x.user.has("rejects")
+    ):
         by_user = not alternative(x.earlier, before)
         name = "recovered_by_user" if by_user and x.user.has("changes", "requests") else "recovered"
         if not by_user or name == "recovered_by_user":
@@ -408,7 +478,9 @@ def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
                 break
     if after is not None and not other and not after.has("leaves", "gives_up"):
         for act in ("changes", "requests"):
-            if act in after.acts and (names_a_value(after.acts[act].low) or OTHER_WORDS.search(after.acts[act].low)):
+            if act in after.acts and (
+                names_a_value(after.acts[act].low) or OTHER_WORDS.search(after.acts[act].low)
+            ):
                 yield x.fire("fail_user_retries", (after, act), own)
                 break
     if before and x.earlier is not None:
@@ -425,8 +497,11 @@ def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
 
 def _with_other(x: Exchange, failed: str, other: str) -> Iterator[Firing]:
     sentence = x.here.acts[other]
-    own, way = (x.here, failed), (x.here, other)
-    named = names_a_value(sentence.low) or (other == "offers" and sentence.text[1:] != sentence.text[1:].lower())
+    own = (x.here, failed)
+    way = (x.here, other)
+    named = names_a_value(sentence.low) or (
+        other == "offers" and sentence.text[1:] != sentence.text[1:].lower()
+    )
     if not named:
         yield x.fire("fail_open_choice", own, way)
         return
@@ -441,7 +516,9 @@ def _with_other(x: Exchange, failed: str, other: str) -> Iterator[Firing]:
             return
 
 
-REFERENCE = re.compile(r"\b(?:reference|confirmation|booking|order|tracking) (?:number|code|id|#)|\bref\b")
+REFERENCE = re.compile(
+    r"\b(?:reference|confirmation|booking|order|tracking) (?:number|code|id|#)|\bref\b"
+)
 
 
 def outcomes(x: Exchange) -> Iterator[Firing]:
@@ -458,7 +535,8 @@ def _done(x: Exchange) -> Iterator[Firing]:
     told = [
         one
         for one in x.here.sentences
-        if not one.asking and (TIME.search(one.low) or DATE.search(one.low) or PRICE.search(one.low))
+        if not one.asking
+        and (TIME.search(one.low) or DATE.search(one.low) or PRICE.search(one.low))
     ]
     if REFERENCE.search(x.here.low):
         yield x.fire("done_number", own)
@@ -474,7 +552,11 @@ def _done(x: Exchange) -> Iterator[Firing]:
         if act in x.after.acts:
             yield x.fire("done_wrong", (x.after, act), own)
             return
-    if x.after.has("asks") and not x.after.has("requests", "leaves") and not REFERENCE.search(x.after.low):
+    if (
+        x.after.has("asks")
+        and not x.after.has("requests", "leaves")
+        and not REFERENCE.search(x.after.low)
+    ):
         yield x.fire("done_asked", (x.after, "asks"), own)
 
 
@@ -490,7 +572,9 @@ def _confirms(x: Exchange) -> Iterator[Firing]:
         yield x.fire("confirm_changed", (x.after, "changes"), own)
 
 
-COUNT = re.compile(r"\b(?:\d+|several|many|multiple|a lot of|lots of|quite a few|plenty of|a number of|various)\b")
+COUNT = re.compile(
+    r"\b(?:\d+|several|many|multiple|a lot of|lots of|quite a few|plenty of|a number of|various)\b"
+)
 PROPER_NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][\w']+|[A-Z]{2}\d{2,}")
 
 
@@ -504,7 +588,9 @@ def suggestions(x: Exchange) -> Iterator[Firing]:
         yield from _proposes(x)
     if x.user is not None and "asks_other" in x.user.acts and x.here.has("none_found", "fails"):
         yield x.fire(
-            "offer_no_next", (x.here, "none_found" if x.here.has("none_found") else "fails"), (x.user, "asks_other")
+            "offer_no_next",
+            (x.here, "none_found" if x.here.has("none_found") else "fails"),
+            (x.user, "asks_other"),
         )
 
 
@@ -514,18 +600,33 @@ def _offer(x: Exchange) -> Iterator[Firing]:
     if counted and x.here.has("asks_back", "offers_other"):
         yield x.fire("many_options", own)
         return
-    concrete = next((one for one in x.here.sentences if "offers" in one.hits and PROPER_NAME.search(one.text)), None)
-    if x.opening and concrete and x.user is not None and x.user.has("requests") and not x.here.has("asks_back"):
+    concrete = next(
+        (one for one in x.here.sentences if "offers" in one.hits and PROPER_NAME.search(one.text)),
+        None,
+    )
+    if (
+        x.opening
+        and concrete
+        and x.user is not None
+        and x.user.has("requests")
+        and not x.here.has("asks_back")
+    ):
         yield x.fire_at("offer_first", x.here, [concrete], 0.85)
     if x.user is not None and "doesnt_mind" in x.user.acts:
         yield x.fire("picks_for_user", own, (x.user, "doesnt_mind"))
     if x.after is None:
         return
-    for act, name in (("knows_already", "offer_known"), ("complains", "offer_against"), ("asks_other", "offer_other")):
+    for act, name in (
+        ("knows_already", "offer_known"),
+        ("complains", "offer_against"),
+        ("asks_other", "offer_other"),
+    ):
         if act in x.after.acts:
             yield x.fire(name, own, (x.after, act))
             return
-    if x.after.has("rejects") and not x.here.has("proposes", "confirms", "asks_back", "anything_else", "offers_other"):
+    if x.after.has("rejects") and not x.here.has(
+        "proposes", "confirms", "asks_back", "anything_else", "offers_other"
+    ):
         yield x.fire("offer_refused", own, (x.after, "rejects"))
     if x.after.has("accepts") and not x.here.has("proposes", "anything_else"):
         yield x.fire("offer_taken", own, (x.after, "accepts"))
@@ -535,18 +636,37 @@ def _offer(x: Exchange) -> Iterator[Firing]:
 
 def _asks_first(x: Exchange) -> Iterator[Firing]:
     own = (x.here, "asks_back")
-    if x.opening and x.user is not None and x.user.has("requests") and not x.here.has("offers", "proposes"):
+    if (
+        x.opening
+        and x.user is not None
+        and x.user.has("requests")
+        and not x.here.has("offers", "proposes")
+    ):
         yield x.fire("ask_first", own, (x.user, "requests"))
     if x.after is not None and "doesnt_mind" in x.after.acts:
         yield x.fire("ask_indifferent", own, (x.after, "doesnt_mind"))
-    if x.user is not None and "doesnt_mind" in x.user.acts and not x.here.has("offers", "proposes", "offers_other"):
+    if (
+        x.user is not None
+        and "doesnt_mind" in x.user.acts
+        and not x.here.has("offers", "proposes", "offers_other")
+    ):
         yield x.fire("asks_on", own, (x.user, "doesnt_mind"))
 
 
 def _proposes(x: Exchange) -> Iterator[Firing]:
     own = (x.here, "proposes")
-    again = x.earlier is not None and x.earlier.has("proposes") and x.user is not None and x.user.has("rejects")
-    if again and x.earlier is not None and x.user is not None and not x.user.has("accepts", "requests"):
+    again = (
+        x.earlier is not None
+        and x.earlier.has("proposes")
+        and x.user is not None
+        and x.user.has("rejects")
+    )
+    if (
+        again
+        and x.earlier is not None
+        and x.user is not None
+        and not x.user.has("accepts", "requests")
+    ):
         verbs = [one.acts["proposes"].hits["proposes"].detail for one in (x.here, x.earlier)]
         if verbs[0] == verbs[1]:
             yield x.fire("pushed_again", own, (x.user, "rejects"))
@@ -564,7 +684,9 @@ COURTESY = frozenset({"anything_else", "says_bye", "thanks", "apologizes"})
 ALIKE = 0.8
 
 
-OWN_SLIP = re.compile(r"\bsorry,? i (?:meant|mean)\b|\bmy (?:mistake|bad|fault|error)\b|\bi (?:mis\w+|forgot)\b")
+OWN_SLIP = re.compile(
+    r"\bsorry,? i (?:meant|mean)\b|\bmy (?:mistake|bad|fault|error)\b|\bi (?:mis\w+|forgot)\b"
+)
 OF_THE_REPLY = re.compile(
     r"\b(?:that(?:'s| is| was)(?: not|n't)|not (?:what|the \w+) i|wrong|incorrect|i (?:said|asked for|told)"
     r"|you (?:said|gave|booked|got|picked))\b"
@@ -578,7 +700,11 @@ def troubles(x: Exchange) -> Iterator[Firing]:
     if x.here.has("refuses") and not x.here.has("anything_else", "offers"):
         yield x.fire("refused", (x.here, "refuses"))
     yield from _repeats(x)
-    if x.user is not None and x.user.has("leaves") and not x.user.has("requests", "asks", "changes", "accepts"):
+    if (
+        x.user is not None
+        and x.user.has("leaves")
+        and not x.user.has("requests", "asks", "changes", "accepts")
+    ):
         for act in ("proposes", "asks_back", "offers"):
             if act in x.here.acts and not x.here.has("says_bye", "anything_else", "apologizes"):
                 yield x.fire("went_on", (x.here, act), (x.user, "leaves"), sure=0.85)
@@ -593,7 +719,11 @@ def _reaction(x: Exchange) -> Iterator[Firing]:
         return
     if after.has("complains"):
         yield x.fire("complained", (after, "complains"))
-    if after.has("corrects") and not x.here.has("confirms", "proposes", "offers") and corrects_the_reply(x.here, after):
+    if (
+        after.has("corrects")
+        and not x.here.has("confirms", "proposes", "offers")
+        and corrects_the_reply(x.here, after)
+    ):
         yield x.fire("contradicted", (after, "corrects"))
     if after.has("gives_up"):
         yield x.fire("given_up", (after, "gives_up"))
@@ -610,12 +740,20 @@ def _repeats(x: Exchange) -> Iterator[Firing]:
     if x.user is not None and x.after is not None:
         for one in x.after.sentences:
             if {"requests", "asks"} & one.hits.keys() and (old := twin(one, x.user.sentences)):
-                yield x.fire_at("user_repeats", x.after, [one], 0.9, marks=(Chars.of(one), Chars.of(old)))
+                yield x.fire_at(
+                    "user_repeats", x.after, [one], 0.9, marks=(Chars.of(one), Chars.of(old))
+                )
                 break
     if x.earlier is not None:
         for one in x.here.sentences:
-            if not COURTESY & one.hits.keys() and not one.asking and (old := twin(one, x.earlier.sentences)):
-                yield x.fire_at("same_reply", x.here, [one], 0.9, marks=(Chars.of(one), Chars.of(old)))
+            if (
+                not COURTESY & one.hits.keys()
+                and not one.asking
+                and (old := twin(one, x.earlier.sentences))
+            ):
+                yield x.fire_at(
+                    "same_reply", x.here, [one], 0.9, marks=(Chars.of(one), Chars.of(old))
+                )
                 break
 
 
@@ -630,4 +768,14 @@ def twin(sentence: Sentence, others: list[Sentence]) -> Sentence | None:
 
 
 Finder = Callable[[Exchange], Iterator[Firing]]
-FINDERS: tuple[Finder, ...] = (advice, answers, code, failures, outcomes, searches, suggestions, tools, troubles)
+FINDERS: tuple[Finder, ...] = (
+    advice,
+    answers,
+    code,
+    failures,
+    outcomes,
+    searches,
+    suggestions,
+    tools,
+    troubles,
+)

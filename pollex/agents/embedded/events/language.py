@@ -1,11 +1,13 @@
 """The language of a log: which acts are looked for in it, and what needs English.
 
-English has rules (`acts.toml`); other languages have tables (`languages/*.toml`): common words, by which a text is
+English has rules (`acts.toml`); other languages have tables (`languages/*.toml`): common words, by
+which a text is
 known, stop words, negations, and phrases of acts, in which `*` stands for up to five words.
 
 Acts, what one sentence of one party does, and the reader that finds all of them in one pass.
 
-A rule is tried only on sentences that hold one of its cues: most sentences hold few, so one pass costs little. The acts
+A rule is tried only on sentences that hold one of its cues: most sentences hold few, so one pass
+costs little. The acts
 of English are the rows of `acts.toml`.
 """
 
@@ -71,18 +73,23 @@ class Acts:
             before = {*move.acts, "gives_code"} if move.code else move.acts
 
     def _mark(self, sentence: Sentence, before: Collection[str], party: str) -> None:
-        hits, low = sentence.hits, sentence.low
+        hits = sentence.hits
+        low = sentence.low
         for act, one in self._indices[party, sentence.asking].rules_of(sentence.bag):
             if act.after and act.after.isdisjoint(before):
                 continue
             known = hits.get(act.name)
-            if (known and known.sure >= one.sure) or (act.longest and len(sentence.words) > act.longest):
+            if (known and known.sure >= one.sure) or (
+                act.longest and len(sentence.words) > act.longest
+            ):
                 continue
             found = one.pattern.search(low)
             if found is not None and (one.unless is None or one.unless.search(low) is None):
                 detail = (found["detail"] or "") if "detail" in one.pattern.groupindex else ""
                 start = sentence.start
-                hits[act.name] = Hit(act.name, one.sure, start + found.start(), start + found.end(), detail)
+                hits[act.name] = Hit(
+                    act.name, one.sure, start + found.start(), start + found.end(), detail
+                )
 
 
 def surest_sentences(sentences: Iterable[Sentence]) -> dict[str, Sentence]:
@@ -100,7 +107,9 @@ class Cues:
 
     def __init__(self, rules: Sequence[tuple[Act, WordRule]], party: str, *, asking: bool) -> None:
         mood = "question" if asking else "statement"
-        self._rules = [(act, one) for act, one in rules if act.party == party and one.mood in ("any", mood)]
+        self._rules = [
+            (act, one) for act, one in rules if act.party == party and one.mood in ("any", mood)
+        ]
         self._by_cue: defaultdict[str, list[int]] = defaultdict(list)
         for number, (_, one) in enumerate(self._rules):
             for cue in one.cues:
@@ -117,8 +126,12 @@ class Cues:
         return [self._rules[number] for number in sorted(numbers)]
 
 
-def _rule(cues: str, pattern: str, sure: float = 0.9, unless: str = "", mood: Mood = "any") -> WordRule:
-    return WordRule(word_set(cues), re.compile(pattern), sure, re.compile(unless) if unless else None, mood)
+def _rule(
+    cues: str, pattern: str, sure: float = 0.9, unless: str = "", mood: Mood = "any"
+) -> WordRule:
+    return WordRule(
+        word_set(cues), re.compile(pattern), sure, re.compile(unless) if unless else None, mood
+    )
 
 
 def acts_in(path: Path) -> Acts:
@@ -186,9 +199,16 @@ def _language(path: Path) -> Language:
         name=table["name"],
         common=word_set(table["common"]),
         stop=word_set(table["stop"]) | word_set(table["common"]),
-        negated=re.compile(rf"(?<!\w)(?:{negations}|{'|'.join(map(re.escape, table['failures']))})(?!\w)"),
+        negated=re.compile(
+            rf"(?<!\w)(?:{negations}|{'|'.join(map(re.escape, table['failures']))})(?!\w)"
+        ),
         acts=Acts(
-            Act(one.name, one.party, tuple(_rule_of(phrase, negations) for phrase in phrases[one.name])) for one in acts
+            Act(
+                one.name,
+                one.party,
+                tuple(_rule_of(phrase, negations) for phrase in phrases[one.name]),
+            )
+            for one in acts
         ),
     )
 
@@ -197,7 +217,11 @@ def _rule_of(phrase: str, negations: str) -> WordRule:
     """Make the rule of a phrase; one without a negation is ruled out by one before it."""
     words = [word for part in phrase.split() for word in (_WORD.findall(part) or [part])]
     pattern = r"\W+".join(map(re.escape, words)).replace(r"\W+\*\W+", r"\W+(?:\w+\W+){0,5}?")
-    denied = None if re.search(rf"\b(?:{negations})\b", phrase) else rf"(?<!\w)(?:{negations})\W+(?:\w+\W+)?{pattern}"
+    denied = (
+        None
+        if re.search(rf"\b(?:{negations})\b", phrase)
+        else rf"(?<!\w)(?:{negations})\W+(?:\w+\W+)?{pattern}"
+    )
     return WordRule(
         frozenset({max(words, key=len)}),
         re.compile(rf"(?<!\w){pattern}(?!\w)"),
@@ -208,7 +232,11 @@ def _rule_of(phrase: str, negations: str) -> WordRule:
 
 def acts_for(moves: Sequence[Move]) -> Acts:
     """Return the acts of the language that a conversation is in; those of English where that isn't clear."""
-    bags = [sentence.bag for move in moves[:MOVES_OF_ONE] for sentence in move.sentences[:SENTENCES_OF_ONE]]
+    bags = [
+        sentence.bag
+        for move in moves[:MOVES_OF_ONE]
+        for sentence in move.sentences[:SENTENCES_OF_ONE]
+    ]
     count = sum(map(len, bags))
     english = sum(len(bag & _COMMON) for bag in bags) / max(1, count)
     if count < FEWEST_OF_ONE or english >= CLEAR:  # nearly always, after some microseconds
@@ -249,7 +277,9 @@ def share_of_common(words: Sequence[str], common: frozenset[str]) -> float:
 
 def _nearest(words: Sequence[str], english: float) -> Language | None:
     """Return the language that most words are common ones of; None where that is English, or none."""
-    share, _, found = max((share_of_common(words, one.common), one.name, one) for one in languages())
+    share, _, found = max(
+        (share_of_common(words, one.common), one.name, one) for one in languages()
+    )
     return found if share >= max(LEAST_OTHER, english) else None
 
 

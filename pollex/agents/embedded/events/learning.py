@@ -3,7 +3,8 @@
 Choice of the events that become rubrics: significant, and different from one another.
 
 Fisher's exact test with the false discovery rate bounded (Benjamini and Hochberg 1995,
-doi:10.1111/j.2517-6161.1995.tb02031.x); a difference of one sign on both halves of the training conversations.
+doi:10.1111/j.2517-6161.1995.tb02031.x); a difference of one sign on both halves of the training
+conversations.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ import numpy.typing as npt
 
 from pollex.agents.embedded.events.language import ENGLISH, language_of
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Observed, mark_acts, read
+from pollex.agents.embedded.events.reading import (
+    ANYWHERE,
+    Event,
+    EventRubric,
+    Observed,
+    mark_acts,
+    read,
+)
 from pollex.agents.embedded.events.signal import (
     MOST,
     SURE,
@@ -35,14 +43,18 @@ from pollex.rubrics.records import Segment
 from pollex.rubrics.worth import share_among
 
 RATE = 0.2
-FEWEST, MOST_NEEDED, SHARE = 3, 6, 0.03
+FEWEST = 3
+MOST_NEEDED = 6
+SHARE = 0.03
 MOST_ALIKE = 0.6
 REST = 6
 """Conversations with the broader event alone that a comparison with it takes."""
 STANDS_OUT = 0.05
 """Highest p of an event of one object against the same of others with which it is a rubric of its own."""
 PER_PATTERN = 2
-NARROW, EXPECTED, ACTING = 0.75, 1.0, 0.4
+NARROW = 0.75
+EXPECTED = 1.0
+ACTING = 0.4
 
 
 @dataclass(frozen=True)
@@ -91,7 +103,9 @@ def candidates(
 
     half = stratified_half(up, rng)
     broader = {
-        event.pattern: column for column, event in enumerate(events) if event.topic == ANYWHERE and not event.detail
+        event.pattern: column
+        for column, event in enumerate(events)
+        if event.topic == ANYWHERE and not event.detail
     }
     covered = said_more_closely(events, held, broader)
     least = support(len(up))
@@ -102,21 +116,28 @@ def candidates(
             continue
         gap = up[h].mean() - up[~h].mean()
         wider = broader.get(PATTERNS[event.pattern].within)
-        if gap == 0 or (event.topic != ANYWHERE and not tells_more(h, on_topic[:, event.topic], up, gap)):
+        if gap == 0 or (
+            event.topic != ANYWHERE and not tells_more(h, on_topic[:, event.topic], up, gap)
+        ):
             continue
         if wider is not None and not tells_more(h, held[:, wider], up, gap):
             continue
         general = broader[event.pattern] if event.detail else None
-        if general is not None and (general in covered or not stands_out(h, held[:, general], up, gap)):
+        if general is not None and (
+            general in covered or not stands_out(h, held[:, general], up, gap)
+        ):
             continue
         side = 1 if gap > 0 else -1
         table = [[int((rows & label).sum()) for label in (up, ~up)] for rows in (h, ~h)]
         expected = PATTERNS[event.pattern].side in (0, side)
-        found.append((float(fisher_exact(table)[1]), column, side, expected, both_halves(h, up, half, side)))
+        found.append(
+            (float(fisher_exact(table)[1]), column, side, expected, both_halves(h, up, half, side))
+        )
     found.sort()
     bound = last_within(np.array([p for p, *_ in found]))
     return [
-        Marker(column, side, p, k < bound, expected, both) for k, (p, column, side, expected, both) in enumerate(found)
+        Marker(column, side, p, k < bound, expected, both)
+        for k, (p, column, side, expected, both) in enumerate(found)
     ]
 
 
@@ -164,8 +185,13 @@ def stratified_half(up: Bools, rng: np.random.Generator) -> Bools:
 def both_halves(h: Bools, up: Bools, half: Bools, side: int) -> bool:
     """Return whether the difference has the sign of `side` on both halves."""
     for part in (half, ~half):
-        with_, without = h & part, ~h & part
-        if not with_.any() or not without.any() or (up[with_].mean() - up[without].mean()) * side <= 0:
+        with_ = h & part
+        without = ~h & part
+        if (
+            not with_.any()
+            or not without.any()
+            or (up[with_].mean() - up[without].mean()) * side <= 0
+        ):
             return False
     return True
 
@@ -199,7 +225,9 @@ def choose_events(
     waiting = [f for f in found if not any(twins(sure, f, one) for one in known)]
     while waiting and any(left.values()):
         model = [*known, *out]
-        p = fit_shrunk(sure[:, [f.column for f in model]], up, np.array([f.side for f in model], dtype=float))
+        p = fit_shrunk(
+            sure[:, [f.column for f in model]], up, np.array([f.side for f in model], dtype=float)
+        )
         gains = [gain(sure[:, f.column], up, p, f, events[f.column]) for f in waiting]
         best = int(np.argmax(gains))
         if gains[best] <= 0:
@@ -211,14 +239,17 @@ def choose_events(
         waiting = [
             f
             for f in waiting
-            if left[f.side] and per_pattern[events[f.column].pattern] < PER_PATTERN and not twins(sure, f, one)
+            if left[f.side]
+            and per_pattern[events[f.column].pattern] < PER_PATTERN
+            and not twins(sure, f, one)
         ]
     return out
 
 
 def twins(sure: Floats, a: Marker, b: Marker) -> bool:
     """Return whether two events happen in the same conversations."""
-    x, y = sure[:, a.column], sure[:, b.column]
+    x = sure[:, a.column]
+    y = sure[:, b.column]
     if not x.std() or not y.std():
         return True
     return abs(float(np.corrcoef(x, y)[0, 1])) > MOST_ALIKE
@@ -242,7 +273,9 @@ def fit_shrunk(x: Floats, up: Bools, sides: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-(x @ w + b))))
 
 
-def weights(x: Floats, up: Bools, sides: Floats, pull: float = 4.0, toward: float = 0.6) -> tuple[Floats, float]:
+def weights(
+    x: Floats, up: Bools, sides: Floats, pull: float = 4.0, toward: float = 0.6
+) -> tuple[Floats, float]:
     """Fit weights [event] and intercept of a penalized logistic model by Newton's method.
 
     Weights are shrunk toward `toward` times the sides.
@@ -284,7 +317,9 @@ def fit(
 ) -> list[EventRubric]:
     """Choose events, and put them into words with their quotes."""
     events = sorted({event for reading in readings for event in reading.seen})
-    sure = np.array([[reading.sure(event) for event in events] for reading in readings]).reshape(len(up), len(events))
+    sure = np.array([[reading.sure(event) for event in events] for reading in readings]).reshape(
+        len(up), len(events)
+    )
     found = candidates(
         events,
         sure > 0,
@@ -293,18 +328,34 @@ def fit(
         rng,
         lambda event: can_be_said(event, topics),
     )
-    pool = [f for f in found if (f.within_bound or (f.p < FILL and f.expected)) and (f.both_halves or f.expected)]
+    pool = [
+        f
+        for f in found
+        if (f.within_bound or (f.p < FILL and f.expected)) and (f.both_halves or f.expected)
+    ]
     rates = {f.column for f in pool if PATTERNS[events[f.column].pattern].rate}
     best = choose_events(events, sure, up, [f for f in pool if f.column not in rates], budget)
-    best += choose_events(events, sure, up, [f for f in pool if f.column in rates], RATES, known=best)
+    best += choose_events(
+        events, sure, up, [f for f in pool if f.column in rates], RATES, known=best
+    )
     return [rubric_of(events[f.column], f, readings, up, topics) for f in best]
 
 
-def rubric_of(event: Event, found: Marker, readings: Sequence[Observed], up: Bools, topics: Topics) -> EventRubric:
+def rubric_of(
+    event: Event, found: Marker, readings: Sequence[Observed], up: Bools, topics: Topics
+) -> EventRubric:
     """Make a rubric from a chosen event."""
-    firings = [(reading.topics[f.move], f.detail) for reading in readings for f in reading.seen.get(event, ())]
+    firings = [
+        (reading.topics[f.move], f.detail)
+        for reading in readings
+        for f in reading.seen.get(event, ())
+    ]
     named = named_topics(event, topics, [topic for topic, _ in firings])
-    told = [told_of(reading, firing, topics) for reading in readings for firing in reading.seen.get(event, ())]
+    told = [
+        told_of(reading, firing, topics)
+        for reading in readings
+        for firing in reading.seen.get(event, ())
+    ]
     good = found.side > 0
     quotes = evidence(event, readings, named, topics, [bool(label) == good for label in up])[:MOST]
     return EventRubric(
@@ -348,7 +399,8 @@ def segments_of(
 def segments(readings: Sequence[Observed], topics: Sequence[str], up: Bools) -> list[Segment]:
     """Rank topics by how much their share of thumbs down differs from the rest."""
     found = []
-    about, together = topic_table(readings, len(topics)), block_ids([one.conversation for one in readings])
+    about = topic_table(readings, len(topics))
+    together = block_ids([one.conversation for one in readings])
     for index, topic in enumerate(topics):
         rows = about[:, index]
         if rows.sum() < FEWEST_ABOUT:
@@ -367,7 +419,8 @@ def segments(readings: Sequence[Observed], topics: Sequence[str], up: Bools) -> 
 
 def unlikeness(segment: Segment) -> float:
     """Return z of the difference between a segment's share and the rest's; 0 if undefined."""
-    a, b = segment.down, segment.rest
+    a = segment.down
+    b = segment.rest
     if a.value is None or b.value is None:
         return 0.0
     pooled = (a.value * a.n + b.value * b.n) / (a.n + b.n)

@@ -1,6 +1,7 @@
 """Key nouns of a log: what its requests, offers and actions are about.
 
-Key nouns are more frequent here than in English in general. There is no part-of-speech tagger: a noun is the last word
+Key nouns are more frequent here than in English in general. There is no part-of-speech tagger: a
+noun is the last word
 of a run of words after a determiner.
 """
 
@@ -12,15 +13,19 @@ from math import log10
 
 from pollex.agents.embedded.events.sentences import FUNCTION_WORDS, WORDS, Move, Sentence, stem
 
-LEAST_SHARE, LEAST_COUNT = 0.03, 3
+LEAST_SHARE = 0.03
+LEAST_COUNT = 3
 KEYNESS = 0.7
 MOST = 60
-NOUN_SHARE, PROPER_SHARE = 0.5, 0.4
+NOUN_SHARE = 0.5
+PROPER_SHARE = 0.4
 SHOWN_SHARE = 0.1
 ARTICLES = frozenset({"a", "an", "the", "your", "my", "our"})
 """Only a noun stands at the end of a phrase that one of these opens; after `that` or `no` many a word does."""
 
-ABOUT = frozenset({"requests", "asks", "offers", "asks_back", "changes", "asks_other", "proposes", "none_found"})
+ABOUT = frozenset(
+    {"requests", "asks", "offers", "asks_back", "changes", "asks_other", "proposes", "none_found"}
+)
 ACTING = frozenset({"fails", "done", "proposes", "confirms", "unavailable"})
 """Acts whose sentences name what is done rather than what it is done to."""
 
@@ -122,20 +127,29 @@ def _count(log: Sequence[Sequence[Move]]) -> _Count:
                 heads = {(head, form) for _, head, form in chunks(sentence)}
                 _count_words(count, move, sentence, heads)
                 opening = place == 0 and move.role == "user"
-                if opening or (ABOUT if move.role == "user" else ABOUT | ACTING) & sentence.hits.keys():
+                if (
+                    opening
+                    or (ABOUT if move.role == "user" else ABOUT | ACTING) & sentence.hits.keys()
+                ):
                     about.update(head for head, _ in heads)
         count.about.update(about)
     return count
 
 
-def _count_words(count: _Count, move: Move, sentence: Sentence, heads: set[tuple[str, str]]) -> None:
+def _count_words(
+    count: _Count, move: Move, sentence: Sentence, heads: set[tuple[str, str]]
+) -> None:
     count.total += len(sentence.words)
     stems = [stem(word) for word in sentence.words]
     count.words.update(stems)
     count.inside.update(set(stems))
     count.heads.update(head for head, _ in heads)
     count.shown.update(
-        {stem(run[-1][1]) for opened, run in _phrases(sentence) if opened in ARTICLES or opened.isdigit()}
+        {
+            stem(run[-1][1])
+            for opened, run in _phrases(sentence)
+            if opened in ARTICLES or opened.isdigit()
+        }
     )
     for head, form in heads:
         count.forms[head][form] += 1

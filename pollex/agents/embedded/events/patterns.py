@@ -31,7 +31,10 @@ class Pattern:
     anywhere: str = ""
 
 
-PATTERNS = {name: Pattern(group, name, **row) for group, name, row in rows(Path(__file__).with_name("patterns.toml"))}
+PATTERNS = {
+    name: Pattern(group, name, **row)
+    for group, name, row in rows(Path(__file__).with_name("patterns.toml"))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,12 @@ class Exchange:
     after: Move | None
     opening: bool
 
-    def fire(self, pattern: str, *deciding: tuple[Move, str], detail: str = "", sure: float = 1.0) -> Firing:
+    def fire(
+        self, pattern: str, *deciding: tuple[Move, str], detail: str = "", sure: float = 1.0
+    ) -> Firing:
         """Make a firing from acts of moves, and quote the first of them."""
-        spans, least = [], sure
+        spans = []
+        least = sure
         for move, act in deciding:
             sentence = move.acts[act]
             hit = sentence.hits[act]
@@ -114,7 +120,9 @@ class Exchange:
 
     def index_of(self, move: Move) -> int:
         """Return the index of one of the exchange's moves."""
-        return self.index + (1 if move is self.after else 0 if move is self.here else -1 if move is self.user else -2)
+        return self.index + (
+            1 if move is self.after else 0 if move is self.here else -1 if move is self.user else -2
+        )
 
 
 def quote_of(sentences: Sequence[Sentence]) -> Chars:

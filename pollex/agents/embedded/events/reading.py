@@ -83,7 +83,11 @@ def mark_acts(conversation: Conversation) -> list[Move]:
 @lru_cache(maxsize=64)
 def finders_of(patterns: frozenset[str] | None) -> tuple[Finder, ...]:
     """Return what finds some patterns; for None what finds any."""
-    wanted = {pattern.group for pattern in PATTERNS.values() if patterns is None or pattern.name in patterns}
+    wanted = {
+        pattern.group
+        for pattern in PATTERNS.values()
+        if patterns is None or pattern.name in patterns
+    }
     return tuple(find for find in FINDERS if find.__name__ in wanted)
 
 

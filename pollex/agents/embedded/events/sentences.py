@@ -22,7 +22,21 @@ _UNMARKED = re.compile(
     r"|How (?:about|many|much|can|may)|When would|Where would|Anything else)\b)"
 )
 """Where a question begins after a sentence whose full stop was left out: its capital tells."""
-_ABBREVIATIONS = ("mr.", "mrs.", "ms.", "dr.", "st.", "vs.", "e.g.", "i.e.", "a.m.", "p.m.", "no.", "approx.", "etc.")
+_ABBREVIATIONS = (
+    "mr.",
+    "mrs.",
+    "ms.",
+    "dr.",
+    "st.",
+    "vs.",
+    "e.g.",
+    "i.e.",
+    "a.m.",
+    "p.m.",
+    "no.",
+    "approx.",
+    "etc.",
+)
 _ABBREVIATED = re.compile(rf"\b(?:{'|'.join(map(re.escape, _ABBREVIATIONS))})$")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
@@ -35,7 +49,9 @@ def word_set(text: str) -> frozenset[str]:
 
 WORDS = {
     name: word_set(words)
-    for name, words in tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8")).items()
+    for name, words in tomllib.loads(
+        Path(__file__).with_name("words.toml").read_text("utf-8")
+    ).items()
 }
 _LOWERED = str.maketrans({"’": "'", "‘": "'", "`": "'"})
 _CONTENT_LEAST = 3
@@ -169,7 +185,9 @@ def stem(word: str) -> str:
     word = word.partition("'")[0]
     if len(word) > 4 and word.endswith("ies"):
         return word[:-1] if word in _IE else word[:-3] + "y"
-    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes", "zes", "buses", "viruses", "statuses")):
+    if len(word) > 4 and word.endswith(
+        ("ches", "shes", "sses", "xes", "zes", "buses", "viruses", "statuses")
+    ):
         return word[:-2]
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
@@ -192,7 +210,9 @@ def moves_of(conversation: Conversation) -> list[Move]:
     for index, turn in enumerate(conversation.turns):
         if turn.role == "tool":
             failed = bool(turn.result and turn.result.error)
-            waiting.append(ToolAnswer(index, turn.content[:LONGEST_TURN], called.get(index, ""), failed))
+            waiting.append(
+                ToolAnswer(index, turn.content[:LONGEST_TURN], called.get(index, ""), failed)
+            )
         elif turn.role in ("user", "assistant") and turn.content.strip():
             add_turn(moves, index, turn, waiting)
             waiting = []
@@ -202,8 +222,13 @@ def moves_of(conversation: Conversation) -> list[Move]:
 def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[ToolAnswer]) -> None:
     """Append a turn to the last move of its role, or begin a new one."""
     text = turn.content[:LONGEST_TURN]
-    calls = [Called(call, index, end - len(call.mark), end) for end, call in turn.placed()] if turn.calls else []
-    if not calls and turn.role == "assistant" and "[tool call" in text:  # kept before calls were
+    calls = (
+        [Called(call, index, end - len(call.mark), end) for end, call in turn.placed()]
+        if turn.calls
+        else []
+    )
+    # kept before calls were
+    if not calls and turn.role == "assistant" and "[tool call" in text:
         calls = [Called(ToolCall(name=one[1]), index, *one.span()) for one in _CALL.finditer(text)]
     sentences = list(sentences_of(text, index))
     if moves and moves[-1].role == turn.role:
@@ -215,7 +240,9 @@ def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[ToolAnswer])
         last.tools += tools
         last.calls += calls
     else:
-        moves.append(Move(turn.role, [index], sentences, text, list(tools), calls, lengths=[len(text)]))
+        moves.append(
+            Move(turn.role, [index], sentences, text, list(tools), calls, lengths=[len(text)])
+        )
 
 
 _CALL = re.compile(r"\[tool call: ([^\]\n]{1,100})\]")
@@ -274,7 +301,8 @@ _FRAGMENT = re.compile(r"\{([A-Z_]+)\}")
 def rows(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield group, name and fields of each row of a table.
 
-    A text right in a group is a fragment: `{NAME}` stands for it in all texts of the group that follow. A line break
+    A text right in a group is a fragment: `{NAME}` stands for it in all texts of the group that
+        follow. A line break
     stands for nothing, unless the next line is indented.
     """
     for group, inner in tomllib.loads(path.read_text("utf-8")).items():

@@ -1,6 +1,7 @@
 """Events as signals: how the built-in roles see, weight and quote them.
 
-A rubric's `source` is all that is needed to find its event again: `event:PATTERN` for any object, and JSON with the
+A rubric's `source` is all that is needed to find its event again: `event:PATTERN` for any object,
+and JSON with the
 log's topics for one of them. `rate:…` counts for the score, but cannot be acted on.
 """
 
@@ -26,7 +27,11 @@ MOST = 3
 SURE = 0.8
 """A less sure quote proves nothing to a reader."""
 
-IN_WINDOW, IN_QUOTE, ON_SIDE, LENGTHY, FEW_WORDS = 0.15, 0.05, 0.1, 0.0002, 0.1
+IN_WINDOW = 0.15
+IN_QUOTE = 0.05
+ON_SIDE = 0.1
+LENGTHY = 0.0002
+FEW_WORDS = 0.1
 SHORT = 4
 
 
@@ -46,7 +51,11 @@ class EventQuote(NamedTuple):
 
 
 def evidence(
-    event: Event, readings: Iterable[Observed], named: Sequence[int], topics: Topics, side: Sequence[bool] | None = None
+    event: Event,
+    readings: Iterable[Observed],
+    named: Sequence[int],
+    topics: Topics,
+    side: Sequence[bool] | None = None,
 ) -> list[EventQuote]:
     """Return the quotes of an event, the best first, one for each conversation.
 
@@ -74,10 +83,20 @@ def _quoted(reading: Observed, firing: Firing, named: Sequence[int], topics: Top
     worth -= FEW_WORDS * (len(text.split()) < SHORT)
     if named and reading.topics[firing.move] not in named:
         worth -= 1
-    inside = (mark for mark in firing.marks if mark.turn == span.turn and span.start <= mark.start < span.end)
-    marks = sorted({(mark.start - span.start, min(mark.end, span.end) - span.start) for mark in inside})
+    inside = (
+        mark
+        for mark in firing.marks
+        if mark.turn == span.turn and span.start <= mark.start < span.end
+    )
+    marks = sorted(
+        {(mark.start - span.start, min(mark.end, span.end) - span.start) for mark in inside}
+    )
     quote = Quote(
-        conversation_id=reading.conversation.id, turn=span.turn, text=text, marks=tuple(marks), sure=firing.sure
+        conversation_id=reading.conversation.id,
+        turn=span.turn,
+        text=text,
+        marks=tuple(marks),
+        sure=firing.sure,
     )
     return EventQuote(worth, quote, here, firing.sure)
 
@@ -101,7 +120,8 @@ def source_of(rubric: EventRubric, topics: Topics) -> str:
     stored: dict[str, Any] = {"detail": event.detail} if event.detail else {}
     if event.topic != ANYWHERE:
         lexicon = {
-            topic.name: {noun: round(weight, 2) for noun, weight in topic.nouns.items()} for topic in topics.topics
+            topic.name: {noun: round(weight, 2) for noun, weight in topic.nouns.items()}
+            for topic in topics.topics
         }
         stored |= {"topic": topics.topics[event.topic].name, "topics": lexicon}
     written = f"{event.pattern} {json.dumps(stored, ensure_ascii=False, separators=(',', ':'))}"
@@ -157,7 +177,10 @@ def topics_of(lexicon: str) -> Topics:
     """Parse topics from their nouns as JSON."""
     stored = json.loads(lexicon)
     return Topics(
-        [LogTopic(name, name, {n: float(w) for n, w in nouns.items()}, "", 0.0) for name, nouns in stored.items()]
+        [
+            LogTopic(name, name, {n: float(w) for n, w in nouns.items()}, "", 0.0)
+            for name, nouns in stored.items()
+        ]
     )
 
 
@@ -177,7 +200,13 @@ def event_signal(source: str, statement: str) -> Signal | None:
         return out
 
     pattern = PATTERNS[found.event.pattern]
-    return Signal(source, "assistant" if pattern.who == "assistant" else "both", statement, marks, pattern.side)
+    return Signal(
+        source,
+        "assistant" if pattern.who == "assistant" else "both",
+        statement,
+        marks,
+        pattern.side,
+    )
 
 
 def event_quotes(view: View, rubric: EventRubric, topics: Topics) -> tuple[Quote, ...]:
@@ -204,14 +233,18 @@ _ABOUT = re.compile(r" (?:on|about|(?<=details )for) \{(?:thing|trouble)\}")
 """What a sentence without an object leaves out."""
 
 
-def sentence(event: Event, topics: Topics, happened: Sequence[int], details: Sequence[str] = ()) -> str:
+def sentence(
+    event: Event, topics: Topics, happened: Sequence[int], details: Sequence[str] = ()
+) -> str:
     """Write the event as a sentence.
 
     Args:
-        happened: The topic that each happening on training conversations tells of, or `ANYWHERE`; see `told_of`.
+        happened: The topic that each happening on training conversations tells of, or `ANYWHERE`;
+            see `told_of`.
         details: Of each happening.
     """
-    pattern, named = PATTERNS[event.pattern], named_topics(event, topics, happened)
+    pattern = PATTERNS[event.pattern]
+    named = named_topics(event, topics, happened)
     everywhere = event.topic == ANYWHERE and not hold_in_all(named, happened)
     examples = named if everywhere and covered(named, happened) >= MOSTLY else []
     named = [] if everywhere else named
@@ -286,7 +319,8 @@ def named_topics(event: Event, topics: Topics, happened: Sequence[int]) -> list[
     common = [
         topic
         for topic, n in counts.most_common()
-        if n >= LEAST_NAMED * max(1, len(happened)) and (topics.topics[topic].deed or not needs_deed)
+        if n >= LEAST_NAMED * max(1, len(happened))
+        and (topics.topics[topic].deed or not needs_deed)
     ]
     return common[:MOST_NAMED]
 
@@ -310,7 +344,12 @@ def told_of(reading: Observed, firing: Firing, topics: Topics) -> int:
     if not topics.named(exchange, [topic]):
         return ANYWHERE
     span = firing.quote
-    deciding = [one for move in exchange for one in move.sentences if (one.turn, one.start) == (span.turn, span.start)]
+    deciding = [
+        one
+        for move in exchange
+        for one in move.sentences
+        if (one.turn, one.start) == (span.turn, span.start)
+    ]
     objects = {head for one in deciding for _, head, _ in chunks(one)} - GENERAL
     return ANYWHERE if objects and objects.isdisjoint(topics.words_of([topic])) else topic
 

@@ -29,17 +29,39 @@ _ERROR_KEY = re.compile(
 _STATE_KEY = re.compile(
     r"(?:.*[._-])?(?:status|state|outcome|result|response|type|kind|level|severity|resultado|statut|stato)"
 )
-_CODE_KEY = re.compile(r"(?:.*[._-])?(?:http_?)?(?:status_?)?(?:code|status)|(?:http|status)_?(?:code|status)?")
+_CODE_KEY = re.compile(
+    r"(?:.*[._-])?(?:http_?)?(?:status_?)?(?:code|status)|(?:http|status)_?(?:code|status)?"
+)
 _EXIT_KEY = re.compile(r"(?:.*[._-])?(?:exit_?(?:code|status)|return_?code|rc)")
 _GOOD_KEY = re.compile(
     r"(?:.*[._-])?(?:is_?)?(?:success(?:ful)?|ok|succeeded|erfolg|succes|éxito|exito|sucesso|successo)"
 )
-_BAD_KEY = re.compile(r"(?:.*[._-])?(?:is_?|has_?)?(?:error(?:ed)?|failed|failure|timed_?out|timeout)")
+_BAD_KEY = re.compile(
+    r"(?:.*[._-])?(?:is_?|has_?)?(?:error(?:ed)?|failed|failure|timed_?out|timeout)"
+)
 _MESSAGE_KEY = re.compile(
     r"(?:.*[._-])?(?:message|msg|detail|details|reason|meldung|nachricht|mensaje|mensagem|messaggio|melding|bericht)"
 )
-_NOTHING = frozenset({"", "null", "none", "nil", "undefined", "nan", "n/a", "[]", "{}", "()", '""', "''", "no output"})
-_FINE_VALUE = frozenset({*_NOTHING, "0", "false", "no", "ok", "success", "successful", "none found", "keine", "aucune"})
+_NOTHING = frozenset(
+    {
+        "",
+        "null",
+        "none",
+        "nil",
+        "undefined",
+        "nan",
+        "n/a",
+        "[]",
+        "{}",
+        "()",
+        '""',
+        "''",
+        "no output",
+    }
+)
+_FINE_VALUE = frozenset(
+    {*_NOTHING, "0", "false", "no", "ok", "success", "successful", "none found", "keine", "aucune"}
+)
 _FINE_STATES = frozenset({"ok", "success", "successful", "completed", "succeeded", "done"})
 _FAILED_STATE = re.compile(
     r"\W*(?:error(?:ed)?|fail(?:ed|ure|ing)?|fatal|exception|time(?:d)?[ _-]?out"
@@ -131,7 +153,9 @@ def _by_fields(value: object) -> float:
         failed = "failed" in verdicts or "fine" not in verdicts
         return CODED if failed else 0.0
     texts = [inner for _, inner in fields if isinstance(inner, str) and len(inner) <= SHORT]
-    messages = [inner for name, inner in fields if isinstance(inner, str) and _MESSAGE_KEY.fullmatch(name)]
+    messages = [
+        inner for name, inner in fields if isinstance(inner, str) and _MESSAGE_KEY.fullmatch(name)
+    ]
     first = _worded()[2]
     if any(map(_by_words, messages)) or (
         len(fields) <= FEW_VALUES and any(first.match(text.lower()) for text in texts)
@@ -159,7 +183,11 @@ def _fields(value: object, depth: int = DEPTH) -> Iterator[tuple[str, object]]:
 def _is_something(value: object) -> bool:
     if isinstance(value, str):
         return value.strip().lower() not in _NOTHING
-    return bool(value) or value is False or (value == 0 and not isinstance(value, Mapping | list) and value is not None)
+    return (
+        bool(value)
+        or value is False
+        or (value == 0 and not isinstance(value, Mapping | list) and value is not None)
+    )
 
 
 Verdict = Literal["failed", "maybe", "fine", ""]
@@ -207,7 +235,11 @@ def _by_flag(name: str, *, flag: bool) -> Verdict:
 def _number(value: object) -> int | None:
     if isinstance(value, int):
         return value
-    return int(value) if isinstance(value, str) and value.strip().isdecimal() and len(value) < SHORT else None
+    return (
+        int(value)
+        if isinstance(value, str) and value.strip().isdecimal() and len(value) < SHORT
+        else None
+    )
 
 
 def _has_error(value: object) -> bool:

@@ -31,16 +31,21 @@ def tools(x: Exchange) -> Iterator[Firing]:
     names = [called.call.name for called in x.here.calls]
     for name in dict.fromkeys(names):
         if names.count(name) >= REPEATED and x.here.sentences:
-            yield x.fire_at("tool_repeated", x.here, x.here.sentences[-1:], 0.95, detail=f"`{name}`")
+            yield x.fire_at(
+                "tool_repeated", x.here, x.here.sentences[-1:], 0.95, detail=f"`{name}`"
+            )
     if x.here.tools and x.here.sentences:
         yield from _results(x, names[-1] if names else "")
 
 
 def _calls(x: Exchange) -> Iterator[Firing]:
     """Yield calls whose arguments are the same again, or hold what nobody said before."""
-    known = {(one.call.name, one.call.normalized): one for one in x.earlier.calls} if x.earlier else {}
+    known = (
+        {(one.call.name, one.call.normalized): one for one in x.earlier.calls} if x.earlier else {}
+    )
     for called in x.here.calls:
-        key, mark = (called.call.name, called.call.normalized), Chars(called.turn, called.start, called.end)
+        key = (called.call.name, called.call.normalized)
+        mark = Chars(called.turn, called.start, called.end)
         if not called.call.arguments:
             continue
         if (before := known.get(key)) is not None:
@@ -86,7 +91,9 @@ def failed_for_good(x: Exchange) -> tuple[ToolAnswer, float] | None:
         if not sure or (found and found[1] >= sure):
             continue
         later = x.here.tools[place + 1 :]
-        anew = [one for one in later if any(result.turn < call.turn < one.turn for call in x.here.calls)]
+        anew = [
+            one for one in later if any(result.turn < call.turn < one.turn for call in x.here.calls)
+        ]
         if not any(failure_of(one) == 0 for one in anew):
             found = result, sure
     return found
@@ -140,7 +147,21 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _SPOKEN_DAY = re.compile(
     r"\b(?:to(?:day|night|morrow)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|next|this|now|weekend)\b"
 )
-_SPELLED = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_SPELLED = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
 _PLAIN = frozenset({"0", "1"})
 """Numbers that arguments have though nobody says them."""
 
@@ -172,7 +193,8 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
     for value in values:
         if _DATE.search(value) and _SPOKEN_DAY.search(said):
             continue
-        words, own = {stem(word) for word in _WORDS.findall(value.lower())}, numbers_in([value])
+        words = {stem(word) for word in _WORDS.findall(value.lower())}
+        own = numbers_in([value])
         if (words or (own and not own & _PLAIN)) and not words & stems and not own & numbers:
             return True
     return False

@@ -15,7 +15,8 @@ from pollex.agents.embedded.events.sentences import WORDS, Move, Sentence, stem
 MOST = 16
 NEAR = 3
 """Moves before and after within which two nouns stand near each other."""
-PART, CLEARLY = 0.45, 0.12
+PART = 0.45
+CLEARLY = 0.12
 DEED_NOUN = 0.3
 BESIDE = 0.3
 """A noun with such a share of mentions in acting sentences, and this share near other objects, names a deed."""
@@ -57,12 +58,17 @@ class Topics:
     def __init__(self, topics: Sequence[LogTopic]) -> None:
         self.topics = tuple(topics)
         self.deed_nouns = [
-            frozenset(map(stem, topic.deed.split()[1:])) - {"a", "an", topic.name} for topic in self.topics
+            frozenset(map(stem, topic.deed.split()[1:])) - {"a", "an", topic.name}
+            for topic in self.topics
         ]
         self.of_noun = {
-            noun: (i, weight) for i, topic in enumerate(self.topics) for noun, weight in topic.nouns.items()
+            noun: (i, weight)
+            for i, topic in enumerate(self.topics)
+            for noun, weight in topic.nouns.items()
         }
-        self._forms = frozenset(form for noun in self.of_noun for form in (noun, plural(noun), f"{noun}s", f"{noun}'s"))
+        self._forms = frozenset(
+            form for noun in self.of_noun for form in (noun, plural(noun), f"{noun}s", f"{noun}'s")
+        )
 
     def mentioned(self, move: Move) -> dict[int, float]:
         """Return the weight of each topic that a move names."""
@@ -82,7 +88,9 @@ class Topics:
     def named(self, moves: Iterable[Move], topics: Iterable[int]) -> bool:
         """Return whether moves name any of the topics, or the object of its action."""
         wanted = self.words_of(topics)
-        return any(not wanted.isdisjoint(map(stem, one.words)) for move in moves for one in move.sentences)
+        return any(
+            not wanted.isdisjoint(map(stem, one.words)) for move in moves for one in move.sentences
+        )
 
     def track(self, moves: Sequence[Move]) -> list[int]:
         """Return the topic of each move, carried over if it names none; −1 without any."""
@@ -134,12 +142,16 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
     return with_deeds(Topics(topics), log, nouns, deeds)
 
 
-def neighbors(log: Sequence[Sequence[Move]], known: frozenset[str]) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+def neighbors(
+    log: Sequence[Sequence[Move]], known: frozenset[str]
+) -> tuple[Counter[tuple[str, str]], Counter[str]]:
     """Count how often each noun occurs, and how often two occur within a few moves."""
     near: Counter[tuple[str, str]] = Counter()
     count: Counter[str] = Counter()
     for moves in log:
-        here = [{head for one in move.sentences for _, head, _ in chunks(one)} & known for move in moves]
+        here = [
+            {head for one in move.sentences for _, head, _ in chunks(one)} & known for move in moves
+        ]
         for i, own in enumerate(here):
             around = set().union(*here[max(0, i - NEAR) : i + NEAR + 1])
             count.update(own)
@@ -153,20 +165,29 @@ def deed_nouns(nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str]
     return {
         noun
         for noun in nouns.key
-        if nouns.acted[noun] >= DEED_NOUN and sum(near[noun, other] for other in plain) >= BESIDE * count[noun]
+        if nouns.acted[noun] >= DEED_NOUN
+        and sum(near[noun, other] for other in plain) >= BESIDE * count[noun]
     }
 
 
-def parts(nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str], deeds: set[str]) -> dict[str, str]:
+def parts(
+    nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str], deeds: set[str]
+) -> dict[str, str]:
     """Assign nouns to the more frequent noun that they mostly occur near: its parts."""
     wholes = [noun for noun in nouns.key if noun not in deeds]
     found = {}
     for noun in nouns.key:
         ranked = sorted(
-            ((near[noun, whole] / count[noun], whole) for whole in wholes if holds(whole, noun, nouns, count)),
+            (
+                (near[noun, whole] / count[noun], whole)
+                for whole in wholes
+                if holds(whole, noun, nouns, count)
+            ),
             reverse=True,
         )
-        rivals = [share for share, whole in ranked[1:] if near[whole, ranked[0][1]] < PART * count[whole]]
+        rivals = [
+            share for share, whole in ranked[1:] if near[whole, ranked[0][1]] < PART * count[whole]
+        ]
         if ranked and ranked[0][0] >= PART and ranked[0][0] - max(rivals, default=0.0) >= CLEARLY:
             found[noun] = ranked[0][1]
     return found
@@ -191,13 +212,17 @@ def most_frequent_form(noun: str, nouns: Nouns) -> str:
     return nouns.forms[noun].most_common(1)[0][0]
 
 
-def with_deeds(topics: Topics, log: Sequence[Sequence[Move]], nouns: Nouns, deeds: set[str]) -> Topics:
+def with_deeds(
+    topics: Topics, log: Sequence[Sequence[Move]], nouns: Nouns, deeds: set[str]
+) -> Topics:
     """Add to each topic what is mostly done with it."""
     pairs: defaultdict[int, Counter[tuple[str, str]]] = defaultdict(Counter)
     for moves in log:
         for move, topic in zip(moves, topics.track(moves), strict=True):
             for sentence in move.sentences:
-                weight = 2 if ACTING & sentence.hits.keys() else 1 if "requests" in sentence.hits else 0
+                weight = (
+                    2 if ACTING & sentence.hits.keys() else 1 if "requests" in sentence.hits else 0
+                )
                 if weight:
                     for verb, noun in done_with(sentence, topics, deeds):
                         where = topics.of_noun[noun][0] if noun in topics.of_noun else topic
@@ -205,9 +230,13 @@ def with_deeds(topics: Topics, log: Sequence[Sequence[Move]], nouns: Nouns, deed
     named = []
     for i, one in enumerate(topics.topics):
         ranked = [(pair, n) for pair, n in pairs[i].most_common() if n >= LEAST_DEEDS]
-        strong = [pair for pair, n in ranked if pair[0] not in PLAIN_VERBS and n >= 0.4 * ranked[0][1]]
+        strong = [
+            pair for pair, n in ranked if pair[0] not in PLAIN_VERBS and n >= 0.4 * ranked[0][1]
+        ]
         best = strong[0] if strong else ranked[0][0] if ranked else None
-        alone = best is not None and best[1] in one.nouns and not told_together(log, one.name, best[1])
+        alone = (
+            best is not None and best[1] in one.nouns and not told_together(log, one.name, best[1])
+        )
         what = best and with_its_topic(one, best[1], nouns, alone=alone)
         deed = f"{best[0]} {what}" if best else ""
         named.append(LogTopic(one.name, one.form, one.nouns, deed, one.share))
@@ -216,13 +245,20 @@ def with_deeds(topics: Topics, log: Sequence[Sequence[Move]], nouns: Nouns, deed
 
 def told_together(log: Sequence[Sequence[Move]], first: str, second: str) -> bool:
     """Return whether the log has two nouns as one: "hotel room", but hardly "deposit tandem"."""
-    stems = ([stem(word) for word in one.words] for moves in log for move in moves for one in move.sentences)
+    stems = (
+        [stem(word) for word in one.words]
+        for moves in log
+        for move in moves
+        for one in move.sentences
+    )
     return any(pair == (first, second) for words in stems for pair in pairwise(words))
 
 
 def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple[str, str]]:
     """Pair verbs with the noun that follows them directly."""
-    heads = [(at, head) for at, head, _ in chunks(sentence) if head in topics.of_noun or head in deeds]
+    heads = [
+        (at, head) for at, head, _ in chunks(sentence) if head in topics.of_noun or head in deeds
+    ]
     found = []
     for match in VERB.finditer(sentence.low):
         verb = match.group("verb")
@@ -266,7 +302,9 @@ def plural(noun: str) -> str:
 
 def readable_names(topics: Topics, log: Sequence[Sequence[Move]]) -> list[str]:
     """Name topics as people read them: by a plural that the log has, else as they are mostly written."""
-    written = {word for moves in log for move in moves for one in move.sentences for word in one.words}
+    written = {
+        word for moves in log for move in moves for one in move.sentences for word in one.words
+    }
     return [plural(one.name) if plural(one.name) in written else one.form for one in topics.topics]
 
 

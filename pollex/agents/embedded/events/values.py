@@ -11,7 +11,9 @@ DATE = re.compile(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|\d{1,2}(?:st|nd|rd|th)"
     r"|(?:january|february|march|april|may|june|july|august|september|october|november|december) \d{1,2})\b"
 )
-PRICE = re.compile(r"[$£€]\s?\d|\b\d+(?:\.\d+)?\s*(?:gbp|usd|eur|dollars?|pounds?|euros?|bucks)\b|\bfree\b")
+PRICE = re.compile(
+    r"[$£€]\s?\d|\b\d+(?:\.\d+)?\s*(?:gbp|usd|eur|dollars?|pounds?|euros?|bucks)\b|\bfree\b"
+)
 PEOPLE = re.compile(
     r"\b(?:\d+|one|two|three|four|five|six|seven|eight) (?:people|persons?|adults?|guests?|of us"
     r"|tickets?|seats?|passengers?)\b"
@@ -27,10 +29,16 @@ RATING = re.compile(r"\b\d(?:\.\d)?(?: |-)?(?:stars?|out of)?\b")
 CODE = re.compile(r"\b[a-z]{1,2}\d{1,2}[a-z]? ?\d[a-z]{2}\b|\b[a-z]+\d+[a-z]+\b|\b\d{5}\b")
 
 WANTED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
-    ("phone number", re.compile(r"\b(?:phone|telephone|contact) ?(?:number)?\b|\bnumber (?:to|i can) call\b"), PHONE),
+    (
+        "phone number",
+        re.compile(r"\b(?:phone|telephone|contact) ?(?:number)?\b|\bnumber (?:to|i can) call\b"),
+        PHONE,
+    ),
     (
         "address",
-        re.compile(r"\baddress\b|\bwhere (?:is|are) (?:it|they|this|that)(?: located)?\b|\blocated\b"),
+        re.compile(
+            r"\baddress\b|\bwhere (?:is|are) (?:it|they|this|that)(?: located)?\b|\blocated\b"
+        ),
         ADDRESS,
     ),
     ("postcode", re.compile(r"\b(?:post ?code|zip(?: code)?|postal code)\b"), CODE),
@@ -49,7 +57,11 @@ ASKED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
         ),
         PEOPLE,
     ),
-    ("number of nights", re.compile(r"\bhow many (?:nights|days)\b|\bhow long (?:will|would|are) you\b"), NIGHTS),
+    (
+        "number of nights",
+        re.compile(r"\bhow many (?:nights|days)\b|\bhow long (?:will|would|are) you\b"),
+        NIGHTS,
+    ),
 )
 """What assistants ask for, how the question says so, and how a user's message gives it."""
 

@@ -16,17 +16,30 @@ def booking_log(each: int = 40, seed: int = 0) -> list[Conversation]:
 
 def planted(rng: random.Random, row: int, up: bool) -> Conversation:
     """One conversation: in half of them a booking fails, and is recovered where the thumb is up."""
-    thing, name, hour = rng.choice(THINGS), rng.choice(NAMES), rng.choice(HOURS)
-    said = [f"Hi, I'm {name}. I would like to rent a {thing} at {hour} pm.", f"For how long do you need the {thing}?"]
-    said += [f"{rng.randint(1, 9)} hours.", f"Please confirm: a {thing} at {hour} pm.", "Yes, that's right."]
+    thing = rng.choice(THINGS)
+    name = rng.choice(NAMES)
+    hour = rng.choice(HOURS)
+    said = [
+        f"Hi, I'm {name}. I would like to rent a {thing} at {hour} pm.",
+        f"For how long do you need the {thing}?",
+    ]
+    said += [
+        f"{rng.randint(1, 9)} hours.",
+        f"Please confirm: a {thing} at {hour} pm.",
+        "Yes, that's right.",
+    ]
     if rng.random() < 0.5:
         said += succeeding(thing, hour)
     elif up:
         said += recovered(thing, hour)
     else:
-        said += [f"I'm sorry, I couldn't rent the {thing}. Is there anything else I can help you with?"]
+        said += [
+            f"I'm sorry, I couldn't rent the {thing}. Is there anything else I can help you with?"
+        ]
         said += ["No, that's all."]
-    turns = tuple(Turn(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(said))
+    turns = tuple(
+        Turn(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(said)
+    )
     label = Label.POSITIVE if up else Label.NEGATIVE
     return Conversation(id=f"b{row:03}", turns=turns, label=label)
 

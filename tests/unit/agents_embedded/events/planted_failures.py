@@ -6,7 +6,12 @@ import random
 from pollex.conversations.conversation import Conversation, Label, ToolCall, ToolResult, Turn
 
 TOOLS = ("book_train", "reserve_table", "send_mail", "rent_bike")
-FAILURES = ('{"statusCode": 503}', "TimeoutError: no answer", '{"ok": false}', '{"meldung": "fehlgeschlagen"}')
+FAILURES = (
+    '{"statusCode": 503}',
+    "TimeoutError: no answer",
+    '{"ok": false}',
+    '{"meldung": "fehlgeschlagen"}',
+)
 
 
 def failing_log(count: int = 90, seed: int = 0) -> list[Conversation]:
@@ -15,7 +20,8 @@ def failing_log(count: int = 90, seed: int = 0) -> list[Conversation]:
 
 
 def planted(rng: random.Random, row: int) -> Conversation:
-    tool, fails = rng.choice(TOOLS), row % 3 == 0
+    tool = rng.choice(TOOLS)
+    fails = row % 3 == 0
     call = ToolCall(name=tool, arguments=json.dumps({"row": row}), id=str(row))
     result = rng.choice(FAILURES) if fails else f"ok, {row}"
     turns = (
@@ -26,4 +32,6 @@ def planted(rng: random.Random, row: int) -> Conversation:
         Turn(role="user", content="Okay."),
     )
     up = rng.random() < (0.1 if fails else 0.8)
-    return Conversation(id=f"f{row:03}", turns=turns, label=Label.POSITIVE if up else Label.NEGATIVE)
+    return Conversation(
+        id=f"f{row:03}", turns=turns, label=Label.POSITIVE if up else Label.NEGATIVE
+    )

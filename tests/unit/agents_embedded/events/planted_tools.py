@@ -21,8 +21,13 @@ def planted(rng: random.Random, row: int, up: bool) -> Conversation:
     first = called("trains", str(row), to=other if slip == "wrong" else town, hour=hour)
     turns = [Turn(role="user", content=f"I need a train to {town} at {hour} am."), *first]
     turns += called("trains", f"{row}b", hour=hour, to=town) if slip == "again" else []
-    turns += [Turn(role="assistant", content=f"There is a train at {hour}:15."), Turn(role="user", content="Okay.")]
-    return Conversation(id=f"t{row:03}", turns=tuple(turns), label=Label.POSITIVE if up else Label.NEGATIVE)
+    turns += [
+        Turn(role="assistant", content=f"There is a train at {hour}:15."),
+        Turn(role="user", content="Okay."),
+    ]
+    return Conversation(
+        id=f"t{row:03}", turns=tuple(turns), label=Label.POSITIVE if up else Label.NEGATIVE
+    )
 
 
 def called(name: str, id_: str, **arguments: object) -> list[Turn]:

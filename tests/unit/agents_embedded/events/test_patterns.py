@@ -16,7 +16,9 @@ HAPPENINGS: dict[str, dict[str, list[str]]] = {
     for path in sorted((Path(__file__).parent / "happenings").glob("*.toml"))
     for name, exchanges in tomllib.loads(path.read_text("utf-8")).items()
 }
-LEAST_PRECISION, LEAST_RECALL, FEWEST = 0.9, 0.8, 10
+LEAST_PRECISION = 0.9
+LEAST_RECALL = 0.8
+FEWEST = 10
 
 
 def happens(pattern: str, exchange: str) -> bool:
@@ -32,7 +34,9 @@ def happens(pattern: str, exchange: str) -> bool:
             name = words.removeprefix("[tool call: ")
             calls = (ToolCall(name=name, arguments="{" + arguments),) if arguments else ()
             content = calls[0].mark if calls else words
-            turns.append(Turn(role="assistant" if replies else "user", content=content, calls=calls))
+            turns.append(
+                Turn(role="assistant" if replies else "user", content=content, calls=calls)
+            )
     seen = read(Conversation(id="1", turns=tuple(turns)), Topics(())).seen
     return any(event.pattern == pattern for event in seen)
 
@@ -49,7 +53,9 @@ def test_a_pattern_is_seen_where_it_happens_and_not_in_look_alikes() -> None:
 def test_ten_exchanges_are_labelled_for_each_pattern_that_leads() -> None:
     assert min(len(one["yes"]) + len(one["no"]) for one in HAPPENINGS.values()) >= FEWEST
     assert (
-        {name for name, one in PATTERNS.items() if one.proven and not one.rate} <= HAPPENINGS.keys() <= PATTERNS.keys()
+        {name for name, one in PATTERNS.items() if one.proven and not one.rate}
+        <= HAPPENINGS.keys()
+        <= PATTERNS.keys()
     )
 
 
@@ -57,7 +63,9 @@ FOLDER = Path(__file__).parent / "exchanges"
 EXCHANGES: dict[str, dict[str, list[str]]] = {
     path.stem: tomllib.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.toml"))
 }
-PRECISION, RECALL, EACH = 0.9, 0.7, 60
+PRECISION = 0.9
+RECALL = 0.7
+EACH = 60
 
 
 def shows(act: str, exchange: str) -> bool:
@@ -82,13 +90,18 @@ def test_an_act_is_seen_where_it_is_done_and_not_in_look_alikes() -> None:
 def test_sixty_exchanges_are_labelled_for_each_act_half_of_them_look_alikes() -> None:
     assert EXCHANGES.keys() == ACTS.by_name.keys()
     for act in EXCHANGES:
-        yes, no = EXCHANGES[act]["yes"], EXCHANGES[act]["no"]
+        yes = EXCHANGES[act]["yes"]
+        no = EXCHANGES[act]["no"]
         assert len(set(yes + no)) == len(yes + no) >= EACH
         assert min(len(yes), len(no)) >= EACH // 2 - 1
 
 
 def test_finders_of_patterns_ask_for_acts_that_exist() -> None:
     code = "".join(Path(module.__file__).read_text() for module in (finders, tools))
-    asked = {act for call in re.findall(r"\.has\(([^()]*)\)", code) for act in re.findall(r'"(\w+)"', call)}
+    asked = {
+        act
+        for call in re.findall(r"\.has\(([^()]*)\)", code)
+        for act in re.findall(r'"(\w+)"', call)
+    }
     assert "offers" in asked
     assert asked <= ACTS.by_name.keys()

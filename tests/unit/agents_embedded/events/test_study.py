@@ -11,8 +11,20 @@ from planted_tools import tool_log
 
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.language import ACTS, ENGLISH, acts_for, language_of, needs_english, stopwords_of
-from pollex.agents.embedded.events.learning import last_within, segments_of, stratified_half, support
+from pollex.agents.embedded.events.language import (
+    ACTS,
+    ENGLISH,
+    acts_for,
+    language_of,
+    needs_english,
+    stopwords_of,
+)
+from pollex.agents.embedded.events.learning import (
+    last_within,
+    segments_of,
+    stratified_half,
+    support,
+)
 from pollex.agents.embedded.events.nouns import key_nouns
 from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, mark_acts, read
 from pollex.agents.embedded.events.signal import sentence, told_of
@@ -46,24 +58,40 @@ def test_a_failure_that_is_recovered_speaks_for_a_conversation_and_any_other_aga
     bad = {rubric.event.pattern for rubric in model if rubric.polarity == "dsat"}
     assert bad & {"fail_else", "fail_left", "fail_no_way"}
     assert learned(log) == model, "the same seed learns the same"
-    assert {topic.name for topic in StudiedLog(log, Embedder()).topics.topics} >= {"kayak", "cabin", "tandem"}
+    assert {topic.name for topic in StudiedLog(log, Embedder()).topics.topics} >= {
+        "kayak",
+        "cabin",
+        "tandem",
+    }
 
 
 def test_failures_of_several_tools_are_one_rubric_that_names_them_behind() -> None:
     found = {rubric.event.pattern: rubric for rubric in learned(failing_log())}
-    assert not {"tool_fails", "tool_fails_told"} & found.keys(), "all of these failures are hidden, which says more"
+    assert not {"tool_fails", "tool_fails_told"} & found.keys(), (
+        "all of these failures are hidden, which says more"
+    )
     (rubric,) = [one for name, one in found.items() if name == "tool_fails_hidden"]
-    assert rubric.text.startswith("A call of a tool fails, and the assistant's reply doesn't say so (`")
+    assert rubric.text.startswith(
+        "A call of a tool fails, and the assistant's reply doesn't say so (`"
+    )
     assert rubric.text.endswith(", others).")
     assert rubric.polarity == "dsat"
     assert rubric.headline
 
 
-def test_calls_made_twice_and_calls_with_what_nobody_said_are_found_and_quoted_with_their_arguments() -> None:
+def test_calls_made_twice_and_calls_with_what_nobody_said_are_found_and_quoted_with_their_arguments() -> (
+    None
+):
     log = tool_log()
     found = {rubric.event.pattern: rubric for rubric in learned(log)}
-    assert found["tool_again"].text == "The assistant calls the tool `trains` again with the same arguments."
-    assert found["tool_unsaid"].text == "The assistant calls the tool `trains` with a value that nobody gave."
+    assert (
+        found["tool_again"].text
+        == "The assistant calls the tool `trains` again with the same arguments."
+    )
+    assert (
+        found["tool_unsaid"].text
+        == "The assistant calls the tool `trains` with a value that nobody gave."
+    )
     assert {found[name].polarity for name in ("tool_again", "tool_unsaid")} == {"dsat"}
     quote = found["tool_again"].quotes[0]
     turn = next(one for one in log if one.id == quote.conversation_id).turns[quote.turn]
@@ -71,11 +99,14 @@ def test_calls_made_twice_and_calls_with_what_nobody_said_are_found_and_quoted_w
 
 
 def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
-    topics, done = Topics([LogTopic("refund", "refund", {"refund": 2.0}, "pay a refund", 1.0)]), Event("done")
+    topics = Topics([LogTopic("refund", "refund", {"refund": 2.0}, "pay a refund", 1.0)])
+    done = Event("done")
     told = []
     for answer in ("I've added a voucher.", "I've made the refund.", "I've sent it."):
         turns = ("user", "I want a refund."), ("assistant", answer), ("user", "Ok.")
-        chat = Conversation(id="1", turns=tuple(Turn(role=role, content=text) for role, text in turns))
+        chat = Conversation(
+            id="1", turns=tuple(Turn(role=role, content=text) for role, text in turns)
+        )
         reading = read(chat, topics)
         told += [told_of(reading, firing, topics) for firing in reading.seen[done]]
     assert told == [ANYWHERE, 0, 0], "a voucher is no refund"
@@ -83,11 +114,17 @@ def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
     mostly = "The assistant manages to do something (mostly pay a refund)."
     assert sentence(done, topics, [0, 0, ANYWHERE]) == mostly, "it holds of others, too"
     assert sentence(done, topics, [0, ANYWHERE]) == "The assistant manages to do something."
-    assert sentence(Event("complained"), topics, []) == "After the assistant's reply, the user complains about it."
+    assert (
+        sentence(Event("complained"), topics, [])
+        == "After the assistant's reply, the user complains about it."
+    )
 
 
 def test_objects_are_nouns_and_what_is_said_as_one_of_them_is_one() -> None:
-    said = (("Rent a tandem. Is that correct?", "Pay the deposit."), ("Book a hotel room.", "The hotel room is yours."))
+    said = (
+        ("Rent a tandem. Is that correct?", "Pay the deposit."),
+        ("Book a hotel room.", "The hotel room is yours."),
+    )
     log = [mark_acts(spoken(*turns)) for turns in said for _ in range(9)]
     assert {"tandem", "room"} <= key_nouns(log).key.keys()
     assert "correct" not in key_nouns(log).key
@@ -100,7 +137,9 @@ def spoken(user: str, assistant: str) -> Conversation:
     return Conversation(id="1", turns=turns)
 
 
-def test_quotes_and_marks_stand_in_the_turns_that_they_name(model: list[EventRubric], log: list[Conversation]) -> None:
+def test_quotes_and_marks_stand_in_the_turns_that_they_name(
+    model: list[EventRubric], log: list[Conversation]
+) -> None:
     by_id = {conversation.id: conversation for conversation in log}
     quotes = [quote for rubric in model for quote in rubric.quotes]
     assert quotes
@@ -125,7 +164,8 @@ def test_a_topic_has_a_plural_only_where_people_write_it() -> None:
 
 
 def test_the_false_discovery_rate_is_bounded_as_benjamini_and_hochberg_have_it() -> None:
-    # .2 · k / 4 is .05, .1, .15, .2: the third stands within its bound, and takes the second with it
+    # .2 · k / 4 is .05, .1, .15, .2: the third stands within its bound, and takes the second with
+    # it
     assert last_within(np.array([0.01, 0.12, 0.14, 0.5])) == 3
     assert last_within(np.array([0.3, 0.4])) == 0
     assert last_within(np.array([])) == 0
@@ -174,12 +214,16 @@ POLISH = "Chciałbym zarezerwować stolik na dzisiejszy wieczór dla czterech os
 
 
 def chat(*said: str) -> Conversation:
-    turns = tuple(Turn(role="assistant" if n % 2 else "user", content=text) for n, text in enumerate(said))
+    turns = tuple(
+        Turn(role="assistant" if n % 2 else "user", content=text) for n, text in enumerate(said)
+    )
     return Conversation(id="1", turns=turns)
 
 
 @pytest.mark.parametrize("language", SAID)
-def test_failures_apologies_requests_and_thanks_are_found_in_a_language_by_its_table(language: str) -> None:
+def test_failures_apologies_requests_and_thanks_are_found_in_a_language_by_its_table(
+    language: str,
+) -> None:
     talk = chat(*SAID[language])
     assert language_of([talk] * 5) == language
     asked, failed, thanked = mark_acts(talk)
@@ -190,14 +234,22 @@ def test_failures_apologies_requests_and_thanks_are_found_in_a_language_by_its_t
 
 def test_what_is_denied_is_not_done() -> None:
     talk = chat(
-        SAID["German"][0], "Wir haben um acht Uhr noch einen Tisch für Sie frei.", "Das ist gar nicht schlecht."
+        SAID["German"][0],
+        "Wir haben um acht Uhr noch einen Tisch für Sie frei.",
+        "Das ist gar nicht schlecht.",
     )
     assert "complains" not in mark_acts(talk)[2].acts
-    assert "complains" in mark_acts(chat(*[turn.content for turn in talk.turns[:2]], "Das ist schlecht."))[2].acts
+    assert (
+        "complains"
+        in mark_acts(chat(*[turn.content for turn in talk.turns[:2]], "Das ist schlecht."))[2].acts
+    )
 
 
 def test_english_and_short_texts_are_read_by_the_rules_of_english() -> None:
-    english = chat("I would like to book a table for two at seven this evening, please.", "Sorry, I can't book it.")
+    english = chat(
+        "I would like to book a table for two at seven this evening, please.",
+        "Sorry, I can't book it.",
+    )
     assert acts_for(mark_acts(english)) is ACTS
     assert acts_for(mark_acts(chat("Tisch?", "Nein."))) is ACTS
     assert language_of([english] * 5) == ENGLISH
@@ -206,17 +258,23 @@ def test_english_and_short_texts_are_read_by_the_rules_of_english() -> None:
 
 def test_a_german_log_gets_events_with_german_quotes_and_no_bare_words(embedder: Embedder) -> None:
     log = german_log()
-    study, positive, every = StudiedLog(log, embedder), positives(log), np.ones(len(log), dtype=bool)
+    study = StudiedLog(log, embedder)
+    positive = positives(log)
+    every = np.ones(len(log), dtype=bool)
     found = {one.event.pattern: one for one in study.events(positive, every)}
     assert {"fail_else", "fail_left", "fail_no_way", "failed"} & found.keys()
     assert {"dsat"} == {one.polarity for name, one in found.items() if name.startswith("fail")}
-    assert any("leider nicht buchen" in quote.text for one in found.values() for quote in one.quotes)
+    assert any(
+        "leider nicht buchen" in quote.text for one in found.values() for quote in one.quotes
+    )
     said = [re.findall("“(.*)”", one.statement)[0] for one in study.mined(positive, every)]
     assert not [words for words in said if words in stopwords_of("German")]
     assert needs_english(log).startswith("The log is in German")
 
 
-def test_a_log_in_a_language_without_a_table_is_told_what_needs_one_and_gets_no_bare_words(embedder: Embedder) -> None:
+def test_a_log_in_a_language_without_a_table_is_told_what_needs_one_and_gets_no_bare_words(
+    embedder: Embedder,
+) -> None:
     log = [chat(POLISH, "Niestety nie mogę tego zrobić.", "Szkoda.") for _ in range(20)]
     assert language_of(log) == ""
     assert "bare words are left out" in needs_english(log)
