@@ -410,7 +410,8 @@ def learning_curve(
     }
 
     def mean_auc(of_draws: Sequence[Statistic], weights: Floats) -> Floats:
-        return np.mean([statistic(weights) for statistic in of_draws], axis=0)
+        aucs: Floats = np.mean([statistic(weights) for statistic in of_draws], axis=0)
+        return aucs
 
     def mean_aucs(weights: Floats) -> Floats:
         return np.stack([mean_auc(of_draws, weights) for of_draws in statistics.values()])
