@@ -1,13 +1,10 @@
 """Rooms: capabilities beside the core, each one folder with the floor plan of this package.
 
 A room is a package that has, as far as it needs them, `usecases/ services/ graphs/ agents/ prompts/
-formats/ measures/
-web/pages/ templates/`. Ours are the folders beside this file. A stranger's room is a package of its
-own, which names
-itself by an entry point of the group `pollex.rooms`. Every registry of the core (verbs, Python
-functions, pages,
-templates, prompts) asks all rooms by the functions below, so that a room can be added, or taken
-away, as a folder.
+formats/ measures/ web/pages/ templates/`. Ours are the folders beside this file. A stranger's room
+is a package of its own, which names itself by an entry point of the group `pollex.rooms`. Every
+registry of the core (verbs, Python functions, pages, templates, prompts) and every hook asks all
+rooms by the functions below, so that a room can be added, or taken away, as a folder.
 
 The core is the first room, `pollex` itself. It imports no other room; a room imports the core, and
 no other room.
@@ -19,7 +16,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, TypeVar
+
+Hook = TypeVar("Hook")
 
 CORE = "pollex"
 GROUP = "pollex.rooms"
@@ -93,8 +92,21 @@ def import_part(name: str) -> Iterator[Any]:
     """Import and yield a module that rooms have under the same name, such as `studio`, of each room that has it."""
     inside = Path(*name.split("."))
     for room, folder in all_rooms().items():
-        if room != CORE and (folder / inside.with_suffix(".py")).is_file():
+        if room != CORE and (folder / f"{inside}.py").is_file():
             yield import_module(f"{room}.{name}")
+
+
+@cache
+def hooks_of(kind: type[Hook]) -> tuple[Hook, ...]:
+    """Return what all rooms hang onto a hook, the core's first.
+
+    A hook is a class that the core declares in a module `hooks` of one of its parts, such as
+    `pollex.web.hooks`. A room that hangs something onto it has a module of the same name in the
+    same part, with a tuple `HOOKS` of objects of such classes.
+    """
+    part = kind.__module__.removeprefix(f"{CORE}.")
+    modules = [import_module(kind.__module__), *import_part(part)]
+    return tuple(hook for module in modules for hook in module.HOOKS if isinstance(hook, kind))
 
 
 def folders_of(part: str) -> Iterator[Path]:

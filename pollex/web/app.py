@@ -17,6 +17,7 @@ from pollex.store.database import VERSION
 from pollex.web import frame, links
 from pollex.web.faults import NothingYet
 from pollex.web.guard import Door, Guard
+from pollex.web.hooks import menu_name
 from pollex.web.site import Site
 from pollex.web.views import every_route
 
@@ -146,5 +147,5 @@ def nothing_yet(request: Request, error: Exception) -> Response:
     if request.url.path not in WOULD or frame.wants_json(request.scope):
         return frame.failure(request.scope, error)
     title, would = WOULD[request.url.path]
-    here = next((name for name, to, _ in frame.PAGES if to == request.url.path), "")
+    here = menu_name(request.url.path)
     return frame.page("nothing.html", site="", here=here, title=title, would=would)

@@ -26,6 +26,7 @@ from pollex.store.runs import Run
 from pollex.text import printable
 from pollex.web import links
 from pollex.web.faults import status_of
+from pollex.web.hooks import menu
 
 SHARED_STYLES = ("tokens.css", "parts.css")
 TYPES = {
@@ -33,18 +34,6 @@ TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-
-PAGES = (
-    ("Home", links.HOME, "h"),
-    ("Runs", links.RUNS, "r"),
-    ("Conversations", links.CONVERSATIONS, "c"),
-    ("Rubric sets", links.SETS, "s"),
-    ("Label", links.LABEL, "l"),
-    ("Talk", links.TALK, "t"),
-    ("Waiting", links.WAITING, "w"),
-    ("Calibration", links.CALIBRATION, "k"),
-)
-"""Name, address, and the key behind `g`."""
 
 
 @cache
@@ -55,7 +44,7 @@ def environment() -> Environment:
     ours = PrefixLoader({"web": PackageLoader("pollex.web", "templates")})
     made = reports.overlay(loader=ChoiceLoader([ours, reports.loader]))
     made.filters = made.filters | {each.__name__: each for each in (*FILTERS, doubt)}
-    made.globals = made.globals | {"links": links, "static": static, "PAGES": PAGES, "guest": None}
+    made.globals = made.globals | {"links": links, "static": static, "menu": menu, "guest": None}
     return made
 
 

@@ -79,6 +79,13 @@ def show_speakers(site: Site, run: Run, as_json: bool) -> Data:
     counts = Counter(turn.role for conversation in conversations_of(site.store, run.id) for turn in conversation.turns)
     return {"speakers": dict(counts)}
 '''
+HOOKS = '''
+"""What the room hangs into the browser."""
+
+from pollex.web.hooks import MenuEntry
+
+HOOKS = (MenuEntry("Speakers", "/speakers/last", "k", 25),)
+'''
 TEMPLATE = """{% extends "web/frame.html" %}
 {% block title %}Speakers{% endblock %}
 {% block main %}<ul>{% for role, count in speakers.items() %}
@@ -92,6 +99,8 @@ from pollex.web.views import every_route
 assert any(route.path == "/speakers/{run}" for route in every_route())
 from pollex.web.frame import environment
 print(environment().get_template("web/speakers.html").name)
+from pollex.web.hooks import menu
+print([entry.name for entry in menu()][1:4])
 import pollex
 print(pollex.speakers("log.jsonl").turns)
 """
@@ -117,6 +126,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         package / "web" / "__init__.py": "",
         package / "web" / "pages" / "__init__.py": "",
         package / "web" / "pages" / "speakers.py": PAGE,
+        package / "web" / "hooks.py": HOOKS,
         package / "templates" / "web" / "speakers.html": TEMPLATE,
         about / "METADATA": "Metadata-Version: 2.1\nName: pollex-speakers\nVersion: 1.0\n",
         about / "entry_points.txt": "[pollex.rooms]\nspeakers = pollex_speakers\n",
@@ -152,5 +162,6 @@ def test_a_package_of_a_stranger_adds_a_verb_a_function_and_a_page(
     assert told["turns"] == {"assistant": 1, "user": 1}
     assert run("-c", LOOK_AT_THE_PAGE).splitlines() == [
         "web/speakers.html",
+        "['Runs', 'Speakers', 'Conversations']",
         "{'assistant': 1, 'user': 1}",
     ]

@@ -23,9 +23,9 @@ from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.web.app import application
-from pollex.web.frame import PAGES as BAR
 from pollex.web.frame import static_files
 from pollex.web.guard import Door
+from pollex.web.hooks import menu
 from pollex.web.listing import search
 from pollex.web.pages.conversation import Summand, by_effect, told_move
 from pollex.web.site import Site
@@ -290,7 +290,7 @@ async def test_a_list_is_narrowed_by_answers_groups_and_ranges(client: AsyncClie
 async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_the_command(
     nothing: AsyncClient,
 ) -> None:
-    empty = ("/check", "/share", "/compare", *(address for _, address, _ in BAR))
+    empty = ("/check", "/share", "/compare", *(entry.address for entry in menu()))
     shown = {address: await nothing.get(address) for address in empty}
     assert {address: answer.status_code for address, answer in shown.items()} == dict.fromkeys(
         empty, 200
