@@ -4,20 +4,15 @@
     FOLDER] [--plot FILE]
 
 The conversations of each log are judged by a rubric set that was learnt on the other log, so no
-label of theirs is
-behind their features. In each repeat a random half of the labelled conversations is held out. Of
-the other half a few
-random labels are known to begin with; then labels are bought ten at a time: by our rule
-(`calibration/active.py`), the
-least certain ones, or random ones. After each purchase the calibrator is fitted anew, and its
-probabilities of the
-held-out thumbs are measured. Repeats are paired: all rules begin with the same labels.
+label of theirs is behind their features. In each repeat a random half of the labelled conversations
+is held out. Of the other half a few random labels are known to begin with; then labels are bought
+ten at a time: by our rule (`calibration/active.py`), the least certain ones, or random ones. After
+each purchase the calibrator is fitted anew, and its probabilities of the held-out thumbs are
+measured. Repeats are paired: all rules begin with the same labels.
 
 The rule was chosen on repeats from 1000 on; figures of others are to be reported. Two intervals are
-printed: of the
-mean over repeats, which is about these conversations, and one widened for what repeats share, which
-is about new ones
-(Nadeau & Bengio 2003, doi:10.1023/A:1024068626366).
+printed: of the mean over repeats, which is about these conversations, and one widened for what
+repeats share, which is about new ones (Nadeau & Bengio 2003, doi:10.1023/A:1024068626366).
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ def averaged(
     """Average each measure over several predictions of the same judgments: splits, seeds.
 
     The interval is that of the mean, with every run on the same resamples of texts. It says how far
-    other texts would
-    move it; what splits and seeds do is another question.
+    other texts would move it; what splits and seeds do is another question.
 
     Args:
         runs: One at least.

@@ -4,14 +4,10 @@
     [--labels 200 2000 5000]
 
 For each log, halves are drawn again and again, rubrics are learned from one, and all models of the
-probability are
-compared by cross-fitting there, with rubrics chosen without each fold; AUC is that of the other
-half. Where a log has
-`ratings`, their rounded mean is learned as a grade. The planted world has twelve rubrics, two of
-which do harm only
-together. Each bar is printed with what was measured, n and a 95 % interval over halvings (of
-Student's t), or over
-conversations.
+probability are compared by cross-fitting there, with rubrics chosen without each fold; AUC is that
+of the other half. Where a log has `ratings`, their rounded mean is learned as a grade. The planted
+world has twelve rubrics, two of which do harm only together. Each bar is printed with what was
+measured, n and a 95 % interval over halvings (of Student's t), or over conversations.
 """
 
 import argparse

@@ -4,18 +4,14 @@
     python benchmarks/conformal.py --data LOG [LOG …] [--real-splits 20] [--pools FOLDER]
 
 Each of the 1,000 splits draws calibration conversations from a population whose precision over
-every threshold is
-known, fits both windows and looks up their true precisions. A window fails where either side's is
-below P = 0.9. The
-guarantee allows that in 10 % of the splits. Made populations are of 200,000; one has no threshold
-that is good enough,
-by a hair; one breaks what the guarantee rests on, a precision that doesn't rise again on the way
-inwards.
+every threshold is known, fits both windows and looks up their true precisions. A window fails where
+either side's is below P = 0.9. The guarantee allows that in 10 % of the splits. Made populations
+are of 200,000; one has no threshold that is good enough, by a hair; one breaks what the guarantee
+rests on, a precision that doesn't rise again on the way inwards.
 
 With `--data` the populations are real: the held-out scores of each real split, drawn from with
-replacement. And as
-`learn` does it: both windows fitted on a training half, looked at on the held-out half. There the
-    true precision is not
+replacement. And as `learn` does it: both windows fitted on a training half, looked at on the
+held-out half. There the true precision is not
 known: what is printed is how often those outside the window are labelled right, all splits
     together.
 """

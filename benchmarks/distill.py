@@ -6,14 +6,12 @@
     python benchmarks/distill.py --simulated [--conversations 400] [--seed 0]
 
 The first reads answers that were paid for, and asks nobody; `--recorded` those of the recorded run
-of the bundled log,
-which it replays. `--simulated` learns from a SIMULATED model in a planted
+of the bundled log, which it replays. `--simulated` learns from a SIMULATED model in a planted
 world first: its figures say whether distilling works, not how well a real model's answers can be
-    learned.
+learned.
 Printed are the mean correlation with the model's answers by cross-fitting over conversations, what
-AUC and log-loss
-lose on held-out conversations, and the calls that are saved, with what asking again in doubtful
-cases buys.
+AUC and log-loss lose on held-out conversations, and the calls that are saved, with what asking
+again in doubtful cases buys.
 """
 
 import argparse

@@ -1,8 +1,7 @@
 """The embedded pool of one split: what `learn` chooses from, judged on the held-out side as well.
 
 `learn` asks about the held-out conversations only what it chose. A comparison of policies needs the
-answers to the
-whole pool there; and it needs them once, not once a policy.
+answers to the whole pool there; and it needs them once, not once a policy.
 """
 
 import asyncio

@@ -4,19 +4,13 @@
     FOLDER] [--worlds …]
 
 Chooses on one half of a log, all of it made anew, and looks at what leads on the other: how much
-holds up (thumbs
-differ as the side says, Fisher's p < .05), how much goes the other way, how many thumbs down it
-covers, and AUC of what
-is proven and likely alone, and of the set. Then whether another seed proves the same families; and
-the whole log with
-its labels shuffled: what is proven there is false, and the cross-fitted AUC should be that of
-    guessing. Last, worlds
-whose truth is known (`worlds/`, one module a kind), and with `--before`, a checkout of an earlier
-version, the time of
-`pollex learn` beside its.
-Shares have Wilson's interval; means that of Student's t over halvings, seeds or shuffles. Halvings
-share
-conversations, so theirs is too narrow.
+holds up (thumbs differ as the side says, Fisher's p < .05), how much goes the other way, how many
+thumbs down it covers, and AUC of what is proven and likely alone, and of the set. Then whether
+another seed proves the same families; and the whole log with its labels shuffled: what is proven
+there is false, and the cross-fitted AUC should be that of guessing. Last, worlds whose truth is
+known (`worlds/`, one module a kind), and with `--before`, a checkout of an earlier version, the
+time of `pollex learn` beside its. Shares have Wilson's interval; means that of Student's t over
+halvings, seeds or shuffles. Halvings share conversations, so theirs is too narrow.
 """
 
 import argparse

@@ -3,14 +3,11 @@
     python benchmarks/exchange.py --data FOLDER [--top]
 
 FOLDER holds exports of the same six conversations and `EXPECTED.json`. By file one line, with what
-the file lacks:
-`right`, where words and thumbs are as expected, and tool calls with arguments and results, images,
-failures, users,
-comments and times as far as the file has them; `lost by the tool`, where the export lacks words or
-thumbs; `clear
-error`, for exports from which nothing can be learned; or `wrong`, which must not be: the exit code
-is 1 then. `--top`
-reads the eight tools alone that most people have logs in.
+the file lacks: `right`, where words and thumbs are as expected, and tool calls with arguments and
+results, images, failures, users, comments and times as far as the file has them; `lost by the
+tool`, where the export lacks words or thumbs; `clear error`, for exports from which nothing can be
+learned; or `wrong`, which must not be: the exit code is 1 then. `--top` reads the eight tools alone
+that most people have logs in.
 """
 
 import argparse

@@ -3,13 +3,10 @@
     python benchmarks/gate.py [--series 1000] [--days 20] [--a-day 20] [--baseline 400] [--json]
 
 Series of simulated probabilities (Beta with mean .7, as a calibrated set gives) grow from day to
-day beside a fixed
-baseline, and are checked each day: once with the interval for one look (normal approximation), once
-    with the
-confidence sequence of `pollex check --again`. Without a drop every shut gate is a false alarm: at
-most 5 % are
-allowed over all days together. A gate shuts where the drop is at least .03 and its interval leaves
-out 0.
+day beside a fixed baseline, and are checked each day: once with the interval for one look (normal
+approximation), once with the confidence sequence of `pollex check --again`. Without a drop every
+shut gate is a false alarm: at most 5 % are allowed over all days together. A gate shuts where the
+drop is at least .03 and its interval leaves out 0.
 """
 
 import argparse

@@ -3,8 +3,7 @@
     python benchmarks/gateway.py [--quick] [--conversations 1000] [--concurrency 64] [--repeats 3]
 
 A conversation of some 2 KB is judged on ten SAT and ten DSAT rubrics: two calls, ten answers each.
-Every way sends the
-same bodies to the tests' loopback server and checks every answer:
+Every way sends the same bodies to the tests' loopback server and checks every answer:
 
 - bare: `asyncio` with a semaphore and the `openai` client, prompts rendered beforehand, nothing
 kept
@@ -14,10 +13,8 @@ kept
 answers, spans
 
 The client has one core and the server another. Prints how many replies a second the store has on
-the disk, and of each
-way calls a second, the share of what latency alone would allow, processor time a call, and the
-ratios to bare: the
-median over the repeats of what was measured side by side.
+the disk, and of each way calls a second, the share of what latency alone would allow, processor
+time a call, and the ratios to bare: the median over the repeats of what was measured side by side.
 """
 
 import argparse

@@ -7,21 +7,16 @@ FOLDER has the four released tables. Everything is about Q0, the overall satisfa
 Synthetic: cross-validation by dialogue, five folds, pooled held-out predictions; run i takes seed i
     and split i mod
 splits, a model without chance only the splits. Real: learnt on all synthetic sheets, measured on
-the real ones. No
-choice looks at a real label: what is called chosen was chosen on synthetic ones, within each fold's
-    training part. The
-row "chosen once" is what a single choice on all synthetic sheets reaches by the same
-cross-validation: a little too
-good, since its choice has seen what it is measured on, but what a table of models with the best one
-in bold says.
+the real ones. No choice looks at a real label: what is called chosen was chosen on synthetic ones,
+within each fold's training part. The row "chosen once" is what a single choice on all synthetic
+sheets reaches by the same cross-validation: a little too good, since its choice has seen what it is
+measured on, but what a table of models with the best one in bold says.
 
 ± is the standard deviation over runs; intervals are 95 % bootstrap intervals over dialogues of the
-mean over runs. p is
-that of a paired permutation test of squared errors, two-sided, against the expected LLM answer and
-against the chosen
-model (the oracle among the upper bounds); * is under 0.05, without correction for how many there
-are. The paper's RMSE
-can't be had together with its correlations; it stands there for completeness.
+mean over runs. p is that of a paired permutation test of squared errors, two-sided, against the
+expected LLM answer and against the chosen model (the oracle among the upper bounds); * is under
+0.05, without correction for how many there are. The paper's RMSE can't be had together with its
+correlations; it stands there for completeness.
 
 Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745.
 """

@@ -62,8 +62,7 @@ class Method:
         systems: Whether what belongs together is the dialogues of one system, and not the sheets of
             one dialogue.
         isotonic: Whether the prediction then goes through isotonic regression per judge, learnt
-            from predictions of
-            sheets that the estimator had not seen.
+            from predictions of sheets that the estimator had not seen.
     """
 
     title: str

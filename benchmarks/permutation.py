@@ -5,9 +5,8 @@ Source: Good 2005, "Permutation, Parametric, and Bootstrap Tests of Hypotheses",
 2010, doi:10.2202/1544-6115.1585, for counting the actual sample among the random ones.
 
 If two models are as good as each other, then it is chance which of the two gave which prediction of
-a text. So the two
-are swapped text by text, a text's judgments together, in every way that there is, or in many at
-random.
+a text. So the two are swapped text by text, a text's judgments together, in every way that there
+is, or in many at random.
 """
 
 from dataclasses import dataclass

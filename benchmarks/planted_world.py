@@ -7,24 +7,17 @@
     python benchmarks/planted_world.py tables   [--worlds 5] [--model M --base-url U]
 
 Each world draws 6 of 14 signals of satisfaction and 6 of 14 of dissatisfaction that have to do with
-the thumb; the
-others occur whatever it is. `recovery` learns with the whole pipeline and prints the share of the
-planted signals
-among the rubrics chosen, at several agreements of model and truth, with budgets of 6 + 6, as many
-as were planted, and
-10 + 10. `policies` leaves the pipeline out and compares ways to choose from a pool of one rubric a
-signal, on answers
-drawn with the same noise. `tables` prints the rows of RUBICON's tables that take a model, beside
-the published figures.
+the thumb; the others occur whatever it is. `recovery` learns with the whole pipeline and prints the
+share of the planted signals among the rubrics chosen, at several agreements of model and truth,
+with budgets of 6 + 6, as many as were planted, and 10 + 10. `policies` leaves the pipeline out and
+compares ways to choose from a pool of one rubric a signal, on answers drawn with the same noise.
+`tables` prints the rows of RUBICON's tables that take a model, beside the published figures.
 
 All figures are of a SIMULATED model unless `--model` names a real one. They say whether the
-pipeline works, not how
-well a model reads; what the simulation is taken to be like without DS, CDP or domain is an
-assumption (see
-`tests/planted/model.py`), and so are the sizes of the gaps between the rows that rest on it. Worlds
-are independent of
-one another: intervals are Student's, 95 %, over worlds. Half of each world's conversations are held
-    out.
+pipeline works, not how well a model reads; what the simulation is taken to be like without DS, CDP
+or domain is an assumption (see `tests/planted/model.py`), and so are the sizes of the gaps between
+the rows that rest on it. Worlds are independent of one another: intervals are Student's, 95 %, over
+worlds. Half of each world's conversations are held out.
 """
 
 import argparse

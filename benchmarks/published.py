@@ -3,19 +3,14 @@
     python benchmarks/published.py --data FOLDER [--splits 5] [--json]
 
 FOLDER has turns-sgd.jsonl and turns-mwoz.jsonl: dialogues with people's ratings (1 to 5) of user
-turns. Labels as in
-Lin et al. 2024, arXiv:2403.12388v2, appendix B: a dialogue is satisfied where all its user turns
-that are not neutral
-are rated over 3, dissatisfied where all are under 3; where both occur, it has the label of the
-first of them and is cut
-before the first of the other kind. 5 % are learned from, 80 % tested on. F1 is the mean over
-classes weighted by size.
+turns. Labels as in Lin et al. 2024, arXiv:2403.12388v2, appendix B: a dialogue is satisfied where
+all its user turns that are not neutral are rated over 3, dissatisfied where all are under 3; where
+both occur, it has the label of the first of them and is cut before the first of the other kind. 5 %
+are learned from, 80 % tested on. F1 is the mean over classes weighted by size.
 
 What differs: a turn's rating is the mean of its raters; dialogues without a label (all turns
-    neutral) are left out of
-the test, where the paper's three classes keep them. The built-in roles (no LLM) learn here; the
-published methods ask
-GPT-4, but for ASAP, which was trained.
+neutral) are left out of the test, where the paper's three classes keep them. The built-in roles (no
+LLM) learn here; the published methods ask GPT-4, but for ASAP, which was trained.
 """
 
 import argparse

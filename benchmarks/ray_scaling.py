@@ -4,13 +4,10 @@
     [--price .05] [--json]
 
 The log is repeated until it has N conversations, each with an id of its own. It is scored into
-parts by one process
-without Ray (the baseline), then by one and by two workers of a cluster on this machine. Speeds are
-those between the
-first part and the last, so that starting isn't in them; what a unit costs beside its work is
-measured with units of one
-conversation. The plan takes CPU, bytes and memory of the baseline's stages, and assumes that the
-file system keeps up.
+parts by one process without Ray (the baseline), then by one and by two workers of a cluster on this
+machine. Speeds are those between the first part and the last, so that starting isn't in them; what
+a unit costs beside its work is measured with units of one conversation. The plan takes CPU, bytes
+and memory of the baseline's stages, and assumes that the file system keeps up.
 """
 
 import argparse

@@ -17,10 +17,9 @@ Readers say in a copy of
 sees it.
 
 Copies are named `pairs-NAME.csv` and `rubrics-NAME.csv`; answers are y or n. `measure` prints
-shares with Wilson's 95 %
-intervals for each reader and for what all readers say yes to, how many decoys passed, and how often
-readers agree;
-where a set has rubrics of both kinds, for each kind by itself, too.
+shares with Wilson's 95 % intervals for each reader and for what all readers say yes to, how many
+decoys passed, and how often readers agree; where a set has rubrics of both kinds, for each kind by
+itself, too.
 """
 
 import argparse

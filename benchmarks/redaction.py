@@ -1,13 +1,10 @@
 """How much of what says who somebody is gets redacted, and how much else: `python benchmarks/redaction.py [--wrong]`.
 
 Reads `redaction.txt` beside it: sentences of ours, invented, in which `{{KIND|text}}` marks what
-    has to go; those
-without a mark hold what only looks like it (prices, dates, versions, order numbers). Prints recall
-(marked texts that
-are covered to the last character) and precision (found texts that lie in a marked one) with 95 %
-Wilson intervals, by
-kind and in all. The patterns were written with sentences of this kind in mind: on other texts both
-will be lower.
+has to go; those without a mark hold what only looks like it (prices, dates, versions, order
+numbers). Prints recall (marked texts that are covered to the last character) and precision (found
+texts that lie in a marked one) with 95 % Wilson intervals, by kind and in all. The patterns were
+written with sentences of this kind in mind: on other texts both will be lower.
 """
 
 import argparse

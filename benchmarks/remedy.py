@@ -3,8 +3,7 @@
     python benchmarks/remedy.py [BAR…]      all of them take a minute on one core
 
 Each line has the bar's number, what was found, and what it is to be. Nothing here asks a model.
-Bars 22 and 23
-take people and a model.
+Bars 22 and 23 take people and a model.
 """
 
 import argparse

@@ -4,9 +4,8 @@
     quarter of an hour
 
 The assistant is a function: rules and chance in place of a model. Under the new prompt it fails
-    more often where it was
-to be mended, refuses what it did before, or doesn't answer. Each run is a command with a store of
-its own.
+more often where it was to be mended, refuses what it did before, or doesn't answer. Each run is a
+command with a store of its own.
 """
 
 import argparse

@@ -5,28 +5,20 @@
     FILE]
 
 TABLE has recorded runs, as `pollex judge --votes` writes them (CSV, JSON lines or Parquet):
-conversation, run, answer
-and perhaps variant; LABELS has conversation and label. Conversations labelled vague, or not at all,
-are left out and
-counted; an answer that is empty is a failed run, and no vote. With LOG the embedded rater answers
-on resampled turns: a
-thumb is the truth, none is vague; conversations that it learnt from are answered by weights learnt
-without them.
+conversation, run, answer and perhaps variant; LABELS has conversation and label. Conversations
+labelled vague, or not at all, are left out and counted; an answer that is empty is a failed run,
+and no vote. With LOG the embedded rater answers on resampled turns: a thumb is the truth, none is
+vague; conversations that it learnt from are answered by weights learnt without them.
 
 For every n, the first n runs of each conversation are taken, and for every τ that their entropies
-can have: coverage,
-and the score (+1 right, −1 wrong, averaged) on DE ≤ τ and on DE > τ, with 95 % intervals
-(Clopper–Pearson). A tie of
-the mode has no rating: it never passes, and counts as wrong where it is left. No τ is chosen here
-    but by --precision,
-which fits it on one half of the conversations and reports the other half, both ways round. Beside
-the embedded
-ensemble stands its rater alone: as many conversations, those that it is surest of by its own
-    probability.
+can have: coverage, and the score (+1 right, −1 wrong, averaged) on DE ≤ τ and on DE > τ, with 95 %
+intervals (Clopper–Pearson). A tie of the mode has no rating: it never passes, and counts as wrong
+where it is left. No τ is chosen here but by --precision, which fits it on one half of the
+conversations and reports the other half, both ways round. Beside the embedded ensemble stands its
+rater alone: as many conversations, those that it is surest of by its own probability.
 
 With --plots figure 1 has scores and coverage by n where at least n − 1 runs agree, figure 2 the
-same over τ with a line
-for every n.
+same over τ with a line for every n.
 
 Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations
     using LLMs", AAAI Spring

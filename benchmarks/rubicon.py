@@ -3,18 +3,14 @@
     python benchmarks/rubicon.py --data LOG [LOG …] [--splits 10] [--seed 0] [--json]
 
 Learns with the whole `learn` graph and the embedded roles on stratified 50:50 splits (each split's
-seed is its number)
-and prints mean ± standard deviation over the splits of the held-out figures, beside TF-IDF and
-thirteen counts with
-logistic regression on the same splits. Then the same of the probability of a thumb up: its AUC,
-log-loss and Brier
-score, beside NetSAT and the share of positive training conversations. The halves are those of
-earlier figures
-(`dealt_as_before`).
+seed is its number) and prints mean ± standard deviation over the splits of the held-out figures,
+beside TF-IDF and thirteen counts with logistic regression on the same splits. Then the same of the
+probability of a thumb up: its AUC, log-loss and Brier score, beside NetSAT and the share of
+positive training conversations. The halves are those of earlier figures (`dealt_as_before`).
 
 Splits share conversations, so the deviation over splits is no independent standard error. The
-intervals of the paired
-differences allow for that: Nadeau and Bengio 2003, doi:10.1023/A:1024068626366.
+intervals of the paired differences allow for that: Nadeau and Bengio 2003,
+doi:10.1023/A:1024068626366.
 """
 
 import argparse
@@ -185,8 +181,7 @@ def dealt_as_before(logs: Logs) -> Logs:
     """Give each conversation a group of its own, so that the halves are those of all earlier figures.
 
     Conversations without groups are dealt in runs since, see `splits`; other halves are other test
-    conversations, and
-    figures of before and after could not be compared.
+    conversations, and figures of before and after could not be compared.
     """
     if any(conversation.group is not None for conversation in logs):
         return logs

@@ -6,27 +6,21 @@
     [--store FOLDER]
 
 Table 3, the policies, runs on the embedded pool of each log: 10 + 10 rubrics, stratified 50:50
-splits (each split's
-seed is its number), α by cross-validation on the training half, every figure on the other half.
-Policies that draw are
-the mean of 20 draws a split. The last column, accuracy outside the window, says what a yield is
-worth.
+splits (each split's seed is its number), α by cross-validation on the training half, every figure
+on the other half. Policies that draw are the mean of 20 draws a split. The last column, accuracy
+outside the window, says what a yield is worth.
 
 Tables 1, 2 and 4 need a model: each row is what `pollex learn` comes to with the options that stand
-    at its end.
+at its end.
 Without `--model` they are left out, and `benchmarks/planted_world.py` has them against a simulated
-one. All rows and
-splits share one store, so that no call is paid for twice; `--store` keeps it for another run, or to
-go on after one
-that was stopped. What a row sent is what none before it had asked; a few tiny calls that probe the
-endpoint come to it.
+one. All rows and splits share one store, so that no call is paid for twice; `--store` keeps it for
+another run, or to go on after one that was stopped. What a row sent is what none before it had
+asked; a few tiny calls that probe the endpoint come to it.
 
 Differences are paired by split. Two errors stand beside each: the standard error over splits, which
-is too small as
-splits share conversations, and the t-interval corrected for that (Nadeau and Bengio 2003,
-doi:10.1023/A:1024068626366).
-The published figures are of 100 conversations with a C# debugging assistant and GPT-4: another log
-and another judge.
+is too small as splits share conversations, and the t-interval corrected for that (Nadeau and Bengio
+2003, doi:10.1023/A:1024068626366). The published figures are of 100 conversations with a C#
+debugging assistant and GPT-4: another log and another judge.
 """
 
 import argparse

@@ -4,11 +4,9 @@
     [--workers 1]
 
 Learns a set on the log unless one is given, writes logs of several sizes in which a word of eight
-in every turn was
-exchanged, so that hardly any text comes twice, and runs `pollex score` on each, in a process of its
-own. A cost a
-conversation is the difference of two sizes, so that starting and loading are not in it. Prints in
-one run:
+in every turn was exchanged, so that hardly any text comes twice, and runs `pollex score` on each,
+in a process of its own. A cost a conversation is the difference of two sizes, so that starting and
+loading are not in it. Prints in one run:
 
 - CPU a conversation and conversations a CPU second of `score`, with the peak memory of each size
 - shares of the stages, worked out one after the other in this process

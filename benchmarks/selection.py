@@ -1,9 +1,8 @@
 """How fast selection is: `python benchmarks/selection.py [--quick]`.
 
 Prints the time of a core and the peak memory of the default policy, which is the paper's greedy
-one, at three sizes, up
-to a pool of 2,000 rubrics on 10,000 conversations, and its ratio to a plain Python loop, where both
-run.
+one, at three sizes, up to a pool of 2,000 rubrics on 10,000 conversations, and its ratio to a plain
+Python loop, where both run.
 """
 
 import argparse

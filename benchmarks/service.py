@@ -3,12 +3,10 @@
     python benchmarks/service.py --data LOG [--rubrics SET] [--n 500] [--at-once 16] [--json]
 
 `pollex serve --score` runs as a process of its own on one core, with the set that is given or
-learned from the log's
-first half. Conversations have 20 turns (those of the log, cut or repeated), every text new. One
-client sends them one
-after another (latency), then several at once (throughput), then in one stream of lines. Beside them
-the CPU seconds of
-the server a conversation: on a machine that does other work, too, only these say much.
+learned from the log's first half. Conversations have 20 turns (those of the log, cut or repeated),
+every text new. One client sends them one after another (latency), then several at once
+(throughput), then in one stream of lines. Beside them the CPU seconds of the server a conversation:
+on a machine that does other work, too, only these say much.
 """
 
 import argparse

@@ -3,9 +3,8 @@
     python benchmarks/share.py --data LOG [LOG …] [--labels 100] [--runs 1000] [--json]
 
 Of each log, one half learns a rubric set with the built-in roles (no LLM). The labeled
-conversations of the other half
-are the population: its share of thumbs up is the truth, and samples are drawn from it with
-    replacement.
+conversations of the other half are the population: its share of thumbs up is the truth, and samples
+are drawn from it with replacement.
 
 - at random: coverage of 95 % intervals and their mean width beside the classical one (Wilson) of
 the same labels, with

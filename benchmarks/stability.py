@@ -4,24 +4,18 @@
     python benchmarks/stability.py --data LOG [LOG …] --flipped 0.05 --draws 20
 
 Learns with the whole `learn` graph and the built-in roles, as `pollex learn` does by default:
-extraction, scale and
-choice are made anew each time. First with all labels and with `--labels` fewer, drawn at random, by
-one seed; then with
-seeds 0 and 1, 2 and 3 and so on, whose halves of the log differ. A rubric counts as learned again
-where the other set
-has the same event on the same topic, the same signal or the same phrase on the same side, or, of
-clusters of turns, a
-sentence that the deduplicator would merge.
+extraction, scale and choice are made anew each time. First with all labels and with `--labels`
+fewer, drawn at random, by one seed; then with seeds 0 and 1, 2 and 3 and so on, whose halves of the
+log differ. A rubric counts as learned again where the other set has the same event on the same
+topic, the same signal or the same phrase on the same side, or, of clusters of turns, a sentence
+that the deduplicator would merge.
 
 With `--flipped` only this is measured: a set of half of the labels as they are beside sets of the
-same half of which a
-share, drawn at random, is turned round; and the AUC of each on the other half, by the labels as
-they are. Beside it
-stands what the report of the first one says of noise.
+same half of which a share, drawn at random, is turned round; and the AUC of each on the other half,
+by the labels as they are. Beside it stands what the report of the first one says of noise.
 
 Printed are the figure of the first pair, and mean and 95 % t-interval over pairs. Pairs share
-conversations, so that
-these intervals are of draws of labels and seeds, not of other logs.
+conversations, so that these intervals are of draws of labels and seeds, not of other logs.
 """
 
 import argparse

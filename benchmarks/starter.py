@@ -3,14 +3,11 @@
     python benchmarks/starter.py --data LOG OTHER [--labels 10 20 40 80] [--draws 12] [--json]
 
 A set is learned from all labels of one log and is the starter on the other, both ways round. For
-each draw, some labels
-of the log (at least two of each class) are learned from with the built-in roles (no LLM), alone and
-with the starter;
-all other labeled conversations measure the AUC of the probability. Starters whose labels were
-shuffled, another one in
-each draw, show what a meaningless one costs: each by itself is right or wrong by chance. Draws
-share conversations:
-intervals are by Student's t over draws, and narrower than of other logs.
+each draw, some labels of the log (at least two of each class) are learned from with the built-in
+roles (no LLM), alone and with the starter; all other labeled conversations measure the AUC of the
+probability. Starters whose labels were shuffled, another one in each draw, show what a meaningless
+one costs: each by itself is right or wrong by chance. Draws share conversations: intervals are by
+Student's t over draws, and narrower than of other logs.
 """
 
 import argparse

@@ -133,11 +133,9 @@ async def learnt(
 
     Args:
         store: Whose ledger may have answers already: a call is known by all that it says, and no
-            run takes anything
-            else from another.
+            run takes anything else from another.
         split: Seed of the split. The model has the same seed in all, so that what it said of a
-            conversation in one
-            split is not asked again in the next.
+            conversation in one split is not asked again in the next.
         chat: A model in place of an endpoint.
     """
     model = model or ModelOptions()

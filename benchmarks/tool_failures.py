@@ -1,8 +1,8 @@
 """Twelve logs of agents with tools: in 45 of 300 conversations a call fails, and the reply doesn't say so.
 
 Each log has its own tools, format, language and way to fail, several tools whose failures are few
-each, failures that
-are told, results that look like failures and are none, and a second cause: refusals.
+each, failures that are told, results that look like failures and are none, and a second cause:
+refusals.
 """
 
 import json

@@ -1,22 +1,18 @@
 """Choice of labels to ask for, by the expected reduction of predictive variance.
 
 A text that nobody can predict is worth little if it is like no other, and two texts that are alike
-are worth little
-more than one. So a label is worth by how much the variance of the predicted answers, mean over all
-texts, would fall
-with it in a logistic model on the texts' vectors: V-optimal design. After each pick the variances
-are those with that
-label, whatever it will be, so that a list spreads over the texts without being told to.
+are worth little more than one. So a label is worth by how much the variance of the predicted
+answers, mean over all texts, would fall with it in a logistic model on the texts' vectors:
+V-optimal design. After each pick the variances are those with that label, whatever it will be, so
+that a list spreads over the texts without being told to.
 
 With p the predicted probability, w = p(1−p) and z a text's vector with 1 and its judge in front, a
-label adds w·z·zᵀ to
-the precision of the weights, and the variance of a predicted probability is w²·zᵀCz, by the delta
-method.
+label adds w·z·zᵀ to the precision of the weights, and the variance of a predicted probability is
+w²·zᵀCz, by the delta method.
 Source of the design: Chaloner & Verdinelli 1995, sections 2 and 4, doi:10.1214/ss/1177009939; of
-    choosing texts by it:
+choosing texts by it:
 Yu, Bi & Tresp 2006, doi:10.1145/1143844.1143980. An answer with more options than two counts by its
-variance, as a
-share of the square of its range.
+variance, as a share of the square of its range.
 """
 
 from __future__ import annotations
@@ -106,8 +102,7 @@ def select_queries(
     Args:
         vectors: Of the texts, labeled or not `[row, width]`; see `vectors_of`.
         doubt: Of each judge's answer about each text `[row, judge]`, see `predictive_variance`; one
-            column
-            where judges are not told apart.
+            column where judges are not told apart.
         known: Which labels there are `[row, judge]`.
         count: How many to pick; fewer are where fewer are left.
         askable: Which labels can be had `[row, judge]`; None: all that are not known.

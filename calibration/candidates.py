@@ -40,8 +40,7 @@ class CandidateScore:
         behind: Its log-loss minus that of the best.
         error: Standard error of `behind`, over independent blocks.
         ahead: How much lower its log-loss is than that of the model that is taken; None of that
-            model itself, and in
-            sets of before.
+            model itself, and in sets of before.
         low: Lower end of an interval of `ahead`, which allows for all comparisons at once.
         high: Upper end.
     """

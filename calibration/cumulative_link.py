@@ -3,9 +3,8 @@
 Source: McCullagh 1980, "Regression models for ordinal data",
     doi:10.1111/j.2517-6161.1980.tb01109.x, eq. 2.1 and 6.1
 (the scale); Hedeker & Gibbons 1994, doi:10.2307/2533433 (random intercepts and slopes). Terms are
-found at the mode
-of the posterior under independent normal priors. With two options it is a mixed-effects logistic
-regression.
+found at the mode of the posterior under independent normal priors. With two options it is a
+mixed-effects logistic regression.
 """
 
 from collections.abc import Sequence
@@ -123,8 +122,7 @@ def distribution(terms: LinkTerms, F: Floats, judges: Ints, spread: Floats | Non
         F: Inputs `[row, input]`.
         judges: Codes `[row]`.
         spread: Variance of each row's location where inputs are not known for sure `[row]`. The
-            logistic curve is
-            averaged over it by MacKay's approximation, σ(m / √(1 + π·v/8)) (1992,
+            logistic curve is averaged over it by MacKay's approximation, σ(m / √(1 + π·v/8)) (1992,
             doi:10.1162/neco.1992.4.5.720).
     """
     place, scale = locate_rows(terms, F, judges)

@@ -1,8 +1,7 @@
 """Base of calibrators: checked input, named judges, decoding, aggregation, storage.
 
 An estimator has an `__init__` that only stores, `_learn` and `_distribution`. Those in `models/`
-also have `_state` and
-`_restore`, so that they can be kept. All else comes from here.
+also have `_state` and `_restore`, so that they can be kept. All else comes from here.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Features of answer distributions: standardized expected scores, with missing answers imputed.
 
 A question that is not ordinal enters by the probabilities of its options: its values mean nothing.
-Of two options the
-first says all; of more, each has its column, though one could be worked out from the others:
-without one of them,
-shrinkage would depend on the options' order.
+Of two options the first says all; of more, each has its column, though one could be worked out from
+the others: without one of them, shrinkage would depend on the options' order.
 """
 
 from __future__ import annotations

@@ -119,17 +119,15 @@ def judgments(
 
     Args:
         y: (row, question id, judge, answer value) each; or values of answers to the main question
-            `[row]`, NaN where
-            there is none; or `Judgments`, which stay as they are. Values are the scales' (1 … 4,
-            not places).
+            `[row]`, NaN where there is none; or `Judgments`, which stay as they are. Values are the
+            scales' (1 … 4, not places).
         judges: Who judged each row `[row]`, of values alone; None: nobody known.
         questions: Needed for everything but `Judgments`.
         rows: How many rows X has; checked when given.
 
     Raises:
         WrongUse: What is no judgment or no number, an answer that its question does not allow, an
-            unknown question, a
-            row that isn't there; says how many and which is the first.
+            unknown question, a row that isn't there; says how many and which is the first.
     """
     if isinstance(y, Judgments):
         found = y
@@ -272,8 +270,7 @@ def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
     """Make a matrix with one column for each of the questions; drop other judgments.
 
     A second answer of the same (or an unknown) judge to the same question about the same text
-    starts a second sheet,
-    so that no answer is lost.
+    starts a second sheet, so that no answer is lost.
     """
     column = np.full(max([*questions, *y.question, -1]) + 1, UNANSWERED)
     column[questions] = np.arange(len(questions))

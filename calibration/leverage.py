@@ -3,8 +3,7 @@
 Source: Hashemi et al. 2024 (LLM-Rubric), appendix A, doi:10.18653/v1/2024.acl-long.745: the
     leverage of question i on
 a text x is (∇x ŷ0 · ∇x ŷi) / (∇x ŷi · ∇x ŷi). Here ŷ0 is the expected answer to the main question
-as the model predicts
-it, and ŷi the expected answer to i that x itself has.
+as the model predicts it, and ŷi the expected answer to i that x itself has.
 
 Response curves: each judge's expected answer against the LLM's.
 """
@@ -40,8 +39,7 @@ class Leverage:
 
     Attributes:
         mean: Over the texts, with its 95 % bootstrap interval `low` to `high`, which it lacks with
-            fewer texts than an
-            interval takes; None where it is undefined.
+            fewer texts than an interval takes; None where it is undefined.
         spread: Standard deviation over the texts.
         n: Texts on which it is defined.
         undefined: Why there is no figure; empty where there is one.

@@ -252,9 +252,8 @@ def mixture_weights(held_out: Sequence[Floats], answers: Ints, rounds: int = 200
     """Fit mixture weights `[candidate]` by expectation-maximization.
 
     The usual number of rounds ends shortly before that, with more members left: on LLM-Rubric's
-    synthetic dialogues up
-    to 0.002 nats a judgment short of the largest likelihood, and on systems that the weights have
-    not seen, alike.
+    synthetic dialogues up to 0.002 nats a judgment short of the largest likelihood, and on systems
+    that the weights have not seen, alike.
     """
     likely = np.stack(
         [np.maximum(p[np.arange(len(answers)), answers], TINY) for p in held_out], axis=1

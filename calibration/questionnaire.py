@@ -41,8 +41,7 @@ class Scale:
 
         Raises:
             WrongUse: Fewer than two options; values that are no numbers, or the same; values that
-                are not in ascending
-                order where they are ordinal.
+                are not in ascending order where they are ordinal.
         """
         plain = (value.item() if isinstance(value, np.generic) else value for value in self.values)
         object.__setattr__(self, "values", tuple(plain))
@@ -138,9 +137,8 @@ class Questionnaire:
 
         Raises:
             WrongUse: No numbers, or another shape; a probability that is negative, over 1 or
-                infinite; a block that
-                sums to more than 1 + 1e-6, or is NaN in part. Says how many there are and where the
-                first is.
+                infinite; a block that sums to more than 1 + 1e-6, or is NaN in part. Says how many
+                there are and where the first is.
         """
         try:
             array = np.asarray(X, dtype=np.float64)

@@ -49,8 +49,7 @@ def response_curves(
 
     Returns:
         The LLM's expected answers at which the curves are taken, and the curves; none where there
-        is nothing to draw
-        them against.
+        is nothing to draw them against.
     """
     sheet = model.questionnaire_
     if sheet.main not in sheet.blocks or not sheet.scale().ordinal:

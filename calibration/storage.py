@@ -1,10 +1,8 @@
 """Fitted calibrators as files: readable JSON with the arrays as safetensors beside it, never pickle.
 
 The arrays' file is named after its content, and the JSON says which it is: the JSON appears last
-and at once, so a
-reader finds the old calibrator or the new one, never a half of each. What is read was perhaps
-edited or damaged: names
-and hashes are checked, and nothing in a file can run.
+and at once, so a reader finds the old calibrator or the new one, never a half of each. What is read
+was perhaps edited or damaged: names and hashes are checked, and nothing in a file can run.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """The probability of a thumb up: by LLM-Rubric's network, beside simpler models that it is compared with.
 
 Rubrics are chosen on labels, too, so a model that is tried on other rows than it was fitted on
-still meets rubrics that
-were chosen on these rows. Here every fold comes with the answers to the rubrics that were chosen
-without it.
-Source of the point: Ambroise and McLachlan 2002, "Selection bias in gene extraction on the basis of
-    microarray
-gene-expression data", doi:10.1073/pnas.102102699.
+still meets rubrics that were chosen on these rows. Here every fold comes with the answers to the
+rubrics that were chosen without it. Source of the point: Ambroise and McLachlan 2002, "Selection
+bias in gene extraction on the basis of microarray gene-expression data",
+doi:10.1073/pnas.102102699.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -105,8 +103,7 @@ def beginning(signs: Sequence[float]) -> JudgedEstimator:
     """Return what the network begins as: the mean of what it contains, each fitted by itself.
 
     Ordinal mixed effects follow labels whatever side a rubric is said to be of; NetSAT with learned
-    weights, plain and
-    decorrelated, begins at the sides.
+    weights, plain and decorrelated, begins at the sides.
     """
     from pollex.calibration.models.ordinal import OrdinalMixedEffects  # as above
     from pollex.calibration.models.pooled import LogPool
@@ -138,8 +135,7 @@ def compare_models(
             unknown, as if new.
         progress: Told after each fold.
         together: What goes together, a user's conversations for example, bears one number `[row]`;
-            None: each row is
-            alone.
+            None: each row is alone.
         wanted: A candidate's name, or `best`.
     """
     blocks = np.arange(len(positive)) if together is None else together

@@ -11,9 +11,7 @@
 
 `docs/figures/commands.toml` has the command of each file. A page quotes a text of it so:
 
-    <!-- figures of gate: table -->
-    …
-    <!-- end of figures -->
+    <!-- figures of gate: table --> … <!-- end of figures -->
 """
 
 import argparse

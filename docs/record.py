@@ -5,12 +5,9 @@
     of that recording
 
 Prompts that the recording lacks are written to FOLDER/pending/KEY.json, with `key`, `messages` and
-the JSON schema of
-the reply; whoever can answer them writes FOLDER/replies/KEY.txt, the JSON object alone, and the run
-goes on. It may be
-stopped and started again at any time. When the last reply is there, replies, rubric set, scores and
-pages are put into
-examples/recorded.
+the JSON schema of the reply; whoever can answer them writes FOLDER/replies/KEY.txt, the JSON object
+alone, and the run goes on. It may be stopped and started again at any time. When the last reply is
+there, replies, rubric set, scores and pages are put into examples/recorded.
 """
 
 import argparse

@@ -5,8 +5,7 @@
     python docs/screens.py --only home --only report           # some of the pictures
 
 All are of one run, and docs/screens/made.json keeps its rubrics: a test compares them with those
-that README quotes,
-which `make figures` writes.
+that README quotes, which `make figures` writes.
 
 It needs the extra `browser` and a Chromium: the one that POLLEX_CHROMIUM names, or one on the PATH.
 """
@@ -93,7 +92,7 @@ def recorded_pages(page: Any, base: str) -> dict[str, str]:
     """Return the pages of the recorded run: what the model adds, a conversation, a call, and runs beside each other.
 
     Scores are compared: where all labels teach, a learning run has no conversation that a
-        comparison could use.
+    comparison could use.
     """
 
     def first(path: str, link: str) -> str:

@@ -1,10 +1,9 @@
 """One builder for graphs that work in batches: plan a batch, work on it, commit it, until nothing is left.
 
 A batch is asked inside one node: a task for each item would cost a millisecond, and five with
-    checkpoints. What is
-pending is read from the store when a session begins, so a batch that a kill cut short asks only for
-its rest: nodes
-leave it alone where another process planned it, and what is left of it is planned again.
+checkpoints. What is pending is read from the store when a session begins, so a batch that a kill
+cut short asks only for its rest: nodes leave it alone where another process planned it, and what is
+left of it is planned again.
 """
 
 import asyncio

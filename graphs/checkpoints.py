@@ -1,8 +1,8 @@
 """Checkpoints: states of graphs as a store keeps them, read as data of known kinds and as nothing else.
 
 Who hands a store on may have written anything into it. LangGraph's own serializer imports and calls
-whatever a row
-names; here a row is plain values, and of types only those that our graphs put into their channels.
+whatever a row names; here a row is plain values, and of types only those that our graphs put into
+their channels.
 """
 
 from __future__ import annotations

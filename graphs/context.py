@@ -1,9 +1,8 @@
 """What nodes work with: the context, which the user chose, and the resources made for it.
 
 The context is JSON values, and a form in LangGraph Studio. Resources (roles, store, tracer,
-progress) are live: a
-process holds those of each run that it carries out, and nodes find them by their thread, which is
-the run.
+progress) are live: a process holds those of each run that it carries out, and nodes find them by
+their thread, which is the run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Processes that pollex starts: none imports a module from the current folder.
 
 Python puts the current folder in front of all others for `-c` and `-m`, so that somebody's
-`json.py` or `numpy.py` that
-lies there would be run. Of ours this module imports nothing, and every room may import it.
+`json.py` or `numpy.py` that lies there would be run. Of ours this module imports nothing, and every
+room may import it.
 """
 
 import os

@@ -1,10 +1,9 @@
 """The one way in which files are written that users name, or that stand beside those.
 
 A file appears whole or not at all: a draft beside it takes its place. What isn't a file, a pipe or
-    `/dev/null` for
-example, is written into and stays what it is; a link stays, and what it leads to is written. What
-was written is noted
-for whoever keeps a list of it. Of ours this module imports errors, and every room may import it.
+`/dev/null` for example, is written into and stays what it is; a link stays, and what it leads to is
+written. What was written is noted for whoever keeps a list of it. Of ours this module imports
+errors, and every room may import it.
 """
 
 import errno

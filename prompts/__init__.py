@@ -1,10 +1,8 @@
 """The prompts: one Markdown file each, domain profiles, and escaping of foreign text.
 
 `prompt` reads the files, `profile` the domains, `envelope` seals data, `messages` puts the three
-together, and
-`judging` writes what in a judge's prompt depends on the questions. The room knows no conversation,
-rubric or model: it
-takes plain texts. To add a prompt, add a file; the tests find it.
+together, and `judging` writes what in a judge's prompt depends on the questions. The room knows no
+conversation, rubric or model: it takes plain texts. To add a prompt, add a file; the tests find it.
 """
 
 if not __name__.startswith("pollex."):

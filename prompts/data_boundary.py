@@ -7,14 +7,13 @@ code.
 - Whatever could be taken for structure is written as its JSON escape: angle brackets and ampersands
 with their
   look-alikes, bracketed reserved tokens, control, bidirectional and invisible characters, lone
-  surrogates. `json.loads`
-  gives every one of them back, so nothing is lost. The two joiners that Persian, Indic scripts and
-  emoji need stay.
+  surrogates. `json.loads` gives every one of them back, so nothing is lost. The two joiners that
+  Persian, Indic scripts and emoji need stay.
 - The boundary is the HMAC-SHA256, cut to 128 bits, of the written data under a secret salt. Nobody
 who can only write
   data can know or choose it, and it is the same whenever the same data is sealed under the same
-  salt: a resumed run
-  sends the same bytes, and finds its paid answers again. A store keeps one salt for all its runs.
+  salt: a resumed run sends the same bytes, and finds its paid answers again. A store keeps one salt
+  for all its runs.
 """
 
 import hashlib

@@ -23,8 +23,7 @@ def code_options(options: Sequence[str]) -> list[str]:
     """Return each option behind a letter: `A. Strongly Disagree`.
 
     An answer's first token then tells the options apart. Without the letter two that begin alike
-    share it, and the
-    log-probabilities of an answer that begins otherwise say nothing of either.
+    share it, and the log-probabilities of an answer that begins otherwise say nothing of either.
 
     Raises:
         WrongUse: There are more options than letters.
@@ -105,8 +104,7 @@ def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) 
     """Return the schema of `count` answers with these options.
 
     The answers are properties named 1 to `count`, not items of a list: an endpoint that keeps to
-    the schema then
-    answers every one, once, in order.
+    the schema then answers every one, once, in order.
 
     Args:
         schema: That of the prompt `judge_batch`.

@@ -1,11 +1,9 @@
 """A prompt: text with named gaps and optional blocks, schema, and version.
 
 A prompt is one Markdown file. Between `+++` lines stand, in TOML, what it is for, its stage,
-`variables` and `blocks`.
-Then come `# system` (the rules, before the data), `# closing` (the task, after the data) and `#
-schema` (JSON). In a
-text `{name}` is a gap and `{name?}…{/name}` a block that may be left out; no other brace is
-allowed.
+`variables` and `blocks`. Then come `# system` (the rules, before the data), `# closing` (the task,
+after the data) and `# schema` (JSON). In a text `{name}` is a gap and `{name?}…{/name}` a block
+that may be left out; no other brace is allowed.
 
 The text is taken apart once, when it is read. Rendering joins its parts with the values, which
 nothing ever looks into:
@@ -14,10 +12,8 @@ no brace, percent sign or tag in a value can mean anything.
 A prompt with its data as chat messages: rules, sealed data, task.
 
 The order makes calls about one conversation share their beginning: the rules, the same for every
-batch of rubrics, then
-the conversation, then what is asked about it. The task comes last also because nothing from outside
-may have the last
-word.
+batch of rubrics, then the conversation, then what is asked about it. The task comes last also
+because nothing from outside may have the last word.
 """
 
 import hashlib
@@ -181,11 +177,9 @@ class Layout:
     Attributes:
         salt: Secret of the store, for the boundary code.
         closing: Who says the task. `system` keeps it apart from all data, and is the default. Chat
-            templates that
-            refuse a system message after the first want `user`; those that also refuse two user
-            messages in a row
-            want `merged`, the task below the data in one message, where the boundary alone keeps
-            them apart.
+            templates that refuse a system message after the first want `user`; those that also
+            refuse two user messages in a row want `merged`, the task below the data in one message,
+            where the boundary alone keeps them apart.
         inline_schema: Whether the task ends with the answer's schema, for an endpoint that can't be
             held to one.
         without: Blocks to leave out, of `domain.SWITCHES`.

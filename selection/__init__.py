@@ -1,8 +1,7 @@
 """Selection of rubrics: losses, policies, threshold and uncertainty window. Arrays only.
 
 Source of the method: Biyani et al. 2024 (RUBICON), sections on selection and on measures. The paper
-    leaves gaps; these
-are the choices that fill them. Each is written again where the code makes it.
+leaves gaps; these are the choices that fill them. Each is written again where the code makes it.
 
     loss            `−LC / (10·|R|) + α·LS`, minimised. The paper's `arg max LC + α·LS` can't be
     meant with LS an error.
@@ -24,12 +23,12 @@ are the choices that fill them. Each is written again where the code makes it.
     greedy          the paper's, and the default. All run until both budgets are used, also where
     the next rubric makes
                     the loss worse: the budget is the user's. Losses within 1e-9 are ties, and the
-                        smaller id wins.
+                    smaller id wins.
     prefix          of a model's rubrics beside built-in ones, all labels teaching: as many of an
     order as have the
                     least log-loss on fifths of the conversations that it did not see; none of them
-                    where they neither
-                    gain two standard errors nor do better than built-in rubrics chosen alone.
+                    where they neither gain two standard errors nor do better than built-in rubrics
+                    chosen alone.
     α               the one with the best mean held-out AUC over the folds; the smaller one of
     equals.
     bandit, brute   their reward, "the rubric's summed score", is taken literally: no label enters.
@@ -43,7 +42,7 @@ are the choices that fill them. Each is written again where the code makes it.
     guarantee       a second window, by exact binomial tests from the strictest threshold inwards,
     on scores by rubrics
                     chosen without the conversation: precision ≥ P on both sides with probability
-                        0.9.
+                    0.9.
     intervals       95 % bootstrap, 2,000 resamples, each class resampled by itself, what goes
     together as one:
                     percentiles drawn out as Student's t is, for the AUC standard errors of its

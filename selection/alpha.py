@@ -26,9 +26,8 @@ class AlphaChoice:
     Attributes:
         table: In the order of the grid.
         held_out: NetSAT of each conversation by the rubrics chosen without its fold
-            `[conversation]`: what
-            a probability is fitted on, as scores of conversations that took part in the choice are
-            too good.
+            `[conversation]`: what a probability is fitted on, as scores of conversations that took
+            part in the choice are too good.
     """
 
     alpha: float
@@ -56,8 +55,7 @@ def choose_alpha(
         ids: Of the rubrics.
         budget: One number a kind.
         folds: Number of each conversation's fold `[conversation]`; a fold of one class has no AUC
-            and is left out of
-            the means.
+            and is left out of the means.
         alphas: The grid; None for the policy's own.
         seed: Of a policy that draws; every α gets the same draws.
 

@@ -227,8 +227,7 @@ def crossfit_tau(
     """Measure a fitted τ by cross-fitting: each fold uses the others' τ.
 
     Its precision is an honest estimate for τ fitted to nearly as many conversations; nothing passes
-    in a fold where the
-    others have no such τ.
+    in a fold where the others have no such τ.
 
     Args:
         folds: Fold of each conversation [conversation].

@@ -3,10 +3,8 @@
 Source: Biyani et al. 2024, section on selecting rubrics; the choices of the package docstring.
 
 Scores come as `[set, conversation]`, one row a rubric set, positive and negative conversations
-apart. A row's scores
-are binned to the grid of its own observed range, so that one count and one running sum give both
-precision curves at
-every threshold, without a sort.
+apart. A row's scores are binned to the grid of its own observed range, so that one count and one
+running sum give both precision curves at every threshold, without a sort.
 """
 
 from collections.abc import Iterator

@@ -1,16 +1,13 @@
 """Which rubrics the labels prove: p-values over many halvings.
 
 On one half of the conversations the whole choice is made anew; on the other, each chosen rubric
-gets a one-sided exact
-p, times the number chosen; a rubric that isn't chosen gets 1. Over the halvings the p-values of a
-rubric become one by
-the quantile rule, so that all labels count and no verdict rests on one halving. The chance that any
-rubric without an
-effect is called proven stays within the level.
+gets a one-sided exact p, times the number chosen; a rubric that isn't chosen gets 1. Over the
+halvings the p-values of a rubric become one by the quantile rule, so that all labels count and no
+verdict rests on one halving. The chance that any rubric without an effect is called proven stays
+within the level.
 Source: Meinshausen, Meier and Bühlmann 2009, "p-values for high-dimensional regression",
 doi:10.1198/jasa.2009.tm08647, equations 2.2 and 2.3. For fixed sets: Holm 1979, "A simple
-sequentially rejective
-multiple test procedure".
+sequentially rejective multiple test procedure".
 """
 
 from collections.abc import Sequence
@@ -202,8 +199,7 @@ def keep_one_a_family(
     """Keep one rubric a family: of those that are borne out, by rank (an event first), then what holds most often.
 
     A narrower one is kept beside it that is borne out, too, and proven within the family: its
-    thumbs differ from those
-    where only the wider one holds.
+    thumbs differ from those where only the wider one holds.
 
     Args:
         up: Thumbs up of conversations that don't depend on each other `[conversation]`.

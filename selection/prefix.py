@@ -1,8 +1,7 @@
 """How far an order of rubrics is worth following, by the log-loss of conversations that did not see it.
 
 Greedy policies go on until their budget is used: with answers that mean nothing they take what
-suits these labels by
-chance.
+suits these labels by chance.
 """
 
 import numpy as np

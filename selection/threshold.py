@@ -9,19 +9,15 @@ the curve's targets;
 Lin, Lin and Weng 2007, doi:10.1007/s10994-007-5018-6, for Newton's method with backtracking.
 
 The paper's window takes the thresholds at which the *observed* precision is P. On few labels it is
-too narrow about
-every other time. For the guarantee each threshold is a hypothesis, "right less often than P", and
-is taken only where
-an exact binomial test rejects it; tests go from the strictest threshold inwards and end with the
-first that is not
-rejected, so that all of them together have the error of one (fixed-sequence testing). Both sides
-share δ: on
-exchangeable conversations, both precisions are at least P with probability 1 − δ or more.
+too narrow about every other time. For the guarantee each threshold is a hypothesis, "right less
+often than P", and is taken only where an exact binomial test rejects it; tests go from the
+strictest threshold inwards and end with the first that is not rejected, so that all of them
+together have the error of one (fixed-sequence testing). Both sides share δ: on exchangeable
+conversations, both precisions are at least P with probability 1 − δ or more.
 
 What it rests on: labels of conversations that had no part in the choice of rubrics, and a precision
-    that doesn't rise
-again where it has once fallen under P on the way inwards. `benchmarks/conformal.py` tries both by
-simulation.
+that doesn't rise again where it has once fallen under P on the way inwards.
+`benchmarks/conformal.py` tries both by simulation.
 """
 
 from dataclasses import dataclass, replace
@@ -45,8 +41,7 @@ class Window:
 
     Attributes:
         lower: At or under it, Prec− ≥ `precision` on the training scores. None: no threshold up to
-            θ reaches that, and
-            no score is confidently negative.
+            θ reaches that, and no score is confidently negative.
         upper: Over it, Prec+ ≥ `precision`. None: no score is confidently positive.
         fitted: Whether it rests on scores by rubrics that did not see the conversations; else
             nothing is said of any.
@@ -104,10 +99,8 @@ def fit_window(
     it: the promise is about all scores at or under it together. `upper` is the lowest from θ on
         with Prec+ ≥ P. Each
     is bound to its side of θ: a confident score never contradicts its label, and lower ≤ upper;
-        both are θ when θ
-    itself keeps both promises. Thresholds tried are θ and half way between neighboring scores, so
-    that rounding
-    moves no score across one.
+    both are θ when θ itself keeps both promises. Thresholds tried are θ and half way between
+    neighboring scores, so that rounding moves no score across one.
 
     Args:
         scores: NetSAT of the training conversations `[conversation]`.
@@ -152,12 +145,10 @@ class WindowSide:
     Attributes:
         threshold: None where no threshold passed its test.
         confident: Calibration conversations beyond the threshold; where none passed and `needed` is
-            None, beyond one
-            that is right that often, but too few to tell.
+            None, beyond one that is right that often, but too few to tell.
         wrong: Those among them with the other label.
         needed: About how many labels in all it would take for a threshold; None where there is one,
-            and where the
-            scores are right less often than P however strict the threshold is.
+            and where the scores are right less often than P however strict the threshold is.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -173,8 +164,7 @@ class GuaranteedWindow:
 
     Attributes:
         n: Calibration conversations, by rubrics that were chosen without them; those written
-            without them, too, were
-            held out.
+            without them, too, were held out.
         held_out: Held-out conversations.
         outside: Those among them outside the window.
         right: Those of these that are labeled right.
@@ -210,17 +200,13 @@ def guaranteed_window(
 
     Args:
         scores: NetSAT of conversations that the rubrics were chosen without `[conversation]`. The
-            scores by other
-            folds' rubrics, which α's cross-validation leaves, are that nearly: each is honest, but
-            by rubrics of
-            its fold's own, and the guarantee holds for the final rubrics as far as their scores lie
-            alike. A
-            calibration split would be exact, and would cost a third of the labels where they are
-            fewest.
+            scores by other folds' rubrics, which α's cross-validation leaves, are that nearly: each
+            is honest, but by rubrics of its fold's own, and the guarantee holds for the final
+            rubrics as far as their scores lie alike. A calibration split would be exact, and would
+            cost a third of the labels where they are fewest.
         positive: Their labels `[conversation]`.
         theta: The label threshold; neither side crosses it. It only ends the sequence of tests, and
-            so may come from
-            the same conversations.
+            so may come from the same conversations.
 
     Raises:
         BadLabels: All labels are alike.
@@ -262,8 +248,8 @@ def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: f
 
     thresholds, over, errors = _counts(scores, wrong, theta)
     # Which thresholds are tried depends on how many scores lie over them, never on labels. That
-    # takes nothing from
-    # the tests: labels of those over a threshold are drawn alike, however many they are.
+    # takes nothing from the tests: labels of those over a threshold are drawn alike, however many
+    # they are.
     tried = over >= least_confident(precision, delta, FORGIVEN)
     p = binom.cdf(errors, over, 1 - precision)  # of "wrong more often than 1 − P", one-sided
     passed = np.logical_and.accumulate(p[tried] <= delta)
@@ -295,8 +281,7 @@ def _labels_needed(over: Ints, errors: Ints, n: int, precision: float, delta: fl
     """Estimate the labels with which the most promising threshold would pass.
 
     Shares are assumed to stay as they are. Source: the normal approximation to the size of a
-    one-sided binomial test
-    with power one half, and never less than the test without errors takes.
+    one-sided binomial test with power one half, and never less than the test without errors takes.
     """
     from scipy.stats import norm  # as above
 

@@ -12,9 +12,8 @@ from hypothesis import settings
 
 for _library in ("OPENBLAS", "OMP"):
     # The suite's processes share the cores, and wait for a second thread of NumPy's or torch's
-    # longer than the work
-    # takes. It is read when these are first loaded, which is after this line, also in the commands
-    # that tests start.
+    # longer than the work takes. It is read when these are first loaded, which is after this line,
+    # also in the commands that tests start.
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 for _number in (signal.SIGINT, signal.SIGHUP):

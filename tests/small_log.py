@@ -1,8 +1,8 @@
 """A small log with thumbs, generated, and what tests of runs share: it is learnt from once, and embedded once.
 
 The conversations come from a dozen templates a kind, with words drawn into them, so that no two
-texts are alike and
-there is something to learn. Nothing is measured on them but that figures agree with each other.
+texts are alike and there is something to learn. Nothing is measured on them but that figures agree
+with each other.
 """
 
 import json

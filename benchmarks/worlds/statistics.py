@@ -1,9 +1,8 @@
 """What figures promise: users that come back, confounds, intervals and shares of good ones, in worlds without texts.
 
 Pools of 40 rubrics, 250 labels a world. Answers and thumbs are drawn, and all that learning does
-with them is done: the
-halvings, the choice, cross-fitting, intervals. What is true is read off 40,000 further
-conversations.
+with them is done: the halvings, the choice, cross-fitting, intervals. What is true is read off
+40,000 further conversations.
 """
 
 from collections.abc import Callable

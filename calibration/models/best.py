@@ -61,19 +61,16 @@ class Calibrator(JudgedEstimator):
 
     Args:
         candidates: Pairs of a model's name and settings; None: baselines and ordinal models, fewer
-            where judges are
-            unknown or have few labels; where the main question has no order, the network, which
-            alone needs none.
+            where judges are unknown or have few labels; where the main question has no order, the
+            network, which alone needs none.
         folds: Of the cross-validation, which keeps groups together.
         shift: Whether the texts to be predicted come from elsewhere than the training texts. Then
-            each fold is one
-            group (a system, a domain), so that a candidate is asked about a group that it never
-            saw.
+            each fold is one group (a system, a domain), so that a candidate is asked about a group
+            that it never saw.
         rule: How to choose; None: `stacked` under shift, else `average`. In nested cross-validation
-            on the released
-            synthetic dialogues an average of what can't be told from the best did a little better
-            than the best alone,
-            and as well as stacking; in nested leaving out of systems stacking did best.
+            on the released synthetic dialogues an average of what can't be told from the best did a
+            little better than the best alone, and as well as stacking; in nested leaving out of
+            systems stacking did best.
         network: Whether the calibration network is among the candidates in any case: better
             mixtures, slower.
         seed: Of the folds.

@@ -18,8 +18,8 @@ class IsotonicByJudge(JudgedEstimator):
     """P(answer > k) as an isotonic function of the expected answer, by judge.
 
     A judge's curves are mixed with everybody's in the ratio of the judge's labels to `strength`.
-    The order of the
-    curves holds by itself: isotonic regression of a larger target is nowhere smaller.
+    The order of the curves holds by itself: isotonic regression of a larger target is nowhere
+    smaller.
 
     Source: Henzi, Ziegel & Gneiting 2021, "Isotonic distributional regression",
         doi:10.1111/rssb.12450.

@@ -35,11 +35,9 @@ class CalibrationNetwork(JudgedEstimator):
     """Two shared layers and a head for each question, with deltas for every judge.
 
     Pre-trained on all questions, then fine-tuned on the main one; the other questions are answered
-    with the weights of
-    the first phase. Several networks that begin differently are trained side by side, and their
-    probabilities averaged.
-    With nothing missing these are equations 3–5 of the paper; a missing answer is 0 in x and 1 in a
-    mask beside it.
+    with the weights of the first phase. Several networks that begin differently are trained side by
+    side, and their probabilities averaged. With nothing missing these are equations 3–5 of the
+    paper; a missing answer is 0 in x and 1 in a mask beside it.
 
     Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745.
 
@@ -50,9 +48,8 @@ class CalibrationNetwork(JudgedEstimator):
         personal: Where judges have deltas: `all`, only in the `heads` (for many judges with few
             answers each), `none`.
         recipe: `shrunk`: deltas begin at 0 and are held near it, each step is on all data; or
-            `authors`: as those of
-            the paper do it, who know h1, h2, batch, rate, the two phases in epochs, and a seed,
-            nothing else.
+            `authors`: as those of the paper do it, who know h1, h2, batch, rate, the two phases in
+            epochs, and a seed, nothing else.
         batch: AnswerMatrix a step, for the authors' recipe.
         pretraining: Steps (the authors': epochs) on all questions.
         finetuning: Likewise on the main one.
@@ -63,17 +60,15 @@ class CalibrationNetwork(JudgedEstimator):
         dropout: Share of texts that are seen with some questions hidden; 0 where none will ever be
             missing.
         search: `random`: units, steps, rate and penalties are drawn and tried against those given,
-            by the
-            log-likelihood of the main question that is held out, in folds that keep groups
-            together. The best is taken
-            where it is better by more than a standard error in other folds. None: they are as
-            given.
+            by the log-likelihood of the main question that is held out, in folds that keep groups
+            together. The best is taken where it is better by more than a standard error in other
+            folds. None: they are as given.
         draws: How many a search tries.
         search_seconds: What would make the search and the training after it longer than this is
             passed over.
         start: What the network begins as, and is shrunk to; not yet fitted. With one, of the
-            settings above h1 and
-            h2 count, and judges have deltas in the heads alone: users have a label or two each.
+            settings above h1 and h2 count, and judges have deltas in the heads alone: users have a
+            label or two each.
         strengths: λ to choose from, how strongly it is shrunk to its start; see `network.begun`.
         seeds: How many networks are averaged.
         seed: Of all that is random.

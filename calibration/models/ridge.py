@@ -22,9 +22,8 @@ class RidgeWithJudge(JudgedEstimator):
     """Least squares for the expected answer; answers are normal around it, cut at midpoints.
 
     The normal's deviation is that under which the answers are most likely, each predicted by the
-    regression that did
-    not see it: its left-out residual is e / (1 − h). Source: Allen 1974,
-        doi:10.1080/00401706.1974.10489157.
+    regression that did not see it: its left-out residual is e / (1 − h). Source: Allen 1974,
+    doi:10.1080/00401706.1974.10489157.
 
     Args:
         shared: Penalty on the slopes, of standardized inputs.

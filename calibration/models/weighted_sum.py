@@ -1,26 +1,21 @@
 """A weighted sum of all answers that counts common information once, with a cumulative link.
 
 NetSAT adds up all answers alike. Were they independent given the label, and the classes as far
-apart in each answer as
-its spread, that sum would be Fisher's discriminant. With the answers' correlations R the
-discriminant of the same
-differences is
+apart in each answer as its spread, that sum would be Fisher's discriminant. With the answers'
+correlations R the discriminant of the same differences is
 
     w = (ρ·I + (1 − ρ)·R)⁻¹ s          z_k = (e_k − m_k) / s_k          score = Σ_k w_k·z_k
 
 e_k the signed expected answer to question k, m_k and s_k its mean and standard deviation. No label
-goes into w, so it
-can't be overfitted to labels, unlike the choice of the rubrics. ρ = 1 is NetSAT itself. What labels
-say about single
-questions enters as deviations d, shrunk strongly:
+goes into w, so it can't be overfitted to labels, unlike the choice of the rubrics. ρ = 1 is NetSAT
+itself. What labels say about single questions enters as deviations d, shrunk strongly:
 
     P(answer ≤ k | x, a) = σ(c_k − b·score − Σ_k d_k·z_k − u_a)
 
 Sources: Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x; Friedman 1989, "Regularized
     Discriminant Analysis",
 doi:10.1080/01621459.1989.10478752, for the shrinkage towards independence; Platt 1999,
-"Probabilistic outputs for
-support vector machines", for the targets, here of any number of options.
+"Probabilistic outputs for support vector machines", for the targets, here of any number of options.
 """
 
 from collections.abc import Sequence
@@ -58,11 +53,10 @@ class WeightedSum(JudgedEstimator):
 
     Args:
         signs: +1 where a larger answer speaks for a larger main answer, −1 where against, 0 for a
-            question to leave
-            out, one a question asked; None: all +1. Questions that are not ordinal are left out.
+            question to leave out, one a question asked; None: all +1. Questions that are not
+            ordinal are left out.
         independence: ρ, from 0 (correlations as they are in the rows) to 1 (none: the plain sum); 0
-            needs more rows
-            than questions.
+            needs more rows than questions.
         deviations: Precision of the prior on d; None leaves them out.
         intercepts: Precision of the prior on u; None leaves them out.
     """

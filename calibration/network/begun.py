@@ -1,9 +1,8 @@
 """Training of networks that begin as another model, and are shrunk to it.
 
 The logits are the logarithms of that model's probabilities plus the network's heads, which begin at
-0: before the first
-step the network is that model, exactly. What labels add is shrunk by λ, the precision of the prior
-on the heads.
+0: before the first step the network is that model, exactly. What labels add is shrunk by λ, the
+precision of the prior on the heads.
 
 λ is chosen by cross-validation. All networks of all λ are trained at once, each without one fold,
 which judges it;
@@ -12,9 +11,8 @@ Source: Krogh and Vedelsby 1995, "Neural network ensembles, cross validation, an
     NIPS 7.
 
 Training goes on in other units than predicting, so that penalties mean the same for any log:
-answers enter by their
-expected value, and by each option with a fifth of the weight; what comes out of the second layer
-has deviation 1/2.
+answers enter by their expected value, and by each option with a fifth of the weight; what comes out
+of the second layer has deviation 1/2.
 """
 
 from dataclasses import dataclass
@@ -41,7 +39,7 @@ INPUT_SPREAD, BEGIN = 1.56, 0.82
 HIDDEN_PRECISION = 2.0
 """Penalty on what the hidden layers move by. Chosen like the two before, and the number of units, in a world with a
 planted interaction: with a half of it 2,000 labels are learned by heart, with twice as much it is
-    found late."""
+found late."""
 
 LEAST_SPREAD = 1e-3
 

@@ -1,14 +1,13 @@
 """The training recipe of LLM-Rubric's authors, one network at a time.
 
 Weights and deltas are all drawn from N(0, 1). A phase takes `epochs · ⌊size / batch⌋` steps on
-batches drawn with
-replacement, and begins with the same seed as the other, so that both see the same batches. A
-missing answer counts as 0
-in the mean. Adam's memory goes on from the first phase to the second.
+batches drawn with replacement, and begins with the same seed as the other, so that both see the
+same batches. A missing answer counts as 0 in the mean. Adam's memory goes on from the first phase
+to the second.
 
 Saturated units make training in single precision depend on the order of every sum: 1 − σ has no
-digits left there, and
-Adam makes whole steps of what is rounding. So this does the same operations as they do.
+digits left there, and Adam makes whole steps of what is rounding. So this does the same operations
+as they do.
 
 Source: Hashemi et al. 2024, doi:10.18653/v1/2024.acl-long.745, and the code that they released with
     it.

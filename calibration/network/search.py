@@ -1,11 +1,9 @@
 """Random search over the network's settings, within a time that a user waits.
 
 The best draw is that of the highest held-out log-likelihood of the main question. Among many that
-is luck, too: of how
-networks begin, of the folds and of the texts. So networks that begin anew run, in other folds,
-against as many with the
-settings that were there before the search. As the texts are the same, they win only by more than a
-standard error.
+is luck, too: of how networks begin, of the folds and of the texts. So networks that begin anew run,
+in other folds, against as many with the settings that were there before the search. As the texts
+are the same, they win only by more than a standard error.
 """
 
 import time

@@ -1,8 +1,7 @@
 """Training of calibration networks: full-batch, several seeds at once, with shrunk deltas.
 
 Sheets lie in *slots*: a slot holds some sheets of one judge, and a batched matrix product takes
-    every slot through its
-judge's weights.
+every slot through its judge's weights.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ class TrainingConfig:
         decay: Penalty on the shared weights but for biases: precision of a normal prior.
         shrinkage: Likewise on the judges' deltas with their biases.
         dropout: Share of sheets of which, in each step, some questions are hidden: each with a
-            chance that is drawn
-            anew for the sheet, from 0 to 1.
+            chance that is drawn anew for the sheet, from 0 to 1.
     """
 
     steps: int
@@ -182,8 +180,8 @@ def one_thread() -> Iterator[None]:
     """Limit PyTorch to one thread in this context, also if several overlap.
 
     Products of matrices as small as these are done before a second thread has begun. Where others
-    work on the same
-    cores, waiting for it in every one of thousands of products made training ten times as long.
+    work on the same cores, waiting for it in every one of thousands of products made training ten
+    times as long.
     """
     me = get_ident()
     if me in _THREADS_BEFORE:

@@ -2,9 +2,8 @@
 
 Source: Hashemi et al. 2024, equations 3–5, doi:10.18653/v1/2024.acl-long.745. For a judge a:
 
-    z1 = σ((W1 + W1ᵃ) [x; 1])
-    z2 = σ((W2 + W2ᵃ) [z1; 1])
-    p̂(y | question) = softmax((V + Vᵃ) [z2; 1])
+    z1 = σ((W1 + W1ᵃ) [x; 1]) z2 = σ((W2 + W2ᵃ) [z1; 1]) p̂(y | question) = softmax((V + Vᵃ) [z2;
+    1])
 
 or, for a question with a cumulative-link head, P(answer ≤ k) = σ((cutₖ − l)·eˢ) with (l, s) = (V +
 Vᵃ) [z2; 1]:

@@ -1,10 +1,9 @@
 """`spur`: RUBICON's baseline, a set of rubrics of limited size, revised batch by batch.
 
 Extraction is that of `learn`. In place of a pool that only grows, is freed of duplicates and chosen
-from, there is a
-set of at most as many rubrics as the budget has, which the model rewrites whenever it has seen a
-batch of reasons. All
-that follows is that of `learn`; there is nothing left to choose.
+from, there is a set of at most as many rubrics as the budget has, which the model rewrites whenever
+it has seen a batch of reasons. All that follows is that of `learn`; there is nothing left to
+choose.
 
 Source: Lin et al. 2024, arXiv:2403.12388, as Biyani et al. 2024 ran it again.
 """

@@ -59,9 +59,8 @@ class LearnState(TypedDict, total=False):
         figures: Of the held-out conversations, each with its interval.
         theta: The threshold of NetSAT, with the `window` of uncertainty around it.
         model: Of the probability: its name, λ by which a network is shrunk to its start, and what
-            each rubric weighs,
-            the change of log-odds from the lowest to the highest answer with all others in the
-            middle.
+            each rubric weighs, the change of log-odds from the lowest to the highest answer with
+            all others in the middle.
         digest: Of the rubric set, which is in the store.
     """
 

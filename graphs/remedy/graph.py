@@ -33,8 +33,8 @@ class RemedyState(BatchState, total=False):
     """Where a remedy is, and what each node found; replies are in the store.
 
     `first`, `worst` and `so_far` tell of replies: what each prompt made of the first conversations
-    of a batch, those
-    where a new prompt fell the most behind the old one, and how far each does what the target asks.
+    of a batch, those where a new prompt fell the most behind the old one, and how far each does
+    what the target asks.
 
     Attributes:
         split: Contexts by who may see them and by what they are.

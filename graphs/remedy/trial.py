@@ -117,8 +117,7 @@ class RemedyWork(BatchWork):
         begun: What is in the state at first: the split, and changes that the user gave; none: they
             are proposed.
         register: Keeps all that may not change once a proof's first reply is asked for; returns its
-            number once the
-            replies of its first wave are there.
+            number once the replies of its first wave are there.
         sheet: Pairs of replies that people are to compare, of a trial and an arm; empty: nobody is
             asked.
         conclude: Returns the verdicts, the best first.

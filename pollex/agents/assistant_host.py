@@ -1,8 +1,7 @@
 """The process in which a user's assistant answers: asked by lines of JSON, whatever its code does to its process.
 
 It is started as `python -P -m pollex.agents.assistant_host MODULE NAME FOLDER`. What the user's
-code prints goes to
-standard error; the lines of this module have streams of their own.
+code prints goes to standard error; the lines of this module have streams of their own.
 """
 
 import asyncio

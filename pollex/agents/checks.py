@@ -1,12 +1,10 @@
 """Checks that keep unsafe texts from becoming rubrics.
 
 Rubrics are written by a model that has read conversations, and every one of them enters all later
-judging: text that
-someone planted in a conversation must not get there. The checks count on no model to be on our
-side. They refuse a text
-that speaks to the judge, names answers, carries markup, or copies a long run of one conversation. A
-refused text is
-counted; a person who wants it can still write it into the rubric set by hand.
+judging: text that someone planted in a conversation must not get there. The checks count on no
+model to be on our side. They refuse a text that speaks to the judge, names answers, carries markup,
+or copies a long run of one conversation. A refused text is counted; a person who wants it can still
+write it into the rubric set by hand.
 """
 
 import re
@@ -70,8 +68,7 @@ def names_option(text: str, options: Sequence[Option]) -> bool:
     """Return whether a text contains the label of an option.
 
     Labels of several words count in any case. One word, such as Agree, is also a word of the
-    language: it counts where
-    it is written as the label is, and not as the beginning of the text.
+    language: it counts where it is written as the label is, and not as the beginning of the text.
     """
     for option in options:
         several = " " in option.text
@@ -119,10 +116,9 @@ def locate(conversation: Conversation, text: str, turn: int) -> Quote | None:
     """Locate a quote, first in `turn`, then in the nearest turn, then in comments; None if not found.
 
     White space, quotation marks, dashes and case may differ, and an ellipsis may stand for words;
-    what is returned are
-    the turn's own words. A model that copies a turn's JSON escapes as it saw them (`\\u003c` for
-    `<`) has quoted truly:
-    the words are then looked for once more with the escapes resolved.
+    what is returned are the turn's own words. A model that copies a turn's JSON escapes as it saw
+    them (`\\u003c` for `<`) has quoted truly: the words are then looked for once more with the
+    escapes resolved.
     """
     texts = {i: one.shown for i, one in enumerate(conversation.turns)}
     texts |= {-1 - i: one.text for i, one in enumerate(conversation.feedback)}

@@ -1,12 +1,9 @@
 """The four roles and the baseline's updater, as protocols that graph nodes depend on.
 
 A role never raises for one conversation: it returns a result or an `Unanswered`. It raises a
-    `PollexError` only for
-what stops all work (a wrong key, a missing model). `fit` is where a role learns from the training
-log before its
-first item; a role that has nothing to learn returns at once. Whatever is learnt must depend on
-nothing but the
-arguments.
+`PollexError` only for what stops all work (a wrong key, a missing model). `fit` is where a role
+learns from the training log before its first item; a role that has nothing to learn returns at
+once. Whatever is learnt must depend on nothing but the arguments.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Votes of independent runs, of one judge or of a panel, and the verdict that they come to.
 
 Diversity entropy DE(A) = −Σ_a p_a ln p_a, p_a the share of the runs that answered a. The rating is
-the mode of the
-answers where they agree enough, else NONE; a tie of the mode is NONE.
+the mode of the answers where they agree enough, else NONE; a tie of the mode is NONE.
 
 Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations
     using LLMs", AAAI Spring
@@ -47,8 +46,7 @@ class Rule:
         runs: n.
         minimum: Fewest runs that must have answered.
         tau: Highest diversity entropy of those that answered that passes; None lets nothing pass,
-            as where no τ reaches
-            the precision that is wanted.
+            as where no τ reaches the precision that is wanted.
     """
 
     runs: int
@@ -277,8 +275,7 @@ class Task:
 
     Attributes:
         precision: Precision that τ is fitted to on the thumbs; the question then has two options,
-            the first for a
-            thumb up.
+            the first for a thumb up.
         by: Who is asked, for people.
     """
 
@@ -389,15 +386,13 @@ class Ensemble:
     """Asks one judge, or a panel in turn, in n independent runs.
 
     Run i is asked of judge i mod k, each time as another of its replicates; a judge that stands in
-    the panel twice has
-    twice the runs. Which runs fail is told; a failed run is never a vote.
+    the panel twice has twice the runs. Which runs fail is told; a failed run is never a vote.
 
     Args:
         judges: One, or a panel of several.
         rule: When the mode is a rating; `Rule.of(n)` if left out.
         stop_early: Ask no more runs once the verdict can no longer change. Entropy and distribution
-            then rest on fewer
-            runs, and are not to be compared between conversations.
+            then rest on fewer runs, and are not to be compared between conversations.
     """
 
     def __init__(

@@ -36,8 +36,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
     """Learns rubrics from labeled conversations, answers them about others, and predicts who was satisfied.
 
     X is a sequence of conversations: `pollex.Conversation`, dicts with `messages`, or lists of
-        messages. y has two
-    classes in any spelling (up and down, 1 and 0, True and False).
+    messages. y has two classes in any spelling (up and down, 1 and 0, True and False).
 
     Args:
         domain: A domain profile or its file; None for the neutral one.

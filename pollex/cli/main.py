@@ -123,7 +123,7 @@ def main() -> None:
     """Run the command line.
 
     Exit codes: 0 done, 1 failed, 2 wrong use, 3 done but not for all conversations, 75 pending, 130
-        interrupted.
+    interrupted.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it

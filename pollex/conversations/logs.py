@@ -1,16 +1,13 @@
 """Logs of conversations, read strictly and counted to the last row.
 
 Nothing is read by guess. Parquet goes through DuckDB, which reads it faithfully, in a child process
-(`parquet_rows`).
-JSON, JSON lines and CSV go through readers of our own (`json_rows`, `csv_rows`): DuckDB's automatic
-ones turn ids into
-dates, take ragged tables for one column and lose one of two equal keys without a word.
+(`parquet_rows`). JSON, JSON lines and CSV go through readers of our own (`json_rows`, `csv_rows`):
+DuckDB's automatic ones turn ids into dates, take ragged tables for one column and lose one of two
+equal keys without a word.
 
 Every row ends as a conversation, an identical duplicate, a bad row with its place and reason, or a
-row that its format
-has beside conversations; the counts add up. Many conversations are put on disk (`SpilledList`), so
-that a log
-larger than memory can be read and walked through.
+row that its format has beside conversations; the counts add up. Many conversations are put on disk
+(`SpilledList`), so that a log larger than memory can be read and walked through.
 """
 
 from __future__ import annotations

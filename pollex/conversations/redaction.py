@@ -1,10 +1,9 @@
 """What says who somebody is, in texts: mail addresses, links, numbers and keys, found and replaced by placeholders.
 
 A placeholder (`<MAIL_1>`) stands for the same thing wherever that comes in a conversation. Patterns
-find candidates;
-phone numbers, cards, accounts and national ids are then checked by what their makers publish
-(`phonenumbers`,
-`python-stdnum`), so that prices, times, versions and order numbers stay.
+find candidates; phone numbers, cards, accounts and national ids are then checked by what their
+makers publish (`phonenumbers`, `python-stdnum`), so that prices, times, versions and order numbers
+stay.
 """
 
 import hashlib

@@ -1,15 +1,11 @@
 """Splits that keep what belongs together on one side.
 
 Conversations of one group, and conversations with the same text, are tied; what is tied, over
-several steps too, is one
-*block* (a connected component), and blocks are dealt to the sides as a whole. Blocks are taken from
-the largest to the
-smallest, in an order drawn from the seed, and each goes where it best fills the quota of every
-label. In a log without
-groups what stands alone is dealt in runs of that order, one run a side and label: a few labels more
-move a few
-conversations to another side, and not all that come after them. All of it depends on ids, texts and
-labels alone and
+several steps too, is one *block* (a connected component), and blocks are dealt to the sides as a
+whole. Blocks are taken from the largest to the smallest, in an order drawn from the seed, and each
+goes where it best fills the quota of every label. In a log without groups what stands alone is
+dealt in runs of that order, one run a side and label: a few labels more move a few conversations to
+another side, and not all that come after them. All of it depends on ids, texts and labels alone and
 not on the order of rows.
 """
 
@@ -199,8 +195,7 @@ def _mend(bins: Ints, counts: Ints, shares: Floats) -> bool:
     """Move blocks, in place, until each bin has both classes; False if impossible.
 
     With two bins it always succeeds where it can be done at all: a bin that lacks a class gets it
-    from a block that the
-    other can spare, or both trade places over two moves.
+    from a block that the other can spare, or both trade places over two moves.
     """
     held = np.stack([counts[bins == n].sum(axis=0) for n in range(len(shares))])
     movable = np.flatnonzero(counts[:, CLASSES].any(axis=1))

@@ -184,13 +184,10 @@ DIALOGUES = Shape(
 
 
 # The tables that the authors of LLM-Rubric released, as they are. Answers: a row a text and
-# question, with the
-# probabilities of answers 1 … 4. Judgments: a row a text and judge, with the answers to Q0 … Q8; 0
-# means that the
-# question does not apply, an empty cell that the answer is missing. DQQ0 … DQQ2 ask about the
-# dialogue's own quality
-# and belong to no questionnaire. The system is a column (`dialogue_system`), or the beginning of a
-# text's id (`V3_17`).
+# question, with the probabilities of answers 1 … 4. Judgments: a row a text and judge, with the
+# answers to Q0 … Q8; 0 means that the question does not apply, an empty cell that the answer is
+# missing. DQQ0 … DQQ2 ask about the dialogue's own quality and belong to no questionnaire. The
+# system is a column (`dialogue_system`), or the beginning of a text's id (`V3_17`).
 PROBABILITY = re.compile(r"answer(\d+)_prob")
 _NUMBERED = re.compile(r"Q\d+")
 SYSTEM = re.compile(r"(V\d+)_")

@@ -1,10 +1,9 @@
 """CSV, read strictly after RFC 4180.
 
 DuckDB's reader takes a ragged file for one of a single column and splits rows wrongly after a stray
-quote, silently;
-Python's `csv` accepts stray quotes. Here a row with too many or too few cells is kept as a bad one,
-and a stray quote
-refuses the file, since nobody knows where the rows after it begin. Cells are text, always.
+quote, silently; Python's `csv` accepts stray quotes. Here a row with too many or too few cells is
+kept as a bad one, and a stray quote refuses the file, since nobody knows where the rows after it
+begin. Cells are text, always.
 """
 
 import re

@@ -512,19 +512,16 @@ class ReadOptions:
             ratings as they are.
         judge_field: Who gave the label.
         group_field: What must stay on one side of a split; `none`: nothing; None: the field that
-            names users, if one
-            does, see `users`.
+            names users, if one does, see `users`.
         comment_field: What people wrote with the thumb.
         comments: Whether what people wrote is taken up at all.
         messages_field: The list of turns.
         columns: Which column is which part of a conversation, as pairs; see `mapping`.
         roles: Whose turns the names of roles mean, as pairs of ours and the log's.
         kept_mapping: Whether `columns` and `roles` are those that a rubric set was learned with,
-            and hold for a log of
-            the same fields alone.
+            and hold for a log of the same fields alone.
         positive: What counts as positive: a comparison (`>=4`), spellings separated by commas
-            (`solved,great`), of
-            which one with a comma has quotes, or `*` for every other word.
+            (`solved,great`), of which one with a comma has quotes, or `*` for every other word.
         negative: Likewise.
         unrated: Spellings that are no rating, beside the usual ones.
         category_field: Of questions: the category of the task, or its type's own name; no path.
@@ -535,13 +532,12 @@ class ReadOptions:
         on_duplicate: What to do with different conversations under one id: stop, or keep the first
             or the last.
         thumbs: What several thumbs on one conversation come to where they differ: the last one, the
-            worst, or each its
-            own conversation, which ends with the thumbed answer; None refuses them.
+            worst, or each its own conversation, which ends with the thumbed answer; None refuses
+            them.
         pairs: Whether chosen and rejected answers of preference data are read as thumbs up and
             down.
         label_sources: Whose labels count: thumbs of the `log`, labels of a `person` or
-            `adjudicated` ones, which the
-            store keeps; names separated by commas.
+            `adjudicated` ones, which the store keeps; names separated by commas.
         redact: Put placeholders for what says who somebody is: `yes`, or `names` for names and
             places, too.
         labels_needed: Whether a label that can't be read is an error; else its conversation counts

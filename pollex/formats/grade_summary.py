@@ -141,8 +141,7 @@ def grade_of(answer: object, question: Question, value: Value = "auto") -> float
     """Return the grade that an answer gives; None if it gives none.
 
     That is the grade that was written, as in the paper, and as people give theirs. Only `expected`
-    takes the mean of
-    its distribution, which is nearer to the middle of the scale.
+    takes the mean of its distribution, which is nearer to the middle of the scale.
     """
     if not isinstance(answer, Answer):
         return None

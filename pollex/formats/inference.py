@@ -1,9 +1,8 @@
 """How an unknown log may be read: candidates are read, and only one that looks like conversations is proposed.
 
 A candidate says where the conversation, the role, the text and the label stand. It is scored by
-what the log
-looks like when it is read so: whose turns follow whose, how many have no words, how often texts
-    repeat.
+what the log looks like when it is read so: whose turns follow whose, how many have no words, how
+often texts repeat.
 """
 
 from __future__ import annotations

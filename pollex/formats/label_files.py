@@ -43,9 +43,8 @@ def write_requests(
     """Write what to label next.
 
     JSON lines hold conversations whole and with an empty thumb: filled in, the file can be learned
-    from. CSV leaves
-    the conversations out. With questions, a row asks one about one text: filled in, it is a
-    judgment for a calibrator.
+    from. CSV leaves the conversations out. With questions, a row asks one about one text: filled
+    in, it is a judgment for a calibrator.
 
     Args:
         conversations: By id, where they are known: a question that doesn't apply to one has no row.
@@ -110,8 +109,7 @@ class GivenLabel(NamedTuple):
 
     Attributes:
         drawn: How the conversation came before whoever labeled it: `random`, `voluntary`, or the
-            name of a queue; empty
-            where nobody says.
+            name of a queue; empty where nobody says.
         source: Who gave it; empty where nobody says.
     """
 

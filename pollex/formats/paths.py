@@ -1,8 +1,7 @@
 """Values inside a row by the path to them: `from.role`, `responses[].value`, JSON text opened on the way.
 
 A name that a row has as it stands goes before a path. In a path, `[]` or `*` stands for every item
-of a
-list, and a number for one of them.
+of a list, and a number for one of them.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,7 @@
 """Rows of Parquet files and of queries: `duckdb:FILE?SELECT …`, `sqlite:FILE?SELECT …`, `postgres:…`.
 
 Only reading is possible, each database sees to it; DuckDB's extensions are never fetched and
-nothing but the file is
-opened. A query runs in a process of its own; see `query_process`.
+nothing but the file is opened. A query runs in a process of its own; see `query_process`.
 """
 
 from __future__ import annotations

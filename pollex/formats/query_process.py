@@ -1,8 +1,8 @@
 """A query in a process of its own: how it is started, how long it has, how it ends, and what it gives.
 
 What a query does can't be bounded from within: endless rows, recursion, or one value of a gigabyte.
-Its process may
-take `MEMORY`, is ended after its seconds, and ends with whoever started it, however that ends.
+Its process may take `MEMORY`, is ended after its seconds, and ends with whoever started it, however
+that ends.
 """
 
 import json

@@ -884,8 +884,7 @@ def read_logs(
 
     Raises:
         BadInput: A file can't be read or holds no conversation, more rows are bad than `max_bad`,
-            or different
-            conversations share an id.
+            or different conversations share an id.
         WrongUse: The options contradict each other or the log.
     """
     options = options or ReadOptions()

@@ -125,8 +125,7 @@ def _unguarded(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:
     """Undo the escaping of cells and column names in files that pollex wrote.
 
     A file that has one of the texts both with and without the apostrophe was not written by pollex,
-    and stays as it
-    is. An id that the other table has in this spelling stays, too.
+    and stays as it is. An id that the other table has in this spelling stays, too.
     """
     texts = {
         text

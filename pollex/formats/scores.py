@@ -62,8 +62,7 @@ def scores_out(
         judges: Those whose probabilities have columns.
         other: The set whose model was asked about some of them.
         wide: Whether each rubric's value has a column of its own, named by its id. CSV has those
-            always, and in place
-            of the answers: a cell holds no list.
+            always, and in place of the answers: a cell holds no list.
     """
     columns = (
         COLUMNS

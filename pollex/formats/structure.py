@@ -1,9 +1,8 @@
 """The structure of a log as it was read: whose turns follow whose, and what is empty or repeated.
 
 A log that was read wrongly has turns, too. It shows in what is out of the ordinary: answers that
-follow
-each other, conversations in which only one side speaks, turns without words, words that come again
-and again.
+follow each other, conversations in which only one side speaks, turns without words, words that come
+again and again.
 """
 
 from collections import Counter

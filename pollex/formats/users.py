@@ -1,8 +1,7 @@
 """The field that names whose a conversation is, found by its name and verified by its values.
 
 Conversations of one user depend on each other: their thumbs are the user's habit as well as the
-answer's doing. Whoever
-takes them for independent finds causes that are none.
+answer's doing. Whoever takes them for independent finds causes that are none.
 """
 
 import re
@@ -80,8 +79,8 @@ class Users:
         asked: By id, a hash of what the user said, where that is enough to be told from a
             coincidence.
         at_once: Whether those that name a user, of which the hash is only wanted where no field
-            turns out to do so, are
-            hashed as they come, too, since their words will be others later.
+            turns out to do so, are hashed as they come, too, since their words will be others
+            later.
         ranks: By path, how surely its name says that it is a user's; the lowest goes first.
     """
 
@@ -128,8 +127,8 @@ class Users:
         """Return by id a group of conversations in which the user says the same, unless thumbs there are as elsewhere.
 
         Whoever says the same again is one user or one source; but a log of few questions has many
-        users for each, and
-        then thumbs are no more alike among those of one question than among all.
+        users for each, and then thumbs are no more alike among those of one question than among
+        all.
 
         Args:
             labels: Of all conversations, by id.

@@ -200,7 +200,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield each line's number and JSON value; blank lines are skipped.
 
     Lines end only at line feeds: `splitlines` would also split within a text, at U+2028 for
-        example.
+    example.
     """
     try:
         lines = read_lines(path).split("\n")

@@ -42,8 +42,7 @@ def require_writable(path: Path, *read: Source, regular: bool = False, named: bo
 
     Raises:
         WrongUse: It is a folder or a device, lies below a file or in a folder that may not be
-            written, or is a file
-            that is read or of a store.
+            written, or is a file that is read or of a store.
     """
     require_output(path, regular=regular, named=named)
     if path.exists() and not path.is_file():

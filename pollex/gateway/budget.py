@@ -161,8 +161,7 @@ class Limits:
     Attributes:
         concurrency: Most calls out at once; the endpoint may allow fewer.
         deadline: Seconds after which a sent call is given up. It is not sent again in this run,
-            since the endpoint may
-            be working on it, and bill it.
+            since the endpoint may be working on it, and bill it.
         max_attempts: Most times that a call is sent while the network or the server fails.
         backoff: Seconds, about, before a call that failed is sent again; doubled each further time.
         max_wait: Most seconds to wait for an endpoint that is away or asks for a pause; then the

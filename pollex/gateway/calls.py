@@ -3,12 +3,9 @@
 Estimates of a text's number of tokens, without tokenizer or network.
 
 `floor` counts runs of letters and groups of three digits: the tokenizers of GPT, Llama 3, Qwen and
-Mistral never join
-two of these into one token, so the true count is not lower but for the odd word of an older
-tokenizer. `estimate` is a
-rule of thumb: within a factor of 1.5 for prose and code in Latin script and of 2 elsewhere, rather
-    too high than too
-low, as a check before sending should be.
+Mistral never join two of these into one token, so the true count is not lower but for the odd word
+of an older tokenizer. `estimate` is a rule of thumb: within a factor of 1.5 for prose and code in
+Latin script and of 2 elsewhere, rather too high than too low, as a check before sending should be.
 """
 
 from __future__ import annotations
@@ -43,8 +40,7 @@ class Ledger(Protocol):
     """Two entries for each sent call: an intent before, a record after.
 
     An intent without a record was possibly billed. It is a lease, too: until the record, or until
-    it runs out, nobody
-    else who shares the ledger may send the same.
+    it runs out, nobody else who shares the ledger may send the same.
     """
 
     async def lookup(self, key: str) -> StoredCall | None:
@@ -60,7 +56,7 @@ class Ledger(Protocol):
 
         Returns:
             False where it must not be sent: somebody else has it out, or has its reply to this
-                attempt already.
+            attempt already.
         """
 
     async def is_out(self, key: str) -> bool:
@@ -304,8 +300,7 @@ class Call:
         apart: Whether no other call waits for the answer, so that it may go into a batch. Not part
             of the key.
         on_text: Gets the text so far while an OpenAI-compatible endpoint writes it. Not part of the
-            key; a reply that
-            is already known comes at once, without it.
+            key; a reply that is already known comes at once, without it.
     """
 
     messages: Sequence[Mapping[str, Any]]
@@ -377,10 +372,8 @@ def request_for(
     """Return the body to send and its key: SHA-256 (hex) of place, body and replicate, all that the answer depends on.
 
     The JSON is canonical by construction: fixed field order, no white space. Fields are not sorted,
-        since the order of
-    a schema's properties is the order in which models answer, so that two orders are two questions.
-    Lone surrogates,
-    which no JSON parser has to accept, become U+FFFD.
+    since the order of a schema's properties is the order in which models answer, so that two orders
+    are two questions. Lone surrogates, which no JSON parser has to accept, become U+FFFD.
 
     Args:
         place: Base URL without user info.

@@ -27,8 +27,7 @@ class Endpoint:
     Attributes:
         model: Name of the model, as the endpoint knows it.
         base_url: Up to and including the version, for example `http://localhost:8000/v1`. User info
-            in it is sent as
-            Basic authorization where there is no key.
+            in it is sent as Basic authorization where there is no key.
         api_key: None where the endpoint wants none.
         headers: Sent with every call.
         extra: Fields added to every request body, for example `{"reasoning_effort": "low"}`; part

@@ -45,8 +45,7 @@ class SharedCall:
     """Shared work on one key.
 
     It has no owner: if an asker is canceled, a sent call is still received and recorded, while an
-        unsent one is
-    dropped.
+    unsent one is dropped.
 
     Attributes:
         sent: Whether a call was sent, so that ending the work would lose a paid reply.
@@ -140,8 +139,7 @@ class RetryPolicy:
     """One call's attempts in this run.
 
     Network and server faults count towards `max_attempts`, malformed replies may come three times,
-    empty
-    ones twice, and 429 counts nothing: it costs time, not money, up to `max_wait`.
+    empty ones twice, and 429 counts nothing: it costs time, not money, up to `max_wait`.
 
     Attributes:
         rejected_at: When the first 429 came; None before any.
@@ -188,11 +186,9 @@ class Outage:
     """Faults in a row, on one event loop.
 
     A server is away when it can't be reached or says so (HTTP 502, 503, 504), or when as many
-    different calls failed
-    since its last answer as may fail in a row. While it is away one call at a time tries it, after
-    pauses that double,
-    each time another one if there is one. A call that failed and fails again after others were
-    answered begins no
+    different calls failed since its last answer as may fail in a row. While it is away one call at
+    a time tries it, after pauses that double, each time another one if there is one. A call that
+    failed and fails again after others were answered begins no
     outage: that is its own failure.
 
     Args:
@@ -380,10 +376,8 @@ class Gateway:
     """Asks a model, within limits, through a ledger.
 
     `ask` may be called from any number of tasks of one event loop; once closed, from another
-    loop's. What stops one
-    call stops all: after the first refusal, used-up limit or `stop`, calls that are out come back
-        and are
-    recorded, and every other `ask` raises the same error.
+    loop's. What stops one call stops all: after the first refusal, used-up limit or `stop`, calls
+    that are out come back and are recorded, and every other `ask` raises the same error.
 
     Attributes:
         used: Calls, tokens and outcomes of this run, by stage.

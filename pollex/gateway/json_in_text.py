@@ -74,9 +74,8 @@ def behind_thoughts(text: str) -> int | None:
     """Return where in `text` an answer may begin; None if thoughts never end.
 
     An object may contain the marks, too: from a conversation about them, or one that tries to spoil
-        the answer. So an
-    object at the beginning, or right after the first thoughts, that extends beyond the last mark is
-    the answer.
+    the answer. So an object at the beginning, or right after the first thoughts, that extends
+    beyond the last mark is the answer.
     """
     closing = ends(text)
     last_mark = max(closing[-1][0] if closing else -1, last_begin(text))

@@ -27,22 +27,16 @@ class Limiter:
     """Slots for calls, given in the order of asking.
 
     Starts with a few slots and doubles them every round trip up to `ceiling`. A 429 opens an
-    *episode*: nothing is sent
-    until the endpoint's wait is over, the slots are cut once, however many calls of the same burst
-    come back with 429,
-    and calls are then spaced at the rate at which the endpoint accepted them since the last
-    episode, since with quick
-    replies no number of slots alone keeps a rate. After ten seconds without a 429 the rate grows by
-    a tenth a second,
-    until spacing is too short to matter; slots grow by one a round.
+    *episode*: nothing is sent until the endpoint's wait is over, the slots are cut once, however
+    many calls of the same burst come back with 429, and calls are then spaced at the rate at which
+    the endpoint accepted them since the last episode, since with quick replies no number of slots
+    alone keeps a rate. After ten seconds without a 429 the rate grows by a tenth a second, until
+    spacing is too short to matter; slots grow by one a round.
 
     Where the endpoint names no wait, or goes on refusing after it, one call *feels* the way, after
-    pauses
-    that grow with the time for which nothing was accepted; when it is served the rest follow. An
-    endpoint
-    that refuses even single calls for seconds is in a storm that no rate of ours explains: after it
-    slots
-    and rate are what they were, unless another follows soon.
+    pauses that grow with the time for which nothing was accepted; when it is served the rest
+    follow. An endpoint that refuses even single calls for seconds is in a storm that no rate of
+    ours explains: after it slots and rate are what they were, unless another follows soon.
 
     Args:
         least: Seconds between two calls at least, for a limit that the user sets.
@@ -199,8 +193,7 @@ class Limiter:
 
         Args:
             spent: Seconds in which what was accepted was sent, the pause included: replies take
-                their time on the way,
-                which says nothing about the rate.
+                their time on the way, which says nothing about the rate.
         """
         self._before_episode = (self._limit, self._spacing, self._throttled)
         self._accepted_in = (self._accepted, self._counted_from)

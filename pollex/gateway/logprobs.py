@@ -3,8 +3,7 @@
 Source: Hashemi et al. 2024 (LLM-Rubric), section 2: p(y | text, question) read off the answer
     token's
 log-probabilities, not renormalised; 10.18653/v1/2024.acl-long.745. What is added here: answers
-inside a longer text,
-and labels of several tokens.
+inside a longer text, and labels of several tokens.
 """
 
 import math
@@ -56,12 +55,9 @@ class Tokens:
         """Return the probability of each of `labels` for the answer at `start` in the text; their sum is at most 1.
 
         Follows the tokens that were written for as long as more than one label begins with them. At
-        each, every
-        alternative that leaves exactly one label open gives it its probability times that of the
-        path so far. The rest
-        is other words, alternatives that the endpoint didn't list, and beginnings that several
-        labels share on a path
-        that was not taken.
+        each, every alternative that leaves exactly one label open gives it its probability times
+        that of the path so far. The rest is other words, alternatives that the endpoint didn't
+        list, and beginnings that several labels share on a path that was not taken.
 
         Args:
             start: Offset of the label's first character, after a quote where there is one.

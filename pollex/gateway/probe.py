@@ -62,9 +62,8 @@ async def probe(
     """Probe an endpoint by one to some fifteen calls of about 30 tokens.
 
     What is refused is left out as the refusal names it, or where it names nothing, piece by piece.
-    Only what is
-    needed is tried: tools where no JSON schema is obeyed, JSON mode where no tool comes back
-        either.
+    Only what is needed is tried: tools where no JSON schema is obeyed, JSON mode where no tool
+    comes back either.
 
     Args:
         max_wait: Most seconds to wait for an endpoint that is away.
@@ -117,8 +116,7 @@ def _question(profile: Mapping[str, Any]) -> Call:
     """Make a prompt whose answer has the schema's words only if the schema is obeyed.
 
     It says JSON because JSON mode wants the word. A model of which it is known that it takes no
-    temperature
-    reasons, and gives no log-probabilities either.
+    temperature reasons, and gives no log-probabilities either.
     """
     words = "Greet me in one short JSON object."
     messages = [{"role": "user", "content": words}]
@@ -168,8 +166,7 @@ class _Bench:
         """Send a call; where the endpoint seems away, find out whether it is, or only away for such calls.
 
         Some answer with a gateway's error what they can't do. They are up where the same words are
-        answered that ask
-        for nothing else.
+        answered that ask for nothing else.
         """
         # What was answered before has shown that the endpoint is up: one more failure is enough.
         try:

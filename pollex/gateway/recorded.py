@@ -1,11 +1,9 @@
 """An endpoint whose replies were recorded: nothing leaves the machine, nothing is paid.
 
 Which rubrics are asked about together changes whenever others are chosen. Where a judging prompt
-was not recorded, but
-the model answered each of its statements about the same conversation in other prompts of the same
-words, the reply is
-put together from these answers, and counted. Its attention check has the answer to one of the same
-truth.
+was not recorded, but the model answered each of its statements about the same conversation in other
+prompts of the same words, the reply is put together from these answers, and counted. Its attention
+check has the answer to one of the same truth.
 """
 
 from __future__ import annotations
@@ -44,8 +42,7 @@ class RecordedEndpoint(Endpoint):
 
     Attributes:
         file: JSON lines, packed by gzip, with `key`, `stage`, `item` and `body`, the reply as it
-            came; of judgings also
-            `form` and `statements`, see `asked`.
+            came; of judgings also `form` and `statements`, see `asked`.
         composed: Keys of prompts whose replies were put together.
     """
 

@@ -74,9 +74,8 @@ def strip_secrets(secrets: Collection[str], text: str) -> str:
     """Remove known `secrets` from `text`, without any other change: for stored bodies.
 
     In JSON a secret may have escaped characters, as some servers write slashes, plus signs and
-    ampersands: it is the
-    same secret once the body is parsed. So it is with any of its characters quoted as in an
-    address, once or twice.
+    ampersands: it is the same secret once the body is parsed. So it is with any of its characters
+    quoted as in an address, once or twice.
     """
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET and secret.lower() not in _JSON_WORDS:

@@ -438,8 +438,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait that a reply's headers ask for; None without any.
 
     `retry-after-ms` comes before `retry-after`, which is seconds or an HTTP date. A date counts
-    from the reply's own
-    `Date`, so that a wrong clock on either side does no harm.
+    from the reply's own `Date`, so that a wrong clock on either side does no harm.
     """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000

@@ -1,9 +1,8 @@
 """Thoughts that stand in a model's text before its answer, and the marks around them.
 
 Servers that know a model's template take thoughts out of the text. Others leave them, between marks
-that differ from
-model to model; some templates put the opening mark into the prompt, so that only the closing one
-comes.
+that differ from model to model; some templates put the opening mark into the prompt, so that only
+the closing one comes.
 """
 
 import re
@@ -48,8 +47,7 @@ def without_thoughts(text: str) -> str:
     """Remove the thoughts that `text` begins with; return nothing if they never end.
 
     Some templates omit the opening mark: then a single closing one marks them. Any other mark is
-        part of the answer, to
-    a question about such marks for example.
+    part of the answer, to a question about such marks for example.
     """
     text = text.strip()
     closing = ends(text)

@@ -175,10 +175,8 @@ class OpenAIWire:
     """A `ChatOpenAI` whose connections are used directly.
 
     The body goes out as it was hashed and comes back as it is kept: `ainvoke` would parse a reply
-    before anybody could
-    save it, and costs three times the processor time. Redirects are not followed, environment
-    proxies not used, nothing
-    is retried.
+    before anybody could save it, and costs three times the processor time. Redirects are not
+    followed, environment proxies not used, nothing is retried.
 
     Attributes:
         model: The chat model, for whoever needs a LangChain object; its client and connections are
@@ -360,9 +358,8 @@ class ChatModel:
     """A chat model that the user made.
 
     An OpenAI model takes every parameter of a call, and its own retries are switched off. Of
-    another provider's model
-    the sampling parameters stay as the user set them; a schema reaches it as a tool, or in the
-    prompt.
+    another provider's model the sampling parameters stay as the user set them; a schema reaches it
+    as a tool, or in the prompt.
     """
 
     chat: BaseChatModel = field(repr=False)

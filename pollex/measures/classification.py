@@ -3,13 +3,11 @@
 Source: Biyani et al. 2024 for ΔNetSAT and YieldRate. Intervals are bootstrap ones, see `intervals`;
     that of the AUC is
 computed on its log-odds, because near 1 percentiles hold it 85 times of 100. What lies beyond a
-window's sides, often a
-few, has exact intervals, and so has a figure of 0 or 1: to a bootstrap 9 right of 9 are beyond
-doubt.
+window's sides, often a few, has exact intervals, and so has a figure of 0 or 1: to a bootstrap 9
+right of 9 are beyond doubt.
 
 Most figures are ratios of sums, which one matrix product gives for all resamples at once. Inside
-this module NaN stands
-for a ratio whose divisor is 0; a `Figure` never holds one.
+this module NaN stands for a ratio whose divisor is 0; a `Figure` never holds one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -120,8 +118,7 @@ def assess(
         theta: Scores over it are labeled positive; one for all, or `[conversation]`.
         outside: Whether a score lies outside the uncertainty window `[conversation]`.
         together: One number for what belongs together, a user's conversations for example
-            `[conversation]`; None: each
-            conversation is alone.
+            `[conversation]`; None: each conversation is alone.
     """
     order, sample = _positives_first(np.asarray(positive, bool), together)
     scores = np.asarray(scores, float)[order]
@@ -232,8 +229,7 @@ def auc_difference(
     """Subtract the AUC of `second` from that of `first`, both measured on the same resamples.
 
     Where one of them is 0 or 1, and the other is, too, or is constant, all resamples are alike,
-    which doesn't make the
-    difference certain: its interval is then as wide as both of theirs allow.
+    which doesn't make the difference certain: its interval is then as wide as both of theirs allow.
 
     Args:
         together: As for `assess`.

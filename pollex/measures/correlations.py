@@ -1,8 +1,7 @@
 """Correlations of weighted judgments as statistics that can be resampled, and agreement between judges.
 
 Source of alpha: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; the value is
-    computed by the package
-of that name, the resamples here, all at once.
+computed by the package of that name, the resamples here, all at once.
 """
 
 from collections.abc import Callable
@@ -187,14 +186,12 @@ def alpha(
     """Compute Krippendorff's alpha between judges: 1 is full agreement, 0 is chance.
 
     Only texts with two or more judges count, in `n` and `units`, too. Full agreement has no
-    interval: resamples can't
-    tell how seldom judges would disagree.
+    interval: resamples can't tell how seldom judges would disagree.
 
     Args:
         text: Which text each judgment is of `[judgment]`.
         judge: Who gave it, −1 for somebody unknown `[judgment]`; unknown judges are taken for
-            different ones. Of
-            several answers by one judge to one text the first counts.
+            different ones. Of several answers by one judge to one text the first counts.
         answer: Place of the option that was chosen `[judgment]`.
         values: What each option is worth.
     """

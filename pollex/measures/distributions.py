@@ -5,19 +5,16 @@
     quadratic kappa
 
 A figure that needs an order is undefined for a question whose answers have none. Distributions of
-grades, and distances
-between two judges' grades of the same texts, are here, too.
+grades, and distances between two judges' grades of the same texts, are here, too.
 
 Source of smECE: Błasiok and Nakkiran 2024, "Smooth ECE: Principled Reliability Diagrams via Kernel
-    Smoothing",
-arXiv:2309.12236. A question with several answers is looked at one answer against the rest.
+Smoothing", arXiv:2309.12236. A question with several answers is looked at one answer against the
+rest.
 
 How often an answer was given at a probability, in a bin or smoothed, has Wilson's interval (Wilson
-1927,
-doi:10.1080/01621459.1927.10502953), with texts for its n, as if each had one judgment: that is
-exact where it has, and
-too wide where those of a text don't all agree. To a bootstrap an answer that none of ten gave is
-beyond doubt.
+1927, doi:10.1080/01621459.1927.10502953), with texts for its n, as if each had one judgment: that
+is exact where it has, and too wide where those of a text don't all agree. To a bootstrap an answer
+that none of ten gave is beyond doubt.
 
 Source of the Wasserstein distance as the area between distribution functions: Vallender 1974,
 doi:10.1137/1118101.
@@ -209,7 +206,7 @@ def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Fl
     """Evaluate the reflected normal density of mesh points around probabilities, without norm.
 
     Five images on either side: farther ones contribute less than e⁻⁷ of the nearest, even at width
-        1.
+    1.
 
     Returns:
         `[judgment, mesh]`, divided by the largest of each mesh point, which a narrow kernel would
@@ -385,8 +382,7 @@ class Quality:
         log_loss: Mean −log p of the given answer, in nats.
         brier: Mean Σ (p − 1[given])² over the options, 0 to 2.
         smece: Mean over the answers of each one's smoothed calibration error. A constant can have
-            0: read it beside
-            the log-loss.
+            0: read it beside the log-loss.
         kappa: Cohen's with quadratic weights, between the given answer and the option nearest to
             the expected one.
         smece_of: By the answer's value.
@@ -484,8 +480,7 @@ def platt_targets(answers: Ints, options: int) -> Floats:
     """Compute what a uniform prior expects of one more judgment each `[judgment, option]`.
 
     (n + 1)/(n + K) for the given answer, which was given n times, and 1/(n + K) for the K − 1
-    others. With two options
-    these are Platt's (N₊ + 1)/(N₊ + 2) and 1/(N₋ + 2).
+    others. With two options these are Platt's (N₊ + 1)/(N₊ + 2) and 1/(N₋ + 2).
 
     Source: Platt 1999, "Probabilistic outputs for support vector machines".
     """
@@ -620,10 +615,9 @@ def areas(
     """Compute the area between each judge's cumulative distribution and people's, in grades.
 
     The area is 0 where both are the same. With two judges or more, `a - b` is how much farther a is
-    from people than b,
-    on the same resamples; it is noise where its interval contains 0. On few texts it is too small
-    where one judge is
-    near people: noise drives up an area near 0 more than a large one.
+    from people than b, on the same resamples; it is noise where its interval contains 0. On few
+    texts it is too small where one judge is near people: noise drives up an area near 0 more than a
+    large one.
 
     Args:
         judges: Grades by judge `[text]`; NaN is missing. Only texts that all of them and people
@@ -696,10 +690,8 @@ def _widest(value: float, draws: Floats, texts: int) -> tuple[float | None, floa
     """Compute the interval, mirrored at the value or moved back, whichever reaches further.
 
     Resampling drives up an area, even one of 0, and that of one judge more than another's. The
-    sample itself did the
-    same if the true area is small, and did not if it is large; the sample can't say which. Either
-    interval alone holds
-    the truth only 70 to 85 times of 100.
+    sample itself did the same if the true area is small, and did not if it is large; the sample
+    can't say which. Either interval alone holds the truth only 70 to 85 times of 100.
     """
     if len(draws) < 2:
         return None, None

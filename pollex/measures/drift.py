@@ -1,7 +1,7 @@
 """Differences of conversations between two periods, without labels.
 
 Source of the index: Siddiqi 2006, "Credit Risk Scorecards", population stability index: Σ (q − p)
-    ln(q / p) over bins.
+ln(q / p) over bins.
 """
 
 from dataclasses import dataclass

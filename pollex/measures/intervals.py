@@ -3,16 +3,12 @@
 Sources: Efron and Tibshirani 1993, chapter 13, doi:10.1007/978-1-4899-4541-9, for percentile
     intervals; Hesterberg
 2015, doi:10.1080/00031305.2015.1089789, for widening them where there are few units; Pepe 2003,
-"The Statistical
-Evaluation of Medical Tests", section 5.2, for an interval on log-odds.
+"The Statistical Evaluation of Medical Tests", section 5.2, for an interval on log-odds.
 
 A unit is what is resampled as a whole: a text with all its judgments, a user with all their
-    conversations. Two
-judgments of one text are not independent. A resample is a vector of weights, how often each
-observation is in it, so
-that most figures of all resamples come from a few matrix products. NaN stands for a figure without
-a value in arrays
-only; a `Figure` never holds one.
+conversations. Two judgments of one text are not independent. A resample is a vector of weights, how
+often each observation is in it, so that most figures of all resamples come from a few matrix
+products. NaN stands for a figure without a value in arrays only; a `Figure` never holds one.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -46,8 +42,7 @@ class Figure:
     Attributes:
         value: None when it is undefined.
         low: Lower bound; None when there is no value, when there are fewer than `FEWEST` units, and
-            when no interval
-            was asked for.
+            when no interval was asked for.
         high: Upper bound.
         n: Observations that it rests on.
         undefined: Why there is no value; empty when there is one.
@@ -201,11 +196,9 @@ class ClassSample:
     """Labeled conversations to be resampled by class, positives first.
 
     Splits are stratified, so the sizes of the classes are not left to chance, and every resample
-    has both. Dependent
-    conversations, such as a user's, are resampled as a block, whatever their classes. (How many
-    users have only one
-    class is chance; when these were resampled separately, 95 % intervals held the truth 83 to 93
-    times of 100.)
+    has both. Dependent conversations, such as a user's, are resampled as a block, whatever their
+    classes. (How many users have only one class is chance; when these were resampled separately, 95
+    % intervals held the truth 83 to 93 times of 100.)
 
     Args:
         sizes: Sizes of both classes.
@@ -273,10 +266,8 @@ def with_interval(
     Args:
         empty: Why there is no value, when it is NaN.
         kind: `basic`: the percentiles mirrored at the value and cut at 0, for an error that
-            resampling drives up.
-            Where it drives up nearly every resample, these bounds would both be under the value:
-            the interval is
-            extended to it, which can only make it cover more.
+            resampling drives up. Where it drives up nearly every resample, these bounds would both
+            be under the value: the interval is extended to it, which can only make it cover more.
     """
     if np.isnan(value):
         return Figure(None, n=n, undefined=empty, units=units)
@@ -293,9 +284,8 @@ def interval_bounds(draws: Floats, units: int) -> tuple[float, float]:
     """Compute both bounds of the 95 % interval from resamples `[resample]`, two at least.
 
     Plain percentiles are those of a normal distribution whose variance is known: with 5 units they
-    hold a mean 83 times
-    of 100, with 10 units 89 times. Further out by as much as Student's t is, they hold it 92 and 95
-    times.
+    hold a mean 83 times of 100, with 10 units 89 times. Further out by as much as Student's t is,
+    they hold it 92 and 95 times.
     """
     from scipy.special import ndtr  # a quarter of a second to import
 
@@ -327,8 +317,7 @@ def share_interval(hits: float, n: int, *, units: int | None = None) -> tuple[fl
 
     Args:
         units: How many the n are if those that belong together count as one, as if they all said
-            the same, which
-            gives the widest interval; None: each is alone.
+            the same, which gives the widest interval; None: each is alone.
 
     Source: Clopper, Pearson 1934, 10.1093/biomet/26.4.404.
     """

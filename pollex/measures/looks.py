@@ -171,9 +171,8 @@ def decide(
     """Decide at a look.
 
     An effect ends the proof early only where all guardrails are cleared; harm always does. From
-    half on it ends where
-    neither a gain nor harm is likely to be shown any more: a proof that seems to do harm goes on
-    until it is known.
+    half on it ends where neither a gain nor harm is likely to be shown any more: a proof that seems
+    to do harm goes on until it is known.
 
     Args:
         z: Of any shape.

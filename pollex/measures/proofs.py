@@ -1,12 +1,11 @@
 """A proof of changes against the old prompt, as arrays: what each look and the verdict read.
 
 Answers are on the scale 0 … 1, better is higher. A missing answer is NaN, and never a score: an
-effect that is to be
-called better must hold with missing new replies as failing and missing old ones as not, too.
+effect that is to be called better must hold with missing new replies as failing and missing old
+ones as not, too.
 
 Effects are of one arm against another on the same conversations, with users as units. Their arrays
-have users last, and
-may have any axes before: replicates of a simulation, or guardrails.
+have users last, and may have any axes before: replicates of a simulation, or guardrails.
 Sources: Student's t over clusters, Miller 2024, arXiv:2411.00640; sign flips of whole units, Fisher
     1935, "The Design
 of Experiments", section 21; Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x.
@@ -217,8 +216,7 @@ def by_length(difference: Floats, ratio: Floats) -> Bools:
     """Tell whether an effect may be one of length alone `[...]`.
 
     It is where replies grow by more than half, or where at equal length less than half of it is
-    left, or nothing
-    that is above zero by more than chance.
+    left, or nothing that is above zero by more than chance.
     """
     value, z = at_equal_length(difference, ratio)
     longer = np.exp(ratio).mean(axis=-1) > LONGEST
@@ -356,8 +354,7 @@ class ProofArrays:
         """Measure all that a change doesn't aim at.
 
         That is the target where it hadn't failed, everything else over all contexts, and sizes as
-        −ln(new / old), which
-        may fall by ln 1.5.
+        −ln(new / old), which may fall by ln 1.5.
         """
         difference = self.differences(look, arm)
         limit = float(np.log(LONGEST))
@@ -514,11 +511,9 @@ class ProofArrays:
 
         Returns:
             As JSON values `room`, the old prompt where it went well minus where it failed, with its
-            upper one-sided
-            95 % bound; `naive` and `ceiling`, effects of a plain sentence and of a hint for each
-            context; `ended`, why
-            nothing is to be proposed, empty to go on. None where an arm has too few replies to
-            tell.
+            upper one-sided 95 % bound; `naive` and `ceiling`, effects of a plain sentence and of a
+            hint for each context; `ended`, why nothing is to be proposed, empty to go on. None
+            where an arm has too few replies to tell.
         """
         old = mean_of_known(self.values)[:, OLD, 0]
         fine = self.users_of(old, FINE)
@@ -619,8 +614,7 @@ def verdict_of(
     """Return the verdict, and what speaks against it or is open, the worst first.
 
     Harm comes first, wherever it is: a guardrail that fell for sure is enough, whatever the target
-        does. One that is
-    only marked as worse speaks against a gain.
+    does. One that is only marked as worse speaks against a gain.
 
     Args:
         against: What else speaks against an effect, in words.

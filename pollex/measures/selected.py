@@ -1,9 +1,8 @@
 """What a difference is worth that was told because it was large: the estimate, given that it passed its test.
 
 Of many rubrics those are proven whose thumbs differ most in this log, by what is so and by luck.
-The luck goes with the
-next log. Both are told apart by the normal distribution that is cut off where the test begins to
-pass.
+The luck goes with the next log. Both are told apart by the normal distribution that is cut off
+where the test begins to pass.
 Sources: Zollner and Pritchard 2007, doi:10.1086/512821, for the conditional likelihood; Zhong and
     Prentice 2008,
 doi:10.1093/biostatistics/kxn001, for its intervals.
@@ -31,8 +30,7 @@ def given_selected(z: float, threshold: float) -> Selected:
     """Estimate the mean of a normal value that is known only because it passed a threshold.
 
     The conditional likelihood of means from 0 on, normalized, gives the mean of it and its
-    quantiles: its maximum would
-    be 0 for whatever has just passed.
+    quantiles: its maximum would be 0 for whatever has just passed.
 
     Args:
         z: The value, in standard errors; at least the threshold.
@@ -53,8 +51,7 @@ def threshold_of(z: float, p: float, passed: float) -> float:
     """Return how large a value would just have passed, by the p-value that was adjusted for all that was looked at.
 
     Half of the conversations test what the other half chose, so that a test sees `z / √2`; what the
-    adjustment
-    multiplies its p-value by is taken to be the same at the threshold.
+    adjustment multiplies its p-value by is taken to be the same at the threshold.
 
     Args:
         p: Adjusted p-value of `z`.

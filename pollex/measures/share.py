@@ -5,10 +5,8 @@ Three ways in which labels come, never mixed: asked at random, given voluntarily
 Sources: Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453, for PPI++ (labels at random); Zrnic
     and Candès 2023,
 arXiv:2309.16598, for probabilities by models that have not seen the conversation; Robins, Rotnitzky
-and Zhao 1994,
-doi:10.1080/01621459.1994.10476818, for the doubly robust estimate; Tan 2006,
-doi:10.1198/016214506000000023, for
-bounds by an assumed factor between the odds of voting.
+and Zhao 1994, doi:10.1080/01621459.1994.10476818, for the doubly robust estimate; Tan 2006,
+doi:10.1198/016214506000000023, for bounds by an assumed factor between the odds of voting.
 """
 
 from collections.abc import Mapping, Sequence
@@ -120,8 +118,7 @@ def share_at_random(labeled: Labeled) -> Share:
     """Estimate the share of all conversations from labels asked at random (PPI++).
 
     θ = ȳ + λ (f̄_N − f̄_n), λ = clip(cov(y, f) / ((1 + n/N) var f), 0, 1). Standard errors are of
-    users: what one user
-    adds counts once.
+    users: what one user adds counts once.
     """
     weight = _weight([labeled])
     value, influence = _influence(labeled, weight)
@@ -203,7 +200,7 @@ def bounds_of_share(
     """Bound the share if good and bad conversations differ in their odds of voting.
 
     For factor Γ: the mean of σ(logit m(x) ± ln Γ) with the doubly robust residual, ± 1.645 standard
-        errors.
+    errors.
     """
     influence, _ = _doubly_robust(voted, good, outcome, propensity)
     residual = influence - outcome

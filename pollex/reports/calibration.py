@@ -222,8 +222,7 @@ class CalibrationData:
     Attributes:
         title: The calibrator's name for people.
         worker: The model that gains and the learning curve are of: the calibrator's heaviest member
-            where it
-            has members, another in place of one that takes too long to be fitted often.
+            where it has members, another in place of one that takes too long to be fitted often.
         unlike: How the cross-fitted models differ from the kept calibrator; empty where they don't.
         main: Id of the main question.
         texts: How many have a judgment of the main question.

@@ -430,8 +430,7 @@ def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, Means]) -> list[
     """Prepare the rubrics of one kind in the order of choice; added ones last.
 
     With each: from how many `conversations` its reasons are; how many quotes they have, some of
-        which are the rubric's
-    examples; and its `means`, None where agreement was not measured.
+    which are the rubric's examples; and its `means`, None where agreement was not measured.
     """
     reasons = {reason.id: reason for reason in rubrics.reasons}
     last = len(rubrics.rubrics) + 1

@@ -172,8 +172,7 @@ class ScoreTally:
 
         Returns:
             Each `rubric` with its `gap`, mean points of good conversations less those of bad ones,
-            and the share of
-            `bad` and of `good` conversations in which it holds.
+            and the share of `bad` and of `good` conversations in which it holds.
         """
         n_good = self.scored["positive"]
         n_bad = self.scored["negative"]

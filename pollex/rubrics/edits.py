@@ -216,8 +216,8 @@ def edited_pool(rows: object, known: Sequence[Rubric]) -> tuple[Rubric, ...]:
 
     Args:
         known: The rubrics that the rows may name; of those with one id the last counts. What is on
-            both sides of
-            them may stay so: only people's own words may not be the reverse of others.
+            both sides of them may stay so: only people's own words may not be the reverse of
+            others.
 
     Raises:
         BadRubrics: One is a duplicate, empty, or the reverse of another; or none is left.

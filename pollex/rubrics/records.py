@@ -1,10 +1,8 @@
 """The parts of a rubric set, as they stand in its file; the window with a guarantee in words, too.
 
 Of the rubrics by which a conversation is scored for that window only the choice is made without the
-conversation: their
-texts are extracted from all training conversations. What that does to the promise where a model
-extracts is not
-measured.
+conversation: their texts are extracted from all training conversations. What that does to the
+promise where a model extracts is not measured.
 """
 
 from typing import Any, Literal
@@ -74,8 +72,8 @@ class Worth(Record):
         down_with: Share of thumbs down where it holds.
         down_without: Share of thumbs down where it doesn't.
         gap: How much the shares differ, in the way that the rubric's side says, where all three are
-            shrunk for the
-            rubric having been chosen by such shares; None where they are those of the sample.
+            shrunk for the rubric having been chosen by such shares; None where they are those of
+            the sample.
     """
 
     holds: Figure
@@ -96,9 +94,8 @@ class StandingRecord(Record):
             were looked at.
         n: Conversations with a thumb behind it.
         by: Which these are: `halvings` of those that it was learned from, the choice made anew on
-            one half and tested
-            on the other; the `held-out` ones; or `all`, where the rubrics were given and nothing
-            was chosen.
+            one half and tested on the other; the `held-out` ones; or `all`, where the rubrics were
+            given and nothing was chosen.
         clear: Whether its thumbs differ beyond chance on conversations that a choice of it did not
             see, too.
     """
@@ -296,8 +293,7 @@ class ChosenRubric(Rubric):
         worth: On held-out conversations; None where nothing was held out, and for a rubric that a
             person added.
         written: The text that θ was fitted for; differs from `text` once a person re-worded it;
-            empty for a new one,
-            and for one that is to be judged anew.
+            empty for a new one, and for one that is to be judged anew.
         choice: None for a rubric that a person added.
         signals: Further signals beside the label; shown, and never summed into it.
         note: What a person wrote beside it.
@@ -501,8 +497,7 @@ class DataRecord(Record):
         training_hashes: Of those that rubrics came from and were chosen on.
         fitted_hashes: Of those that only θ, window and probability are fitted to.
         folds: Where all conversations teach: in so many folds, figures are of what was learned
-            without each. There
-            `held_out` are those that were measured so.
+            without each. There `held_out` are those that were measured so.
     """
 
     fingerprint: str
@@ -647,8 +642,7 @@ class CalibratorRecord(Record):
         compared: None where there were too few conversations to compare on.
         labels: Thumbs that it was fitted on.
         training: Of training conversations, each by a model and a choice of rubrics that did not
-            see it; None where
-            there are none.
+            see it; None where there are none.
         rubrics: Ids, in the order in which it wants the answers.
         facts: See `calibration.storage.Packed`; the questionnaire follows from `rubrics`.
         begins: What the network begins as, in words.

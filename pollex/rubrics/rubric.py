@@ -61,8 +61,7 @@ class Reason(BaseModel):
     Attributes:
         id: Hash of all other fields.
         source: Evidence of the reason, for example `signal:thanks`, `phrase`, `turns`, or the
-            prompt's name; the same
-            for reasons that say the same about several conversations.
+            prompt's name; the same for reasons that say the same about several conversations.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -196,7 +195,7 @@ def with_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     """Return the rubric with the support of further reasons.
 
     Quotes are kept evenly: one per reason before a second of any; those of detectors, the surest
-        and shortest first.
+    and shortest first.
     """
     new = [reason for reason in reasons if reason.id not in rubric.reason_ids]
     ranked = [

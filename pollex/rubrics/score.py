@@ -1,9 +1,8 @@
 """The score of a conversation: NetSAT, the sum of its rubric values, what it means, and the model of the probability.
 
 A batch of answers and scores stands as columns: what is computed, stored and written without an
-object for each. Most
-answers of the built-in judge are the same in many conversations, so each different one stands there
-once.
+object for each. Most answers of the built-in judge are the same in many conversations, so each
+different one stands there once.
 Source: Biyani et al. 2024, "RUBICON: Rubric-Based Evaluation of Domain-Specific Human-AI
     Conversations".
 """
@@ -41,8 +40,7 @@ class Score(BaseModel):
             six below.
         label: `positive` if NetSAT is over θ, as in the paper; `decision` is the one to filter by.
         confident: Whether NetSAT lies outside the uncertainty window, with a probability that is no
-            toss-up; None where
-            too few labels could tell.
+            toss-up; None where too few labels could tell.
         guaranteed: Whether it lies outside the window with a guarantee; None if the set has no such
             window.
         probability: P(positive), of an unknown annotator.
@@ -401,8 +399,7 @@ class NetSat:
 
         Args:
             given: By conversation, in any order; they are added up in the set's, since the last
-                digit of a sum depends
-                on it.
+                digit of a sum depends on it.
             judges: Annotators whose probabilities are wanted besides that of an unknown one.
         """
         answers = AnswerColumns.of(tuple(self.signs), given)

@@ -1,10 +1,9 @@
 """A starter set learned elsewhere, combined with one's own rubrics for small logs.
 
 Its rubrics go into the model of the probability beside one's own. What either side counts for are
-the weights of a
-logistic function of both NetSATs, each as z, drawn towards .7 each, so that ten labels are no
-reason to trust one of
-the two alone; and the starter's weight shrinks as far as one's own labels speak against it.
+the weights of a logistic function of both NetSATs, each as z, drawn towards .7 each, so that ten
+labels are no reason to trust one of the two alone; and the starter's weight shrinks as far as one's
+own labels speak against it.
 """
 
 from collections.abc import Mapping
@@ -63,9 +62,8 @@ def weigh(own: Floats, starter: Floats, positive: Bools) -> tuple[float, float]:
     """Fit weights, averaged over two models: the starter says something, and it says nothing.
 
     Both are logistic with weights drawn towards .7 with precision 10, and equally likely
-    beforehand. The labels weigh
-    them by Laplace's approximation of their evidence. A starter that points the wrong way is never
-    turned round.
+    beforehand. The labels weigh them by Laplace's approximation of their evidence. A starter that
+    points the wrong way is never turned round.
 
     Source: MacKay 2003, "Information Theory, Inference, and Learning Algorithms", chapters 27 and
         28.

@@ -1,8 +1,8 @@
 """Tone: how people sound, and how long they get, as one number of a conversation.
 
 Moods and lengths are no rubrics: nobody can act on them one by one. Together they tell something of
-    how a conversation
-went, so the model of the probability reads them as one answer more, beside those to the rubrics.
+how a conversation went, so the model of the probability reads them as one answer more, beside those
+to the rubrics.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +33,7 @@ class Form:
     Attributes:
         signals: A sentence for each.
         measure: Measures conversations `[conversation, feature]`; each signal has as many features
-            as any other, side
-            by side.
+            as any other, side by side.
     """
 
     signals: tuple[str, ...]

@@ -296,8 +296,7 @@ def thumbs_needed(down: float) -> int:
     """Compute how many independent thumbs would make such a difference likely in about four of five logs.
 
     Two shares beside each other by the normal approximation, one-sided at 5 %: Fleiss, Levin and
-    Paik 2003,
-    "Statistical Methods for Rates and Proportions", section 4.4; times `HALVED`.
+    Paik 2003, "Statistical Methods for Rates and Proportions", section 4.4; times `HALVED`.
 
     Args:
         down: Share of thumbs down.

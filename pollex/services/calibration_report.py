@@ -343,8 +343,7 @@ def leverages_of(model: JudgedEstimator, bench: Bench) -> tuple[Leverage, ...]:
     """Measure leverages of the kept model on the answers in X.
 
     Not on judges' predicted answers: the network has other weights for these than for the main
-    question, so that the
-    ratio of their gradients means nothing.
+    question, so that the ratio of their gradients means nothing.
     """
     with stage(bench.progress, "Leverage"):
         return tuple(leverages(model, bench.X, bench.rng))

@@ -389,9 +389,8 @@ def at_every_look(of: str, a: Arm, b: Arm, rubric_set: RubricSet) -> Figure:
     """Bound a difference of means for all looks, whenever one looks and however often.
 
     Conversations with the same id are pairs; else each side has a sequence of its own, with half of
-    α each. A user
-    counts once, with their first conversation: later ones would change a value that was already
-    counted.
+    α each. A user counts once, with their first conversation: later ones would change a value that
+    was already counted.
     """
     low, high = range_of(of, rubric_set)
     before, after = (_first_of_users(of, arm, rubric_set) for arm in (a, b))

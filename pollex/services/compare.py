@@ -238,9 +238,8 @@ class Watch:
 
     Attributes:
         stability: Population stability index of `p`, `netsat` and each rubric, by name: of a rubric
-            over its answers,
-            since means of answers crowd at the middle, where a change that nobody would see moves
-            them all.
+            over its answers, since means of answers crowd at the middle, where a change that nobody
+            would see moves them all.
         unlike: Smallest share of the second sample without a counterpart in the first, by a
             classifier of their words.
         expected_log_loss: Of each sample, if its probabilities are calibrated.
@@ -596,10 +595,8 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
     """Return two samples without what only one of them scored, by folds where one of them has that, and notes.
 
     Where all labels taught, the run that learned scored each conversation by rubrics and scales
-    that did not see it.
-    What the other sample scored by the whole set is flattered there: it takes the same figures.
-    Where some were held
-    out, those that taught are left out.
+    that did not see it. What the other sample scored by the whole set is flattered there: it takes
+    the same figures. Where some were held out, those that taught are left out.
     """
     notes = []
     mixed = a.folded ^ b.folded

@@ -404,9 +404,8 @@ def _compared(
     """Measure both sets on held-out conversations that the model judged on all its rubrics.
 
     Logs read without the groups that the set was split by are split otherwise: what the set was
-    learned from is left
-    out by its text. The model's own probability of what the set was fitted to is that of its run,
-    which is by folds.
+    learned from is left out by its text. The model's own probability of what the set was fitted to
+    is that of its run, which is by folds.
     """
     unseen = [c for c in judged if c.text_hash[:16] not in before.learned_from]
     by_folds = dict.fromkeys(

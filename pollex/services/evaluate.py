@@ -1,8 +1,7 @@
 """Measure a rubric set on labeled conversations, and what a conversation's beginning tells of its thumb.
 
 Satisfaction shows in how a conversation ends; after a turn a probability is given only where its
-log-loss is under that
-of the share of thumbs up alone, on conversations that it was not fitted to.
+log-loss is under that of the share of thumbs up alone, on conversations that it was not fitted to.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -473,8 +472,7 @@ def after_turns(
 
     Returns:
         For each: `turns`, `netsat`, `outcome`, and `probability` of a thumb up in the end, None
-            where it is not better
-        than the share of thumbs up, or where nobody measured that.
+        where it is not better than the share of thumbs up, or where nobody measured that.
     """
     numbers = range(1, min(user_turns(conversation), MOST_BEGINNINGS) + 1)
     parts = [beginning(conversation, n).model_copy(update={"id": f"{n}"}) for n in numbers]

@@ -112,8 +112,7 @@ def write_queue(
 
     Returns:
         The file, which is never one that is there already, and how many conversations it has; None
-        where there is
-        nothing to label, or such a file.
+        where there is nothing to label, or such a file.
     """
     path = beside.with_name(QUEUE)
     left = [

@@ -157,8 +157,7 @@ def found_outputs(
 
     Returns:
         Those that are there, also under another name in a folder that is looked through; and why
-        others may quote the
-        conversations all the same.
+        others may quote the conversations all the same.
     """
     known = outputs_of(store)
     lying = [(output.place(store.folder.resolve()), output) for output in known]

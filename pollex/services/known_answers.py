@@ -1,8 +1,7 @@
 """What a model answered in earlier runs, and what is left to ask: answers that were paid for are never asked again.
 
 An answer is found by the conversation's text, the question's words and options, and the judge: its
-model, prompt and
-settings. Which other questions were asked in the same call is not looked at.
+model, prompt and settings. Which other questions were asked in the same call is not looked at.
 """
 
 from __future__ import annotations

@@ -222,8 +222,7 @@ def as_logged(one: Conversation, row: Request, label_field: str, reading: ReadOp
     """Return a conversation as a row of a log, with predictions and an empty thumb.
 
     Field names are those of the log, so that the same options read both: a row that lost its group
-    would be split from
-    the others of its user.
+    would be split from the others of its user.
     """
     said = {name: row[name] for name in ("probability", "entropy", DRAWN) if name in row}
     found = one.metadata | {reading.id_field or "id": one.id} | said
@@ -308,8 +307,7 @@ def draw_for_share(
     """Draw conversations at random to be labeled; with `by` as many of each group.
 
     Every conversation without a label at random has the same chance, those with a thumb, too: to
-    leave these out would
-    make the sample one of people who don't vote.
+    leave these out would make the sample one of people who don't vote.
     """
     # SciPy comes with it, and takes half a second
     from pollex.measures.share import FEWEST, expected_half_width

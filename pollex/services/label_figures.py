@@ -1,9 +1,8 @@
 """What the labels do to a rubric set's calibrator: which of them move it most, and whether more would help.
 
 The calibrator is fitted again and again with the rubrics as they are. Log-loss by number of labels
-is that of held-out
-ones, by fits to those that rubrics were chosen on; all else is of all labels that the kept one was
-fitted to.
+is that of held-out ones, by fits to those that rubrics were chosen on; all else is of all labels
+that the kept one was fitted to.
 """
 
 from collections.abc import Sequence
@@ -90,14 +89,12 @@ class LabelFigures:
         held_out: Labels that it is measured on.
         drawn: Whether there were too many conversations, so that some were drawn at random.
         same: Whether the calibrator that is fitted anew gives the kept one's probabilities; None
-            where the kept one's
-            arrays aren't here, as in a store of an earlier pollex.
+            where the kept one's arrays aren't here, as in a store of an earlier pollex.
         curve: With few to all labels; empty where nothing was held out.
         pulls: The labels that move it most.
         tried: Labels that were left out one by one: those that it is most surprised by.
         redrawn: Mean absolute change of P(up) where the labels are drawn anew, with replacement by
-            user; the ends are
-            those that 95 % of the redraws lie between.
+            user; the ends are those that 95 % of the redraws lie between.
     """
 
     training: int

@@ -81,14 +81,12 @@ def learn(
         rubrics_from: A file of rubrics written by hand, or the name of a bundled set: all are
             fitted, none learned.
         start: A run and one of its nodes, `learn-3:deduplicate`, to go on from: nothing before is
-            done again, and
-            `rubrics_from` is the pool as it is to be. A run alone is the one that a resume goes on
-            with.
+            done again, and `rubrics_from` is the pool as it is to be. A run alone is the one that a
+            resume goes on with.
         adapt: Whether a model puts the rubrics of `rubrics_from` into the terms of the domain
             before they are fitted.
         review: Whether the run waits for people at the pool: `people` where there are any, else an
-            edited file, which
-            is beside `out` or `rubrics_from` when it is resumed.
+            edited file, which is beside `out` or `rubrics_from` when it is resumed.
         starter: A set that was learned elsewhere; both give the probability. Two labels of each
             class are enough then.
 
@@ -96,8 +94,8 @@ def learn(
         BadLabels: One class is missing or too small.
         PoolWaits: The run waits for people; the pool is written beside `out`.
         WrongUse: The starter is judged by another judge; something that takes a model is asked for
-            without one; rubrics
-            are given and to be learned; or a rubric set that a person edited would be overwritten.
+            without one; rubrics are given and to be learned; or a rubric set that a person edited
+            would be overwritten.
     """
     named, _, node = (start or "").partition(":")
     if named and not node and not run.resume:

@@ -1,8 +1,7 @@
 """Runs of `learn` and `refit`: each with what its nodes work with, begun or resumed in the store.
 
 A graph is imported when it is to run: LangGraph takes a third of a second to import, which reading
-    logs or results
-does not need. Runs of the other graphs do the same.
+logs or results does not need. Runs of the other graphs do the same.
 """
 
 from __future__ import annotations
@@ -367,8 +366,7 @@ def _judged(
     """Yield the stored answers to reuse, by conversation.
 
     Failures in `retry_outcomes` are dropped, to be retried, until rubrics were chosen: folds and
-    threshold rest on the
-    conversations that had answers.
+    threshold rest on the conversations that had answers.
     """
     chosen = step(store, run, "select") is not None
     for id_, answers in answers_of(store, run).items():

@@ -149,8 +149,8 @@ def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
     """Return the logs with the labels of the sources that `options` names.
 
     An adjudicated label stands over people's, theirs over the log's. People who disagree give none.
-    A label whose
-    giver had seen the score gives none either. The notes count the labels of each source.
+    A label whose giver had seen the score gives none either. The notes count the labels of each
+    source.
     """
     if options.sources == ("log",):
         return logs

@@ -133,8 +133,7 @@ class ModelOptions:
         """Return the endpoint, with the key from the environment alone.
 
         A key as an option would be kept in the shell's history. White space around it, from the
-        file that it was read
-        from, is removed.
+        file that it was read from, is removed.
         """
         assert self.model is not None, "the built-in roles need no endpoint"
         key = os.environ.get(self.key_env, "").strip() or None
@@ -149,8 +148,7 @@ class RunOptions:
         dry_run: Count the calls that would be made, and make none: the service ends by
             `plan.Planned`.
         on_interrupt: Called when a signal asks the run to end; None leaves signals to the caller,
-            as users of Python
-            expect.
+            as users of Python expect.
         typed: The command as it was typed, without `--resume`, which the run keeps; empty where it
             can't be resumed.
     """

@@ -1,9 +1,8 @@
 """Units done by actors of Ray: a lost worker's unit is done again elsewhere, and nothing is done twice on purpose.
 
 Ray restarts and retries nothing here, since its own retries have no end and would pay again: one
-unit is in flight an
-actor; when an actor dies, a new one takes its place, and the unit is given to another, twice at
-most.
+unit is in flight an actor; when an actor dies, a new one takes its place, and the unit is given to
+another, twice at most.
 """
 
 import os

@@ -438,8 +438,7 @@ async def hire_judge(
 
     Args:
         conversations: All that it will be asked about, where that is known: if each answer is in
-            the
-            store, no endpoint need be named, and none is reached.
+            the store, no endpoint need be named, and none is reached.
 
     Raises:
         WrongUse: Another judge was asked for, or the set's endpoint or embedding model wasn't
@@ -487,7 +486,7 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
     """Return the options with which the set's judge answers as before.
 
     A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the
-        user names it too.
+    user names it too.
     """
     asked = options.name
     if asked not in (None, record.name):
@@ -540,8 +539,7 @@ def embeds_with(record: JudgeRecord, asked: str) -> str:
     """Return the embedding model of the set's judge.
 
     A rubric set may come from anybody: a model that it names is neither fetched nor read, and the
-        files of a folder
-    not even hashed, unless the user names it too.
+    files of a folder not even hashed, unless the user names it too.
     """
     made_with = record.options.embedding_model
     if made_with not in (DEFAULT_MODEL, asked):

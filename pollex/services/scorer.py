@@ -73,8 +73,7 @@ class BatchScorer:
         embedding_model: That of the set's judge, if it isn't the bundled one.
         judge: Who answers; None: the set's own, which needs no model.
         at_once: Conversations that a model is asked about at once, SAT and DSAT rubrics side by
-            side; None: no model
-            is, and one comes after the other.
+            side; None: no model is, and one comes after the other.
     """
 
     def __init__(
@@ -172,10 +171,8 @@ class Scorer:
     """Scores conversations with a rubric set, one by one or many.
 
     A model's answers are kept in the store, so that none is paid for twice; the built-in judge
-    keeps nothing. With a
-    model, `close` the scorer in the end, or use it in a `with`. Any thread and event loop may ask:
-    a model is asked
-    from one event loop of the scorer's own.
+    keeps nothing. With a model, `close` the scorer in the end, or use it in a `with`. Any thread
+    and event loop may ask: a model is asked from one event loop of the scorer's own.
 
     Args:
         rubrics: The rubric set.
@@ -257,8 +254,7 @@ class Scorer:
 
         Args:
             judges: People whose thumbs the set was learnt from, and whose own probabilities are
-                wanted; `["all"]` for
-                all.
+                wanted; `["all"]` for all.
 
         Raises:
             WrongUse: It is no conversation, one of the judges is not known; see `score_many`, too.

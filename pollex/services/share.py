@@ -1,8 +1,7 @@
 """Estimate how many of all conversations are good, from the few that have labels.
 
 Source of cross-fitting: Zrnic and Candès 2023, arXiv:2309.16598. A model that predicts labels which
-it was fitted to
-makes intervals too narrow: coverage falls to 80 to 90 %.
+it was fitted to makes intervals too narrow: coverage falls to 80 to 90 %.
 """
 
 from __future__ import annotations
@@ -75,8 +74,7 @@ def crossfit_answers(
 
     Returns:
         By the model of the other folds, whether its answer is known or not: a model that has seen a
-        conversation's like
-        is surer of it, and known and unknown ones would not be alike.
+        conversation's like is surer of it, and known and unknown ones would not be alike.
     """
     scale = features.std(axis=0)
     x = (features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0)

@@ -1,14 +1,10 @@
 """Conversations, texts, answers and scores as Parquet, queried by DuckDB.
 
 A run has a folder, `runs/<run>`, with parts called `<table>-<first>-<last>.parquet`: one a batch
-while the run goes
-on, put together when there are many and when it ends. A part whose numbers lie within another's was
-put together into
-that one and counts no more, so a reader sees the same rows before, while and after that happens.
-Texts lie in `texts`,
-one pile a run, and are kept once: by the first run that brings them. Rows are in the order in which
-    they were written,
-`seq` counts them.
+while the run goes on, put together when there are many and when it ends. A part whose numbers lie
+within another's was put together into that one and counts no more, so a reader sees the same rows
+before, while and after that happens. Texts lie in `texts`, one pile a run, and are kept once: by
+the first run that brings them. Rows are in the order in which they were written, `seq` counts them.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 The database's tables. Those of rows have a column for each field of their class.
 
 Times are ISO 8601 in UTC. Columns called payload, arguments, fingerprint, versions, roles, result,
-inputs, outputs and
-value hold JSON.
+inputs, outputs and value hold JSON.
 """
 
 from __future__ import annotations

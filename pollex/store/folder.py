@@ -43,8 +43,7 @@ def require_own(path: Path) -> None:
     """Refuse a link, a device or a pipe where a file or a folder of a store belongs.
 
     Who hands a store on may have put a link there: what is written through it would be written
-    over, or be made to be
-    somebody's alone, wherever it leads.
+    over, or be made to be somebody's alone, wherever it leads.
 
     Raises:
         StoreDamaged: It is one.

@@ -188,7 +188,7 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
     """Take conversations out of a store; return how many rows of what went.
 
     Columns go first: as long as the database names a conversation, doing it again finishes what was
-        broken off.
+    broken off.
     """
     store.flush()
     gone = dict(_from_columns(store, target))

@@ -1,11 +1,11 @@
 """Runs: what was started, with what, and what became of it.
 
 Leases of calls: whoever sends a call has it for itself until its reply is kept, among all processes
-    on a store.
+on a store.
 
 A lease is the row of the call's intent: who has it, and until when. It ends early with its holder:
-each holds a lock on
-a file of its own, which the system lets go when a process ends, however it ends.
+each holds a lock on a file of its own, which the system lets go when a process ends, however it
+ends.
 """
 
 import fcntl

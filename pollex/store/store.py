@@ -16,9 +16,8 @@
         store.finish(run.id, "done", roles=["built-in (no LLM)"], result={…})
 
 Any number of processes may have it open; each run is worked on by one. Rows are built by the
-functions in `rows` and
-read back by those in `resume` and `traces`. Reading sees what is kept: after a `put`, `flush` or
-`settle` first.
+functions in `rows` and read back by those in `resume` and `traces`. Reading sees what is kept:
+after a `put`, `flush` or `settle` first.
 """
 
 import atexit

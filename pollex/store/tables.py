@@ -231,8 +231,7 @@ class QueueRow(Row):
 
     Attributes:
         kind: What comes first: `telling`, `unsure`, `window`, `differs`, or `random`; or what is in
-            it: `filter`,
-            `chosen`.
+            it: `filter`, `chosen`.
         random_share: Share that is drawn at random whatever the kind; only these say how well a
             rubric set does.
         overlap: How many people label each conversation.
@@ -499,8 +498,7 @@ class TalkTurnRow(Row):
         outcome: Why there is no reply; empty where there is one.
         marked: Whether the reply names a model.
         sources: Documents that were first shown for the reply (number, name, text), and what it
-            quotes (turn, document
-            and quote).
+            quotes (turn, document and quote).
     """
 
     table: ClassVar = "talk_turns"

@@ -1,8 +1,8 @@
 """The graphs as LangGraph Studio and its HTTP API run them: those under `graphs/`, with what their context names.
 
 A server gives a graph a context, JSON values, and keeps its checkpoints. The use case of the same
-name reads the logs,
-hires the roles and begins the run in the store; then it waits until the server's graph has ended.
+name reads the logs, hires the roles and begins the run in the store; then it waits until the
+server's graph has ended.
 """
 
 import asyncio

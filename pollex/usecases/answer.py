@@ -18,12 +18,10 @@ class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
     """Ask the system under test questions, and write its answers.
 
     QUESTIONS have `question`, and may have `question_id`, `category` and `subcategory`;
-    AlignBench's file is read as it
-    is. Each question is asked at the temperature of its category in the profile: low where answers
-    are fixed, higher
-    where something is to be created. A question without an answer keeps its row, with the outcome,
-    and the exit code
-    is 3. What was paid for is never asked again, in whatever run.
+    AlignBench's file is read as it is. Each question is asked at the temperature of its category in
+    the profile: low where answers are fixed, higher where something is to be created. A question
+    without an answer keeps its row, with the outcome, and the exit code is 3. What was paid for is
+    never asked again, in whatever run.
 
     \b
     Examples

@@ -19,13 +19,10 @@ class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
     """Ask an LLM each question of a questionnaire about each conversation, one question in a call.
 
     An answer is one letter, so one token: its log-probabilities are the distribution over the
-        question's options. Where
-    the endpoint gives none, --samples calls are counted, or one answer has all the probability;
-    column `source` says
-    which. Questions about sources are asked where a conversation has some; elsewhere they don't
-    apply, at no cost.
-    `pollex calibrate fit` reads --out as it is. llm-rubric is the paper's nine questions in words
-    of our own.
+    question's options. Where the endpoint gives none, --samples calls are counted, or one answer
+    has all the probability; column `source` says which. Questions about sources are asked where a
+    conversation has some; elsewhere they don't apply, at no cost. `pollex calibrate fit` reads
+    --out as it is. llm-rubric is the paper's nine questions in words of our own.
 
     \b
     Examples

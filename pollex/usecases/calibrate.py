@@ -127,12 +127,10 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
     """Fit a calibrator, and keep it as JSON with its arrays beside it.
 
     The calibration network predicts. It begins as ordinal mixed effects, and learns what these
-    miss; with --set it
-    begins from nothing, with settings as given, and --set search=random tries settings for a minute
-    at most on some
-    hundred texts. --model names another model, and best, --shift or --network choose by
-    cross-validation.
-    Every question that annotators answered gets a calibrator of its own, for `predict --question`.
+    miss; with --set it begins from nothing, with settings as given, and --set search=random tries
+    settings for a minute at most on some hundred texts. --model names another model, and best,
+    --shift or --network choose by cross-validation. Every question that annotators answered gets a
+    calibrator of its own, for `predict --question`.
 
     \b
     Examples
@@ -195,13 +193,10 @@ class PredictJudgments(FewThreads, UseCase["Predicted"]):
     """Predict what people would say of texts, a row for each text and question.
 
     A row has text_id, question, the expected answer and its variance (empty where answers have no
-    order), the entropy
-    in nats, and a probability for each answer (p_1, p_2 …): the mean over the annotators that the
-    calibrator was fitted
-    to, or over those named with --judge, who also get a list `judges` with the same for each. With
-    --aggregate max or a
-    quantile, the expected answer is that of theirs. Every question has a calibrator of its own,
-    tuned to it.
+    order), the entropy in nats, and a probability for each answer (p_1, p_2 …): the mean over the
+    annotators that the calibrator was fitted to, or over those named with --judge, who also get a
+    list `judges` with the same for each. With --aggregate max or a quantile, the expected answer is
+    that of theirs. Every question has a calibrator of its own, tuned to it.
 
     \b
     Examples
@@ -244,12 +239,9 @@ class ReportCalibrator(FewThreads, UseCase["CalibrationReport"]):
     """Measure a calibrator beside simpler models, and write a page about it.
 
     All models are cross-fitted on these tables: no text is predicted by a model that saw it. The
-    page holds the
-    comparison with 95 % intervals, how predicted answers to each question are spread over the texts
-    of each subset,
-    reliability diagrams, a curve for each judge, what each question gains, a learning curve, and
-    the leverage of each
-    question. It needs nothing but itself.
+    page holds the comparison with 95 % intervals, how predicted answers to each question are spread
+    over the texts of each subset, reliability diagrams, a curve for each judge, what each question
+    gains, a learning curve, and the leverage of each question. It needs nothing but itself.
 
     \b
     Examples

@@ -23,13 +23,10 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
     """Check new conversations against a baseline; exit with 4 if a condition fails.
 
     A condition fails where its limit is reached by more than chance. Conditions: 'mean(p) drops by
-    0.03' (p, netsat,
-    or a rubric's id; drops or rises), 'share drops by 0.05' (labels at random), 'drift(p) above
-    0.25' (population
-    stability), 'unlike above 0.2' (share without a counterpart in the baseline). Rubrics that are
-    mended by their state
-    in the store fail it, too, where they hold more often again, and are open from then on: no
-    condition is needed.
+    0.03' (p, netsat, or a rubric's id; drops or rises), 'share drops by 0.05' (labels at random),
+    'drift(p) above 0.25' (population stability), 'unlike above 0.2' (share without a counterpart in
+    the baseline). Rubrics that are mended by their state in the store fail it, too, where they hold
+    more often again, and are open from then on: no condition is needed.
 
     \b
     Examples

@@ -22,9 +22,8 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
     """Compare samples of conversations: which is better, in which rubrics, and how sure that is.
 
     Samples are files, runs of the store (score-3), or with --by the values of a field of the logs.
-    The same ids on
-    both sides are compared as pairs. Labels at random on both sides give the difference of the
-    share of good ones.
+    The same ids on both sides are compared as pairs. Labels at random on both sides give the
+    difference of the share of good ones.
 
     \b
     Examples

@@ -12,14 +12,11 @@ class RunDemo(AtTerminal):
     """Learn, score and report on the bundled sample log, with built-in roles.
 
     This needs no LLM, no network and no key. The log holds 480 invented conversations of customers
-    with the assistant
-    of a bicycle shop, 400 of them with a thumb; it was made for this project. With --recorded a
-    large language model
-    works along: its replies to every prompt were recorded, and are replayed. With --remedy changes
-        of the assistant's
-    prompt are proved on the log, too: recorded ones, or where there are none, one of a planted
-        assistant (rules and
-    chance, which tell nothing of any model).
+    with the assistant of a bicycle shop, 400 of them with a thumb; it was made for this project.
+    With --recorded a large language model works along: its replies to every prompt were recorded,
+    and are replayed. With --remedy changes of the assistant's prompt are proved on the log, too:
+    recorded ones, or where there are none, one of a planted assistant (rules and chance, which tell
+    nothing of any model).
 
     \b
     Examples

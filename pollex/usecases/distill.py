@@ -21,11 +21,9 @@ class DistillSet(Judged, Grouped, ByJudge, UseCase["DistillResult"]):
     """Teach a built-in judge to answer a set's rubrics from the model's answers that the store has.
 
     LOGS have the conversations that were judged, with their thumbs. Each rubric is learned from
-    words, signals and
-    events, and told how well its answers are foretold for conversations that it was not learned
-    from. The new set
-    scores without a call; `pollex score --set cascade=RUBRICS` asks the model where a label is in
-    doubt.
+    words, signals and events, and told how well its answers are foretold for conversations that it
+    was not learned from. The new set scores without a call; `pollex score --set cascade=RUBRICS`
+    asks the model where a label is in doubt.
 
     \b
     Examples

@@ -19,7 +19,7 @@ class EvaluateSet(Grouped, AllLabels, ByJudge, UseCase["Evaluation"]):
     """Measure a rubric set on labeled conversations, with 95 % intervals.
 
     Both windows are measured: the uncertainty window, and the one with a guarantee where the set
-        has one.
+    has one.
 
     \b
     Examples

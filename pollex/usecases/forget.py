@@ -17,18 +17,14 @@ class ForgetConversations(Stored, UseCase["Forgotten"]):
     """Take conversations out of the store for good, and name the files that quote them.
 
     Out of the store go texts, answers, scores, labels, calls and replies, prompts and originals of
-    placeholders, with
-    the cache of vectors; the files are written anew, so that no free page keeps them. A user is
-    known by the group
-    field of the log, or by a field such as `user_id` of the metadata.
+    placeholders, with the cache of vectors; the files are written anew, so that no free page keeps
+    them. A user is known by the group field of the log, or by a field such as `user_id` of the
+    metadata.
 
     The store knows all files that pollex wrote; these, the FILES that you name (files and folders)
-    and those beside the
-    store are looked through. The exit code is 3 if one still quotes a conversation, or can't be
-    looked into. Give
-    --rewrite at once, or look with --dry-run first: afterwards the store no longer knows what to
-    look for. The log
-    itself is yours to change.
+    and those beside the store are looked through. The exit code is 3 if one still quotes a
+    conversation, or can't be looked into. Give --rewrite at once, or look with --dry-run first:
+    afterwards the store no longer knows what to look for. The log itself is yours to change.
 
     \b
     Examples

@@ -21,10 +21,9 @@ class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
     """Grade answers against references, on the dimensions of each task's type and as a whole.
 
     QUESTIONS have references, as AlignBench has them; a question's category tells its type. Where
-    the profile doesn't
-    know the category the model is asked, and may be unsure. A reference that is missing or
-    contradicts its evidence
-    gives no grade. There is a row a question in --out, and means and distributions on a page.
+    the profile doesn't know the category the model is asked, and may be unsure. A reference that is
+    missing or contradicts its evidence gives no grade. There is a row a question in --out, and
+    means and distributions on a page.
 
     \b
     Examples

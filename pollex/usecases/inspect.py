@@ -21,12 +21,10 @@ class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["In
     """Tell what files hold before anything is learned from them.
 
     A sentence each for shapes, roles, the thumb with all its values, what is left out, comments,
-    tools, languages,
-    times, groups and other fields; two conversations as they were read; and the command to learn
-    from them.
-    Where nobody knows the columns, a way to read them is tried and proposed. Where none is found, a
-    model that you
-    name is asked once for one, by names of columns and disguised values.
+    tools, languages, times, groups and other fields; two conversations as they were read; and the
+    command to learn from them. Where nobody knows the columns, a way to read them is tried and
+    proposed. Where none is found, a model that you name is asked once for one, by names of columns
+    and disguised values.
 
     \b
     Examples

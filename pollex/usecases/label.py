@@ -15,10 +15,9 @@ class LabelNext(ByJudge, UseCase[Any]):
     """List what to label next: that whose label would make the predictions of all surest.
 
     These are texts that can't be predicted yet, unlike each other and like many others. Those with
-    a label are not
-    listed, but count as known where they can be judged for free: give them, too. A .jsonl file has
-    the conversations
-    as the log has them, with an empty thumb: fill it in, and learn from both.
+    a label are not listed, but count as known where they can be judged for free: give them, too. A
+    .jsonl file has the conversations as the log has them, with an empty thumb: fill it in, and
+    learn from both.
 
     With --questionnaire the file is a sheet: a row for each text and question, whose empty `answer`
     people fill in;

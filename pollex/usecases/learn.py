@@ -24,14 +24,13 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
     """Learn rubrics from conversations with thumbs up and down.
 
     Writes the rubric set and, beside it, report.html: what was learned, how well it does on
-    held-out conversations, and
-    why each rubric was kept or dropped. Where report.html is another set's, it is NAME-report.html.
+    held-out conversations, and why each rubric was kept or dropped. Where report.html is another
+    set's, it is NAME-report.html.
 
     With --model the model's rubrics and the built-in ones compete in one pool; each is answered by
-    whom it belongs to,
-    and no call is made more. `--set without=built-in` leaves the built-in ones out, `--set
-    prompts=paper` asks with
-    the prompts and on the scale of RUBICON's paper, and `--as rubicon` does all as the paper does.
+    whom it belongs to, and no call is made more. `--set without=built-in` leaves the built-in ones
+    out, `--set prompts=paper` asks with the prompts and on the scale of RUBICON's paper, and `--as
+    rubicon` does all as the paper does.
 
     \b
     Examples

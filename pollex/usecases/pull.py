@@ -16,11 +16,10 @@ class PullLogs(UseCase["Transferred"]):
     """Fetch logs and scores from langfuse, langsmith, phoenix, mlflow or open-webui into a file.
 
     Addresses and keys are taken from the variables that the tools' own clients use:
-    LANGFUSE_PUBLIC_KEY,
-    LANGFUSE_SECRET_KEY and LANGFUSE_BASE_URL; LANGSMITH_API_KEY; PHOENIX_BASE_URL and
-    PHOENIX_API_KEY;
-    MLFLOW_TRACKING_URI, where the project is the experiment; OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY.
-    A fetch that was stopped goes on; a later one fetches what is new.
+    LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY and LANGFUSE_BASE_URL; LANGSMITH_API_KEY;
+    PHOENIX_BASE_URL and PHOENIX_API_KEY; MLFLOW_TRACKING_URI, where the project is the experiment;
+    OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY. A fetch that was stopped goes on; a later one fetches
+    what is new.
 
     \b
     Examples

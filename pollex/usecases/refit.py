@@ -29,8 +29,7 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
     """Judge edited rubrics again, and fit θ, window and probability again.
 
     NAME.rubrics.toml beside NAME.json is the file to edit, by hand or with `pollex rubrics`: a new
-    rubric needs text
-    and polarity (sat or dsat), and `on = false` leaves one out.
+    rubric needs text and polarity (sat or dsat), and `on = false` leaves one out.
 
     \b
     Examples

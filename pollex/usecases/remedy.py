@@ -1,8 +1,7 @@
 """Find what to change in the assistant's prompt, and prove whether it helps.
 
 A rubric tells what costs thumbs. A remedy is a change of the assistant's prompt that mends it,
-asked on conversations
-that took no part in finding it.
+asked on conversations that took no part in finding it.
 """
 
 from __future__ import annotations
@@ -76,13 +75,11 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     """Prove a change of the prompt, yours or a model's: both prompts are asked now, on users who took no part in it.
 
     Without --edit the [proposer] of the profiles proposes changes, once replies still fail and a
-    prompt can mend that;
-    the run waits until a person accepts some (--accept). Each logged conversation is taken
-    up to a reply that failed, and the assistant is asked for that reply again, under the old and
-    under the new prompt.
-    What a judge finds is "judged better"; better is what people or thumbs tell. Missing replies are
-    never
-    a score. Exit code 4: worse, likely harm, or not cleared.
+    prompt can mend that; the run waits until a person accepts some (--accept). Each logged
+    conversation is taken up to a reply that failed, and the assistant is asked for that reply
+    again, under the old and under the new prompt. What a judge finds is "judged better"; better is
+    what people or thumbs tell. Missing replies are never a score. Exit code 4: worse, likely harm,
+    or not cleared.
 
     \b
     Examples

@@ -19,10 +19,9 @@ class ReviewRun(Stored, UseCase["JudgeResult"]):
     """Let people decide conversations on which the runs of `pollex judge` disagree.
 
     RUN is a run's id, as `pollex runs` lists it; the last run of `judge` when left out. --out
-    writes a line for each
-    conversation without a rating, the most contested first: write an option into the field `answer`
-    of its lines, and
-    hand the file back with --answers. No model is asked again.
+    writes a line for each conversation without a rating, the most contested first: write an option
+    into the field `answer` of its lines, and hand the file back with --answers. No model is asked
+    again.
 
     \b
     Examples

@@ -1,9 +1,8 @@
 """List, edit and compare the rubrics of a set.
 
 NAME.rubrics.toml beside NAME.json is what people edit, by hand or with these commands: text,
-polarity, on or off,
-and a note. Changes count once they are fitted with `pollex refit`; `pollex learn` never overwrites
-them.
+polarity, on or off, and a note. Changes count once they are fitted with `pollex refit`; `pollex
+learn` never overwrites them.
 """
 
 from __future__ import annotations
@@ -105,8 +104,7 @@ class StateOfRubric(Stored, UseCase["RubricLife"]):
     """Say what a rubric is: open, mending, mended, or accepted; without a word, show its life.
 
     Its life is how often it held by week and by release, thumbs down there and elsewhere, and what
-    became of it. States
-    are the store's; `pollex check` fails where a mended rubric is back again.
+    became of it. States are the store's; `pollex check` fails where a mended rubric is back again.
 
     \b
     Examples
@@ -143,9 +141,8 @@ class LintRubrics(Stored, UseCase["LintResult"]):
     """Mark the rubrics that are hard to judge, with better words where there are some.
 
     Marked are a rubric in two parts, with "each", "all" or "only", with a presupposition, a near
-    twin or a mirror of
-    another, one that is all but constant on training conversations, and one that rests on one
-    conversation.
+    twin or a mirror of another, one that is all but constant on training conversations, and one
+    that rests on one conversation.
 
     \b
     Examples

@@ -33,16 +33,15 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
     """Score conversations with a rubric set, one row a conversation.
 
     Filter by `decision`: positive where the probability of a thumb up is at least .5, or as `--set
-        costs=5:1` has it
-    where a bad conversation taken for good costs five times as much as a good one taken for bad.
+    costs=5:1` has it where a bad conversation taken for good costs five times as much as a good one
+    taken for bad.
 
     A row has id, netsat, label (by NetSAT alone, as in the paper; `differs` says why it is not the
-    decision), confident
-    (outside the uncertainty window), probability of a thumb up with its entropy, the answers, and
-    guaranteed: whether
-    it is outside the window with a guarantee as well; empty where the set has no such window. A
-    conversation that could
-    not be scored has its outcome in place of figures, and the exit code is 3.
+    decision), confident (outside the uncertainty window), probability of a thumb up with its
+    entropy, the answers, and
+    guaranteed: whether it is outside the window with a guarantee as well; empty where the set has
+    no such window. A conversation that could not be scored has its outcome in place of figures, and
+    the exit code is 3.
 
     \b
     Examples

@@ -13,8 +13,8 @@ class ServeStore(AtTerminal):
     """Show runs, conversations, rubric sets and labels in the browser.
 
     It listens on this machine only, and lets in whoever has the token in the address that it
-    prints. It sends nothing
-    anywhere, unless --profiles or the set of --score name a model, or --events an address.
+    prints. It sends nothing anywhere, unless --profiles or the set of --score name a model, or
+    --events an address.
 
     \b
     Examples

@@ -19,10 +19,9 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
     """Estimate the share of good conversations over all, from few labels, with 95 % intervals.
 
     Give all conversations, those without a label too. Labels drawn at random give the share of all.
-    Labels that users
-    gave because they liked to (voluntary) give the share of voters, the share of all if votes
-    depend on the
-    conversation alone, and bounds for how far that may be off. The two are never mixed.
+    Labels that users gave because they liked to (voluntary) give the share of voters, the share of
+    all if votes depend on the conversation alone, and bounds for how far that may be off. The two
+    are never mixed.
 
     \b
     Examples

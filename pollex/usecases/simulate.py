@@ -19,11 +19,9 @@ class SimulateDialogues(Player, UseCase["SimulateResult"]):
     """Simulate dialogues on topics, one for each system, topic and persona.
 
     DS1 writes a dialogue in one call, without documents. DS2 is given those that the topic names,
-    DS3 the best five by
-    BM25. In DS4 a user and an assistant take turns, with documents found for the dialogue so far;
-    in DS5 the model
-    writes the search query. Sources are kept if their quotes stand in the documents. Dialogues have
-    no thumbs.
+    DS3 the best five by BM25. In DS4 a user and an assistant take turns, with documents found for
+    the dialogue so far; in DS5 the model writes the search query. Sources are kept if their quotes
+    stand in the documents. Dialogues have no thumbs.
 
     \b
     Examples

@@ -19,13 +19,10 @@ class MeasureTurns(Grouped, Reading, UseCase["TurnsResult"]):
     """Measure what the beginnings of conversations tell of their thumbs.
 
     Satisfaction shows in how a conversation ends: on many logs a score before the end says less
-    than the share of
-    thumbs up alone. For 1, 2, 3, 5 and 8 turns of the user, a probability is fitted to labeled
-    conversations and
-    measured on others of them; only where it is better is it given by `--scores`, and by `pollex
-    serve --score` at
-    `/v1/score?turns=true` with the set that --out writes. Take conversations that the set was not
-    learned from.
+    than the share of thumbs up alone. For 1, 2, 3, 5 and 8 turns of the user, a probability is
+    fitted to labeled conversations and measured on others of them; only where it is better is it
+    given by `--scores`, and by `pollex serve --score` at `/v1/score?turns=true` with the set that
+    --out writes. Take conversations that the set was not learned from.
 
     \b
     Examples

@@ -186,9 +186,8 @@ def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]
 
     Returns:
         Of each run the stability index of the probability, whether there is more than chance in it,
-        and the share
-        whose NetSAT lies outside the range of the run that is shown: probabilities there are
-        guesses.
+        and the share whose NetSAT lies outside the range of the run that is shown: probabilities
+        there are guesses.
     """
     # SciPy comes with it, and takes a third of a second
     from pollex.measures.drift import stability

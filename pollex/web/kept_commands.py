@@ -1,8 +1,8 @@
 """Commands that a store keeps, to go on with its runs: whoever serves the store may not have written them.
 
 A store is data. What such a command would read, write and ask is shown, and it is carried out once
-somebody has said
-yes to exactly that. The key of this server goes only to addresses that its owner named.
+somebody has said yes to exactly that. The key of this server goes only to addresses that its owner
+named.
 """
 
 import hashlib

@@ -1,8 +1,7 @@
 """A run's conversations as columns in memory: what lists are filtered, sorted and counted by.
 
 Rows are in the order in which the run first used each conversation; that of equal ones is kept when
-sorted. Counting
-100,000 rows takes milliseconds here, and hundreds from files.
+sorted. Counting 100,000 rows takes milliseconds here, and hundreds from files.
 """
 
 from collections import Counter

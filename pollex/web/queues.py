@@ -107,10 +107,9 @@ def next_lease(
     """Choose an annotator's next conversation; None if there is none.
 
     A text that they have before them comes again. No text goes to more people than the queue wants.
-    What is drawn at
-    random is drawn from the whole run, whatever the queue's kind: only so it speaks for the run.
-    Before another one
-    is drawn, those that were drawn for others go to as many people as are wanted.
+    What is drawn at random is drawn from the whole run, whatever the queue's kind: only so it
+    speaks for the run. Before another one is drawn, those that were drawn for others go to as many
+    people as are wanted.
 
     Returns:
         The lease, and the texts that chance drew on the way though they had been answered: see
@@ -246,8 +245,7 @@ def repeat_answers(store: Store, queue: QueueRow, texts: Collection[str]) -> Ite
     """Yield the last answers about texts of a queue once more, as those of conversations drawn at random.
 
     Chance draws from all of a run. If it left out what was labeled for being doubtful, the rest
-    would look surer than
-    the run is.
+    would look surer than the run is.
     """
     for row in store.rows(_LAST, [queue.id]) if texts else []:
         if row["text_hash"] in texts:

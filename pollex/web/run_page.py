@@ -307,8 +307,7 @@ def ratings_of(site: Site, run: Run) -> dict[str, Any] | None:
 
     Returns:
         None if it is no run of `judge`. A kind has the runs that chose each option, their entropy
-        (None where no run
-        answered), the rating (None for NONE), and the number of conversations.
+        (None where no run answered), the rating (None for NONE), and the number of conversations.
     """
     if run.finished is None or run.command != "judge":
         return None

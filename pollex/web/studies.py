@@ -94,8 +94,8 @@ class Study(BaseModel):
         """Return the systems of a session in order, and its topic.
 
         Each block of as many sessions as there are systems has every system at every place once, in
-        an order drawn
-        from the seed; with a topic of its own, so that each system gets each topic equally often.
+        an order drawn from the seed; with a topic of its own, so that each system gets each topic
+        equally often.
         """
         block, place = divmod(number, len(self.systems))
         drawn = np.random.default_rng([self.seed, 0, block]).permutation(len(self.systems)).tolist()
@@ -465,8 +465,7 @@ def replies(
 
     Args:
         said: Takes what each has said so far, by position; None keeps it back until all have
-            answered, so that a
-            quicker system stands out by nothing.
+            answered, so that a quicker system stands out by nothing.
     """
 
     async def all_of_them() -> list[TalkTurnRow]:

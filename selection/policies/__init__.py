@@ -1,8 +1,7 @@
 """The selection policies, one module each with `choose(pool, α, generator)`.
 
 A new module in this folder is a new policy, under its own name. One that has a use for α says so by
-`ALPHAS`, the
-values that cross-validation tries; the others are the same for every α.
+`ALPHAS`, the values that cross-validation tries; the others are the same for every α.
 """
 
 import pkgutil

@@ -1,11 +1,9 @@
 """Correctness over spread: a rubric's gain in class distance relative to noise.
 
 Two rubrics that say the same widen the gap between the class means twice and the spread twice, too;
-two that say
-different things widen the spread by less. LC knows only the gap. With α = 1 the ratio is Fisher's
-linear discriminant
-with weights of 0 and 1; with α = 0 it is LC; a small log wants something in between, as its
-covariances are noise.
+two that say different things widen the spread by less. LC knows only the gap. With α = 1 the ratio
+is Fisher's linear discriminant with weights of 0 and 1; with α = 0 it is LC; a small log wants
+something in between, as its covariances are noise.
 
 Source: Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x; the covariance is drawn to its diagonal
     as in Schäfer and

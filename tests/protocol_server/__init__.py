@@ -5,9 +5,7 @@ Its own counts are the truth in every test of what was sent, paid or repeated.
 In a test, on a thread of this process:
 
     with ProtocolServer(latency=0.02, script=[{"do": "status", "code": 500, "count": 2}]) as server:
-        Endpoint("any-model", server.url, "any-key")
-        ...
-        assert server.counts()["received"] == 3
+        Endpoint("any-model", server.url, "any-key") ... assert server.counts()["received"] == 3
 
 In a process of its own, which survives the kill -9 of a client (`tests/` on PYTHONPATH):
 
@@ -16,23 +14,17 @@ In a process of its own, which survives the kill -9 of a client (`tests/` on PYT
 `SubprocessServer` starts that and has the same `url`, `counts()` and `script(rules)`.
 
 **Honest answers.** `POST /v1/chat/completions` answers in the request's `response_format` (JSON
-schema, JSON object) or
-forced tool; a hash of the messages picks enum values, so the same question has the same answer on
-every run. With
-`logprobs` every token has alternatives; where an enum value is written they spread over all its
-options, and
-`answers.truth` tells the exact distribution. Without a format the answer is a digit from 1 to 5.
-String properties
-called `quote` or `quotes` copy words out of the messages. `GET /v1/models` lists one model with a
-window of 32,768
-tokens.
+schema, JSON object) or forced tool; a hash of the messages picks enum values, so the same question
+has the same answer on every run. With `logprobs` every token has alternatives; where an enum value
+is written they spread over all its options, and `answers.truth` tells the exact distribution.
+Without a format the answer is a digit from 1 to 5. String properties called `quote` or `quotes`
+copy words out of the messages. `GET /v1/models` lists one model with a window of 32,768 tokens.
 `GET /counts`, `POST /script` (rules as JSON) and `POST /reset` are the test's own door.
 
 **Counts**: `received` chat requests; `sent` replies that went out whole, by status in `statuses`;
     `distinct` bodies;
 `repeated` requests whose body had come before; `connections`, of them `open` now; `most_at_once`;
-`paid`: whole replies
-with status 200.
+`paid`: whole replies with status 200.
 
 **Rules.** The first rule that applies to a request decides. `match`: text in the request's body
 (default: any).
@@ -41,8 +33,7 @@ with status 200.
 itself; `kept: true` sends a body that came before the same reply at once, rules or not. `do` is one
 of:
 
-| do | also | what happens |
-|---|---|---|
+| do | also | what happens | |---|---|---|
 | honest | latency | as without a rule |
 | attentive | latency | as somebody who has read the prompt: see `reader` |
 | planted | reader, latency | as the simulated model of the planted world, without

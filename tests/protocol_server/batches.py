@@ -46,8 +46,7 @@ class Batches:
         expire: So many lines of the next batch get no answer.
         fail: Statuses of the next lines' answers; then all are 200.
         creation: What becomes of the next creation: it is carried out with a reply, without one
-            (`no reply`), or with a
-            connection that stays open (`no word`); `dropped`; or `refused`.
+            (`no reply`), or with a connection that stays open (`no word`); `dropped`; or `refused`.
         invalid: Whether files are found to be faulty after they were taken.
         paid: How often each body was answered, over all batches.
     """

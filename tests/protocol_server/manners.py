@@ -1,8 +1,7 @@
 """Endpoints as they are: what each refuses, names otherwise, leaves out and adds, by `manners.toml`.
 
 The model behind all of them is one: its answers depend on what it is told and asked, and not on the
-    way in which they
-are asked for. So whatever the manner, a run comes to one result.
+way in which they are asked for. So whatever the manner, a run comes to one result.
 """
 
 import hashlib

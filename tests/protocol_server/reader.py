@@ -1,9 +1,8 @@
 """A model that reads: what somebody who understood pollex's prompts would answer.
 
 It knows the truth of canaries, likes conversations in which the user says thanks, and tells rubrics
-of satisfaction by
-the word `glad`, which it puts into those that it writes. A twentieth of its answers are slips,
-always the same ones.
+of satisfaction by the word `glad`, which it puts into those that it writes. A twentieth of its
+answers are slips, always the same ones.
 """
 
 import hashlib

@@ -4,8 +4,8 @@ One rubric, learned from a model's answers: a ridge regression of the value, and
 distribution.
 
 The share of each answer at a predicted value z is a multinomial logistic model of z and z²; "Never
-came up" is one of
-the answers. It is fitted to predictions for conversations that the regression did not see.
+came up" is one of the answers. It is fitted to predictions for conversations that the regression
+did not see.
 """
 
 import json

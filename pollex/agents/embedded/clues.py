@@ -1,8 +1,7 @@
 """Clues of a labeled log: signals, phrases and events that tell good conversations from bad.
 
 A log is looked at once, and without its labels. What labels say of it can then be asked of any part
-of it, as often as
-need be: for the set, for each fold of it, and for labels that mean nothing.
+of it, as often as need be: for the set, for each fold of it, and for labels that mean nothing.
 """
 
 import re

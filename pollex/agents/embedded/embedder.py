@@ -295,10 +295,9 @@ class MiniLM(SentenceTransformersEncoder):
     """The bundled model: sentence embeddings of 384 numbers, of length 1.
 
     A text's embedding doesn't depend on what is encoded with it, so that a resumed run sees the
-    same numbers to the
-    last digit: texts are padded to fixed lengths, never to the longest of their batch, and all
-        batches of a length are
-    of one size, since sums are taken in another order in a matrix of other size.
+    same numbers to the last digit: texts are padded to fixed lengths, never to the longest of their
+    batch, and all batches of a length are of one size, since sums are taken in another order in a
+    matrix of other size.
     """
 
     def __init__(self) -> None:

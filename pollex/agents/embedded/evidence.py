@@ -1,10 +1,8 @@
 """Evidence for a rubric: marks on the turns that support it.
 
 A rubric's `source` says where to look: `event:…` and `rate:…` for that event, `signal:NAME` at that
-signal,
-`phrase:PARTY:WORDS` for those words, anything else at the likeness of turns to the rubric's quotes,
-or to its own text
-when it has none.
+signal, `phrase:PARTY:WORDS` for those words, anything else at the likeness of turns to the rubric's
+quotes, or to its own text when it has none.
 """
 
 import re

@@ -58,8 +58,7 @@ class EmbeddedJudge:
     """Answers from signals, phrases and similarity of turns; no LLM.
 
     A conversation that it has studied is answered on a scale learned without it (five folds), so
-    that answers on
-    training data are as honest as answers on new data.
+    that answers on training data are as honest as answers on new data.
 
     Args:
         embedder: Turns to vectors.
@@ -341,8 +340,7 @@ def understood(rubric: Rubric, embedder: Embedder) -> Rubric:
     """Return a rubric in a person's own words with evidence for them; any other keeps the evidence that it has.
 
     It rests on the signal or event whose sentence is near, else on the words that it quotes; else
-    its turns are found
-    by their likeness to its text.
+    its turns are found by their likeness to its text.
     """
     return (
         rubric.model_copy(update={"source": nearest_source(rubric, embedder)})

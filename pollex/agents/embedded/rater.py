@@ -1,16 +1,15 @@
 """The rater without a model: whether a conversation went well, from all signals at once.
 
 It doesn't understand a question. What it answers is whether the conversation went well: the first
-of two options for
-yes, the second for no. From the thumbs of a log it learns what goes with the first option:
+of two options for yes, the second for no. From the thumbs of a log it learns what goes with the
+first option:
 
     P(first option) = σ(b + Σ_s Σ_v w_sv · z_sv)
 
 z the measures v of each signal s, standardised on the log; w by logistic regression with a strong
-L2 penalty (C = 0.01:
-on dialogues of two services the best of four by cross-validation). Without enough thumbs w is what
-is known of the
-signals in general, +1, −1 or 0, and the odds are those of going better than the log's average.
+L2 penalty (C = 0.01: on dialogues of two services the best of four by cross-validation). Without
+enough thumbs w is what is known of the signals in general, +1, −1 or 0, and the odds are those of
+going better than the log's average.
 """
 
 from collections.abc import Mapping, Sequence

@@ -289,10 +289,8 @@ def components(
     """Return connected components of near vectors [rubric, width].
 
     Two rubrics are linked where the cosine is at least `near` and the polarity the same. Different
-    signals and events
-    are never linked: what they measure differs by design, while their sentences differ in a word
-        (“at length”,
-    “briefly”).
+    signals and events are never linked: what they measure differs by design, while their sentences
+    differ in a word (“at length”, “briefly”).
     """
     kinds = np.array(polarities)
     linked = (vectors @ vectors.T >= near) & (kinds[:, None] == kinds[None, :])

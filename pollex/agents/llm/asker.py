@@ -82,8 +82,7 @@ class Asker:
         """Return the sampling settings of a judging call: random only if outcomes are counted.
 
         Each sample has a seed of its own, for an endpoint that obeys seeds would give all of them
-        one answer; a
-        sample's second try has its sample's.
+        one answer; a sample's second try has its sample's.
 
         Args:
             replicate: Samples are counted from 0, their second tries go on from there.

@@ -26,10 +26,8 @@ class LlmDeduplicator(Role):
     """Removes rubrics that the model finds equivalent to another, keeping the best supported.
 
     A built-in rubric is shown beside one of the model's that has nearly its words, never beside
-    another built-in one.
-    Of a group that the model gives no usable answer to only such pairs are merged: a duplicate does
-    less harm than a
-    lost idea.
+    another built-in one. Of a group that the model gives no usable answer to only such pairs are
+    merged: a duplicate does less harm than a lost idea.
 
     Attributes:
         tally: Groups that stayed whole for want of an answer, by outcome.

@@ -24,8 +24,7 @@ class LlmExtractor(Role):
 
     Attributes:
         tally: Reasons left out, by cause: `without a quote`, `without an exchange` and `copies the
-            conversation`; and
-            conversations whose text shows no reason: `nothing found`.
+            conversation`; and conversations whose text shows no reason: `nothing found`.
     """
 
     def __init__(self, asker: Asker) -> None:

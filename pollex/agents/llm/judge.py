@@ -7,11 +7,10 @@ Source: Hashemi et al. 2024, section 2; 10.18653/v1/2024.acl-long.745.
 Attention checks: questions that every attentive reader of the conversation answers correctly.
 
 One goes with each judging call. A judge that fails it didn't read, or followed instructions in the
-conversation: its
-other answers in the call are suspect. The canary takes the side that a planted instruction would
-not: among rubrics of
-satisfaction, where agreement may have been ordered, it is false; among those of dissatisfaction it
-is true.
+conversation: its other answers in the call are suspect. The canary takes the side that a planted
+instruction would
+not: among rubrics of satisfaction, where agreement may have been ordered, it is false; among those
+of dissatisfaction it is true.
 """
 
 from __future__ import annotations
@@ -168,13 +167,10 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
     """Return the sign that answers ignore the questions; empty if there is none.
 
     That answers are alike is no sign by itself: of a short reply a few rubrics are rightly all
-    untrue, or all true. It
-    is one beside a canary of the same conversation that was answered wrong; its own call was thrown
-    away already, and
-    now the others are. Whoever agrees with many rubrics, of satisfaction and dissatisfaction alike
-    or all for one
-    reason, contradicts them, whatever the canaries say. That no rubric's occasion came up is never
-    a sign.
+    untrue, or all true. It is one beside a canary of the same conversation that was answered wrong;
+    its own call was thrown away already, and now the others are. Whoever agrees with many rubrics,
+    of satisfaction and dissatisfaction alike or all for one reason, contradicts them, whatever the
+    canaries say. That no rubric's occasion came up is never a sign.
     """
     pairs = [
         (question, answer)

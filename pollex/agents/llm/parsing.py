@@ -26,9 +26,8 @@ def option_named(answer: Any, options: Sequence[str]) -> int | None:
     """Return the index of the option that `answer` names; None where none does, or more than one.
 
     What is written like an option is that option. Else case, quotes, marks at the end, emphasis and
-    joined words are
-    folded, and true and false are yes and no, where that leaves one option alone. Nothing is
-    translated or guessed.
+    joined words are folded, and true and false are yes and no, where that leaves one option alone.
+    Nothing is translated or guessed.
     """
     if isinstance(answer, bool):
         return _only(_folded(tuple(options)), _BOOLEANS[answer])

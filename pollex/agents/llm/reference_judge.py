@@ -43,7 +43,7 @@ class Values(Sheet):
     """Numbered answers where a number may name an option: 8 is the option `8`.
 
     Nothing is put right: 8.5, 11 and "9/10" are no options where grades are whole numbers from 1 to
-        10.
+    10.
     """
 
     def entry(self, place: int) -> dict[str, Any]:
@@ -182,8 +182,7 @@ def pad_numbers(options: Sequence[str]) -> list[str]:
     """Whole numbers with as many digits each: 01 … 10.
 
     Where 1 and 10 are both options, a token `1` that was not written may have been either: its
-    probability would be
-    lost, and always that of the worst grade.
+    probability would be lost, and always that of the worst grade.
     """
     width = max(map(len, options))
     return (
@@ -257,10 +256,8 @@ class ReferenceJudge(_Grader):
     """Grades a conversation's answer against the reference in its metadata; see `conversations.references.Case`.
 
     Whether the reference agrees with its evidence is asked in a call of its own, which doesn't show
-    the answer: so that
-    can't talk its way out of being graded, and the call is bought once for all systems under test.
-    Where the two
-    contradict each other no grade is believed.
+    the answer: so that can't talk its way out of being graded, and the call is bought once for all
+    systems under test. Where the two contradict each other no grade is believed.
     """
 
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:

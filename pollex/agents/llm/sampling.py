@@ -26,11 +26,9 @@ def pool(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unans
     """Combine samples of the same question into one answer.
 
     An option's probability is its share of the samples that came to an end; those that named no
-    option are mass that is
-    missing, as with log-probabilities. Samples that no model ever answered (errors) count for
-    nothing. The option
-    chosen is the most frequent, of equals the first; the words are those of the first sample that
-    chose it.
+    option are mass that is missing, as with log-probabilities. Samples that no model ever answered
+    (errors) count for nothing. The option chosen is the most frequent, of equals the first; the
+    words are those of the first sample that chose it.
     """
     answers = [sample for sample in samples if isinstance(sample, Answer)]
     if not answers:
@@ -76,10 +74,8 @@ class Replicate:
     """See `agents.llm.asker.ModelClient`.
 
     A call of another replicate has another key: it is paid by itself, and found again by itself.
-    Its seed is another,
-    too, for an endpoint that obeys seeds would give all runs one answer; and its temperature is
-    that which is
-    set, else the model's own.
+    Its seed is another, too, for an endpoint that obeys seeds would give all runs one answer; and
+    its temperature is that which is set, else the model's own.
 
     Attributes:
         seeds: How many a run uses by itself, one for each of its samples.

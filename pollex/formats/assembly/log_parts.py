@@ -75,8 +75,7 @@ class ModelCall(NamedTuple):
         history: Whether `before` is a list of messages, which may repeat earlier turns, and not one
             text.
         unsure: `before` and `after` as they stand where nobody knows whether they are words: of a
-            trace in which no
-            model's call can be read, they count.
+            trace in which no model's call can be read, they count.
         error: What failed, in words.
         facts: Further fields for the conversation's metadata.
         beside: Attributes of the span, among which may be the label.

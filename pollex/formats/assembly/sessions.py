@@ -1,8 +1,8 @@
 """Conversations from spans and runs: the text of each trace, and the order of traces.
 
 A trace has the messages of its root, else of its last model call of least depth. The traces of a
-session either repeat
-the history, or have only their own turn. Rules (i) to (iv) of `_Thread` join both kinds.
+session either repeat the history, or have only their own turn. Rules (i) to (iv) of `_Thread` join
+both kinds.
 """
 
 from __future__ import annotations

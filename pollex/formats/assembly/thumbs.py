@@ -241,8 +241,7 @@ def keep_latest(
     """Keep each person's newest score of one name on one target, and the newest row of each score.
 
     Where no person is named, the newest of one source counts, since a trace or a message has one
-    user; scores without
-    a time and without an id of their own are all kept.
+    user; scores without a time and without an id of their own are all kept.
 
     Args:
         how: With `worst` only older rows of the same score are left out.

@@ -13,8 +13,7 @@ class Built(NamedTuple):
     Attributes:
         turns: Its turns.
         places: By the id of a message, span or trace, the index of the last turn that it brought;
-            None for one whose
-            turns were replaced by a later try.
+            None for one whose turns were replaced by a later try.
         errors: Descriptions of failures.
         facts: Fields for the metadata.
         way: How it was joined, for people.
@@ -103,8 +102,7 @@ def _path(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]
     """Return the path from the first message to the leaf that counts.
 
     That is the leaf that the tool shows, unless all thumbs are on other tries. Otherwise it is the
-    newest leaf below
-    the last thumbed message, or the newest of all.
+    newest leaf below the last thumbed message, or the newest of all.
     """
     by_key: dict[str | None, Message] = {
         message.key: message for message in messages if message.key

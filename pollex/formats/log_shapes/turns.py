@@ -1,7 +1,7 @@
 """Messages in any usual spelling, as turns.
 
 Only words become words: images and files leave their kind in brackets, since the turns around them
-    may speak of them;
+may speak of them;
 a model's reasoning, marks of steps and citations are left out; what a tool answered becomes a turn
 of the tool's.
 """
@@ -693,8 +693,7 @@ def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list
     """Return what an assistant's message has besides its content, which is often null then.
 
     That is a refusal or an audio transcript; the calls, also in the old form; and what stands in
-    their place and is no
-    object, kept as calls without a name.
+    their place and is no object, kept as calls without a name.
     """
     audio = message.get("audio")
     call = message.get("function_call")

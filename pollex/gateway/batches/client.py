@@ -1,16 +1,12 @@
 """Requests beside the chat operation, which batches need: OpenAI's client sends, retries and pages; errors are ours.
 
 OpenAI's batches, and those of servers that follow its protocol: a file of lines is uploaded, a
-batch made of it;
-answers come as two files, one for what failed. Both are read whatever the batch came to, for one
-that expired or was
-canceled has answers, too.
+batch made of it; answers come as two files, one for what failed. Both are read whatever the batch
+came to, for one that expired or was canceled has answers, too.
 
 Anthropic's message batches: calls are chat requests and answers chat completions everywhere else in
-pollex, and both
-are translated here. A batch has no metadata, so one whose creation is in doubt is told by its time,
-its size, and the
-ids in its results.
+pollex, and both are translated here. A batch has no metadata, so one whose creation is in doubt is
+told by its time, its size, and the ids in its results.
 """
 
 import json
@@ -313,8 +309,7 @@ def message_of(body: bytes) -> dict[str, Any]:
     """Return a chat request as the parameters of a message.
 
     The system messages that open it are the system prompt; later ones, which close the evidence,
-    are the user's, so
-    that they stay last.
+    are the user's, so that they stay last.
     """
     asked = json.loads(body)
     opening = [m["content"] for m in takewhile(lambda m: m["role"] == "system", asked["messages"])]

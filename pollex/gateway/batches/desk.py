@@ -1,10 +1,8 @@
 """Where calls wait for a batch, and where a batch's answers go into the ledger.
 
 Nothing is paid twice, whatever is killed when: what a batch asks is kept before it is handed in,
-its id right after,
-and its answers are recorded as if each had been a call of its own. A batch of which only the first
-is kept is looked
-for at the provider before its calls are asked again.
+its id right after, and its answers are recorded as if each had been a call of its own. A batch of
+which only the first is kept is looked for at the provider before its calls are asked again.
 """
 
 from __future__ import annotations

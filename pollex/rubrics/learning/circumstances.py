@@ -1,8 +1,8 @@
 """Circumstances of conversations: what they are about and when they were had, apart from what happens in them.
 
 A rubric may tell thumbs apart because it comes with short conversations, with one tariff or one
-week. Within each of
-them there is then no difference, and changing what the rubric says would change no thumb.
+week. Within each of them there is then no difference, and changing what the rubric says would
+change no thumb.
 """
 
 import re

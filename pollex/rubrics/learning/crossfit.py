@@ -1,10 +1,8 @@
 """The choice of built-in rubrics by what the labels prove of them, and cross-fitting.
 
 All that labels decide is done anew without each fifth of the conversations, which then measure it.
-Pools, sides, scales
-and choices that saw a conversation flatter themselves on it: with labels that mean nothing, and the
-choice alone made
-anew, one log's AUC was .578.
+Pools, sides, scales and choices that saw a conversation flatter themselves on it: with labels that
+mean nothing, and the choice alone made anew, one log's AUC was .578.
 Source of the point: Ambroise and McLachlan 2002, doi:10.1073/pnas.102102699.
 """
 
@@ -442,8 +440,7 @@ def never_values(
     """Return what "never came up" counts, by rubric: one value for all rubrics of a side, as labels show.
 
     That there was no occasion for what goes wrong is good news, so 0 may be right of
-    dissatisfaction; that there was
-    none for what goes well is often no news at all.
+    dissatisfaction; that there was none for what goes well is often no news at all.
     """
     found = dict[str, float]()
     for side in ("sat", "dsat"):

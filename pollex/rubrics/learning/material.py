@@ -202,8 +202,8 @@ class Material:
         earlier_tone: That of the set whose rubrics these are; None where there is none.
         once: What was worked out of all this, and need not be again in this process.
         learned_from: Text hashes of conversations that the rubrics were learned from in an earlier
-            run. Models of the
-            thumbs can't be compared on these, since the choice of rubrics saw them.
+            run. Models of the thumbs can't be compared on these, since the choice of rubrics saw
+            them.
         pool: By side, the rubrics that were written; empty where rubrics were given.
         refused: Why batches and texts came to no rubric, and how often.
         kept: The pool without duplicates, or the rubrics that were given.

@@ -410,10 +410,8 @@ def standings_of(
     """Return how far labels bear the chosen rubrics out, by id; empty where no labels could tell.
 
     The words of a model's rubrics come from the training conversations, so only the held-out ones
-    can prove them.
-    Rubrics that were given have all labels but those that they were learned from in an earlier run:
-    where none are
-    left, all are hints.
+    can prove them. Rubrics that were given have all labels but those that they were learned from in
+    an earlier run: where none are left, all are hints.
     """
     chosen = material.chosen
     if (p := selection.get("p")) is not None:
@@ -450,7 +448,7 @@ def merged_families(
     """Return the forms that the deduplicator merged into each chosen rubric, by its id, as JSON values.
 
     Nobody judged these forms: they are counted where the rubric holds, in conversations whose
-        reasons they came from.
+    reasons they came from.
     """
     pool = {rubric.id: rubric for rubrics in material.pool.values() for rubric in rubrics}
     place = {reason.id: reason.conversation_id for reason in reasons}

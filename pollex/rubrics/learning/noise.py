@@ -23,9 +23,8 @@ def kept_under_noise(weighed: Weighed, alpha: float, *, hints: bool) -> list[flo
     """Return which share of the choice each draw of flipped labels leaves; empty where nothing is chosen.
 
     The answers stay, and so does the pool. The choice is the one that all labels make at once,
-    without halvings, with
-    the labels as they are and with flipped ones: twenty choices take less time than one by
-    halvings.
+    without halvings, with the labels as they are and with flipped ones: twenty choices take less
+    time than one by halvings.
 
     Args:
         hints: As for `Weighed.order`.

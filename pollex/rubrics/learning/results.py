@@ -46,8 +46,7 @@ class Learned:
 
     Attributes:
         means: By rubric of the set, its mean answer among positive and among negative
-            conversations, 0 … 10; None if
-            none of them has an answer.
+            conversations, 0 … 10; None if none of them has an answer.
         unextracted: By conversation, why no reasons could be extracted.
     """
 

@@ -57,14 +57,11 @@ class LearnSettings:
         policy: How rubrics are chosen; a name of `selection.policies`.
         alpha: Weight of sharpness; None chooses it by cross-validation.
         probability: What gives the probability of a thumb up: `network`; `best`, the one with the
-            least log-loss; or
-            the name of a model.
+            least log-loss; or the name of a model.
         also: Fields of other questions that people rated, separated by commas: where the labels are
-            grades, the network
-            learns these first, with the grades.
+            grades, the network learns these first, with the grades.
         fills: Whether a model's rubrics are chosen up to the budget, as in the paper, and not as
-            far as they lower
-            the loss of conversations that the choice did not see.
+            far as they lower the loss of conversations that the choice did not see.
         stability: Whether to measure how often halves of the conversations choose each rubric.
         minimum: Conversations of each class that are needed to learn at all.
     """

@@ -1,9 +1,8 @@
 """Which words go along with the thumbs: mined anew on one half of the conversations, tested on the other.
 
 Words that were found by looking at all labels can't be proven by the same labels: of twenty
-thousand phrases some
-differ by chance. So each halving looks for its own, and those that keep coming and hold on the
-other half are proven.
+thousand phrases some differ by chance. So each halving looks for its own, and those that keep
+coming and hold on the other half are proven.
 """
 
 from __future__ import annotations
@@ -94,8 +93,7 @@ def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
     """Pick the phrases that differ most between the classes: columns of `present`, and whether each is a good sign.
 
     Of phrases of the same conversations that are nearly as clear, the one that most conversations
-    have: halves then
-    pick the same.
+    have: halves then pick the same.
     """
     counts = np.asarray(present.sum(axis=0), dtype=np.float64).ravel()
     z = contrast(present, up)

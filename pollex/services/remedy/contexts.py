@@ -86,8 +86,7 @@ def held_in(
     """Find where each rubric holds, by id; no model is asked.
 
     A built-in judge answers anew. Of a model's set the answers of its learning run are read from
-    the store; where that
-    isn't there, the exchanges that the set quotes are all there is.
+    the store; where that isn't there, the exchanges that the set quotes are all there is.
 
     Raises:
         BadRubrics: A model judged, and neither its answers nor the quoted conversations are here.

@@ -110,8 +110,8 @@ class RemedyDesk:
 
         Returns:
             Which proof of the target it is on any of its conversations, from 1; 0 before its first
-            replies. The same
-            replies judged once more are no other proof, unless a cap had ended it.
+            replies. The same replies judged once more are no other proof, unless a cap had ended
+            it.
         """
         mine = step(self.store, run, REGISTERED) or self.found.frozen(trial, changed)
         if trial.texts and "number" not in mine:

@@ -94,8 +94,7 @@ class PromptText:
         """Return the values with which the logged system turn was made from this template; None if it wasn't.
 
         Each value ends where the text after its place stands first, so that a long turn is read
-        once. Where a place
-        comes again, the text between is looked for with the value that it had.
+        once. Where a place comes again, the text between is looked for with the value that it had.
         """
         said = logged.strip()
         text = self.text.strip()

@@ -77,8 +77,7 @@ def parts_of(
     """Assign each conversation a part, by id.
 
     Conversations of a user, or of one text, are never parted. What the rubrics were learned from,
-    or somebody tuned on,
-    proposes and selects first: rubrics fitted there flatter themselves.
+    or somebody tuned on, proposes and selects first: rubrics fitted there flatter themselves.
 
     Args:
         learned: Beginnings of the text hashes of such conversations.

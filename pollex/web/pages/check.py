@@ -86,13 +86,11 @@ def checked(
 
     Returns:
         The result, compared conversations of the baseline that the rubrics were learned from, and
-        conversations of both
-        runs without a probability, which are left out.
+        conversations of both runs without a probability, which are left out.
 
     Raises:
         Fault: One rubric set has not scored both, they are too many for a page, or a condition
-            can't be read, or can't
-            be looked at again and again.
+            can't be read, or can't be looked at again and again.
     """
     from pollex.services.check import check_runs  # SciPy comes with it, and takes half a second
 

@@ -361,9 +361,8 @@ def beside(
 
     Returns:
         Of each run the headline rubrics that the model wrote and the others; the AUC on
-        conversations that neither set
-        was learned from, None without labels of both kinds; the tokens of its calls, and what they
-        cost at each price.
+        conversations that neither set was learned from, None without labels of both kinds; the
+        tokens of its calls, and what they cost at each price.
     """
     first, second = sets
     if (

@@ -1,8 +1,7 @@
 """A real Chromium, and the application on a store made by hand, served in a process of its own.
 
 Chromium is the program that POLLEX_CHROMIUM names, or one on the PATH. Where there is none the
-tests are skipped,
-unless POLLEX_BROWSER=required.
+tests are skipped, unless POLLEX_BROWSER=required.
 """
 
 import json

@@ -3,7 +3,7 @@
 Pictures depend on the browser and its fonts: they are compared where both are those that
 `looks/made-with.txt` names.
 After a change that is wanted: WRITE_LOOKS=1 pytest tests/endurance/browser/test_looks.py, and look
-    at every picture.
+at every picture.
 """
 
 import os

@@ -1,10 +1,8 @@
 """Writes a language model of 20,000 random weights as a GGUF file: `python tiny_model.py PATH`. Needs `gguf` and NumPy.
 
 It knows bytes and the letters A to E, and leans towards those letters: an answer of one token is
-then one of them, and
-which, and how likely, depends on weights and prompt as in any model. After a letter or a quotation
-mark it wants to
-end, or to close what a grammar made it open.
+then one of them, and which, and how likely, depends on weights and prompt as in any model. After a
+letter or a quotation mark it wants to end, or to close what a grammar made it open.
 """
 
 import sys

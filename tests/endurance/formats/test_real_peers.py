@@ -1,9 +1,8 @@
 """Exports loaded and run by the tools themselves, where their packages are installed (the extra `peers`).
 
 A server on loopback stands in for the model: it agrees with the first rubric and disagrees with the
-second, in whatever
-shape a tool asks for, so that NetSAT is 7.5 − 2.5. promptfoo is Node's: it is run where the command
-is there.
+second, in whatever shape a tool asks for, so that NetSAT is 7.5 − 2.5. promptfoo is Node's: it is
+run where the command is there.
 """
 
 import importlib.util

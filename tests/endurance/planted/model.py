@@ -1,8 +1,8 @@
 """The simulated model: it reads a prompt as a person of the planted world would, with slips of known frequency.
 
 It is given messages and nothing else. Slips come from a hash of what it reads, so that the same
-call has the same reply
-in every process. What it is taken to be like where no paper says it is in `Reader`.
+call has the same reply in every process. What it is taken to be like where no paper says it is in
+`Reader`.
 """
 
 import hashlib
@@ -37,8 +37,7 @@ class Reader:
     Attributes:
         agreement: How often it says of a rubric, or notices in a conversation, what is true.
         unguided: How often it notices, without being told of the domain or of what either party is
-            to do, a signal that
-            takes knowing it. An assumption; no paper gives the figure.
+            to do, a signal that takes knowing it. An assumption; no paper gives the figure.
         unguided_agreement: As `agreement`, for rubrics about the domain where a judge isn't told of
             it. An assumption.
         scatter: Standard deviation of grades on a scale of more than five steps, as a share of it.

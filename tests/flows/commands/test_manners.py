@@ -1,8 +1,8 @@
 """Every manner of an endpoint comes to one result, by as many calls, and `doctor` says what is lost without what.
 
 By default each manner is tried with one verb in turn, `learn` with two manners, `remedy run` with
-three; all with all
-at night. A proof takes thirty users with a failing context each, so that is what a remedy has here.
+three; all with all at night. A proof takes thirty users with a failing context each, so that is
+what a remedy has here.
 """
 
 import json

@@ -1,9 +1,8 @@
 """Every kind of export of every tool, in small, read to what was said and to the thumbs that were given.
 
 Those called `traced-…` hold three conversations after the shapes that interfaces document: words
-beside two parallel
-calls and a thumb up; a system prompt, an image and a thumb down that came after one up; the score
-of a model, no thumb.
+beside two parallel calls and a thumb up; a system prompt, an image and a thumb down that came after
+one up; the score of a model, no thumb.
 """
 
 import csv

@@ -143,9 +143,8 @@ def test_weights_count_as_copies_of_which_a_resample_draws_as_many_as_there_are_
 
 def test_intervals_are_those_of_all_possible_resamples() -> None:
     # Positives score 1 0 0 0 0 and negatives 0: ΔNetSAT of a resample is a fifth of how often the 1
-    # is in it, which is
-    # binomial. Student's t of 4 degrees of freedom is 2.776; times √(5/4) that is 3.104, and
-    # Φ(−3.104) = .00096.
+    # is in it, which is binomial. Student's t of 4 degrees of freedom is 2.776; times √(5/4) that
+    # is 3.104, and Φ(−3.104) = .00096.
     every = [np.mean(picks) for picks in itertools.product([1.0, 0.0, 0.0, 0.0, 0.0], repeat=5)]
     scores = np.array([1.0, *[0.0] * 9])
     positive = np.arange(10) < 5

@@ -122,8 +122,7 @@ def test_a_diagram_has_a_band_and_bins() -> None:
 
 def test_an_interval_of_a_share_by_hand_holds_in_an_empty_bin_too() -> None:
     # z² = 3.8415; center (0.5 + 0.19207) / 1.38415 = 0.5; half 1.96·√(0.025 + 0.0096036) / 1.38415
-    # = 0.26341. Of none
-    # or all, center and half are both z²/(2n) / (1 + z²/n) = 0.19207 / 1.38415.
+    # = 0.26341. Of none or all, center and half are both z²/(2n) / (1 + z²/n) = 0.19207 / 1.38415.
     for share, expected in (
         (0.5, (0.23659, 0.76341)),
         (0.0, (0.0, 0.27754)),

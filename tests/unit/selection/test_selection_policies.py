@@ -179,10 +179,8 @@ EIGHT = np.arange(8) < 4
     ("values", "alpha", "expected"),
     [
         # It prefers what adds to the gap over a copy that adds to the spread. LC of "a" and its
-        # copy is 4 each, that of
-        # "c" 3, whose noise has nothing to do with theirs: s² of a + b is 4 times, that of a + c 2
-        # times, that of one.
-        # 8 / 2 = 4 is less than 7 / √2 = 4.9.
+        # copy is 4 each, that of "c" 3, whose noise has nothing to do with theirs: s² of a + b is 4
+        # times, that of a + c 2 times, that of one. 8 / 2 = 4 is less than 7 / √2 = 4.9.
         (np.stack([4 * EIGHT + NOISE, 4 * EIGHT + NOISE, 3 * EIGHT + OTHER], axis=1), 1.0, [0, 2]),
         (np.stack([4 * EIGHT + NOISE, 4 * EIGHT + NOISE, 3 * EIGHT + OTHER], axis=1), 0.0, [0, 1]),
         # Of rubrics that point the wrong way it takes the least wrong, and without any spread it

@@ -137,8 +137,8 @@ def test_the_least_number_of_labels_is_where_an_exact_test_first_rejects() -> No
 
 def test_the_upper_side_of_a_hundred_conversations_worked_by_hand() -> None:
     # Over θ = 99.5 are 100, and the lowest 20 of them are negative. Going inwards, 80 are right,
-    # and then one after
-    # another is wrong, until the test at δ/2 = 0.05 rejects no more. Under θ all are right.
+    # and then one after another is wrong, until the test at δ/2 = 0.05 rejects no more. Under θ all
+    # are right.
     scores = np.arange(200.0)
     found = guaranteed_window(scores, scores >= 120, 99.5)
     wrong = next(number for number in range(9) if less(number + 1, 81 + number) > 0.05)
@@ -176,8 +176,7 @@ def test_the_sides_mirror_each_other_and_stay_on_theirs(seed: int, n: int) -> No
 
 def test_the_guarantee_is_kept_where_the_plug_in_window_fails_most_of_the_time() -> None:
     # Every threshold is right 89.5 % of the time: to name one at all is to fail. The guarantee
-    # allows 20 of 200 splits,
-    # with a standard error of 4.2.
+    # allows 20 of 200 splits, with a standard error of 4.2.
     rng = np.random.default_rng(0)
     failures = np.zeros(2, int)
     for _ in range(200):

@@ -1,14 +1,13 @@
 """The language of a log: which acts are looked for in it, and what needs English.
 
 English has rules (`acts.toml`); other languages have tables (`languages/*.toml`): common words, by
-which a text is
-known, stop words, negations, and phrases of acts, in which `*` stands for up to five words.
+which a text is known, stop words, negations, and phrases of acts, in which `*` stands for up to
+five words.
 
 Acts, what one sentence of one party does, and the reader that finds all of them in one pass.
 
 A rule is tried only on sentences that hold one of its cues: most sentences hold few, so one pass
-costs little. The acts
-of English are the rows of `acts.toml`.
+costs little. The acts of English are the rows of `acts.toml`.
 """
 
 import re

@@ -1,8 +1,7 @@
 """Key nouns of a log: what its requests, offers and actions are about.
 
 Key nouns are more frequent here than in English in general. There is no part-of-speech tagger: a
-noun is the last word
-of a run of words after a determiner.
+noun is the last word of a run of words after a determiner.
 """
 
 import re

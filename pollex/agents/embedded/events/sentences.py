@@ -302,8 +302,7 @@ def rows(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield group, name and fields of each row of a table.
 
     A text right in a group is a fragment: `{NAME}` stands for it in all texts of the group that
-        follow. A line break
-    stands for nothing, unless the next line is indented.
+    follow. A line break stands for nothing, unless the next line is indented.
     """
     for group, inner in tomllib.loads(path.read_text("utf-8")).items():
         fragments: dict[str, str] = {}

@@ -1,8 +1,8 @@
 """Events as signals: how the built-in roles see, weight and quote them.
 
 A rubric's `source` is all that is needed to find its event again: `event:PATTERN` for any object,
-and JSON with the
-log's topics for one of them. `rate:…` counts for the score, but cannot be acted on.
+and JSON with the log's topics for one of them. `rate:…` counts for the score, but cannot be acted
+on.
 """
 
 import json
