@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -164,7 +165,9 @@ class Reading:
         """Return files; or what else holds conversations, as logs."""
         logs: Data = getattr(self, "logs")  # noqa: B009 - each use case says how they are given
         if isinstance(logs, tuple):
-            return logs
+            from pollex.services.readings import named_sources  # not needed for --help
+
+            return named_sources(logs, store_of(self))
         from pollex.services.logs import logs_given
 
         return logs_given(logs, replace(self.as_reading(crew), labels_needed=self.labels_needed))
@@ -174,8 +177,11 @@ def read_options(asked: Any) -> ReadOptions:
     """Return how a use case reads its files; for what it doesn't say, as usual."""
     from pollex.formats.fields import ReadOptions  # what reads is not needed for --help
 
+    of_log = options_of_log(asked)
     found = {one.name: getattr(asked, one.name, None) for one in fields(ReadOptions)}
-    table = log_table(asked)
+    # what was said when a log was brought holds where nothing else is said now
+    found |= {name: value for name, value in of_log.items() if found.get(name) in (None, (), 0)}
+    table = {} if of_log.get("columns") or of_log.get("roles") else log_table(asked)
     for name in ("columns", "roles"):
         found[name] = pairs_given(found[name] or table.get(name, {}))
     for side in ("positive", "negative"):
@@ -193,6 +199,18 @@ def read_options(asked: Any) -> ReadOptions:
         **{name: value for name, value in found.items() if value is not None}
         | {"kept_mapping": kept}
     )
+
+
+def store_of(asked: Any) -> Path:
+    """Return the store's folder of a use case, as its option has it."""
+    return Path(getattr(asked, "store", None) or os.environ.get(VARIABLE) or STORE)
+
+
+def options_of_log(asked: Any) -> Mapping[str, Any]:
+    """Return how the logs are read that were brought to the store under a name, as `log:NAME`."""
+    from pollex.services.readings import named_options  # not needed for --help
+
+    return named_options(getattr(asked, "logs", None), store_of(asked))
 
 
 def log_table(asked: Any) -> Mapping[Any, Any]:

@@ -1,0 +1,218 @@
+"""Logs that were brought to a store, and how each is read: kept by name, and given to a verb as `log:NAME`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pollex.errors import WrongUse
+from pollex.store.folder import make_private
+from pollex.store.tables import now
+
+FOLDER = "logs"
+"""Folder of a store with a folder for each log that was brought."""
+FILE = "reading.json"
+PREFIX = "log:"
+"""What stands before a log's name where a verb takes logs."""
+LONGEST_NAME = 60
+_ID = re.compile(r"[0-9a-f]{12}")
+_NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogReading:
+    """A log that was brought, and how it is read.
+
+    Attributes:
+        id: Names its folder in the store.
+        name: What people call it; no other log of the store has it.
+        files: Names of its files in its folder, those that are the store's own.
+        places: Paths, patterns, addresses and queries that stay where they are.
+        titles: What people are shown for files and places, in their order: never a path of the
+            store.
+        options: Options of reading by the names of a use case's fields, as they are typed.
+        columns: The columns of its first rows, by which a log of the same fields is known again.
+        is_kept: Whether a person said that this is how it is read.
+        conversations: How many were read; None where nobody counted yet.
+        folder: Where its files are; given by whoever reads it.
+    """
+
+    id: str
+    name: str
+    created: str
+    files: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    is_kept: bool = False
+    conversations: int | None = None
+    folder: Path = field(default=Path(), compare=False)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What is read, as a verb takes it."""
+        return (*(str(self.folder / name) for name in self.files), *self.places)
+
+    @property
+    def argument(self) -> str:
+        """What a person types for it where a verb takes logs: its options come with it."""
+        return f"{PREFIX}{self.name}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files that are the store's own."""
+        paths = (self.folder / name for name in self.files)
+        return sum(path.stat().st_size for path in paths if path.exists())
+
+    def with_titles(self, text: str) -> str:
+        """Return a text with the titles of files and places instead of their paths."""
+        for source, title in zip(self.sources, self.titles, strict=True):
+            text = text.replace(source, title)
+        return text.replace(f"{self.folder}{os.sep}", "")
+
+
+def list_readings(store: Path, *, kept_only: bool = True) -> list[LogReading]:
+    """Return the logs that were brought to a store, the last one first.
+
+    Args:
+        kept_only: Only those of which a person said how they are read.
+    """
+    folders = (store / FOLDER).glob("*") if (store / FOLDER).is_dir() else ()
+    read = (_read(folder) for folder in folders if _ID.fullmatch(folder.name))
+    readings = [reading for reading in read if reading is not None]
+    listed = [reading for reading in readings if reading.is_kept or not kept_only]
+    return sorted(listed, key=lambda reading: (reading.created, reading.id), reverse=True)
+
+
+def find_reading(store: Path, name: str) -> LogReading:
+    """Return a log by its name or its id.
+
+    Raises:
+        WrongUse: There is none.
+    """
+    readings = list_readings(store, kept_only=False)
+    matching = [reading for reading in readings if name in (reading.name, reading.id)]
+    if not matching:
+        names = ", ".join(reading.name for reading in readings[:10])
+        remedy = f"known are {names}" if names else "bring one: `pollex serve`, page Logs"
+        raise WrongUse(f"no log was brought under the name {name!r:.60}", remedy=remedy)
+    return matching[0]
+
+
+def new_reading(store: Path, title: str) -> LogReading:
+    """Return a log without files, whose private folder is there; it is kept once it has some.
+
+    Args:
+        title: Of its first file or its place; its name is made of it.
+    """
+    make_private(store / FOLDER)
+    id_ = secrets.token_hex(6)
+    folder = store / FOLDER / id_
+    folder.mkdir(mode=0o700)
+    return LogReading(id=id_, name=free_name(store, title), created=now(), folder=folder)
+
+
+def free_name(store: Path, title: str, but: str = "") -> str:
+    """Return a name for a log that no other log of a store has.
+
+    Args:
+        title: What it is made of: a file's name, or what a person typed.
+        but: Id of a log that may have it already.
+    """
+    stem = title.rpartition("/")[2].strip()
+    stem = re.sub(r"(\.(jsonl|ndjson|json|csv|tsv|txt|parquet|xlsx?|ods|gz|zst|zip))+$", "", stem)
+    base = _NOT_IN_NAMES.sub("-", stem).strip("-.")[:LONGEST_NAME] or "log"
+    others = list_readings(store, kept_only=False)
+    taken_names = {reading.name for reading in others if reading.id != but}
+    numbered = (f"{base}-{number}" for number in range(2, len(taken_names) + 3))
+    return next(name for name in (base, *numbered) if name not in taken_names)
+
+
+def keep_reading(reading: LogReading) -> LogReading:
+    """Write down a log with its options, for its owner alone; return it."""
+    content = {name: value for name, value in asdict(reading).items() if name != "folder"}
+    draft = reading.folder / f".{FILE}.{secrets.token_hex(4)}"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(content, file, ensure_ascii=True, indent=1)
+    draft.replace(reading.folder / FILE)
+    return reading
+
+
+def remove_reading(reading: LogReading) -> None:
+    """Remove a log with the files that are the store's own; what was learned from it stays."""
+    shutil.rmtree(reading.folder)
+
+
+def remove_halves(store: Path) -> None:
+    """Remove folders of logs that never came whole, as an upload that was cut off leaves them."""
+    for folder in (store / FOLDER).glob("*"):
+        if _ID.fullmatch(folder.name) and not (folder / FILE).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def reading_like(store: Path, columns: Sequence[str]) -> LogReading | None:
+    """Return the last log of the same columns of which a person said how it is read; None if there is none."""
+    return next(
+        (
+            reading
+            for reading in list_readings(store)
+            if columns and set(reading.columns) == set(columns)
+        ),
+        None,
+    )
+
+
+def named_readings(logs: object, store: Path) -> list[LogReading]:
+    """Return the logs among some sources that are named as `log:NAME`.
+
+    Raises:
+        WrongUse: One of them isn't there.
+    """
+    sources = logs if isinstance(logs, tuple) else ()
+    names = [source[len(PREFIX) :] for source in sources if str(source).startswith(PREFIX)]
+    return [find_reading(store, name) for name in names]
+
+
+def named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]:
+    """Return sources with those of a log in place of `log:NAME`. Raises as `named_readings`."""
+    sources: list[str] = []
+    for source in logs:
+        readings = named_readings((source,), store)
+        sources += readings[0].sources if readings else [source]
+    return tuple(sources)
+
+
+def named_options(logs: object, store: Path) -> Mapping[str, Any]:
+    """Return the options of the logs that are named as `log:NAME`; none where there are none.
+
+    Raises:
+        WrongUse: One of them isn't there, or two are read in different ways.
+    """
+    readings = named_readings(logs, store)
+    if not readings:
+        return {}
+    first = readings[0]
+    for other in readings[1:]:
+        if dict(other.options) != dict(first.options):
+            what = f"{first.name} and {other.name} are read in different ways"
+            raise WrongUse(what, remedy="give one of them, or bring their files together")
+    return first.options
+
+
+def _read(folder: Path) -> LogReading | None:
+    """Return the log of a folder; None where it never came whole, or its file was changed."""
+    try:
+        content = json.loads((folder / FILE).read_text("utf-8"))
+        lists = ("files", "places", "titles", "columns")
+        reading = LogReading(**content | {name: tuple(content[name]) for name in lists})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return replace(reading, id=folder.name, folder=folder.absolute())
