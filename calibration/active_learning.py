@@ -42,7 +42,7 @@ PERSONAL = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Picked:
+class LabelQueries:
     """Labels to ask for, the most informative first.
 
     Attributes:
@@ -68,9 +68,9 @@ def vectors_of(columns: Floats, embeddings: Floats | None = None) -> Floats:
             average.
         embeddings: Of the texts `[row, width]`; None: there are none.
     """
-    parts = [_standard(np.asarray(columns, dtype=np.float64))]
+    parts = [_standardize(np.asarray(columns, dtype=np.float64))]
     if embeddings is not None:
-        parts.append(_principal(np.asarray(embeddings, dtype=np.float64)))
+        parts.append(_project_on_components(np.asarray(embeddings, dtype=np.float64)))
     return np.concatenate([REACH * part / np.sqrt(max(1, part.shape[1])) for part in parts], axis=1)
 
 
@@ -85,30 +85,31 @@ def predictive_variance(proba: Floats, sheet: Questionnaire) -> Floats:
     if not sheet.scale().ordinal:
         return np.asarray((1 - (proba**2).sum(axis=-1)) / 2)
     worth = (worth - worth[0]) / (worth[-1] - worth[0])
-    found: Floats = np.maximum(proba @ worth**2 - (proba @ worth) ** 2, 0.0)
-    return found
+    variance: Floats = np.maximum(proba @ worth**2 - (proba @ worth) ** 2, 0.0)
+    return variance
 
 
 def select_queries(
     vectors: Floats,
     doubt: Floats,
-    known: Bools,
+    labeled: Bools,
     count: int,
     *,
     askable: Bools | None = None,
-) -> Picked:
+) -> LabelQueries:
     """Return the labels to ask for next, each text at most once.
 
     Args:
         vectors: Of the texts, labeled or not `[row, width]`; see `vectors_of`.
         doubt: Of each judge's answer about each text `[row, judge]`, see `predictive_variance`; one
-            column where judges are not told apart.
-        known: Which labels there are `[row, judge]`.
+            column
+            where judges are not told apart.
+        labeled: Which labels there are `[row, judge]`.
         count: How many to pick; fewer are where fewer are left.
-        askable: Which labels can be had `[row, judge]`; None: all that are not known.
+        askable: Which labels can be had `[row, judge]`; None: all that are not labeled.
     """
-    free = ~known if askable is None else askable & ~known
-    design = _Design.of(vectors, doubt, known)
+    free = ~labeled if askable is None else askable & ~labeled
+    design = _Design.of(vectors, doubt, labeled)
     rows = []
     judges = []
     falls = []
@@ -123,23 +124,23 @@ def select_queries(
         design.label(row, judge)
         free = free.copy()
         free[row] = False
-    return Picked(np.array(rows, dtype=np.int64), np.array(judges, dtype=np.int64), np.array(falls))
+    return LabelQueries(np.array(rows, dtype=np.int64), np.array(judges, dtype=np.int64), np.array(falls))
 
 
-def rank(vectors: Floats, doubt: Floats, known: Bools, first: int) -> Ints:
+def rank(vectors: Floats, doubt: Floats, labeled: Bools, first: int) -> Ints:
     """Sort the texts without a label by how telling theirs is, the most telling first.
 
     Args:
         vectors: See `select_queries`.
         doubt: `[row, 1]`.
-        known: Which labels there are `[row, 1]`.
+        labeled: Which labels there are `[row, 1]`.
         first: How many are chosen one after another; the others are sorted as if these had labels.
     """
-    picked = select_queries(vectors, doubt, known, first).row
-    labeled = known.copy()
-    labeled[picked] = True
-    falls = np.where(labeled, -np.inf, _Design.of(vectors, doubt, labeled).falls())[:, 0]
-    return np.concatenate([picked, np.argsort(-falls, kind="stable")[: int((~labeled).sum())]])
+    picked = select_queries(vectors, doubt, labeled, first).row
+    labeled_or_picked = labeled.copy()
+    labeled_or_picked[picked] = True
+    falls = np.where(labeled_or_picked, -np.inf, _Design.of(vectors, doubt, labeled_or_picked).falls())[:, 0]
+    return np.concatenate([picked, np.argsort(-falls, kind="stable")[: int((~labeled_or_picked).sum())]])
 
 
 @dataclass(eq=False)
@@ -159,22 +160,22 @@ class _Design:
     M: Floats
 
     @classmethod
-    def of(cls, vectors: Floats, doubt: Floats, known: Bools) -> _Design:
+    def of(cls, vectors: Floats, doubt: Floats, labeled: Bools) -> _Design:
         A = np.concatenate([np.ones((len(vectors), 1)), vectors], axis=1)
         judges = doubt.shape[1] if doubt.shape[1] > 1 else 0
         prior = np.concatenate([[INTERCEPT], np.ones(vectors.shape[1]), np.full(judges, PERSONAL)])
-        precision = np.diag(prior) + _moments(A, doubt * known)
+        precision = np.diag(prior) + _sum_moments(A, doubt * labeled)
         return cls(
             A,
             doubt,
             np.asarray(np.linalg.inv(precision), dtype=np.float64),
-            _moments(A, doubt**2) / max(1, doubt.size),
+            _sum_moments(A, doubt**2) / max(1, doubt.size),
         )
 
     def falls(self) -> Floats:
         """Compute the reduction of tr(MC) by each label `[row, judge]`: w·zᵀCMCz / (1 + w·zᵀCz)."""
-        found: Floats = self.doubt * self._squares(self.C @ self.M @ self.C)
-        return found / (1 + self.doubt * self._squares(self.C))
+        gain: Floats = self.doubt * self._squares(self.C @ self.M @ self.C)
+        return gain / (1 + self.doubt * self._squares(self.C))
 
     def label(self, row: int, judge: int) -> None:
         """Return the covariance with one label more, by Sherman and Morrison."""
@@ -188,38 +189,38 @@ class _Design:
     def _squares(self, S: Floats) -> Floats:
         """Compute zᵀSz of every text with every judge `[row, judge]`, without forming pairs."""
         d = self.A.shape[1]
-        own: Floats = ((self.A @ S[:d, :d]) * self.A).sum(axis=1)[:, None]
+        squares: Floats = ((self.A @ S[:d, :d]) * self.A).sum(axis=1)[:, None]
         if len(S) == d:
-            return own
-        found: Floats = own + 2 * self.A @ S[:d, d:] + np.diag(S)[d:]
-        return found
+            return squares
+        with_judges: Floats = squares + 2 * self.A @ S[:d, d:] + np.diag(S)[d:]
+        return with_judges
 
 
-def _moments(A: Floats, weights: Floats) -> Floats:
+def _sum_moments(A: Floats, weights: Floats) -> Floats:
     """Compute Σ weight·z·zᵀ over texts and judges; `weights` are `[row, judge]`."""
     text = (A * weights.sum(axis=1, keepdims=True)).T @ A
     if weights.shape[1] == 1:
         return np.asarray(text)
     cross = A.T @ weights
-    found: Floats = np.block([[text, cross], [cross.T, np.diag(weights.sum(axis=0))]])
-    return found
+    moments: Floats = np.block([[text, cross], [cross.T, np.diag(weights.sum(axis=0))]])
+    return moments
 
 
-def _standard(columns: Floats) -> Floats:
+def _standardize(columns: Floats) -> Floats:
     mean, spread = mean_and_spread(columns)
-    found: Floats = np.nan_to_num((columns - mean) / np.where(spread > 1e-12, spread, np.inf))
-    return np.clip(found, -FARTHEST, FARTHEST)
+    standardized: Floats = np.nan_to_num((columns - mean) / np.where(spread > 1e-12, spread, np.inf))
+    return np.clip(standardized, -FARTHEST, FARTHEST)
 
 
-def _principal(about: Floats) -> Floats:
+def _project_on_components(about: Floats) -> Floats:
     """Compute the first principal components `[row, direction]`, scaled together to deviation 1."""
     away = about - about.mean(axis=0)
     wide = len(away) < away.shape[1]
     # the smaller of the two is enough
     sizes, axes = np.linalg.eigh(away @ away.T if wide else away.T @ away)
-    kept = np.flatnonzero(sizes > 1e-9 * max(1e-9, float(sizes.max(initial=0.0))))[::-1][
+    leading = np.flatnonzero(sizes > 1e-9 * max(1e-9, float(sizes.max(initial=0.0))))[::-1][
         :DIRECTIONS
     ]
-    found = axes[:, kept] * np.sqrt(sizes[kept]) if wide else away @ axes[:, kept]
-    spread = float(found.std()) if found.size else 0.0
-    return np.asarray(found / spread if spread > 1e-12 else found[:, :0])
+    components = axes[:, leading] * np.sqrt(sizes[leading]) if wide else away @ axes[:, leading]
+    spread = float(components.std()) if components.size else 0.0
+    return np.asarray(components / spread if spread > 1e-12 else components[:, :0])

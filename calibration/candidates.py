@@ -82,11 +82,11 @@ def candidate(name: str) -> str:
     Raises:
         WrongUse: There is none.
     """
-    known = {one.casefold(): one for one in (*NAMES, BEST)} | {"network": NETWORK}
+    by_spelling = {candidate_name.casefold(): candidate_name for candidate_name in (*NAMES, BEST)} | {"network": NETWORK}
     plain = " ".join(name.replace("_", " ").replace("-", " ").casefold().split())
-    if plain not in known:
-        names = ", ".join(("network", BEST, *(one for one in NAMES if one != NETWORK)))
+    if plain not in by_spelling:
+        names = ", ".join(("network", BEST, *(candidate_name for candidate_name in NAMES if candidate_name != NETWORK)))
         raise WrongUse(
             f"no model of the probability is called {name!r}", remedy=f"use one of {names}"
         )
-    return known[plain]
+    return by_spelling[plain]

@@ -55,8 +55,8 @@ def take_rows(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
     """
     place = np.full(len(X), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
-    own = y.where(np.isin(y.row, rows))
-    return X[rows], Judgments(place[own.row], own.question, own.judge, own.answer, own.judges)
+    selection = y.where(np.isin(y.row, rows))
+    return X[rows], Judgments(place[selection.row], selection.question, selection.judge, selection.answer, selection.judges)
 
 
 def crossfit(
@@ -84,13 +84,13 @@ def crossfit(
         held_out = np.isin(main.row, rows)
         # Without their texts, too: X alone moves a model that standardizes it.
         others = np.setdiff1d(np.arange(len(X)), rows)
-        own = None if groups is None else groups[others]
-        fitted = learned_quietly(clone(model), *take_rows(X, y, others), questions, own)
+        training_groups = None if groups is None else groups[others]
+        fitted = fit_quietly(clone(model), *take_rows(X, y, others), questions, training_groups)
         out[held_out] = fitted.predict_proba(X[main.row[held_out]], names[held_out].tolist())
     return out
 
 
-def learned_quietly(
+def fit_quietly(
     model: JudgedEstimator, X: Floats, y: Judgments, questions: Questionnaire, groups: Ints | None
 ) -> JudgedEstimator:
     """Return the fitted model, without a warning that all answers are alike."""
@@ -165,18 +165,18 @@ def learning_curve(
     points = []
     for share in shares:
         # All of it is the same in every repeat.
-        found = [
-            _crossfitted(model, X, y, questions, folds, together, o, share)
+        draws = [
+            _predict_held_out(model, X, y, questions, folds, together, o, share)
             for o in orders[: 1 if share == 1 else None]
         ]
-        fitted = [pair for pair in found if pair is not None]
+        fitted = [pair for pair in draws if pair is not None]
         labels = float(np.mean([count for _, count in fitted])) if fitted else 0.0
         figures = tuple(assess(predictions, smooth=False) for predictions, _ in fitted)
-        points.append(Point(share, labels, figures, len(found) - len(fitted)))
+        points.append(Point(share, labels, figures, len(draws) - len(fitted)))
     return points
 
 
-def _crossfitted(
+def _predict_held_out(
     model: JudgedEstimator,
     X: Floats,
     y: Judgments,
@@ -188,15 +188,15 @@ def _crossfitted(
 ) -> tuple[Predictions, float] | None:
     """Predict held-out texts and average the label counts; None with too few labels."""
     main = questions.index()
-    given = y.of_question(main)
-    proba = np.full((len(given), len(questions.scale().values)), np.nan)
+    main_judgments = y.of_question(main)
+    proba = np.full((len(main_judgments), len(questions.scale().values)), np.nan)
     counts = []
     for rows in folds:
-        held_out = np.isin(given.row, rows)
+        held_out = np.isin(main_judgments.row, rows)
         training = y.where(~np.isin(y.row, rows))
         present = order[np.isin(order, together[training.row])]
-        kept = present[: max(1, round(share * len(present)))]
-        part = training.where(np.isin(together[training.row], kept))
+        training_groups = present[: max(1, round(share * len(present)))]
+        part = training.where(np.isin(together[training.row], training_groups))
         learned = part.of_question(main)
         if len(np.unique(learned.answer)) < 2:
             return None
@@ -205,5 +205,5 @@ def _crossfitted(
         fitted = clone(model).fit(
             *take_rows(X, part, texts), questions=questions, groups=together[texts]
         )
-        proba[held_out] = fitted.predict_proba(X[given.row[held_out]], given.names()[held_out])
-    return predictions_beside(proba, given, questions.scale()), float(np.mean(counts))
+        proba[held_out] = fitted.predict_proba(X[main_judgments.row[held_out]], main_judgments.names()[held_out])
+    return predictions_beside(proba, main_judgments, questions.scale()), float(np.mean(counts))

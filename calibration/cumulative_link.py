@@ -105,13 +105,13 @@ def locate_rows(terms: LinkTerms, F: Floats, judges: Ints) -> tuple[Floats, Floa
         F: Inputs `[row, input]`.
         judges: Codes `[row]`.
     """
-    known = judges >= 0
+    has_terms = judges >= 0
     place = F @ terms.slopes
     scale = np.ones(len(F))
-    if known.any():
-        own = judges[known]
-        place[known] += terms.intercepts[own] + (F[known] * terms.judge_slopes[own]).sum(axis=1)
-        scale[known] = np.exp(terms.scales[own])
+    if has_terms.any():
+        codes = judges[has_terms]
+        place[has_terms] += terms.intercepts[codes] + (F[has_terms] * terms.judge_slopes[codes]).sum(axis=1)
+        scale[has_terms] = np.exp(terms.scales[codes])
     return place, scale
 
 
@@ -160,7 +160,7 @@ def fit_terms(
     held = precision.packed()
     middle = center.packed()
     free = np.isfinite(held)
-    task = _Task(F, judges, answers, np.ones(len(F)) if weights is None else weights, center)
+    task = _NegativeLogLikelihood(F, judges, answers, np.ones(len(F)) if weights is None else weights, center)
 
     def loss(values: Floats) -> tuple[float, Floats]:
         full = middle.copy()
@@ -177,13 +177,13 @@ def fit_terms(
         return value, slope * unit
 
     first = middle[free] / unit
-    found = minimize(scaled, first, jac=True, method="L-BFGS-B", options=SEARCH)
+    optimum = minimize(scaled, first, jac=True, method="L-BFGS-B", options=SEARCH)
     full = middle.copy()
-    full[free] = found.x * unit
+    full[free] = optimum.x * unit
     return center.like(full)
 
 
-class _Task:
+class _NegativeLogLikelihood:
     """Minus the log-likelihood of all judgments, with its gradient by hand."""
 
     def __init__(
@@ -194,11 +194,11 @@ class _Task:
         self.answers = answers
         self.weights = weights
         self.shape = shape
-        known = np.flatnonzero(judges >= 0)
+        by_judges = np.flatnonzero(judges >= 0)
         # Sparse: of thousands of users with a thumb or two each, judge by judgment is gigabytes of
         # zeros.
         self.who = csr_array(
-            (np.ones(len(known)), (judges[known], known)), shape=(len(shape.intercepts), len(F))
+            (np.ones(len(by_judges)), (judges[by_judges], by_judges)), shape=(len(shape.intercepts), len(F))
         )
         options = len(shape.gaps) + 2
         self.upper = np.minimum(answers, options - 2)

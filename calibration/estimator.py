@@ -81,17 +81,17 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         Warns:
             ConstantLabelsWarning: All judgments of the main question are alike.
         """
-        _require_known(self)
-        made = copy.copy(self)
-        made.questionnaire_ = _questionnaire(X, questions)
-        checked = made.questionnaire_.checked(X)
-        found = judgments(y, judges, made.questionnaire_, len(checked))
-        _require_answers(found, made.questionnaire_)
-        made.judges_ = tuple(
-            sorted({found.judges[code] for code in np.unique(found.judge) if code != NOBODY})
+        _require_valid_settings(self)
+        fitted = copy.copy(self)
+        fitted.questionnaire_ = _questionnaire(X, questions)
+        checked = fitted.questionnaire_.checked(X)
+        labels = judgments(y, judges, fitted.questionnaire_, len(checked))
+        _require_answers(labels, fitted.questionnaire_)
+        fitted.judges_ = tuple(
+            sorted({labels.judges[code] for code in np.unique(labels.judge) if code != NOBODY})
         )
-        made._learn(checked, found.coded(made.judges_), _grouped(groups, len(checked)))
-        self.__dict__.update(made.__dict__)
+        fitted._learn(checked, labels.coded(fitted.judges_), _number_groups(groups, len(checked)))
+        self.__dict__.update(fitted.__dict__)
         return self
 
     def predict_proba(
@@ -187,18 +187,18 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def state(self) -> State:
         """Return all that was learned, without the settings, which `get_params` has."""
         check_is_fitted(self, "questionnaire_")
-        own = self._state()
-        return State({"judges": list(self.judges_)} | own.facts, own.arrays)
+        learned = self._state()
+        return State({"judges": list(self.judges_)} | learned.facts, learned.arrays)
 
     @classmethod
     def from_state(
         cls, settings: Mapping[str, Any], questionnaire: Questionnaire, state: State
     ) -> Self:
         """Return a fitted estimator from what `get_params` and `state` gave."""
-        made = cls(**settings)
-        made.questionnaire_, made.judges_ = questionnaire, tuple(state.facts["judges"])
-        made._restore(state)
-        return made
+        estimator = cls(**settings)
+        estimator.questionnaire_, estimator.judges_ = questionnaire, tuple(state.facts["judges"])
+        estimator._restore(state)
+        return estimator
 
     @abstractmethod
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
@@ -252,20 +252,20 @@ def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
     return questions
 
 
-def _require_known(model: JudgedEstimator) -> None:
+def _require_valid_settings(model: JudgedEstimator) -> None:
     for name, hint in get_type_hints(type(model).__init__).items():
         words = [
-            each
+            word
             for part in (hint, *get_args(hint))
             if get_origin(part) is Literal
-            for each in get_args(part)
+            for word in get_args(part)
         ]
         value = getattr(model, name, None)
         least = 1 if name in model.counts else 0
         if words and value is not None and value not in words:
-            known = ", ".join(map(repr, words))
+            choices = ", ".join(map(repr, words))
             raise WrongUse(
-                f"{type(model).__name__} has no {name}={value!r}", remedy=f"use one of {known}"
+                f"{type(model).__name__} has no {name}={value!r}", remedy=f"use one of {choices}"
             )
         if isinstance(value, Real) and not float(value) >= least:  # nor is NaN
             raise WrongUse(
@@ -273,18 +273,18 @@ def _require_known(model: JudgedEstimator) -> None:
             )
 
 
-def _grouped(groups: Sequence[Any] | None, rows: int) -> Ints:
+def _number_groups(groups: Sequence[Any] | None, rows: int) -> Ints:
     """Return numbers of the groups `[row]`; each row is its own group by default."""
     if groups is None:
         return np.arange(rows)
-    given = np.asarray(groups, dtype=object)
-    if given.ndim != 1:
+    group_of_row = np.asarray(groups, dtype=object)
+    if group_of_row.ndim != 1:
         raise WrongUse(
-            f"groups of shape {given.shape}", remedy="give one group a row, each a name or a number"
+            f"groups of shape {group_of_row.shape}", remedy="give one group a row, each a name or a number"
         )
-    if len(given) != rows:
-        raise WrongUse(f"{len(given)} groups for {rows} rows", remedy="give one group a row")
-    alone = [row for row, group in enumerate(given) if is_missing(group)]
+    if len(group_of_row) != rows:
+        raise WrongUse(f"{len(group_of_row)} groups for {rows} rows", remedy="give one group a row")
+    alone = [row for row, group in enumerate(group_of_row) if is_missing(group)]
     if alone:
         raise WrongUse(
             f"rows without a group: {len(alone)} of {rows}",
@@ -294,16 +294,16 @@ def _grouped(groups: Sequence[Any] | None, rows: int) -> Ints:
     return np.asarray(np.unique(np.asarray(groups), return_inverse=True)[1], dtype=np.int64)
 
 
-def _require_answers(found: Judgments, questions: Questionnaire) -> None:
-    own = found.of_question(questions.index())
-    if not len(own):
+def _require_answers(labels: Judgments, questions: Questionnaire) -> None:
+    answers = labels.of_question(questions.index())
+    if not len(answers):
         raise WrongUse(
             f"no judgment of the main question {questions.main!r}",
             remedy="name another main question, or add judgments of this one",
         )
-    if len(np.unique(own.answer)) == 1:
-        value = questions.scale().values[int(own.answer[0])]
-        what = f"all {len(own)} judgments of the main question {questions.main!r} are {value:g}"
+    if len(np.unique(answers.answer)) == 1:
+        value = questions.scale().values[int(answers.answer[0])]
+        what = f"all {len(answers)} judgments of the main question {questions.main!r} are {value:g}"
         warnings.warn(
             f"{what} → add judgments that differ, or name another main question",
             ConstantLabelsWarning,

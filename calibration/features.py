@@ -34,15 +34,15 @@ class Inputs:
 
     Attributes:
         questionnaire: What X is about.
-        kept: Which columns vary, of all that there could be `[column]`.
+        varying: Which columns vary, of all that there could be `[column]`.
         gaussian: Of the columns that can be missing, standardized by the training rows' mean and
             spread.
-        mean: Of the kept columns `[input]`.
+        mean: Of the varying columns `[input]`.
         spread: Their standard deviations `[input]`.
     """
 
     questionnaire: Questionnaire
-    kept: Floats
+    varying: Floats
     mean: Floats
     spread: Floats
     gaussian: Gaussian
@@ -52,21 +52,21 @@ class Inputs:
         """Number of inputs."""
         return len(self.mean)
 
-    def of(self, X: Floats) -> Filled:
+    def of(self, X: Floats) -> ImputedRows:
         """Return inputs `[row, input]`; a missing answer is what is expected given the others."""
-        columns, absent = _columns(X, self.questionnaire)
-        kept = self.kept.astype(bool)
-        return self.gaussian.filled(_standard(columns, absent, kept, self.mean, self.spread))
+        columns, absent = _compute_columns(X, self.questionnaire)
+        varying = self.varying.astype(bool)
+        return self.gaussian.filled(_standardize(columns, absent, varying, self.mean, self.spread))
 
     def names(self) -> tuple[str, ...]:
         """Return the question of each input `[input]`."""
-        every = _names(self.questionnaire)
-        return tuple(name for name, kept in zip(every, self.kept, strict=True) if kept)
+        every = _list_column_questions(self.questionnaire)
+        return tuple(name for name, varies in zip(every, self.varying, strict=True) if varies)
 
     def arrays(self) -> dict[str, Any]:
         """Return what was learned, by name."""
-        own = {"kept": self.kept, "mean": self.mean, "spread": self.spread}
-        return own | {
+        standardization = {"kept": self.varying, "mean": self.mean, "spread": self.spread}
+        return standardization | {
             "gaussian_mean": self.gaussian.mean,
             "gaussian_covariance": self.gaussian.covariance,
         }
@@ -85,21 +85,21 @@ def inputs_of(X: Floats, questionnaire: Questionnaire, only: Sequence[str] | Non
     Args:
         only: Ids of the questions that are looked at; None: all that are asked.
     """
-    columns, absent = _columns(X, questionnaire)
+    columns, absent = _compute_columns(X, questionnaire)
     mean, spread = mean_and_spread(np.where(absent, np.nan, columns))
-    wanted = [only is None or name in only for name in _names(questionnaire)]
-    asked = questionnaire.asked
+    selected = [only is None or name in only for name in _list_column_questions(questionnaire)]
+    scales = questionnaire.asked
     ranges = [
-        float(np.ptp(s.values)) if s.ordinal else 1.0 for s in asked for _ in range(_columns_of(s))
+        float(np.ptp(s.values)) if s.ordinal else 1.0 for s in scales for _ in range(_count_columns(s))
     ]
-    masses = np.full(len(asked), LEAST_MASS_SPREAD)
+    masses = np.full(len(scales), LEAST_MASS_SPREAD)
     least = np.concatenate(
-        [LEAST_SPREAD * np.array(ranges), masses, np.full(len(asked), LEAST_SPREAD)]
+        [LEAST_SPREAD * np.array(ranges), masses, np.full(len(scales), LEAST_SPREAD)]
     )
-    kept = (spread > least) & np.array(wanted, dtype=bool)
-    standard = _standard(columns, absent, kept, mean[kept], spread[kept])
+    varying = (spread > least) & np.array(selected, dtype=bool)
+    standard = _standardize(columns, absent, varying, mean[varying], spread[varying])
     return Inputs(
-        questionnaire, kept.astype(np.float64), mean[kept], spread[kept], Gaussian.learned(standard)
+        questionnaire, varying.astype(np.float64), mean[varying], spread[varying], Gaussian.learned(standard)
     )
 
 
@@ -111,7 +111,7 @@ def inputs_from(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inputs:
             options entered.
     """
     then = len(arrays["kept"])
-    now = len(_names(questionnaire))
+    now = len(_list_column_questions(questionnaire))
     if then != now:
         raise WrongUse(
             f"it was fitted to answers in {then} columns, and its questions have {now} here",
@@ -121,7 +121,7 @@ def inputs_from(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inputs:
     return Inputs(questionnaire, arrays["kept"], arrays["mean"], arrays["spread"], gaussian)
 
 
-def _columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, Bools]:
+def _compute_columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, Bools]:
     """Compute all possible columns, and a mask of inapplicable ones `[row, column]`."""
     if not questionnaire.asked:
         return np.zeros((len(X), 0)), np.zeros((len(X), 0), dtype=bool)
@@ -133,7 +133,7 @@ def _columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, Bools]:
     ):
         z = mass[:, [place]]
         shares = np.divide(X[:, block], z, out=np.zeros_like(X[:, block]), where=z != 0)
-        parts.append(expected[:, [place]] if scale.ordinal else shares[:, : _columns_of(scale)])
+        parts.append(expected[:, [place]] if scale.ordinal else shares[:, : _count_columns(scale)])
     # NaN != 0, so that what is missing stays NaN; what does not apply has an indicator, and stands
     # at the mean
     indicator = np.where(np.isnan(mass), np.nan, mass == 0)
@@ -143,19 +143,19 @@ def _columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, Bools]:
     return columns, np.concatenate([nowhere[:, places], nowhere, np.zeros_like(nowhere)], axis=1)
 
 
-def _standard(columns: Floats, absent: Bools, kept: Bools, mean: Floats, spread: Floats) -> Floats:
+def _standardize(columns: Floats, absent: Bools, varying: Bools, mean: Floats, spread: Floats) -> Floats:
     """Kept columns, standardized; 0 where they don't apply."""
-    standard = np.clip((columns[:, kept] - mean) / spread, -FARTHEST, FARTHEST)
-    return np.asarray(np.where(absent[:, kept], 0.0, standard))
+    standard = np.clip((columns[:, varying] - mean) / spread, -FARTHEST, FARTHEST)
+    return np.asarray(np.where(absent[:, varying], 0.0, standard))
 
 
-def _names(questionnaire: Questionnaire) -> Sequence[str]:
-    asked = questionnaire.asked
-    scores = [s.question for s in asked for _ in range(_columns_of(s))]
-    return [*scores, *(s.question for s in asked), *(s.question for s in asked)]
+def _list_column_questions(questionnaire: Questionnaire) -> Sequence[str]:
+    scales = questionnaire.asked
+    scores = [s.question for s in scales for _ in range(_count_columns(s))]
+    return [*scores, *(s.question for s in scales), *(s.question for s in scales)]
 
 
-def _columns_of(scale: Scale) -> int:
+def _count_columns(scale: Scale) -> int:
     return 1 if scale.ordinal or len(scale.values) == 2 else len(scale.values)
 
 
@@ -164,7 +164,7 @@ ROUNDS = 25
 
 
 @dataclass(frozen=True, eq=False)
-class Filled:
+class ImputedRows:
     """Rows without gaps.
 
     Attributes:
@@ -206,19 +206,19 @@ class Gaussian:
         the identity as if that had been seen in `shrinkage` rows more.
         """
         size = rows.shape[1]
-        found = cls(np.zeros(size), np.eye(size))
+        gaussian = cls(np.zeros(size), np.eye(size))
         for _ in range(ROUNDS if np.isnan(rows).any() else 1):
-            full = found.filled(rows)
+            full = gaussian.filled(rows)
             mean = full.rows.mean(axis=0)
             away = full.rows - mean
             unsure = np.tensordot(
                 np.bincount(full.pattern, minlength=len(full.unsure)), full.unsure, axes=1
             )
-            seen = away.T @ away + unsure
-            found = cls(mean, (seen + shrinkage * np.eye(size)) / (len(rows) + shrinkage))
-        return found
+            scatter = away.T @ away + unsure
+            gaussian = cls(mean, (scatter + shrinkage * np.eye(size)) / (len(rows) + shrinkage))
+        return gaussian
 
-    def filled(self, rows: Floats) -> Filled:
+    def filled(self, rows: Floats) -> ImputedRows:
         """Fill gaps in rows `[row, column]` with conditional expectations, by pattern of gaps."""
         gaps = np.isnan(rows)
         # Eight columns a byte: to sort rows is slow, and the slower the more columns they have.
@@ -237,4 +237,4 @@ class Gaussian:
                 )
                 there = rows[np.ix_(members, ~gap)] - self.mean[~gap]
                 out[np.ix_(members, gap)] = self.mean[gap] + there @ weights
-        return Filled(out, which.ravel().astype(np.int64), unsure)
+        return ImputedRows(out, which.ravel().astype(np.int64), unsure)

@@ -43,8 +43,8 @@ def scale_of(question: str, grades: Floats) -> Scale | None:
     Args:
         grades: NaN where none was given `[row]`.
     """
-    given = np.unique(round_grades(grades[~np.isnan(grades)]))
-    return Scale(question, tuple(given.tolist()), asked=False) if 2 <= len(given) <= MOST else None
+    distinct = np.unique(round_grades(grades[~np.isnan(grades)]))
+    return Scale(question, tuple(distinct.tolist()), asked=False) if 2 <= len(distinct) <= MOST else None
 
 
 def round_grades(grades: Floats) -> Floats:
@@ -81,14 +81,14 @@ def fitted_grades(
         rubrics or [str(number) for number in range(len(signs))], answers.shape[2], scales
     )
     who: Sequence[str | None] = judges or [None] * len(grades)
-    wanted = scales if name == NETWORK else scales[:1]
-    given = [
+    learned_scales = scales if name == NETWORK else scales[:1]
+    labels = [
         (row, scale.question, who[row], float(grades[row, place]))
-        for place, scale in enumerate(wanted)
+        for place, scale in enumerate(learned_scales)
         for row in np.flatnonzero(~np.isnan(grades[:, place])).tolist()
     ]
     return thumb_models(signs)[name].fit(
-        flatten(answers), given, None, questions, None if groups is None else groups.tolist()
+        flatten(answers), labels, None, questions, None if groups is None else groups.tolist()
     )
 
 
@@ -113,33 +113,33 @@ def compare_grades(
         name: np.full((len(grades), len(scales[0].values)), np.nan) for name in (START, NETWORK)
     }
     for fold in folds:
-        known = ~fold.out & there
+        training = ~fold.out & there
         who = (
             None
             if judges is None
-            else [judge for judge, keep in zip(judges, known, strict=True) if keep]
+            else [judge for judge, keep in zip(judges, training, strict=True) if keep]
         )
         for name, column in proba.items():
             model = fitted_grades(
                 name,
-                fold.answers[known],
+                fold.answers[training],
                 fold.signs,
-                grades[known],
+                grades[training],
                 scales,
                 who,
-                groups=together[known],
+                groups=together[training],
             )
             column[fold.out] = model.predict_proba(flatten(fold.answers[fold.out]))
-    given = np.searchsorted(scales[0].values, grades[there, 0])
-    found = {
-        name: Predictions(p[there], given, together[there], scales[0].values)
+    answers = np.searchsorted(scales[0].values, grades[there, 0])
+    predictions = {
+        name: Predictions(p[there], answers, together[there], scales[0].values)
         for name, p in proba.items()
     }
-    figures = {name: assess(one, rng, smooth=False) for name, one in found.items()}
-    taken = found[NETWORK]
-    parts = np.array_split(np.argsort(taken.expected, kind="stable"), min(FIFTHS, len(taken)))
+    figures = {name: assess(held_out, rng, smooth=False) for name, held_out in predictions.items()}
+    network = predictions[NETWORK]
+    parts = np.array_split(np.argsort(network.expected, kind="stable"), min(FIFTHS, len(network)))
     fifths = [
-        (float(taken.expected[part].mean()), float(taken.given[part].mean()), len(part))
+        (float(network.expected[part].mean()), float(network.given[part].mean()), len(part))
         for part in parts
     ]
     return GradeComparison(NETWORK, ALWAYS, figures, tuple(fifths))

@@ -52,14 +52,14 @@ class Judgments:
     @property
     def labels(self) -> int:
         """Number of labels as evidence; repeated judgments by a known judge count once."""
-        known = self.judge != NOBODY
-        said = np.stack([self.row, self.question, self.judge], axis=1)[known]
-        return len(np.unique(said, axis=0)) + int((~known).sum())
+        has_judge = self.judge != NOBODY
+        triples = np.stack([self.row, self.question, self.judge], axis=1)[has_judge]
+        return len(np.unique(triples, axis=0)) + int((~has_judge).sum())
 
     def names(self) -> npt.NDArray[np.object_]:
         """Say who gave each: name, or None."""
-        known = np.array([*self.judges, None], dtype=object)
-        return known[self.judge]
+        judge_names = np.array([*self.judges, None], dtype=object)
+        return judge_names[self.judge]
 
     def coded(self, judges: Sequence[str]) -> Judgments:
         """Recode judges for other names; judges not among them become unknown."""
@@ -130,31 +130,31 @@ def judgments(
             unknown question, a row that isn't there; says how many and which is the first.
     """
     if isinstance(y, Judgments):
-        found = y
+        labels = y
     elif questions is None:
         raise WrongUse("judgments without a questionnaire", remedy="give `questions`")
     else:
         entries = y.tolist() if isinstance(y, np.ndarray) else list(y)
         named = not entries or any(isinstance(entry, (list, tuple)) for entry in entries)
-        found = _coded(
-            _records(entries, judges) if named else _of_rows(entries, judges, questions, rows),
+        labels = _encode_records(
+            _check_records(entries, judges) if named else _records_of_rows(entries, judges, questions, rows),
             questions,
         )
-    if rows is not None and len(found) and not (found.row.min() >= 0 and found.row.max() < rows):
-        strangers = (found.row < 0) | (found.row >= rows)
+    if rows is not None and len(labels) and not (labels.row.min() >= 0 and labels.row.max() < rows):
+        strangers = (labels.row < 0) | (labels.row >= rows)
         raise WrongUse(
-            f"judgments of rows that X, with {rows}, doesn't have: {int(strangers.sum())} of {len(found)}",
-            where=f"row {int(found.row[np.argmax(strangers)])}",
+            f"judgments of rows that X, with {rows}, doesn't have: {int(strangers.sum())} of {len(labels)}",
+            where=f"row {int(labels.row[np.argmax(strangers)])}",
             remedy="count rows from 0",
         )
-    return found
+    return labels
 
 
 Record = tuple[int, str, Any, float | str]
 """Row, question id, judge, and value, as it was said where it is no number."""
 
 
-def _of_rows(
+def _records_of_rows(
     values: Sequence[Any], judges: Sequence[Any] | None, questions: Questionnaire, rows: int | None
 ) -> list[Record]:
     if rows is not None and len(values) != rows:
@@ -162,13 +162,13 @@ def _of_rows(
         raise WrongUse(f"answers for {len(values)} rows, X has {rows}", remedy=remedy)
     who = one_a_row(judges, len(values))
     return [
-        (row, questions.main, who[row], _value(value))
+        (row, questions.main, who[row], _parse_value(value))
         for row, value in enumerate(values)
         if not is_missing(value)
     ]
 
 
-def _records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Record]:
+def _check_records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Record]:
     if judges is not None:
         raise WrongUse("judges beside judgments that name their own", remedy="leave out `judges`")
     odd = [entry for entry in entries if not (isinstance(entry, (list, tuple)) and len(entry) == 4)]
@@ -185,7 +185,7 @@ def _records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Recor
         "give the text's place in X, counted from 0",
     )
     return [
-        (int(float(row)), str(question), judge, _value(value))
+        (int(float(row)), str(question), judge, _parse_value(value))
         for row, question, judge, value in entries
     ]
 
@@ -198,14 +198,14 @@ def _refuse(odd: Sequence[Any], entries: Sequence[Any], what: str, remedy: str) 
         )
 
 
-def _value(said: Any) -> float | str:
+def _parse_value(answer: Any) -> float | str:
     try:
-        return np.nan if is_missing(said) else float(said)
+        return np.nan if is_missing(answer) else float(answer)
     except (TypeError, ValueError):
-        return str(said)
+        return str(answer)
 
 
-def _coded(records: Sequence[Record], questions: Questionnaire) -> Judgments:
+def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judgments:
     places = {scale.question: number for number, scale in enumerate(questions.scales)}
     options: list[dict[float | str, int]] = [
         {value: place for place, value in enumerate(scale.values)} for scale in questions.scales
@@ -235,9 +235,9 @@ def _coded(records: Sequence[Record], questions: Questionnaire) -> Judgments:
     )
 
 
-def predictions_beside(proba: Floats, given: Judgments, scale: Scale) -> Predictions:
+def predictions_beside(proba: Floats, labels: Judgments, scale: Scale) -> Predictions:
     """Pair predictions `[judgment, option]` with judgments of one question, in their order."""
-    return Predictions(proba, given.answer, given.row, scale.values, scale.ordinal)
+    return Predictions(proba, labels.answer, labels.row, scale.values, scale.ordinal)
 
 
 UNANSWERED = -1
@@ -274,13 +274,13 @@ def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
     """
     column = np.full(max([*questions, *y.question, -1]) + 1, UNANSWERED)
     column[questions] = np.arange(len(questions))
-    kept = y.where(column[y.question] >= 0)
-    keys = np.stack([kept.row, kept.judge, _times_before(kept)], axis=1)
+    in_matrix = y.where(column[y.question] >= 0)
+    keys = np.stack([in_matrix.row, in_matrix.judge, _times_before(in_matrix)], axis=1)
     unique, first, sheet = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.argsort(order)[sheet.reshape(-1)]
     answer = np.full((len(unique), len(questions)), UNANSWERED)
-    answer[place, column[kept.question]] = kept.answer
+    answer[place, column[in_matrix.question]] = in_matrix.answer
     return AnswerMatrix(unique[order, 0], unique[order, 1], answer)
 
 

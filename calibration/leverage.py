@@ -74,10 +74,10 @@ def leverages(model: JudgedEstimator, X: Any, rng: np.random.Generator) -> list[
 def per_text(main: Floats, other: Floats) -> Floats:
     """Compute (∇ŷ0·∇ŷi)/(∇ŷi·∇ŷi) `[row]` from gradients; NaN if ŷi is constant."""
     norm = (other**2).sum(axis=1)
-    found: Floats = np.divide(
+    ratio: Floats = np.divide(
         (main * other).sum(axis=1), norm, out=np.full(len(main), np.nan), where=norm > 0
     )
-    return found
+    return ratio
 
 
 def gradient(model: JudgedEstimator, X: Floats) -> Floats:
@@ -87,9 +87,9 @@ def gradient(model: JudgedEstimator, X: Floats) -> Floats:
     """
     batch = max(1, CELLS // (2 * max(1, model.questionnaire_.width) ** 2))
     parts = [X[start : start + batch] for start in range(0, len(X), batch)] or [X]
-    found = np.concatenate([_differences(model, part) for part in parts])
+    slopes = np.concatenate([_differences(model, part) for part in parts])
     lengths = [len(scale.values) for scale in model.questionnaire_.asked]
-    return np.where(np.repeat(model.questionnaire_.mass(X) > 0, lengths, axis=1), found, 0.0)
+    return np.where(np.repeat(model.questionnaire_.mass(X) > 0, lengths, axis=1), slopes, 0.0)
 
 
 def asked_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
@@ -145,5 +145,5 @@ def _differences(model: JudgedEstimator, X: Floats) -> Floats:
     )
     values = distribution @ np.array(model.questionnaire_.scale().values)
     below, above = values.reshape(len(X), 2, width).transpose(1, 0, 2)
-    found: Floats = (above - below) / (X + STEP - np.maximum(X - STEP, 0.0))
-    return found
+    slopes: Floats = (above - below) / (X + STEP - np.maximum(X - STEP, 0.0))
+    return slopes

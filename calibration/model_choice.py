@@ -79,22 +79,22 @@ class ModelChoice:
 
     def refusals(self) -> dict[str, list[CandidateFigures]]:
         """Return those that could not be fitted, by why."""
-        found: dict[str, list[CandidateFigures]] = {}
+        by_reason: dict[str, list[CandidateFigures]] = {}
         for trial in self.trials:
             if trial.loss is None:
-                found.setdefault(trial.refused, []).append(trial)
-        return found
+                by_reason.setdefault(trial.refused, []).append(trial)
+        return by_reason
 
     def sentence(self) -> str:
         """Describe the choice and its margin."""
         best = self.trials[self.chosen]
-        other = self._next()
-        taken = self._taken()
+        other = self._find_next()
+        selection = self._describe_selection()
         if self.rule == "average" and len(self.weights) > 1:
-            taken = f"{taken}, which can't be told from the best, {best.name},"
+            selection = f"{selection}, which can't be told from the best, {best.name},"
         if self.rule == "stacked" and len(self.weights) > 1:
-            taken = f"{taken}, weighted; the best alone {best.name}"
-        start = f"{taken} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
+            selection = f"{selection}, weighted; the best alone {best.name}"
+        start = f"{selection} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
         if other is None:
             refused = [trial for trial in self.trials if trial.loss is None]
             return f"{start}; " + (
@@ -102,7 +102,7 @@ class ModelChoice:
             )
         return f"{start}, next {other.name} with {other.behind:.3f} ± {other.behind_error:.3f} more"
 
-    def _taken(self) -> str:
+    def _describe_selection(self) -> str:
         chosen = [self.trials[place] for place in self.weights]
         return (
             chosen[0].name if len(chosen) == 1 else f"{len(chosen)} together ({names_of(chosen)})"
@@ -116,10 +116,10 @@ class ModelChoice:
             "weights": weights,
         }
 
-    def _next(self) -> CandidateFigures | None:
-        taken = {self.chosen, *self.weights} if self.rule == "average" else {self.chosen}
+    def _find_next(self) -> CandidateFigures | None:
+        selected = {self.chosen, *self.weights} if self.rule == "average" else {self.chosen}
         others = [
-            t for place, t in enumerate(self.trials) if place not in taken and t.loss is not None
+            t for place, t in enumerate(self.trials) if place not in selected and t.loss is not None
         ]
         return min(others, key=_loss, default=None)
 

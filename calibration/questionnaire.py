@@ -119,12 +119,12 @@ class Questionnaire:
         Raises:
             WrongUse: There is no such question.
         """
-        wanted = self.main if question is None else question
+        sought = self.main if question is None else question
         for place, scale in enumerate(self.scales):
-            if scale.question == wanted:
+            if scale.question == sought:
                 return place
         raise WrongUse(
-            f"no question is called {wanted!r}",
+            f"no question is called {sought!r}",
             remedy=f"use one of {', '.join(s.question for s in self.scales)}",
         )
 

@@ -36,7 +36,7 @@ class ResponseCurve:
 
 
 def response_curves(
-    model: JudgedEstimator, X: Floats, given: Judgments
+    model: JudgedEstimator, X: Floats, labels: Judgments
 ) -> tuple[tuple[float, ...], tuple[ResponseCurve, ...]]:
     """Return each judge's expected answer against the LLM's, smoothed over texts by a Gaussian kernel.
 
@@ -45,7 +45,7 @@ def response_curves(
     Silverman 1986, equation 3.31, for its width.
 
     Args:
-        given: Judgments of the main question.
+        labels: Judgments of the main question.
 
     Returns:
         The LLM's expected answers at which the curves are taken, and the curves; none where there
@@ -54,28 +54,28 @@ def response_curves(
     sheet = model.questionnaire_
     if sheet.main not in sheet.blocks or not sheet.scale().ordinal:
         return (), ()
-    said = sheet.expected(X)[:, [scale.question for scale in sheet.asked].index(sheet.main)]
-    there = ~np.isnan(said)
-    if there.sum() < 2 or np.ptp(said[there]) == 0:
+    llm_answers = sheet.expected(X)[:, [scale.question for scale in sheet.asked].index(sheet.main)]
+    there = ~np.isnan(llm_answers)
+    if there.sum() < 2 or np.ptp(llm_answers[there]) == 0:
         return (), ()
-    low, high = np.quantile(said[there], [0.025, 0.975]).tolist()
+    low, high = np.quantile(llm_answers[there], [0.025, 0.975]).tolist()
     mesh = np.linspace(low, high, MESH)
-    width = 0.9 * said[there].std() * there.sum() ** -0.2
-    logs = -(((mesh[:, None] - said[there]) / width) ** 2) / 2
+    width = 0.9 * llm_answers[there].std() * there.sum() ** -0.2
+    logs = -(((mesh[:, None] - llm_answers[there]) / width) ** 2) / 2
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     unknown = model.predict(X[there])[:, None]
-    judges = [judge for judge in given.judges if judge in model.judges_]
-    each = model.predict_each(X[there], judges) if judges else np.zeros((int(there.sum()), 0))
-    curves = (weights @ np.concatenate([unknown, each], axis=1)).T
+    judges = [judge for judge in labels.judges if judge in model.judges_]
+    predicted = model.predict_each(X[there], judges) if judges else np.zeros((int(there.sum()), 0))
+    curves = (weights @ np.concatenate([unknown, predicted], axis=1)).T
     worth = np.array(sheet.scale().values)
-    names = given.names()
-    theirs = [given, *(given.where(names == judge) for judge in judges)]
+    names = labels.names()
+    theirs = [labels, *(labels.where(names == judge) for judge in judges)]
     return tuple(mesh.tolist()), tuple(
-        ResponseCurve(judge, own.labels, _mean(worth[own.answer]), tuple(curve.tolist()))
-        for judge, own, curve in zip([None, *judges], theirs, curves, strict=True)
+        ResponseCurve(judge, judged.labels, _mean(worth[judged.answer]), tuple(curve.tolist()))
+        for judge, judged, curve in zip([None, *judges], theirs, curves, strict=True)
     )
 
 
-def _mean(given: Floats) -> float | None:
-    return float(given.mean()) if len(given) else None
+def _mean(answers: Floats) -> float | None:
+    return float(answers.mean()) if len(answers) else None

@@ -55,7 +55,7 @@ GONE = {"drift", "memory", "adapting_decay", "coding", "questions", "only", "mix
 
 
 @dataclass(frozen=True, eq=False)
-class Packed:
+class CalibratorFiles:
     """A fitted calibrator, ready to be written.
 
     Attributes:
@@ -72,7 +72,7 @@ def pack_up(
     model: JudgedEstimator,
     beside: JudgedEstimator | None = None,
     others: Sequence[JudgedEstimator] = (),
-) -> Packed:
+) -> CalibratorFiles:
     """Return a fitted calibrator as JSON values and bytes; the same for the same model.
 
     Args:
@@ -85,23 +85,23 @@ def pack_up(
     """
     state = state_of(model)
     other = State({}, {}) if beside is None else state_of(beside, BESIDE)
-    each = {
-        one.questionnaire_.main: state_of(one, QUESTION.format(one.questionnaire_.index()))
-        for one in others
+    other_states = {
+        model_of_question.questionnaire_.main: state_of(model_of_question, QUESTION.format(model_of_question.questionnaire_.index()))
+        for model_of_question in others
     }
-    kept = (
+    arrays_by_name = (
         state.arrays
         | other.arrays
-        | {name: array for one in each.values() for name, array in one.arrays.items()}
+        | {name: array for other_state in other_states.values() for name, array in other_state.arrays.items()}
     )
-    every = sorted(kept.items())
+    every = sorted(arrays_by_name.items())
     arrays = bytes_of({name: np.array(value, order="C") for name, value in every})
-    about = {"format": FORMAT, "pollex": version("pollex")} | (
+    facts = {"format": FORMAT, "pollex": version("pollex")} | (
         {"beside": other.facts} if beside else {}
     )
-    about |= {"questions": {name: one.facts for name, one in each.items()}} if each else {}
-    return Packed(
-        about | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}, arrays
+    facts |= {"questions": {name: other_state.facts for name, other_state in other_states.items()}} if other_states else {}
+    return CalibratorFiles(
+        facts | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}, arrays
     )
 
 
@@ -153,12 +153,12 @@ def state_of(model: JudgedEstimator, prefix: str = "") -> State:
     questions = model.questionnaire_
     facts = {
         "model": name_of(model),
-        "settings": _plain(model.get_params(deep=False)),
+        "settings": _to_json(model.get_params(deep=False)),
         "questionnaire": {
             "main": questions.main,
-            "scales": [_plain(asdict(scale)) for scale in questions.scales],
+            "scales": [_to_json(asdict(scale)) for scale in questions.scales],
         },
-        "learned": _plain(state.facts),
+        "learned": _to_json(state.facts),
     }
     return State(facts, {prefix + name: value for name, value in state.arrays.items()})
 
@@ -176,15 +176,15 @@ def rebuild(state: State, prefix: str = "") -> JudgedEstimator:
         for name, value in state.arrays.items()
         if name.startswith(prefix)
     }
-    asked = facts["questionnaire"]
+    questionnaire = facts["questionnaire"]
     scales = tuple(
         Scale(**{**scale, "values": tuple(map(float, scale["values"]))})
-        for scale in asked["scales"]
+        for scale in questionnaire["scales"]
     )
-    questions = Questionnaire(scales, asked["main"])
+    questions = Questionnaire(scales, questionnaire["main"])
     kind = model_named(facts["model"])
     return kind.from_state(
-        _settings(kind, facts["settings"]), questions, State(dict(facts["learned"]), arrays)
+        _restore_settings(kind, facts["settings"]), questions, State(dict(facts["learned"]), arrays)
     )
 
 
@@ -232,15 +232,15 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
     facts, arrays, where = _read(path)
     main = unpack(facts, arrays, where)
     others = facts.get("questions", {})
-    if not isinstance(others, dict) or not all(isinstance(one, dict) for one in others.values()):
+    if not isinstance(others, dict) or not all(isinstance(other_facts, dict) for other_facts in others.values()):
         raise BadCalibrator("its questions are no objects", where=where, remedy=REMEDY)
     places = {
         scale.question: QUESTION.format(n) for n, scale in enumerate(main.questionnaire_.scales)
     }
     if strange := sorted(others.keys() - places.keys()):
         raise BadCalibrator(f"it has no question {strange[0]!r}", where=where, remedy=REMEDY)
-    each = {name: unpack(facts | own, arrays, where, places[name]) for name, own in others.items()}
-    return {main.questionnaire_.main: main} | each
+    calibrators = {name: unpack(facts | other_facts, arrays, where, places[name]) for name, other_facts in others.items()}
+    return {main.questionnaire_.main: main} | calibrators
 
 
 def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
@@ -274,7 +274,7 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
     return facts, arrays, str(file)
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Convert a value to JSON types; an unfitted estimator becomes name and settings.
 
     Raises:
@@ -284,13 +284,13 @@ def _plain(value: Any) -> Any:
     from pollex.calibration.estimator import JudgedEstimator
 
     if isinstance(value, JudgedEstimator):
-        return {"estimator": name_of(value), "settings": _plain(value.get_params(deep=False))}
+        return {"estimator": name_of(value), "settings": _to_json(value.get_params(deep=False))}
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _to_json(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [_to_json(inner) for inner in value]
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return _to_json(value.item())
     if (
         value is None
         or isinstance(value, (bool, int, str))
@@ -304,10 +304,10 @@ def _plain(value: Any) -> Any:
     )
 
 
-def _settings(kind: type[JudgedEstimator], kept: Mapping[str, Any]) -> dict[str, Any]:
+def _restore_settings(kind: type[JudgedEstimator], stored: Mapping[str, Any]) -> dict[str, Any]:
     """Restore settings from JSON: lists become tuples if the default is one."""
-    defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
-    restored = {name: _restored(value) for name, value in kept.items() if name not in GONE}
+    defaults = {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
+    restored = {name: _restore_value(value) for name, value in stored.items() if name not in GONE}
     return {
         name: tuple(value)
         if isinstance(value, list) and isinstance(defaults.get(name), tuple)
@@ -316,10 +316,10 @@ def _settings(kind: type[JudgedEstimator], kept: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _restored(value: Any) -> Any:
+def _restore_value(value: Any) -> Any:
     if isinstance(value, dict) and value.keys() == {"estimator", "settings"}:
         kind = model_named(value["estimator"])
-        return kind(**_settings(kind, value["settings"]))
+        return kind(**_restore_settings(kind, value["settings"]))
     if isinstance(value, dict):
-        return {key: _restored(each) for key, each in value.items()}
-    return [_restored(each) for each in value] if isinstance(value, list) else value
+        return {key: _restore_value(inner) for key, inner in value.items()}
+    return [_restore_value(inner) for inner in value] if isinstance(value, list) else value

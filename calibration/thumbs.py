@@ -124,7 +124,7 @@ def compare_models(
     judges: Judges = None,
     progress: Callable[[], None] = lambda: None,
     together: Ints | None = None,
-    wanted: str = NETWORK,
+    requested: str = NETWORK,
 ) -> ModelComparison:
     """Fit every candidate without each fold, and measure it there.
 
@@ -135,21 +135,22 @@ def compare_models(
             unknown, as if new.
         progress: Told after each fold.
         together: What goes together, a user's conversations for example, bears one number `[row]`;
-            None: each row is alone.
-        wanted: A candidate's name, or `best`.
+            None: each row is
+            alone.
+        requested: A candidate's name, or `best`.
     """
     blocks = np.arange(len(positive)) if together is None else together
     proba: dict[str, Floats] = {}
     for fold in folds:
-        known = ~fold.out
+        training = ~fold.out
         who = (
             None
             if judges is None
-            else [judge for judge, keep in zip(judges, known, strict=True) if keep]
+            else [judge for judge, keep in zip(judges, training, strict=True) if keep]
         )
         for name in (*thumb_models(fold.signs), BEGINNING):
             model = fit_one(
-                name, fold.answers[known], fold.signs, positive[known], who, groups=blocks[known]
+                name, fold.answers[training], fold.signs, positive[training], who, groups=blocks[training]
             )
             predicted = probability_positive(model, fold.answers[fold.out])
             proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = predicted
@@ -157,11 +158,11 @@ def compare_models(
 
     every = {name: -np.log(np.where(positive, p, 1 - p)) for name, p in proba.items()}
     losses = {name: loss for name, loss in every.items() if name != BEGINNING}
-    chosen, why = _choice(losses, wanted)
+    chosen, why = _choose_candidate(losses, requested)
     curve: tuple[LabelsPoint, ...] = ()
     if NETWORK in losses and len(positive) >= FEWEST_OF_CURVE:
-        whole = _point(round(len(positive) * (1 - 1 / len(folds))), every, blocks)
-        curve = (*(_with_fewer(folds, positive, blocks, share) for share in SHARES), whole)
+        whole = _measure_point(round(len(positive) * (1 - 1 / len(folds))), every, blocks)
+        curve = (*(_measure_with_fewer(folds, positive, blocks, share) for share in SHARES), whole)
     return ModelComparison(chosen, why, scores_of(losses, chosen, blocks), proba[chosen], curve)
 
 
@@ -169,48 +170,48 @@ SHARES = (0.25, 0.5)
 """Of the labels, for the curve."""
 
 
-def _with_fewer(folds: Sequence[Fold], positive: Bools, blocks: Ints, share: float) -> LabelsPoint:
+def _measure_with_fewer(folds: Sequence[Fold], positive: Bools, blocks: Ints, share: float) -> LabelsPoint:
     """Compare the network with its beginning on a share of each fold's training rows; fewer networks, for the time."""
     losses = {name: np.zeros(len(positive)) for name in (BEGINNING, NETWORK)}
     counts = []
     for number, fold in enumerate(folds):
         rows = np.random.default_rng(number).permutation(np.flatnonzero(~fold.out))
         sides = (rows[positive[rows]], rows[~positive[rows]])
-        some = np.sort(np.concatenate([side[: max(1, round(share * len(side)))] for side in sides]))
-        counts.append(len(some))
+        part = np.sort(np.concatenate([side[: max(1, round(share * len(side)))] for side in sides]))
+        counts.append(len(part))
         for name, loss in losses.items():
             smaller = {"seeds": 5} if name == NETWORK else {}
             model = fit_one(
                 name,
-                fold.answers[some],
+                fold.answers[part],
                 fold.signs,
-                positive[some],
-                groups=blocks[some],
+                positive[part],
+                groups=blocks[part],
                 changes=smaller,
             )
             p = probability_positive(model, fold.answers[fold.out])
             loss[fold.out] = -np.log(np.where(positive[fold.out], p, 1 - p))
-    return _point(round(float(np.mean(counts))), losses, blocks)
+    return _measure_point(round(float(np.mean(counts))), losses, blocks)
 
 
-def _point(labels: int, losses: Mapping[str, Floats], blocks: Ints) -> LabelsPoint:
+def _measure_point(labels: int, losses: Mapping[str, Floats], blocks: Ints) -> LabelsPoint:
     gain = losses[BEGINNING] - losses[NETWORK]
     start, network = (float(losses[name].mean()) for name in (BEGINNING, NETWORK))
     return LabelsPoint(labels, start, network, float(gain.mean()), standard_error(gain, blocks))
 
 
-def _least(losses: Mapping[str, Floats]) -> str:
+def _name_of_least(losses: Mapping[str, Floats]) -> str:
     return min(losses, key=lambda name: float(losses[name].mean()))
 
 
-def _choice(losses: Mapping[str, Floats], wanted: str) -> tuple[str, str]:
+def _choose_candidate(losses: Mapping[str, Floats], requested: str) -> tuple[str, str]:
     """Return what is taken and why: what the user wants, whatever the figures say."""
-    least = _least(losses)
-    if wanted == BEST:
+    least = _name_of_least(losses)
+    if requested == BEST:
         return least, f"{least} has the least log-loss"
-    if wanted == NETWORK:
+    if requested == NETWORK:
         return NETWORK, "it is the model of every set, unless another is asked for"
-    return wanted, f"{wanted} was asked for; {least} has the least log-loss"
+    return requested, f"{requested} was asked for; {least} has the least log-loss"
 
 
 def scores_of(
@@ -222,7 +223,7 @@ def scores_of(
         losses: By candidate `[row]`.
         blocks: What goes together bears one number `[row]`.
     """
-    least = losses[_least(losses)]
+    least = losses[_name_of_least(losses)]
     others = [name for name in losses if name != chosen]
     gains = np.array([losses[chosen] - losses[name] for name in others]).reshape(len(others), -1).T
     ends = (
@@ -271,8 +272,8 @@ def fit_one(
     questions = questionnaire(
         rubrics or [str(number) for number in range(len(signs))], answers.shape[2]
     )
-    made = beginning(signs) if name == BEGINNING else thumb_models(signs)[name]
-    model: JudgedEstimator = made.set_params(**changes or {})
+    unfitted = beginning(signs) if name == BEGINNING else thumb_models(signs)[name]
+    model: JudgedEstimator = unfitted.set_params(**changes or {})
     return model.fit(
         flatten(answers),
         positive.astype(np.float64),
@@ -285,8 +286,8 @@ def fit_one(
 def questionnaire(rubrics: Sequence[str], options: int = LIKERT) -> Questionnaire:
     """Make the questionnaire: rubrics with values from 0 to 10, and the thumb."""
     values = tuple(np.linspace(0.0, 10.0, options).tolist())
-    asked = tuple(Scale(rubric, values) for rubric in rubrics)
-    return Questionnaire((*asked, Scale(THUMB, (0.0, 1.0), asked=False)), THUMB)
+    scales = tuple(Scale(rubric, values) for rubric in rubrics)
+    return Questionnaire((*scales, Scale(THUMB, (0.0, 1.0), asked=False)), THUMB)
 
 
 def probability_positive(model: JudgedEstimator, answers: Floats, judges: Judges = None) -> Floats:

@@ -86,11 +86,11 @@ def choose_alpha(
     table = tuple(
         AlphaScore(
             alpha,
-            float(np.mean(each)),
-            float(np.std(each, ddof=1)) if len(each) > 1 else None,
-            len(each),
+            float(np.mean(auc_of_seeds)),
+            float(np.std(auc_of_seeds, ddof=1)) if len(auc_of_seeds) > 1 else None,
+            len(auc_of_seeds),
         )
-        for alpha, each in zip(alphas, zip(*aucs, strict=True), strict=True)
+        for alpha, auc_of_seeds in zip(alphas, zip(*aucs, strict=True), strict=True)
     )
     best = max(score.mean_auc for score in table)
     row = min(

@@ -74,7 +74,7 @@ class TauSide:
 
 
 @dataclass(frozen=True)
-class Filtered:
+class TauSplit:
     """Conversations with a truth that pass τ, and those that don't."""
 
     passed: TauSide
@@ -95,7 +95,7 @@ class Filtered:
 
 def split_at(
     entropy: Floats, mode: Ints, truth: Ints, tau: float, together: Ints | None = None
-) -> Filtered:
+) -> TauSplit:
     """Split conversations at τ; ties have no rating and never pass.
 
     Args:
@@ -113,7 +113,7 @@ class TauPoint:
 
     n: int
     tau: float
-    sides: Filtered
+    sides: TauSplit
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -144,16 +144,16 @@ def _passing(entropy: Floats, mode: Ints, tau: float) -> Bools:
     return np.asarray((entropy <= tau + ROUNDING) & (mode != TIE))
 
 
-def sides(passes: Bools, mode: Ints, truth: Ints, together: Ints | None = None) -> Filtered:
+def sides(passes: Bools, mode: Ints, truth: Ints, together: Ints | None = None) -> TauSplit:
     """Count what passes and what is left `[conversation]`; see `filtered`."""
-    return Filtered(
-        _side(passes, mode, truth, together),
-        _side(~passes, mode, truth, together),
+    return TauSplit(
+        _count_side(passes, mode, truth, together),
+        _count_side(~passes, mode, truth, together),
         None if together is None else len(np.unique(together)),
     )
 
 
-def _side(on_it: Bools, mode: Ints, truth: Ints, together: Ints | None) -> TauSide:
+def _count_side(on_it: Bools, mode: Ints, truth: Ints, together: Ints | None) -> TauSide:
     mode = mode[on_it]
     truth = truth[on_it]
     units = None if together is None else len(np.unique(together[on_it]))
@@ -223,7 +223,7 @@ def crossfit_tau(
     precision: float,
     folds: Ints,
     together: Ints | None = None,
-) -> Filtered:
+) -> TauSplit:
     """Measure a fitted τ by cross-fitting: each fold uses the others' τ.
 
     Its precision is an honest estimate for τ fitted to nearly as many conversations; nothing passes

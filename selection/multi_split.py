@@ -71,9 +71,9 @@ def one_sided(held: Bools, up: Bools, sat: Bools) -> Floats:
 
     held_up = held[up].sum(axis=0)
     n = held.sum(axis=0)
-    own = np.where(sat, held_up, n - held_up)
-    known = np.where(sat, up.sum(), (~up).sum())
-    return np.asarray(hypergeom.sf(own - 1, len(up), known, n))
+    on_its_side = np.where(sat, held_up, n - held_up)
+    of_its_label = np.where(sat, up.sum(), (~up).sum())
+    return np.asarray(hypergeom.sf(on_its_side - 1, len(up), of_its_label, n))
 
 
 def holm(p: Floats) -> Floats:
@@ -102,22 +102,22 @@ def halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
     first = np.unique(blocks, return_index=True)[1]
     of_up = up[first]
     names = blocks[first]
-    found = []
+    masks = []
     for _ in range(SPLITS):
-        mine: list[int] = []
+        first_half: list[int] = []
         for label in (True, False):
             dealt = rng.permutation(names[of_up == label])
-            mine.extend(dealt[: len(dealt) // 2].tolist())
-        found.append(np.isin(blocks, mine))
-    return found
+            first_half.extend(dealt[: len(dealt) // 2].tolist())
+        masks.append(np.isin(blocks, first_half))
+    return masks
 
 
 def one_each(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
     """Keep one conversation of each block (a user) among some: a test takes those that don't depend on each other."""
     drawn = rng.permutation(np.flatnonzero(rows))
-    kept = np.zeros(len(rows), dtype=bool)
-    kept[drawn[np.unique(blocks[drawn], return_index=True)[1]]] = True
-    return kept
+    independent = np.zeros(len(rows), dtype=bool)
+    independent[drawn[np.unique(blocks[drawn], return_index=True)[1]]] = True
+    return independent
 
 
 def chosen_of(
@@ -136,10 +136,10 @@ def chosen_of(
         return np.zeros(0, dtype=np.intp)
     names = [ids[column] for column in columns.tolist()]
     rng = np.random.default_rng(0)
-    found = select(
+    selection = select(
         values[:, columns], up, sat[columns], names, (A_SIDE, A_SIDE), ALPHA, rng, policy
     )
-    return np.asarray(columns[found.chosen])
+    return np.asarray(columns[selection.chosen])
 
 
 def multi_split(
@@ -161,14 +161,14 @@ def multi_split(
     """
     held = find_holding(values)
     p = np.ones((SPLITS, len(ids)))
-    taken = np.zeros((SPLITS, len(ids)))
-    for row, mine in enumerate(halvings(up, blocks, rng)):
-        chosen = chosen_of(values[mine], up[mine], sat, ids, policy)
+    was_chosen = np.zeros((SPLITS, len(ids)))
+    for row, choosing in enumerate(halvings(up, blocks, rng)):
+        chosen = chosen_of(values[choosing], up[choosing], sat, ids, policy)
         if len(chosen):
-            other = one_each(~mine, blocks, rng)
-            own = one_sided(held[np.ix_(other, chosen)], up[other], sat[chosen])
-            p[row, chosen], taken[row, chosen] = np.minimum(1.0, own * len(chosen)), 1.0
-    return MultiSplit(over_halvings(p), taken.mean(axis=0))
+            other = one_each(~choosing, blocks, rng)
+            p_values = one_sided(held[np.ix_(other, chosen)], up[other], sat[chosen])
+            p[row, chosen], was_chosen[row, chosen] = np.minimum(1.0, p_values * len(chosen)), 1.0
+    return MultiSplit(over_halvings(p), was_chosen.mean(axis=0))
 
 
 @dataclass(frozen=True)
@@ -217,15 +217,15 @@ def keep_one_a_family(
     for column in np.argsort(p, kind="stable").tolist():
         if p[column] > likely or gone[column]:
             continue
-        same = np.array([one == families[column] for one in families]) | alike[column]
+        same = np.array([family_name == families[column] for family_name in families]) | alike[column]
         family = same & (sat == sat[column]) & ~gone
         sure = np.flatnonzero(family & (p <= max(p[column], PROVEN_P)))
-        first = int(max(sure, key=lambda one: (ranks[one], held[:, one].sum())))
+        first = int(max(sure, key=lambda candidate: (ranks[candidate], held[:, candidate].sum())))
         within = proven_within(
             held, up, sat, first, np.flatnonzero(family & events & (p <= likely))
         )
         members[first] = np.setdiff1d(np.flatnonzero(family), within)
-        members |= {one: np.array([one]) for one in within.tolist()}
+        members |= {narrower: np.array([narrower]) for narrower in within.tolist()}
         gone |= family
     return Narrowed(np.array(list(members), dtype=np.intp), np.flatnonzero(~gone), members)
 
@@ -251,19 +251,19 @@ def with_hints(
     up: Bools,
     sat: Bools,
     ids: Sequence[str],
-    found: Narrowed,
+    narrowed: Narrowed,
     alpha: float,
     most: int,
     policy: str = DEFAULT,
 ) -> Ints:
     """Add hints that a policy chooses to those that are borne out: columns in their order, `most` in all."""
-    columns = found.open
-    room = most - len(found.base)
+    columns = narrowed.open
+    room = most - len(narrowed.base)
     if not len(columns) or room < 1:
-        return found.base[:most]
+        return narrowed.base[:most]
     names = [ids[column] for column in columns.tolist()]
     rng = np.random.default_rng(0)
     chosen = select(
         values[:, columns], up, sat[columns], names, (A_SIDE, A_SIDE), alpha, rng, policy
     ).chosen
-    return np.concatenate([found.base, columns[chosen[:room]]]).astype(np.intp)
+    return np.concatenate([narrowed.base, columns[chosen[:room]]]).astype(np.intp)

@@ -101,20 +101,20 @@ class Pool:
         """
         values = np.asarray(values, float)
         positive = np.asarray(positive, bool)
-        given = np.asarray(sat)
-        kinds = np.where(given, 0, 1) if given.dtype == bool else given.astype(np.intp)
+        kind_of_rubric = np.asarray(sat)
+        kinds = np.where(kind_of_rubric, 0, 1) if kind_of_rubric.dtype == bool else kind_of_rubric.astype(np.intp)
         require_both_classes(positive)
         rank = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
         return cls(by_class(values, positive), kinds, rank, budget)
 
     def open(self, chosen: frozenset[int]) -> Ints:
         """Return columns that may be added: not chosen, and within their kind's budget."""
-        taken = np.zeros(len(self.kinds), dtype=bool)
-        taken[list(chosen)] = True
-        has_room = np.bincount(self.kinds[taken], minlength=len(self.budget)) < np.array(
+        in_set = np.zeros(len(self.kinds), dtype=bool)
+        in_set[list(chosen)] = True
+        has_room = np.bincount(self.kinds[in_set], minlength=len(self.budget)) < np.array(
             self.budget
         )
-        return np.flatnonzero(~taken & has_room[self.kinds])
+        return np.flatnonzero(~in_set & has_room[self.kinds])
 
     def terms(self, chosen: frozenset[int]) -> Terms:
         """Compute LC and LS of `chosen` with each open rubric added; cached for all α."""

@@ -62,8 +62,8 @@ class Window:
         """
         if not self.fitted:
             return [None] * len(scores)
-        found: list[bool | None] = (self.confident(scores) & is_clear(probability)).tolist()
-        return found
+        certain: list[bool | None] = (self.confident(scores) & is_clear(probability)).tolist()
+        return certain
 
     def confident(self, scores: Floats) -> Bools:
         """Return a mask of the scores outside the window `[conversation]`."""
@@ -213,8 +213,8 @@ def guaranteed_window(
     """
     require_both_classes(positive)
     scores = np.round(scores, 9)
-    upper = _side(scores, ~positive, theta, precision, delta / 2)
-    lower = _side(-scores, positive, -theta, precision, delta / 2)
+    upper = _find_side(scores, ~positive, theta, precision, delta / 2)
+    lower = _find_side(-scores, positive, -theta, precision, delta / 2)
     lower = lower if lower.threshold is None else replace(lower, threshold=-lower.threshold)
     return GuaranteedWindow(lower, upper, precision, delta, len(scores))
 
@@ -227,17 +227,17 @@ def least_confident(precision: float, delta: float, wrong: int = 0) -> int:
     """
     from scipy.stats import binom  # a second to import
 
-    sizes = np.arange(wrong + 1, _enough(precision, delta, wrong) + 1)
+    sizes = np.arange(wrong + 1, _enough_labels(precision, delta, wrong) + 1)
     return int(sizes[np.argmax(binom.cdf(wrong, sizes, 1 - precision) <= delta)])
 
 
-def _enough(precision: float, delta: float, wrong: int) -> int:
+def _enough_labels(precision: float, delta: float, wrong: int) -> int:
     # Hoeffding's bound, solved for a size at which the test surely rejects
     risk = 1 - precision
     return int(np.ceil(2 * (wrong + 1) / risk + 8 * np.log(1 / delta) / risk))
 
 
-def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: float) -> WindowSide:
+def _find_side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: float) -> WindowSide:
     """Find the upper side: the lowest threshold that passes with all stricter ones.
 
     Args:
@@ -246,7 +246,7 @@ def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: f
     """
     from scipy.stats import binom  # a second to import
 
-    thresholds, over, errors = _counts(scores, wrong, theta)
+    thresholds, over, errors = _count_over_thresholds(scores, wrong, theta)
     # Which thresholds are tried depends on how many scores lie over them, never on labels. That
     # takes nothing from the tests: labels of those over a threshold are drawn alike, however many
     # they are.
@@ -261,7 +261,7 @@ def _side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: f
     return WindowSide(float(thresholds[at]), int(over[at]), int(errors[at]), None)
 
 
-def _counts(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, Ints]:
+def _count_over_thresholds(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, Ints]:
     """Return thresholds from the strictest to θ, scores over each, and errors, each `[threshold]`.
 
     Thresholds are half way between neighboring scores, so that rounding moves none across; θ itself
@@ -271,8 +271,8 @@ def _counts(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, I
     middle = (levels[:-1] + levels[1:]) / 2
     thresholds = np.append(middle[middle > theta][::-1], theta)
     over, errors = (
-        len(one) - np.searchsorted(np.sort(one), thresholds, side="right")
-        for one in (scores, scores[wrong])
+        len(scores_of_side) - np.searchsorted(np.sort(scores_of_side), thresholds, side="right")
+        for scores_of_side in (scores, scores[wrong])
     )
     return thresholds, over, errors
 
@@ -332,11 +332,11 @@ def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
     if deviation <= RESOLUTION:
         rate = float(targets.mean())
         return Calibration(0.0, float(np.log(rate / (1 - rate))))
-    slope, intercept = _newton((scores - mean) / deviation, targets)
+    slope, intercept = _fit_by_newton((scores - mean) / deviation, targets)
     return Calibration(slope / deviation, intercept - slope * mean / deviation)
 
 
-def _newton(z: Floats, targets: Floats) -> tuple[float, float]:
+def _fit_by_newton(z: Floats, targets: Floats) -> tuple[float, float]:
     design = np.stack([z, np.ones_like(z)], axis=1)
     weights: Floats = np.zeros(2)
     for _ in range(STEPS):
@@ -348,11 +348,11 @@ def _newton(z: Floats, targets: Floats) -> tuple[float, float]:
         # 0 or 1.
         hessian = (design.T * (p * (1 - p))) @ design + 1e-12 * np.eye(2)
         step = np.linalg.solve(hessian, gradient).astype(float)
-        weights = _downhill(design, targets, weights, step)
+        weights = _step_downhill(design, targets, weights, step)
     return float(weights[0]), float(weights[1])
 
 
-def _downhill(design: Floats, targets: Floats, weights: Floats, step: Floats) -> Floats:
+def _step_downhill(design: Floats, targets: Floats, weights: Floats, step: Floats) -> Floats:
     start = _cross_entropy(design @ weights, targets)
     sizes = 0.5 ** np.arange(HALVINGS)
     tried = (weights - size * step for size in sizes)

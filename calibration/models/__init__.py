@@ -48,12 +48,12 @@ def model_named(name: str) -> type[JudgedEstimator]:
         )
         return baseline
     module = import_module(f"{__name__}.{name}")
-    (found,) = [
+    (estimator,) = [
         kind
         for _, kind in inspect.getmembers(module, inspect.isclass)
         if issubclass(kind, JudgedEstimator) and kind.__module__ == module.__name__
     ]
-    return found
+    return estimator
 
 
 def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
@@ -63,16 +63,16 @@ def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
         WrongUse: There is none of that name, or it has no such setting.
     """
     kind = model_named(name)
-    known = kind().get_params(deep=False)
-    if unknown := sorted(set(settings) - set(known)):
+    settings_of_kind = kind().get_params(deep=False)
+    if unknown := sorted(set(settings) - set(settings_of_kind)):
         raise WrongUse(
             f"calibrator {name!r} has no setting {unknown[0]!r}",
-            remedy=f"it has {', '.join(known) or 'none'}",
+            remedy=f"it has {', '.join(settings_of_kind) or 'none'}",
         )
     return kind(**settings)
 
 
 def name_of(model: JudgedEstimator) -> str:
     """Return the name that `model_named` finds its class by."""
-    known = {kind: name for name, kind in BASELINES.items()}
-    return known.get(type(model).__name__) or type(model).__module__.rpartition(".")[2]
+    names_by_class = {kind: name for name, kind in BASELINES.items()}
+    return names_by_class.get(type(model).__name__) or type(model).__module__.rpartition(".")[2]

@@ -51,8 +51,8 @@ class Argmax(AsIs):
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
         block = np.nan_to_num(X[:, own_block(self, question)])
         points = np.eye(block.shape[1])[block.argmax(axis=1)]
-        given = block.sum(axis=1, keepdims=True) > 0
-        return np.asarray(np.where(given, points, 1 / block.shape[1]))
+        answered = block.sum(axis=1, keepdims=True) > 0
+        return np.asarray(np.where(answered, points, 1 / block.shape[1]))
 
 
 class MainAlone(OrdinalMixedEffects):
@@ -93,22 +93,22 @@ class JudgeMean(JudgedEstimator):
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (looks at no text)
         self.shares_: dict[int, Floats] = {}
         for question in np.unique(y.question).tolist():
-            own = y.of_question(question)
+            labels = y.of_question(question)
             options = len(self.questionnaire_.scales[question].values)
-            everybody = np.bincount(own.answer, minlength=options) + self.smoothing / options
+            everybody = np.bincount(labels.answer, minlength=options) + self.smoothing / options
             counts = np.zeros((len(self.judges_) + 1, options))  # the last row is everybody's
-            known = own.judge >= 0
-            np.add.at(counts, (own.judge[known], own.answer[known]), 1)
-            self.shares_[question] = self._shrunk(counts, everybody / everybody.sum())
+            has_judge = labels.judge >= 0
+            np.add.at(counts, (labels.judge[has_judge], labels.answer[has_judge]), 1)
+            self.shares_[question] = self._shrink(counts, everybody / everybody.sum())
 
-    def _shrunk(self, counts: Floats, towards: Floats) -> Floats:
+    def _shrink(self, counts: Floats, towards: Floats) -> Floats:
         """Shrink each judge's shares `[judge + 1, option]` to everybody's."""
         pulled = counts + self.strength * towards
         total = pulled.sum(axis=1, keepdims=True)
-        own: Floats = np.divide(
+        shares: Floats = np.divide(
             pulled, total, out=np.broadcast_to(towards, pulled.shape).copy(), where=total > 0
         )
-        return own
+        return shares
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
         if question not in self.shares_:
@@ -142,7 +142,7 @@ class Constant(JudgeMean):
     def __init__(self, smoothing: float = 1.0) -> None:
         self.smoothing = smoothing
 
-    def _shrunk(self, counts: Floats, towards: Floats) -> Floats:
+    def _shrink(self, counts: Floats, towards: Floats) -> Floats:
         return np.broadcast_to(towards, counts.shape).copy()
 
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pollex.calibration.crossfit import crossfit, folds_of, learned_quietly, one_group_out
+from pollex.calibration.crossfit import crossfit, folds_of, fit_quietly, one_group_out
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.model_choice import (
@@ -110,8 +110,8 @@ class Calibrator(JudgedEstimator):
                 "no candidates to choose among",
                 remedy="give one or more, or None for the usual ones",
             )
-        parts, how = self._parts(y, groups)
-        held_out = [self._held_out(candidate, X, y, parts) for candidate in candidates]
+        parts, how = self._make_folds(y, groups)
+        held_out = [self._predict_held_out(candidate, X, y, parts) for candidate in candidates]
         main = y.of_question(self.questionnaire_.index())
         trials = try_candidates(candidates, held_out, main.answer, main.row)
         if all(trial.loss is None for trial in trials):
@@ -121,7 +121,7 @@ class Calibrator(JudgedEstimator):
         rule: Rule = self.rule or ("stacked" if self.shift else "average")
         weights = _weights(rule, trials, held_out, main.answer)
         self.choice_ = ModelChoice(how, rule, best_of(trials), tuple(trials), weights)
-        self.members_ = tuple(self._made(candidates[place], X, y, groups) for place in weights)
+        self.members_ = tuple(self._fit_candidate(candidates[place], X, y, groups) for place in weights)
         self.weights_ = np.array(list(weights.values()))
 
     def _candidates(self, y: Judgments) -> list[Candidate]:
@@ -129,11 +129,11 @@ class Calibrator(JudgedEstimator):
             return [*self.candidates]
         main = y.of_question(self.questionnaire_.index())
         labels = np.bincount(main.judge[main.judge != NOBODY], minlength=1)
-        known = len(labels[labels > 0]) > 0 and float(np.median(labels[labels > 0])) >= FEW
+        judges_have_labels = len(labels[labels > 0]) > 0 and float(np.median(labels[labels > 0])) >= FEW
         network = self.network or not self.questionnaire_.scale().ordinal
-        return [*BASELINES, *(ORDINAL if known else PLAIN), *(NETWORK if network else ())]
+        return [*BASELINES, *(ORDINAL if judges_have_labels else PLAIN), *(NETWORK if network else ())]
 
-    def _parts(self, y: Judgments, groups: Ints) -> tuple[list[Ints], str]:
+    def _make_folds(self, y: Judgments, groups: Ints) -> tuple[list[Ints], str]:
         """Return the rows of each fold, and a description of the folds."""
         judged = np.unique(y.of_question(self.questionnaire_.index()).row)
         present = np.unique(groups[judged])
@@ -153,7 +153,7 @@ class Calibrator(JudgedEstimator):
             groups, judged, count, np.random.default_rng(self.seed)
         ), f"{count}-fold cross-validation"
 
-    def _held_out(
+    def _predict_held_out(
         self, candidate: Candidate, X: Floats, y: Judgments, parts: Sequence[Ints]
     ) -> Floats | str:
         """Held-out distributions of a candidate, or why there are none."""
@@ -163,12 +163,12 @@ class Calibrator(JudgedEstimator):
         except WrongUse as error:
             return str(error)
 
-    def _made(self, candidate: Candidate, X: Floats, y: Judgments, groups: Ints) -> JudgedEstimator:
-        return learned_quietly(model_with(*candidate), X, y, self.questionnaire_, groups)
+    def _fit_candidate(self, candidate: Candidate, X: Floats, y: Judgments, groups: Ints) -> JudgedEstimator:
+        return fit_quietly(model_with(*candidate), X, y, self.questionnaire_, groups)
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
-        each = np.stack([member._distribution(X, judges, question) for member in self.members_])
-        return np.asarray(np.tensordot(self.weights_, each, axes=1))
+        by_member = np.stack([member._distribution(X, judges, question) for member in self.members_])
+        return np.asarray(np.tensordot(self.weights_, by_member, axes=1))
 
     def _state(self) -> State:
         arrays: dict[str, Any] = {"weights": self.weights_}
@@ -205,7 +205,7 @@ def _weights(
     fitted = {place: proba for place, proba in enumerate(held_out) if not isinstance(proba, str)}
     weights = dict(zip(fitted, mixture_weights([*fitted.values()], answers).tolist(), strict=True))
     # Of very many alike, none may be left.
-    kept = {place: weight for place, weight in weights.items() if weight >= LEAST_WEIGHT} or {
+    large = {place: weight for place, weight in weights.items() if weight >= LEAST_WEIGHT} or {
         max(weights, key=weights.__getitem__): 1.0
     }
-    return {place: weight / sum(kept.values()) for place, weight in kept.items()}
+    return {place: weight / sum(large.values()) for place, weight in large.items()}

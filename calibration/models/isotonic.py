@@ -39,13 +39,13 @@ class IsotonicByJudge(JudgedEstimator):
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         question = self.questionnaire_.index()
         self._require_order("nothing can rise with it")
-        own = y.of_question(question)
-        scores = self._scores(X, question)[own.row]
+        labels = y.of_question(question)
+        scores = self._scores(X, question)[labels.row]
         usable = ~np.isnan(scores)
         scores = scores[usable]
-        judges = own.judge[usable]
-        self.above_: Floats = self._targets(own.answer).mean(axis=0)
-        targets = self._targets(own.answer[usable])
+        judges = labels.judge[usable]
+        self.above_: Floats = self._targets(labels.answer).mean(axis=0)
+        targets = self._targets(labels.answer[usable])
         counts = np.bincount(judges[judges >= 0], minlength=len(self.judges_))
         self.trust_: Floats = counts / np.maximum(counts + self.strength, 1e-12)
         self.curves_: list[Curves] = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from pollex.calibration.crossfit import assign_folds, learned_quietly, take_rows
+from pollex.calibration.crossfit import assign_folds, fit_quietly, take_rows
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import NOBODY, AnswerMatrix, Judgments, answer_matrix_of
 from pollex.calibration.network.weights import Array, Weights, join_seeds
@@ -18,7 +18,7 @@ from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
-    from pollex.calibration.network.search import Found
+    from pollex.calibration.network.search import SearchResult
 
 Personal = Literal["all", "heads", "none"]
 HeadKind = Literal["softmax", "ordinal"]
@@ -88,7 +88,7 @@ class CalibrationNetwork(JudgedEstimator):
     tuned_: Weights
     general_: Weights
     learned_: Ints
-    search_: Found
+    search_: SearchResult
     starts_: tuple[JudgedEstimator, ...]
     strength_: float | None = None
 
@@ -158,16 +158,16 @@ class CalibrationNetwork(JudgedEstimator):
         inputs = self.inputs(X)[sheets.row]
         self.starts_ = ()
         if self.start is not None:
-            self._begun(X, y, groups, inputs, sheets)
+            self._learn_from_start(X, y, groups, inputs, sheets)
         elif self.search is not None:
-            self._searched(X, y, groups, inputs, sheets)
+            self._learn_by_search(X, y, groups, inputs, sheets)
         elif self.recipe == "authors":
-            self.general_ = self._by_the_authors(inputs, sheets)
-            self.tuned_ = self.general_.only(self._main())
+            self.general_ = self._train_by_paper(inputs, sheets)
+            self.tuned_ = self.general_.only(self._main_place())
         else:
-            self.general_, self.tuned_ = self._shrunk(inputs, sheets)
+            self.general_, self.tuned_ = self._train_shrunk(inputs, sheets)
 
-    def _begun(
+    def _learn_from_start(
         self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix
     ) -> None:
         """Learn what the start misses, in networks that begin as it does."""
@@ -176,18 +176,18 @@ class CalibrationNetwork(JudgedEstimator):
         parts = min(FOLDS, self.seeds, len(np.unique(groups)))
         rng = np.random.default_rng(self.seed)
         folds = assign_folds(groups, parts, rng) if parts > 1 else [np.array([], dtype=np.int64)]
-        begins = [self._started(X, y, fold, sheets)[1] for fold in folds]
-        self.starts_ = self._started(X, y, np.array([], dtype=np.int64), sheets)[0]
+        begins = [self._fit_starts(X, y, fold, sheets)[1] for fold in folds]
+        self.starts_ = self._fit_starts(X, y, np.array([], dtype=np.int64), sheets)[0]
         fold_of = np.zeros(len(X), dtype=np.int64)
         for number, fold in enumerate(folds):
             fold_of[fold] = number
-        lesson = begun.Lesson(
+        lesson = begun.StackData(
             inputs,
             sheets,
             np.stack(begins),
             fold_of[sheets.row],
             self._options(),
-            self._main(),
+            self._main_place(),
             len(self.judges_),
         )
         self.general_, self.tuned_, self.strength_ = begun.train_by_strength(
@@ -199,7 +199,7 @@ class CalibrationNetwork(JudgedEstimator):
             self.seed,
         )
 
-    def _started(
+    def _fit_starts(
         self, X: Floats, y: Judgments, without: Ints, sheets: AnswerMatrix
     ) -> tuple[tuple[JudgedEstimator, ...], Floats]:
         """Fit the start for each question without some rows.
@@ -207,7 +207,7 @@ class CalibrationNetwork(JudgedEstimator):
         Returns these models, and their log-probabilities of the sheets `[sheet, question, option]`.
         """
         options = self._options()
-        known = np.setdiff1d(np.arange(len(X)), without)
+        training_rows = np.setdiff1d(np.arange(len(X)), without)
         names = np.array([*self.judges_, None], dtype=object)[sheets.judge]
         logs = np.zeros((len(sheets), len(options), int(options.max())))
         starts = []
@@ -215,13 +215,13 @@ class CalibrationNetwork(JudgedEstimator):
             questions = replace(
                 self.questionnaire_, main=self.questionnaire_.scales[number].question
             )
-            rows, given = take_rows(X, y, known)
+            rows, labels = take_rows(X, y, training_rows)
             # a question with a few answers, all in this fold
-            if not len(given.of_question(number)):
+            if not len(labels.of_question(number)):
                 logs[:, place, : options[place]] = -np.log(options[place])
                 continue
-            starts.append(learned_quietly(self._start_of(number), rows, given, questions, None))
-            logs[:, place, : options[place]] = _logs(
+            starts.append(fit_quietly(self._start_of(number), rows, labels, questions, None))
+            logs[:, place, : options[place]] = _clip_logs(
                 starts[-1].predict_proba(X[sheets.row], names.tolist())
             )
         return tuple(starts), logs
@@ -233,7 +233,7 @@ class CalibrationNetwork(JudgedEstimator):
         ordered = self.start is not None and self.questionnaire_.scales[question].ordinal
         return clone(self.start) if ordered else Constant()
 
-    def _shrunk(self, inputs: Floats, sheets: AnswerMatrix) -> tuple[Weights, Weights]:
+    def _train_shrunk(self, inputs: Floats, sheets: AnswerMatrix) -> tuple[Weights, Weights]:
         """Return the weights after pre-training, and after fine-tuning."""
         # PyTorch takes seconds to load, and predictions don't need it.
         from pollex.calibration.network import training
@@ -251,10 +251,10 @@ class CalibrationNetwork(JudgedEstimator):
         plan = training.TrainingConfig(self.pretraining, self.rate, *penalties)
         general = training.train(first, lesson, plan, self.seed + 1)
         plan = training.TrainingConfig(self.finetuning, self.finetuning_rate, *penalties)
-        main = self._main()
+        main = self._main_place()
         return general, training.train(general.only(main), lesson.only(main), plan, self.seed + 2)
 
-    def _searched(
+    def _learn_by_search(
         self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix
     ) -> None:
         """Learn with the best of random settings, or with those given."""
@@ -269,9 +269,9 @@ class CalibrationNetwork(JudgedEstimator):
         self.search_ = search.search_settings(self, X, y, groups, self.draws, self.search_seconds)
         best = self.search_.best
         learner = self if best is None else copy(self).set_params(**best.settings)
-        self.general_, self.tuned_ = learner._shrunk(inputs, sheets)
+        self.general_, self.tuned_ = learner._train_shrunk(inputs, sheets)
 
-    def _by_the_authors(self, inputs: Floats, sheets: AnswerMatrix) -> Weights:
+    def _train_by_paper(self, inputs: Floats, sheets: AnswerMatrix) -> Weights:
         from pollex.calibration.network import paper_recipe as authors
 
         if strangers := int((sheets.judge == NOBODY).sum()):
@@ -283,19 +283,19 @@ class CalibrationNetwork(JudgedEstimator):
         _, first, code = np.unique(sheets.judge, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))
         numbered = AnswerMatrix(sheets.row, order[code], sheets.answer)
-        own = {
+        settings = {
             name: getattr(self, name)
             for name in ("h1", "h2", "batch", "rate", "pretraining", "finetuning")
         }
-        each = [
+        networks = [
             authors.train_in_two_phases(
-                inputs, numbered, self._options(), self._main(), self.seed + number, **own
+                inputs, numbered, self._options(), self._main_place(), self.seed + number, **settings
             )
             for number in range(self.seeds)
         ]
-        return join_seeds([weights.with_judges(order) for weights in each])
+        return join_seeds([weights.with_judges(order) for weights in networks])
 
-    def _main(self) -> int:
+    def _main_place(self) -> int:
         return int(np.flatnonzero(self.learned_ == self.questionnaire_.index())[0])
 
     def _options(self) -> Ints:
@@ -315,20 +315,20 @@ class CalibrationNetwork(JudgedEstimator):
             )
         begins = None
         if self.starts_:
-            begins = _logs(self.starts_[int(place[0])]._distribution(X, judges, question))
+            begins = _clip_logs(self.starts_[int(place[0])]._distribution(X, judges, question))
         if question == self.questionnaire_.index():
             return self.tuned_.proba(self.inputs(X), judges, 0, begins)
         return self.general_.proba(self.inputs(X), judges, int(place[0]), begins)
 
     def _state(self) -> State:
         # The general weights are needed where there are other questions alone.
-        kept = {"tuned": self.tuned_} | (
+        stored = {"tuned": self.tuned_} | (
             {"general": self.general_} if len(self.learned_) > 1 else {}
         )
         arrays = {
-            f"{kind}.{name}": one
-            for kind, weights in kept.items()
-            for name, one in weights.arrays().items()
+            f"{kind}.{name}": array
+            for kind, weights in stored.items()
+            for name, array in weights.arrays().items()
         }
         starts = [start.state() for start in self.starts_]
         for number, start in enumerate(starts):
@@ -348,9 +348,9 @@ class CalibrationNetwork(JudgedEstimator):
             raise ValueError(
                 f"its network has {max(widths)} inputs, and its questions give {inputs}"
             )
-        kept = state.facts.get("starts", ()) if self.start is not None else ()
+        facts_of_starts = state.facts.get("starts", ()) if self.start is not None else ()
         self.starts_ = tuple(
-            self._restored_start(number, facts, state) for number, facts in enumerate(kept)
+            self._restored_start(number, facts, state) for number, facts in enumerate(facts_of_starts)
         )
 
     def _restored_start(self, number: int, facts: dict[str, Any], state: State) -> JudgedEstimator:
@@ -358,8 +358,8 @@ class CalibrationNetwork(JudgedEstimator):
         question = int(self.learned_[number])
         start = self._start_of(question)
         questions = replace(self.questionnaire_, main=self.questionnaire_.scales[question].question)
-        own = State(facts, _arrays(state, f"start.{number}."))
-        return type(start).from_state(start.get_params(deep=False), questions, own)
+        start_state = State(facts, _arrays(state, f"start.{number}."))
+        return type(start).from_state(start.get_params(deep=False), questions, start_state)
 
 
 def _arrays(state: State, prefix: str) -> dict[str, Array]:
@@ -370,5 +370,5 @@ def _arrays(state: State, prefix: str) -> dict[str, Array]:
     }
 
 
-def _logs(proba: Floats) -> Floats:
+def _clip_logs(proba: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(proba, LEAST)))

@@ -53,15 +53,15 @@ class OrdinalMixedEffects(JudgedEstimator):
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order("a cumulative link needs an order")
         self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_, self._only())
-        own = y.of_question(self.questionnaire_.index())
+        labels = y.of_question(self.questionnaire_.index())
         options = len(self.questionnaire_.scale().values)
-        shares = np.bincount(own.answer, minlength=options) + SMOOTHING / options
+        shares = np.bincount(labels.answer, minlength=options) + SMOOTHING / options
         center = flat_terms(shares / shares.sum(), self.inputs_.width, len(self.judges_))
         precision = precisions(
             center, (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes)
         )
         self.terms_: LinkTerms = fit_terms(
-            self.inputs_.of(X).rows[own.row], own.judge, own.answer, center, precision
+            self.inputs_.of(X).rows[labels.row], labels.judge, labels.answer, center, precision
         )
 
     def _only(self) -> Sequence[str] | None:
@@ -72,7 +72,7 @@ class OrdinalMixedEffects(JudgedEstimator):
         self._require_main(question)
         terms = self.terms_
         filled = self.inputs_.of(X)
-        own = (
+        judge_slopes = (
             np.where((judges >= 0)[:, None], terms.judge_slopes[judges], 0.0)
             if len(self.judges_)
             else 0.0
@@ -81,7 +81,7 @@ class OrdinalMixedEffects(JudgedEstimator):
             terms,
             filled.rows,
             judges,
-            filled.variance(terms.slopes + own + np.zeros_like(filled.rows)),
+            filled.variance(terms.slopes + judge_slopes + np.zeros_like(filled.rows)),
         )
 
     def _state(self) -> State:

@@ -53,18 +53,18 @@ class LogPool(JudgedEstimator):
             member._learn(X, y, groups)
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
-        each = [member._distribution(X, judges, question) for member in self.members_]
-        mean = np.exp(np.log(np.maximum(each, LEAST)).mean(axis=0))
+        by_member = [member._distribution(X, judges, question) for member in self.members_]
+        mean = np.exp(np.log(np.maximum(by_member, LEAST)).mean(axis=0))
         return np.asarray(mean / mean.sum(axis=1, keepdims=True))
 
     def _state(self) -> State:
         states = [member.state() for member in self.members_]
         arrays = {
-            f"{number}.{name}": a
-            for number, one in enumerate(states)
-            for name, a in one.arrays.items()
+            f"{number}.{name}": array
+            for number, state in enumerate(states)
+            for name, array in state.arrays.items()
         }
-        return State({"members": [one.facts for one in states]}, arrays)
+        return State({"members": [state.facts for state in states]}, arrays)
 
     def _restore(self, state: State) -> None:
         restored = []
@@ -72,13 +72,13 @@ class LogPool(JudgedEstimator):
             zip(self._unfitted(), state.facts["members"], strict=True)
         ):
             prefix = f"{number}."
-            own = {
-                name.removeprefix(prefix): a
-                for name, a in state.arrays.items()
+            arrays = {
+                name.removeprefix(prefix): array
+                for name, array in state.arrays.items()
                 if name.startswith(prefix)
             }
             settings = member.get_params(deep=False)
             restored.append(
-                type(member).from_state(settings, self.questionnaire_, State(facts, own))
+                type(member).from_state(settings, self.questionnaire_, State(facts, arrays))
             )
         self.members_ = tuple(restored)

@@ -39,15 +39,15 @@ class RidgeWithJudge(JudgedEstimator):
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order("its answers have no mean")
         self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_)
-        own = y.of_question(self.questionnaire_.index())
-        target = self._values()[own.answer]
-        D = self._design(self.inputs_.of(X).rows[own.row], own.judge)
+        labels = y.of_question(self.questionnaire_.index())
+        target = self._values()[labels.answer]
+        D = self._design(self.inputs_.of(X).rows[labels.row], labels.judge)
         penalty = self._penalty(self.judges, self.shared)
         gram = D.T @ D + np.diag(penalty)
         self.weights_: Floats = np.asarray(np.linalg.solve(gram, D.T @ target), dtype=np.float64)
         hat = ((D @ np.linalg.inv(gram)) * D).sum(axis=1)
         left_out = target - (target - D @ self.weights_) / np.maximum(1 - hat, LEAST)
-        self.deviation_: Floats = np.array([_deviation(left_out, own.answer, self._midpoints())])
+        self.deviation_: Floats = np.array([_deviation(left_out, labels.answer, self._midpoints())])
 
     def _design(self, F: Floats, judges: Ints) -> Floats:
         who = (judges[:, None] == np.arange(len(self.judges_))).astype(np.float64)

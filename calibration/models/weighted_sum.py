@@ -77,10 +77,10 @@ class WeightedSum(JudgedEstimator):
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order("a cumulative link needs an order")
-        asked = len(self.questionnaire_.asked)
-        if self.signs is not None and len(self.signs) != asked:
+        question_count = len(self.questionnaire_.asked)
+        if self.signs is not None and len(self.signs) != question_count:
             raise WrongUse(
-                f"{len(self.signs)} signs for {asked} questions asked",
+                f"{len(self.signs)} signs for {question_count} questions asked",
                 remedy="give one sign a question",
             )
         signed = self._signed(X)
@@ -91,8 +91,8 @@ class WeightedSum(JudgedEstimator):
         self.weights_ = (
             self.weights_ / deviation if deviation > LEAST_SPREAD else np.zeros_like(self.weights_)
         )
-        own = y.of_question(self.questionnaire_.index())
-        self.terms_: LinkTerms = self._terms(self._inputs(z)[own.row], own)
+        labels = y.of_question(self.questionnaire_.index())
+        self.terms_: LinkTerms = self._terms(self._inputs(z)[labels.row], labels)
 
     def _signed(self, X: Floats) -> Floats:
         """Return signed expected answers `[row, question asked]`; NaN if missing, 0 if left out."""
@@ -122,26 +122,26 @@ class WeightedSum(JudgedEstimator):
         targets = platt_targets(y.answer, options)
         counts = np.bincount(y.answer, minlength=options) + 1.0
         center = flat_terms(counts / counts.sum(), F.shape[1], len(self.judges_))
-        rows, answers = (each.ravel() for each in np.indices(targets.shape))
+        rows, answers = (indices.ravel() for indices in np.indices(targets.shape))
         return fit_terms(
             F[rows], y.judge[rows], answers, center, self._precision(center), targets.ravel()
         )
 
     def _precision(self, shape: LinkTerms) -> LinkTerms:
-        own = 1.0 if self.deviations is None else self.deviations
-        found = precisions(
-            shape, (CUTS_PRECISION, CUTS_PRECISION, own, self.intercepts, None, None)
+        deviations = 1.0 if self.deviations is None else self.deviations
+        precision = precisions(
+            shape, (CUTS_PRECISION, CUTS_PRECISION, deviations, self.intercepts, None, None)
         )
-        found.slopes[0] = SLOPE_PRECISION
-        return found
+        precision.slopes[0] = SLOPE_PRECISION
+        return precision
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         self._require_main(question)
         return distribution(self.terms_, self._inputs(self._standard(self._signed(X))), judges)
 
     def _state(self) -> State:
-        own = {"mean": self.mean_, "spread": self.spread_, "weights": self.weights_}
-        return State({}, own | {part: getattr(self.terms_, part) for part in PARTS})
+        learned = {"mean": self.mean_, "spread": self.spread_, "weights": self.weights_}
+        return State({}, learned | {part: getattr(self.terms_, part) for part in PARTS})
 
     def _restore(self, state: State) -> None:
         arrays = state.arrays

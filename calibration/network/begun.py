@@ -51,7 +51,7 @@ doi:10.1080/01621459.1995.10476572, for what is strong."""
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class StackData:
     """What the networks learn from.
 
     Attributes:
@@ -75,7 +75,7 @@ class Lesson:
 
 @one_thread()
 def train_by_strength(
-    lesson: Lesson,
+    lesson: StackData,
     questions: Questionnaire,
     shape: tuple[int, int],
     strengths: tuple[float, ...],
@@ -87,46 +87,46 @@ def train_by_strength(
     Args:
         shape: Units of both layers.
     """
-    stack = _Stack(lesson, _basis(questions, lesson.inputs), shape, strengths, seeds, seed)
+    stack = _Stack(lesson, _make_basis(questions, lesson.inputs), shape, strengths, seeds, seed)
     every = tuple(range(len(lesson.options)))
     if len(every) > 1:
         stack.learn(every)
         stack.anchor()
     general = stack.weights()
     stack.learn((lesson.main,))
-    best = _chosen(stack.losses(), strengths)
-    kept = slice(best * seeds, (best + 1) * seeds)
-    return _part(general, kept), _part(stack.weights(), kept).only(lesson.main), strengths[best]
+    best = _choose_strength(stack.losses(), strengths)
+    networks = slice(best * seeds, (best + 1) * seeds)
+    return _take_networks(general, networks), _take_networks(stack.weights(), networks).only(lesson.main), strengths[best]
 
 
-def _chosen(losses: Floats, strengths: tuple[float, ...]) -> int:
+def _choose_strength(losses: Floats, strengths: tuple[float, ...]) -> int:
     """Place of the strongest λ against which there is no strong evidence in what was left out `[λ, sheet]`."""
     behind = losses.sum(axis=1) - losses.sum(axis=1).min()
     return max(np.flatnonzero(behind <= STRONG).tolist(), key=strengths.__getitem__)
 
 
-def _part(weights: Weights, kept: slice) -> Weights:
+def _take_networks(weights: Weights, networks: slice) -> Weights:
     shared = ("options", "ordinal")
     return Weights(
-        **{name: a if name in shared else a[kept].copy() for name, a in weights.arrays().items()}
+        **{name: a if name in shared else a[networks].copy() for name, a in weights.arrays().items()}
     )
 
 
-def _basis(questions: Questionnaire, inputs: Floats) -> Floats:
+def _make_basis(questions: Questionnaire, inputs: Floats) -> Floats:
     """Return the coordinates in which training goes on, as a linear map `[input, coordinate]`."""
     width = inputs.shape[1] - 1
-    asked = len(questions.asked)
-    values = np.zeros((width, asked))
+    question_count = len(questions.asked)
+    values = np.zeros((width, question_count))
     for place, (scale, block) in enumerate(
         zip(questions.asked, questions.blocks.values(), strict=True)
     ):
         worth = np.array(scale.values) / np.ptp(scale.values)
-        given = inputs[:, block]
+        shares = inputs[:, block]
         # Around the mean: what is missing or never came up, all zeros, then stands at it.
-        values[block, place] = worth - (given @ worth).sum() / max(given.sum(), LEAST_SPREAD)
-    found = np.concatenate([values, OPTIONS_COUNT * np.eye(width)], axis=1)
+        values[block, place] = worth - (shares @ worth).sum() / max(shares.sum(), LEAST_SPREAD)
+    basis = np.concatenate([values, OPTIONS_COUNT * np.eye(width)], axis=1)
     spread = float(np.sqrt((inputs[:, :-1] @ values).var(axis=0).sum()))
-    return found * (INPUT_SPREAD / spread if spread > LEAST_SPREAD else 1.0)
+    return basis * (INPUT_SPREAD / spread if spread > LEAST_SPREAD else 1.0)
 
 
 class _Stack:
@@ -134,7 +134,7 @@ class _Stack:
 
     def __init__(
         self,
-        lesson: Lesson,
+        lesson: StackData,
         basis: Floats,
         shape: tuple[int, int],
         strengths: tuple[float, ...],
@@ -146,11 +146,11 @@ class _Stack:
         self.strengths = strengths
         self.seeds = seeds
         self.middle = lesson.inputs[:, :-1].mean(axis=0)
-        self.X = _single((lesson.inputs[:, :-1] - self.middle) @ basis)
+        self.X = _to_single_precision((lesson.inputs[:, :-1] - self.middle) @ basis)
         self.count = seeds * len(strengths)
-        own = np.arange(self.count) % seeds % len(lesson.begins)
-        self.begins = _single(lesson.begins)[torch.from_numpy(own)]
-        self.inside = torch.from_numpy(lesson.fold[None] != own[:, None])
+        fold_of_network = np.arange(self.count) % seeds % len(lesson.begins)
+        self.begins = _to_single_precision(lesson.begins)[torch.from_numpy(fold_of_network)]
+        self.inside = torch.from_numpy(lesson.fold[None] != fold_of_network[:, None])
         if len(lesson.begins) == 1:  # nothing to leave out
             self.inside[:] = True
         self.judge = torch.from_numpy(
@@ -195,26 +195,26 @@ class _Stack:
         """Take the steps of Adam on the answers to these questions."""
         moving = [value.requires_grad_() for value in self.P.values() if value.numel()]
         means, squares = ([torch.zeros_like(value) for value in moving] for _ in range(2))
-        taken = [torch.zeros(()) for _ in moving]
+        step_counts = [torch.zeros(()) for _ in moving]
         for number in range(STEPS):
             slopes = list(torch.autograd.grad(self._objective(questions), moving))
             # not the class of the optimizer, which loads a compiler and makes a folder for it
             with torch.no_grad():
                 adam(
-                    moving, slopes, means, squares, [], taken, fused=True, amsgrad=False, beta1=0.9, beta2=0.999,
+                    moving, slopes, means, squares, [], step_counts, fused=True, amsgrad=False, beta1=0.9, beta2=0.999,
                     lr=RATE * 0.5 * (1 + float(np.cos(np.pi * number / STEPS))), weight_decay=0.0, eps=1e-8,
                     maximize=False,
                 )  # fmt: skip
 
     def _objective(self, questions: tuple[int, ...]) -> Tensor:
-        given = self.inside.sum(dim=1).clamp(min=1)
+        sheet_counts = self.inside.sum(dim=1).clamp(min=1)
         fits = torch.zeros(self.count)
         for question in questions:
             fits = fits - (self._logs(question) * self.inside).sum(dim=1)
         strength = torch.tensor(np.repeat(self.strengths, self.seeds), dtype=torch.float32)
-        heads = _square(self.P["V"]) + _square(self.P["Va"])
-        moved = sum(_square(self.P[name] - there) for name, there in self.anchors.items())
-        return ((fits + strength * heads + HIDDEN_PRECISION * moved) / given).sum()
+        heads = _sum_squares(self.P["V"]) + _sum_squares(self.P["Va"])
+        moved = sum(_sum_squares(self.P[name] - there) for name, there in self.anchors.items())
+        return ((fits + strength * heads + HIDDEN_PRECISION * moved) / sheet_counts).sum()
 
     def _logs(self, question: int) -> Tensor:
         """Log-probability of each sheet's answer, 0 where there is none `[network, sheet]`."""
@@ -234,16 +234,16 @@ class _Stack:
     def logits(self, question: int) -> Tensor:
         """Return the outputs of a head `[network, sheet, option]`."""
         width = self.exists.shape[1]
-        own = slice(question * width, (question + 1) * width)
+        columns = slice(question * width, (question + 1) * width)
         u = self._hidden()
         u = torch.cat([u, torch.ones_like(u[..., :1])], dim=-1)
-        out = self.begins[:, :, question] + u @ self.P["V"][..., own]
+        out = self.begins[:, :, question] + u @ self.P["V"][..., columns]
         if self.lesson.judges:
-            each = self.P["Va"][..., own]
-            each = torch.cat([each, torch.zeros_like(each[:, :1])], dim=1).index_select(
+            deltas = self.P["Va"][..., columns]
+            deltas = torch.cat([deltas, torch.zeros_like(deltas[:, :1])], dim=1).index_select(
                 1, self.judge
             )
-            out = out + torch.einsum("snh,snho->sno", u, each)
+            out = out + torch.einsum("snh,snho->sno", u, deltas)
         masked: Tensor = out.masked_fill(~self.exists[question], -torch.inf)
         return masked
 
@@ -257,10 +257,10 @@ class _Stack:
                 .reshape(len(self.strengths), self.seeds, -1)
             )
         out = ~self.inside.numpy().reshape(logs.shape)
-        seen = out.any(axis=(0, 1)) & (self.answer[:, self.lesson.main] != UNANSWERED).numpy()
-        if not seen.any():  # nothing was left out: as near to where it began as can be
+        left_out = out.any(axis=(0, 1)) & (self.answer[:, self.lesson.main] != UNANSWERED).numpy()
+        if not left_out.any():  # nothing was left out: as near to where it began as can be
             return np.zeros((len(self.strengths), 1))
-        mean = (np.exp(logs) * out).sum(axis=1)[:, seen] / out.sum(axis=1)[:, seen]
+        mean = (np.exp(logs) * out).sum(axis=1)[:, left_out] / out.sum(axis=1)[:, left_out]
         return np.asarray(-np.log(np.maximum(mean, 1e-12)))
 
     def weights(self) -> Weights:
@@ -293,9 +293,9 @@ class _Stack:
         )
 
 
-def _square(values: Tensor) -> Tensor:
+def _sum_squares(values: Tensor) -> Tensor:
     return (values**2).flatten(1).sum(dim=1)
 
 
-def _single(values: Floats) -> Tensor:
+def _to_single_precision(values: Floats) -> Tensor:
     return torch.tensor(values, dtype=torch.float32)

@@ -43,11 +43,11 @@ def initial_weights(
     questions, options = heads
     sizes = {"W1": (inputs + 1, h1), "W2": (h1 + 1, h2), "V": (questions, h2 + 1, options)}
     random = torch.Generator().manual_seed(seed)
-    found = {}
+    weights = {}
     for name, size in sizes.items():
-        found[name] = torch.randn(size, generator=random)
-        found[f"{name}a"] = torch.randn((judges, *size), generator=random)
-    return found
+        weights[name] = torch.randn(size, generator=random)
+        weights[f"{name}a"] = torch.randn((judges, *size), generator=random)
+    return weights
 
 
 def batches(sheets: int, size: int, steps: int, seed: int) -> Ints:
@@ -59,8 +59,8 @@ def batches(sheets: int, size: int, steps: int, seed: int) -> Ints:
         steps: How many batches.
         seed: Of the generator that the authors use, NumPy's old one.
     """
-    found: Ints = np.random.RandomState(seed).choice(sheets, size=(steps, size))
-    return found
+    drawn: Ints = np.random.RandomState(seed).choice(sheets, size=(steps, size))
+    return drawn
 
 
 class OneNetwork(torch.nn.Module):
@@ -127,14 +127,14 @@ def train_in_two_phases(
             batches(len(sheets), batch, epochs * (len(sheets) // batch), seed)
         ):
             logits = network(x[rows], judge[rows]).permute(0, 2, 1)[:, :, questions]
-            given = answer[rows][:, questions]
-            losses = cross_entropy(logits, given, ignore_index=UNANSWERED, reduction="none")
+            answers = answer[rows][:, questions]
+            losses = cross_entropy(logits, answers, ignore_index=UNANSWERED, reduction="none")
             adam.zero_grad()
             torch.autograd.backward(losses.mean())
             adam.step()
-    found = {name: value.detach().double() for name, value in network.of.items()}
+    weights = {name: value.detach().double() for name, value in network.of.items()}
     # heads side by side
-    found |= {name: torch.cat(found[name].unbind(-3), dim=-1) for name in ("V", "Va")}
+    weights |= {name: torch.cat(weights[name].unbind(-3), dim=-1) for name in ("V", "Va")}
     cuts = np.zeros((1, len(options), heads[1] - 1))
-    arrays = {name: value.numpy()[None] for name, value in found.items()}
+    arrays = {name: value.numpy()[None] for name, value in weights.items()}
     return Weights(**arrays, cuts=cuts, options=options, ordinal=np.zeros(len(options), dtype=bool))

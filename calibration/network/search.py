@@ -57,11 +57,11 @@ class DrawnSettings:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search.
 
     Attributes:
-        given: Held-out log-likelihood of several networks' mean, with the settings that were given.
+        baseline: Held-out log-likelihood of several networks' mean, with the settings that were given.
         again: The same of the trial with the highest log-likelihood; None where there are no
             trials.
         error: Standard error of the difference between the two, over texts.
@@ -70,7 +70,7 @@ class Found:
         seconds: What the search took.
     """
 
-    given: float
+    baseline: float
     again: float | None
     error: float
     trials: tuple[DrawnSettings, ...]
@@ -82,7 +82,7 @@ class Found:
         """The best trial; None unless it is significantly better than the given settings."""
         return (
             best_of(self.trials)
-            if self.again is not None and self.again - self.given > self.error
+            if self.again is not None and self.again - self.baseline > self.error
             else None
         )
 
@@ -91,10 +91,10 @@ class Found:
         late = f", {self.passed_over} draws would have taken too long" if self.passed_over else ""
         settings = "1 setting" if len(self.trials) == 1 else f"{len(self.trials)} settings"
         tried = f"by lot, {settings} of the network tried in {self.seconds:.0f} s{late}"
-        return f"{self._taken()}; {tried}"
+        return f"{self._describe_choice()}; {tried}"
 
-    def _taken(self) -> str:
-        least = f"log-loss {-self.given:.3f}"
+    def _describe_choice(self) -> str:
+        least = f"log-loss {-self.baseline:.3f}"
         if self.again is None:
             return f"the given settings, {least}: no draw is better"
         apart = f"the difference ± {self.error:.3f}, in new folds of the same texts that chose it"
@@ -111,7 +111,7 @@ def best_of(trials: tuple[DrawnSettings, ...]) -> DrawnSettings:
 
 def search_settings(
     model: JudgedEstimator, X: Floats, y: Judgments, groups: Ints, draws: int, seconds: float
-) -> Found:
+) -> SearchResult:
     """Try random settings, the quick ones first, and compare the best with those given, in other folds.
 
     What fits into the time depends on the machine; where all draws do, the seed alone decides.
@@ -146,27 +146,27 @@ def search_settings(
             crossfit(network, X, y, model.questionnaire_, folds), main.answer
         )
 
-    given = log_likelihoods({}, second, settings["seed"] + 1)
+    baseline = log_likelihoods({}, second, settings["seed"] + 1)
     # This draw, the best one again, and the training on everything.
     after = 1 + NETWORKS + settings["seeds"] / (count - 1)
     took = 0.0
     trials = list[DrawnSettings]()
     sampled = ParameterSampler(GRID, draws, random_state=settings["seed"])
-    drawn = [{name: one[name] for name in GRID} for one in sampled]
-    drawn.sort(key=lambda one: (one["pretraining"] + one["finetuning"]) * one["h1"] * one["h2"])
-    for one in drawn:
+    drawn = [{name: sample[name] for name in GRID} for sample in sampled]
+    drawn.sort(key=lambda sample: (sample["pretraining"] + sample["finetuning"]) * sample["h1"] * sample["h2"])
+    for sample in drawn:
         before = time.monotonic()
         if trials and before - begun + after * took > seconds:
             break
         trials.append(
-            DrawnSettings(one, float(log_likelihoods(one, first, settings["seed"], 1).mean()))
+            DrawnSettings(sample, float(log_likelihoods(sample, first, settings["seed"], 1).mean()))
         )
         took = max(took, time.monotonic() - before)
     passed_over = len(drawn) - len(trials)
     tried = tuple(trials)
     again = (
-        log_likelihoods(best_of(tried).settings, second, settings["seed"] + 1) if tried else given
+        log_likelihoods(best_of(tried).settings, second, settings["seed"] + 1) if tried else baseline
     )
-    error = standard_error(again - given, main.row)
+    error = standard_error(again - baseline, main.row)
     mean = float(again.mean()) if tried else None
-    return Found(float(given.mean()), mean, error, tried, passed_over, time.monotonic() - begun)
+    return SearchResult(float(baseline.mean()), mean, error, tried, passed_over, time.monotonic() - begun)

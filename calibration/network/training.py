@@ -235,8 +235,8 @@ def _objective(
     count = len(lesson.sheets)
 
     def objective(single: dict[str, Tensor], random: torch.Generator) -> Tensor:
-        given = inputs.expand(seeds, *inputs.shape) if thin is None else thin(inputs, seeds, random)
-        logs = log_likelihood(single, given, answers, slots.judge, weights)
+        thinned = inputs.expand(seeds, *inputs.shape) if thin is None else thin(inputs, seeds, random)
+        logs = log_likelihood(single, thinned, answers, slots.judge, weights)
         return (penalty(single, anchor, plan) - logs) / count
 
     return objective
@@ -247,19 +247,19 @@ def _thinner(
 ) -> Callable[[Tensor, int, torch.Generator], Tensor]:
     """Make a function that hides whole questions: probability 0, mask 1."""
     columns = len(lesson.blocks)
-    asked = int(lesson.blocks.max(initial=-1)) + 1
+    question_count = int(lesson.blocks.max(initial=-1)) + 1
     width = lesson.inputs.shape[1]
-    takes = torch.zeros((asked, width))
-    marks = torch.zeros((asked, width))
+    takes = torch.zeros((question_count, width))
+    marks = torch.zeros((question_count, width))
     takes[torch.from_numpy(lesson.blocks), torch.arange(columns)] = 1.0
-    marks[torch.arange(asked), columns + torch.arange(asked)] = 1.0
+    marks[torch.arange(question_count), columns + torch.arange(question_count)] = 1.0
     both = takes + marks
 
     def thin(inputs: Tensor, seeds: int, random: torch.Generator) -> Tensor:
         shape = (seeds, *inputs.shape[:2])
         chance = torch.rand((*shape, 1), generator=random)
         chance *= torch.rand((*shape, 1), generator=random) < dropout
-        hidden = (torch.rand((*shape, asked), generator=random) < chance).to(inputs.dtype)
+        hidden = (torch.rand((*shape, question_count), generator=random) < chance).to(inputs.dtype)
         return inputs * (1 - hidden @ both) + hidden @ marks
 
     return thin
@@ -286,16 +286,16 @@ def log_likelihood(
         chosen = torch.from_numpy(np.flatnonzero(like.ordinal == ordinal))
         if len(chosen):
             link = _cumulative if ordinal else _softmax
-            given = answers[:, :, chosen]
-            each = link(
+            chosen_answers = answers[:, :, chosen]
+            log_probabilities = link(
                 outputs[:, :, :, chosen],
                 single["cuts"][:, chosen],
                 torch.from_numpy(like.options)[chosen],
             )
-            picked = each.gather(
-                -1, given.clamp(min=0).expand(len(outputs), *given.shape)[..., None]
+            picked = log_probabilities.gather(
+                -1, chosen_answers.clamp(min=0).expand(len(outputs), *chosen_answers.shape)[..., None]
             )[..., 0]
-            logs = logs + (picked * (given >= 0)).sum()
+            logs = logs + (picked * (chosen_answers >= 0)).sum()
     return logs
 
 
@@ -305,8 +305,8 @@ def _layer(inputs: Tensor, W: Tensor, Wa: Tensor, judge: Tensor) -> Tensor:
     if not Wa.shape[1]:
         return (inputs.reshape(seeds, slots * places, width) @ W).reshape(seeds, slots, places, -1)
     nobody = torch.zeros_like(Wa[:, :1])
-    each = W[:, None] + torch.cat([Wa, nobody], dim=1).index_select(1, judge)
-    return inputs @ each
+    weights = W[:, None] + torch.cat([Wa, nobody], dim=1).index_select(1, judge)
+    return inputs @ weights
 
 
 def _with_bias(z: Tensor) -> Tensor:
@@ -341,7 +341,7 @@ def penalty(single: dict[str, Tensor], anchor: dict[str, Tensor], plan: Training
     """Compute the penalty on shared weights and deltas, over the seeds."""
 
     shared = [(single[name][:, :-1] ** 2).sum() for name in ("W1", "W2", "V")]
-    own = [((single[name] - anchor[name]) ** 2).sum() for name in ("W1a", "W2a", "Va")]
+    deltas = [((single[name] - anchor[name]) ** 2).sum() for name in ("W1a", "W2a", "Va")]
     return (
-        0.5 * plan.decay * torch.stack(shared).sum() + 0.5 * plan.shrinkage * torch.stack(own).sum()
+        0.5 * plan.decay * torch.stack(shared).sum() + 0.5 * plan.shrinkage * torch.stack(deltas).sum()
     )

@@ -65,16 +65,16 @@ class Weights:
 
     def only(self, question: int) -> Weights:
         """Return the same with the head of one question."""
-        one = slice(question, question + 1)
+        head = slice(question, question + 1)
         V = self._head(self.V, question)
         Va = self._head(self.Va, question)
         return replace(
             self,
             V=V,
             Va=Va,
-            cuts=self.cuts[:, one],
-            options=self.options[one],
-            ordinal=self.ordinal[one],
+            cuts=self.cuts[:, head],
+            options=self.options[head],
+            ordinal=self.ordinal[head],
         )
 
     def with_judges(self, codes: Ints) -> Weights:
@@ -104,15 +104,15 @@ class Weights:
         hidden = self._hidden(inputs, judges)
         logits = _with_bias(hidden) @ self._head(self.V, question)
         if self.Va.shape[1]:
-            known = judges != NOBODY
-            deltas = self._head(self.Va, question)[:, judges[known]]
-            logits[:, known] += np.einsum("srh,srho->sro", _with_bias(hidden[:, known]), deltas)
-        each = (
+            has_deltas = judges != NOBODY
+            deltas = self._head(self.Va, question)[:, judges[has_deltas]]
+            logits[:, has_deltas] += np.einsum("srh,srho->sro", _with_bias(hidden[:, has_deltas]), deltas)
+        by_seed = (
             self._ordinal(logits, question)
             if self.ordinal[question]
             else self._softmax(logits, question, begins)
         )
-        mean: Floats = each.mean(axis=0)
+        mean: Floats = by_seed.mean(axis=0)
         return mean
 
     def _hidden(self, inputs: Floats, judges: Ints) -> Floats:
@@ -135,8 +135,8 @@ class Weights:
         return V[..., question * width : (question + 1) * width]
 
     def _softmax(self, logits: Floats, question: int, begins: Floats | float) -> Floats:
-        each: Floats = softmax(logits[..., : self.options[question]] + begins, axis=-1)
-        return each
+        by_seed: Floats = softmax(logits[..., : self.options[question]] + begins, axis=-1)
+        return by_seed
 
     def _ordinal(self, outputs: Floats, question: int) -> Floats:
         cuts = self.cuts[:, None, question, : self.options[question] - 1]
@@ -146,8 +146,8 @@ class Weights:
         upper = np.concatenate([bounds, ends], -1)
         lower = np.concatenate([-ends, bounds], -1)
         # σ(b) − σ(a) = σ(b) σ(−a) (1 − e^(a − b)), which doesn't cancel where both are near 1.
-        each: Floats = expit(upper) * expit(-lower) * -np.expm1(lower - upper)
-        return each
+        by_seed: Floats = expit(upper) * expit(-lower) * -np.expm1(lower - upper)
+        return by_seed
 
 
 def join_seeds(parts: list[Weights]) -> Weights:

@@ -13,7 +13,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
 from pollex.selection.consensus import (
-    Filtered,
+    TauSplit,
     FittedTau,
     crossfit_tau,
     entropies,
@@ -46,7 +46,7 @@ class Tallied:
     tallies: Mapping[str, Tally]
     people: Mapping[str, str]
     fitted: FittedTau | None = None
-    unseen: Filtered | None = None
+    unseen: TauSplit | None = None
 
     @cached_property
     def waiting(self) -> list[str]:

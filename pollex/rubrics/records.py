@@ -615,7 +615,7 @@ class RatingRecord(Record):
         held_out: Of the chosen one; None where nothing was held out.
         reliability: Mean predicted grade, mean given grade and count in fifths of the cross-fitted
             predictions.
-        facts: See `calibration.storage.Packed`; its arrays lie beside those of the model of thumbs.
+        facts: See `calibration.storage.CalibratorFiles`; its arrays lie beside those of the model of thumbs.
     """
 
     scales: dict[str, tuple[float, ...]]
@@ -644,7 +644,7 @@ class CalibratorRecord(Record):
         training: Of training conversations, each by a model and a choice of rubrics that did not
             see it; None where there are none.
         rubrics: Ids, in the order in which it wants the answers.
-        facts: See `calibration.storage.Packed`; the questionnaire follows from `rubrics`.
+        facts: See `calibration.storage.CalibratorFiles`; the questionnaire follows from `rubrics`.
         begins: What the network begins as, in words.
         curve: What the network adds to that, with few to all labels; empty where unknown.
         rating: The model of grades; None where the labels are no grades, and in sets of before.

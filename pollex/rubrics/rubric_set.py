@@ -57,7 +57,7 @@ def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
     """Say where the arrays of the rubric set at `path` lie.
 
     Args:
-        facts: Of the calibrator; see `calibration.storage.Packed`.
+        facts: Of the calibrator; see `calibration.storage.CalibratorFiles`.
 
     Raises:
         BadCalibrator: They name no hash.

@@ -12,7 +12,7 @@ import numpy as np
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import views_of
 from pollex.calibration.active_learning import (
-    Picked,
+    LabelQueries,
     predictive_variance,
     select_queries,
     vectors_of,
@@ -452,7 +452,7 @@ def text_rows(
     who: list[str | None] = [*judges] or [None]
     proba = np.stack([model.predict_proba(X, [judge] * len(X)) for judge in who], axis=1)
     known = known_labels(given, sheet, len(X), judges)
-    picked: Picked = select_queries(
+    picked: LabelQueries = select_queries(
         vectors_of(columns_of(sheet, X)), predictive_variance(proba, sheet), known, count
     )
     rows = []

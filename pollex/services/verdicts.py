@@ -37,7 +37,7 @@ from pollex.measures.correlations import alpha
 from pollex.measures.intervals import Figure, exact_share
 from pollex.rubrics.answers import RETRYABLE, Answer
 from pollex.selection.consensus import (
-    Filtered,
+    TauSplit,
     TauPoint,
     ends_of,
     first_runs,
@@ -336,7 +336,7 @@ def _fitted(found: JudgeResult) -> Told:
         yield f"Note: {ENOUGH_LABELS - fitted.n} more thumbs are needed before this τ is reliable."
 
 
-def _unseen(unseen: Filtered | None) -> str:
+def _unseen(unseen: TauSplit | None) -> str:
     if unseen is None:
         return "There are too few thumbs to measure it on others."
     side = unseen.passed
@@ -409,7 +409,7 @@ class Precision:
         people: On either side of the rule's τ.
     """
 
-    chosen: Filtered
+    chosen: TauSplit
     by_runs: tuple[TauPoint, ...]
     by_tau: tuple[TauPoint, ...]
     people: tuple[People, People]

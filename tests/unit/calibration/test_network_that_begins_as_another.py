@@ -63,7 +63,7 @@ def test_numpy_predicts_what_torch_trained(monkeypatch: pytest.MonkeyPatch) -> N
     model = made(strengths=(5.0,)).fit(X, given, questions=STARS)
     (stack,) = stacks
     sheets = stack.lesson.sheets
-    logs = model._started(
+    logs = model._fit_starts(
         X, judgments(given, None, STARS, 60).coded(model.judges_), np.zeros(0, np.int64), sheets
     )[1]
     stack.begins = torch.tensor(logs, dtype=torch.float32)[None].expand(stack.count, *logs.shape)

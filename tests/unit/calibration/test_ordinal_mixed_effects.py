@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from pollex.calibration.cumulative_link import (
     SEARCH,
     LinkTerms,
-    _Task,
+    _NegativeLogLikelihood,
     distribution,
     fit_terms,
     flat_terms,
@@ -68,12 +68,12 @@ def test_the_loss_is_the_likelihood_of_the_distribution_and_its_gradient_that_of
     answers = np.array([2, 0])
     middle = terms().packed()
     proba = distribution(terms(), F, judges)
-    loss, _ = _Task(F, judges, answers, np.array([1.0, 3.0]), terms()).loss(middle)
+    loss, _ = _NegativeLogLikelihood(F, judges, answers, np.array([1.0, 3.0]), terms()).loss(middle)
     assert loss == pytest.approx(-np.log(proba[0, 2]) - 3 * np.log(proba[1, 0]), rel=1e-9)
     rng = np.random.default_rng(1)
     answers = np.array([0, 1, 2, 2, 1, 0, 0, 2])
     judges = np.array([0, 1, 0, 1, -1, 0, 1, -1])
-    task = _Task(rng.normal(size=(8, 2)), judges, answers, rng.uniform(0.5, 2, 8), terms())
+    task = _NegativeLogLikelihood(rng.normal(size=(8, 2)), judges, answers, rng.uniform(0.5, 2, 8), terms())
     slopes = [
         (task.loss(middle + step)[0] - task.loss(middle - step)[0]) / 2e-5
         for step in 1e-5 * np.eye(12)

@@ -8,7 +8,7 @@ import pytest
 from pollex.calibration.crossfit import folds_of
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.network import search
-from pollex.calibration.network.search import DrawnSettings, Found
+from pollex.calibration.network.search import DrawnSettings, SearchResult
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 
@@ -64,7 +64,7 @@ def test_the_best_draw_wins_by_more_than_a_standard_error_only():
         DrawnSettings({"h1": 3, "rate": 0.01}, -0.6),
         DrawnSettings({"h1": 16, "rate": 0.1}, -0.4),
     )
-    wins = Found(given=-0.6, again=-0.5, error=0.09, trials=trials, passed_over=0, seconds=7.0)
+    wins = SearchResult(baseline=-0.6, again=-0.5, error=0.09, trials=trials, passed_over=0, seconds=7.0)
     assert wins.best == trials[1]
     assert wins.sentence() == (
         "h1=16 rate=0.1, log-loss 0.500, those given log-loss 0.600, the difference ± 0.090, "
@@ -96,7 +96,7 @@ def test_the_best_draw_runs_again_in_other_folds_with_networks_that_begin_otherw
     assert [seed for seed, *_ in seen] == [6, 5, 5, 5, 6]
     assert given[1] == 3
     assert given[2] == again[2] != draws[0][2] == draws[2][2]
-    assert (found.given, found.again) == pytest.approx((np.log(0.5), np.log(0.5)))
+    assert (found.baseline, found.again) == pytest.approx((np.log(0.5), np.log(0.5)))
 
 
 def test_a_network_with_settings_that_were_searched_predicts_and_keeps_its_state():

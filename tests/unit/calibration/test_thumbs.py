@@ -55,7 +55,7 @@ def dealt(answers: Floats, count: int = 5) -> list[Fold]:
 @pytest.fixture(scope="module")
 def found() -> ModelComparison:
     answers, positive = drawn()
-    return compare_models(dealt(answers), positive, wanted=BEST)
+    return compare_models(dealt(answers), positive, requested=BEST)
 
 
 def test_the_best_is_chosen_and_its_log_loss_is_that_of_the_probabilities_shown(
@@ -84,7 +84,7 @@ def test_no_row_is_predicted_by_a_model_that_saw_its_thumb(without_network: None
     model = fit_one(PLAIN, answers[~folds[0].out], SIGNS, positive[~folds[0].out])
     alone = probability_positive(model, answers[folds[0].out])
     for labels in (positive, positive ^ folds[0].out):
-        again = compare_models(folds, labels, wanted=PLAIN)
+        again = compare_models(folds, labels, requested=PLAIN)
         assert again.held_out[folds[0].out] == pytest.approx(alone)
 
 
@@ -104,7 +104,7 @@ def test_rows_that_go_together_say_less_of_who_is_behind(without_network: None) 
     twice = answers.repeat(2, axis=0)
     folds = [Fold(fold.out.repeat(2), SIGNS, twice) for fold in dealt(answers)]
     alone, paired = (
-        compare_models(folds, positive.repeat(2), together=together, wanted=PLAIN)
+        compare_models(folds, positive.repeat(2), together=together, requested=PLAIN)
         for together in (None, np.arange(40).repeat(2))
     )
     assert paired.held_out == pytest.approx(alone.held_out)
@@ -117,7 +117,7 @@ def test_the_network_is_the_model_however_few_the_labels_unless_another_is_asked
     answers, positive = drawn(24)
     folds = dealt(answers, 2)
     for wanted, chosen in ((NETWORK, NETWORK), (PLAIN, PLAIN)):
-        found = compare_models(folds, positive, wanted=wanted)
+        found = compare_models(folds, positive, requested=wanted)
         assert found.chosen == chosen
         assert {score.name for score in found.scores} == set(NAMES)
 
