@@ -68,6 +68,7 @@ def vectors_of(columns: Floats, embeddings: Floats | None = None) -> Floats:
             average.
         embeddings: Of the texts `[row, width]`; None: there are none.
     """
+    # predictors and embeddings each share one prior standard deviation between their columns
     parts = [_standardize(np.asarray(columns, dtype=np.float64))]
     if embeddings is not None:
         parts.append(_project_on_components(np.asarray(embeddings, dtype=np.float64)))
@@ -80,12 +81,13 @@ def predictive_variance(proba: Floats, sheet: Questionnaire) -> Floats:
     Args:
         proba: Distributions `[…, option]`.
     """
-    worth = np.array(sheet.scale().values)
+    values = np.array(sheet.scale().values)
     # no option is more: how unlikely is it that two draws agree, at most 1/2
     if not sheet.scale().ordinal:
         return np.asarray((1 - (proba**2).sum(axis=-1)) / 2)
-    worth = (worth - worth[0]) / (worth[-1] - worth[0])
-    variance: Floats = np.maximum(proba @ worth**2 - (proba @ worth) ** 2, 0.0)
+    # values from 0 to 1, so that the variance is a share of the squared range
+    values = (values - values[0]) / (values[-1] - values[0])
+    variance: Floats = np.maximum(proba @ values**2 - (proba @ values) ** 2, 0.0)
     return variance
 
 
@@ -108,6 +110,7 @@ def select_queries(
         count: How many to pick; fewer are where fewer are left.
         askable: Which labels can be had `[row, judge]`; None: all that are not labeled.
     """
+    # `[row, judge]`: the labels that may still be picked
     free = ~labeled if askable is None else askable & ~labeled
     design = _Design.of(vectors, doubt, labeled)
     rows = []
@@ -116,15 +119,19 @@ def select_queries(
     for _ in range(count):
         if not free.any():
             break
+        # the label that reduces the mean variance most, given those picked before it
         fall = np.where(free, design.falls(), -np.inf)
         row, judge = divmod(int(fall.argmax()), fall.shape[1])
         rows.append(row)
         judges.append(judge)
         falls.append(float(fall[row, judge]))
         design.label(row, judge)
+        # each text is asked about once, whoever the judge is
         free = free.copy()
         free[row] = False
-    return LabelQueries(np.array(rows, dtype=np.int64), np.array(judges, dtype=np.int64), np.array(falls))
+    return LabelQueries(
+        np.array(rows, dtype=np.int64), np.array(judges, dtype=np.int64), np.array(falls)
+    )
 
 
 def rank(vectors: Floats, doubt: Floats, labeled: Bools, first: int) -> Ints:
@@ -137,10 +144,15 @@ def rank(vectors: Floats, doubt: Floats, labeled: Bools, first: int) -> Ints:
         first: How many are chosen one after another; the others are sorted as if these had labels.
     """
     picked = select_queries(vectors, doubt, labeled, first).row
+    # the others as if those picked had their labels; `-inf` sorts labeled ones to the end
     labeled_or_picked = labeled.copy()
     labeled_or_picked[picked] = True
-    falls = np.where(labeled_or_picked, -np.inf, _Design.of(vectors, doubt, labeled_or_picked).falls())[:, 0]
-    return np.concatenate([picked, np.argsort(-falls, kind="stable")[: int((~labeled_or_picked).sum())]])
+    falls = np.where(
+        labeled_or_picked, -np.inf, _Design.of(vectors, doubt, labeled_or_picked).falls()
+    )[:, 0]
+    return np.concatenate(
+        [picked, np.argsort(-falls, kind="stable")[: int((~labeled_or_picked).sum())]]
+    )
 
 
 @dataclass(eq=False)
@@ -161,8 +173,10 @@ class _Design:
 
     @classmethod
     def of(cls, vectors: Floats, doubt: Floats, labeled: Bools) -> _Design:
+        # a column of ones in front is the intercept
         A = np.concatenate([np.ones((len(vectors), 1)), vectors], axis=1)
         judges = doubt.shape[1] if doubt.shape[1] > 1 else 0
+        # prior precisions of the intercept, the texts' weights, and the judges' own intercepts
         prior = np.concatenate([[INTERCEPT], np.ones(vectors.shape[1]), np.full(judges, PERSONAL)])
         precision = np.diag(prior) + _sum_moments(A, doubt * labeled)
         return cls(
@@ -174,11 +188,13 @@ class _Design:
 
     def falls(self) -> Floats:
         """Compute the reduction of tr(MC) by each label `[row, judge]`: w·zᵀCMCz / (1 + w·zᵀCz)."""
+        # w·zᵀCMCz `[row, judge]`
         gain: Floats = self.doubt * self._squares(self.C @ self.M @ self.C)
         return gain / (1 + self.doubt * self._squares(self.C))
 
     def label(self, row: int, judge: int) -> None:
         """Return the covariance with one label more, by Sherman and Morrison."""
+        # z: the text's vector, and a 1 in the judge's column where judges are told apart
         z = np.concatenate([self.A[row], np.zeros(len(self.C) - self.A.shape[1])])
         if len(self.C) > self.A.shape[1]:
             z[self.A.shape[1] + judge] = 1.0
@@ -188,6 +204,7 @@ class _Design:
 
     def _squares(self, S: Floats) -> Floats:
         """Compute zᵀSz of every text with every judge `[row, judge]`, without forming pairs."""
+        # the text's own part, the same for every judge `[row, 1]`
         d = self.A.shape[1]
         squares: Floats = ((self.A @ S[:d, :d]) * self.A).sum(axis=1)[:, None]
         if len(S) == d:
@@ -198,9 +215,11 @@ class _Design:
 
 def _sum_moments(A: Floats, weights: Floats) -> Floats:
     """Compute Σ weight·z·zᵀ over texts and judges; `weights` are `[row, judge]`."""
+    # the block of the texts' weights `[d, d]`
     text = (A * weights.sum(axis=1, keepdims=True)).T @ A
     if weights.shape[1] == 1:
         return np.asarray(text)
+    # what texts and judges share `[d, judge]`
     cross = A.T @ weights
     moments: Floats = np.block([[text, cross], [cross.T, np.diag(weights.sum(axis=0))]])
     return moments
@@ -208,19 +227,29 @@ def _sum_moments(A: Floats, weights: Floats) -> Floats:
 
 def _standardize(columns: Floats) -> Floats:
     mean, spread = mean_and_spread(columns)
-    standardized: Floats = np.nan_to_num((columns - mean) / np.where(spread > 1e-12, spread, np.inf))
+    standardized: Floats = np.nan_to_num(
+        (columns - mean) / np.where(spread > 1e-12, spread, np.inf)
+    )
     return np.clip(standardized, -FARTHEST, FARTHEST)
 
 
-def _project_on_components(about: Floats) -> Floats:
+def _project_on_components(embeddings: Floats) -> Floats:
     """Compute the first principal components `[row, direction]`, scaled together to deviation 1."""
-    away = about - about.mean(axis=0)
-    wide = len(away) < away.shape[1]
-    # the smaller of the two is enough
-    sizes, axes = np.linalg.eigh(away @ away.T if wide else away.T @ away)
-    leading = np.flatnonzero(sizes > 1e-9 * max(1e-9, float(sizes.max(initial=0.0))))[::-1][
-        :DIRECTIONS
-    ]
-    components = axes[:, leading] * np.sqrt(sizes[leading]) if wide else away @ axes[:, leading]
+    centered = embeddings - embeddings.mean(axis=0)
+    # the smaller of the two products has the same components
+    more_columns_than_rows = len(centered) < centered.shape[1]
+    product = centered @ centered.T if more_columns_than_rows else centered.T @ centered
+    sizes, axes = np.linalg.eigh(product)
+
+    # the largest that aren't rounding, largest first
+    least = 1e-9 * max(1e-9, float(sizes.max(initial=0.0)))
+    leading = np.flatnonzero(sizes > least)[::-1][:DIRECTIONS]
+    if more_columns_than_rows:
+        components = axes[:, leading] * np.sqrt(sizes[leading])
+    else:
+        components = centered @ axes[:, leading]
+
     spread = float(components.std()) if components.size else 0.0
-    return np.asarray(components / spread if spread > 1e-12 else components[:, :0])
+    if spread <= 1e-12:
+        return np.asarray(components[:, :0])
+    return np.asarray(components / spread)

@@ -82,10 +82,13 @@ def candidate(name: str) -> str:
     Raises:
         WrongUse: There is none.
     """
-    by_spelling = {candidate_name.casefold(): candidate_name for candidate_name in (*NAMES, BEST)} | {"network": NETWORK}
+    by_spelling = {known_name.casefold(): known_name for known_name in (*NAMES, BEST)}
+    by_spelling["network"] = NETWORK
+    # underscores, hyphens and capitals make no difference
     plain = " ".join(name.replace("_", " ").replace("-", " ").casefold().split())
     if plain not in by_spelling:
-        names = ", ".join(("network", BEST, *(candidate_name for candidate_name in NAMES if candidate_name != NETWORK)))
+        others = [known_name for known_name in NAMES if known_name != NETWORK]
+        names = ", ".join(("network", BEST, *others))
         raise WrongUse(
             f"no model of the probability is called {name!r}", remedy=f"use one of {names}"
         )

@@ -39,6 +39,7 @@ def folds_of(groups: Ints, judged: Ints, folds: int, rng: np.random.Generator) -
     Args:
         judged: Rows with a judgment of the main question.
     """
+    # rows whose group has no judgment join the first group that has one
     present = np.unique(groups[judged])
     return assign_folds(np.where(np.isin(groups, present), groups, present[0]), folds, rng)
 
@@ -53,10 +54,17 @@ def take_rows(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
 
     A model that is fitted on them sees nothing of the others.
     """
+    # new number of each row `[row]`, −1 for those left out
     place = np.full(len(X), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
-    selection = y.where(np.isin(y.row, rows))
-    return X[rows], Judgments(place[selection.row], selection.question, selection.judge, selection.answer, selection.judges)
+    taken_over = y.where(np.isin(y.row, rows))
+    return X[rows], Judgments(
+        place[taken_over.row],
+        taken_over.question,
+        taken_over.judge,
+        taken_over.answer,
+        taken_over.judges,
+    )
 
 
 def crossfit(
@@ -77,6 +85,7 @@ def crossfit(
     Returns:
         `[judgment of the main question, option]`, in the order of `y.of_question(main)`.
     """
+    # NaN stays where no fold has a judgment's row
     main = y.of_question(questions.index())
     out = np.full((len(main), len(questions.scale().values)), np.nan)
     names = main.names()
@@ -160,16 +169,20 @@ def learning_curve(
         raise WrongUse(
             f"shares of {', '.join(f'{s:g}' for s in shares)}", remedy="give shares over 0, up to 1"
         )
+    # number of each row's group `[row]`, and an order of the groups for each repeat
     together = np.arange(len(X)) if groups is None else np.unique(groups, return_inverse=True)[1]
     orders = [rng.permutation(int(together.max()) + 1) for _ in range(repeats)]
     points = []
     for share in shares:
         # All of it is the same in every repeat.
+        orders_tried = orders[:1] if share == 1 else orders
         draws = [
-            _predict_held_out(model, X, y, questions, folds, together, o, share)
-            for o in orders[: 1 if share == 1 else None]
+            _predict_held_out(model, X, y, questions, folds, together, order, share)
+            for order in orders_tried
         ]
-        fitted = [pair for pair in draws if pair is not None]
+        fitted = [draw for draw in draws if draw is not None]
+
+        # figures of the draws that could be fitted; the others are counted
         labels = float(np.mean([count for _, count in fitted])) if fitted else 0.0
         figures = tuple(assess(predictions, smooth=False) for predictions, _ in fitted)
         points.append(Point(share, labels, figures, len(draws) - len(fitted)))
@@ -192,11 +205,13 @@ def _predict_held_out(
     proba = np.full((len(main_judgments), len(questions.scale().values)), np.nan)
     counts = []
     for rows in folds:
+        # the first groups in this repeat's order, of those outside the fold
         held_out = np.isin(main_judgments.row, rows)
         training = y.where(~np.isin(y.row, rows))
         present = order[np.isin(order, together[training.row])]
         training_groups = present[: max(1, round(share * len(present)))]
         part = training.where(np.isin(together[training.row], training_groups))
+        # a model needs two different answers
         learned = part.of_question(main)
         if len(np.unique(learned.answer)) < 2:
             return None
@@ -205,5 +220,7 @@ def _predict_held_out(
         fitted = clone(model).fit(
             *take_rows(X, part, texts), questions=questions, groups=together[texts]
         )
-        proba[held_out] = fitted.predict_proba(X[main_judgments.row[held_out]], main_judgments.names()[held_out])
+        proba[held_out] = fitted.predict_proba(
+            X[main_judgments.row[held_out]], main_judgments.names()[held_out]
+        )
     return predictions_beside(proba, main_judgments, questions.scale()), float(np.mean(counts))

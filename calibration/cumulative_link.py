@@ -61,6 +61,7 @@ class LinkTerms:
 
     def like(self, values: Floats) -> Self:
         """Make terms of the same shapes from one row `[term]`."""
+        # the row is cut where one array ends and the next begins
         parts = self._parts()
         ends = np.cumsum([part.size for part in parts])[:-1]
         pieces = np.split(values, ends)
@@ -78,6 +79,7 @@ def flat_terms(shares: Floats, inputs: int, judges: int) -> LinkTerms:
     Args:
         shares: Of each answer, all above 0 `[option]`; they sum to 1.
     """
+    # the cuts at which a logistic curve gives these shares
     below = np.cumsum(shares)[:-1]
     cuts = np.log(below) - np.log1p(-below)
     return LinkTerms(
@@ -92,10 +94,11 @@ def flat_terms(shares: Floats, inputs: int, judges: int) -> LinkTerms:
 
 def precisions(shape: LinkTerms, strengths: Sequence[float | None]) -> LinkTerms:
     """Make precisions in the shape of the terms; None fixes a kind of terms."""
-    kinds = zip(shape._parts(), strengths, strict=True)
-    return type(shape)(
-        *(np.full(part.shape, np.inf if strength is None else strength) for part, strength in kinds)
-    )
+    arrays = []
+    for part, strength in zip(shape._parts(), strengths, strict=True):
+        # an infinite precision holds a term at the mean of its prior
+        arrays.append(np.full(part.shape, np.inf if strength is None else strength))
+    return type(shape)(*arrays)
 
 
 def locate_rows(terms: LinkTerms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
@@ -105,12 +108,15 @@ def locate_rows(terms: LinkTerms, F: Floats, judges: Ints) -> tuple[Floats, Floa
         F: Inputs `[row, input]`.
         judges: Codes `[row]`.
     """
+    # location and scale `[row]`: shared, then moved and stretched by each known judge's own terms
     has_terms = judges >= 0
     place = F @ terms.slopes
     scale = np.ones(len(F))
     if has_terms.any():
         codes = judges[has_terms]
-        place[has_terms] += terms.intercepts[codes] + (F[has_terms] * terms.judge_slopes[codes]).sum(axis=1)
+        place[has_terms] += terms.intercepts[codes] + (
+            F[has_terms] * terms.judge_slopes[codes]
+        ).sum(axis=1)
         scale[has_terms] = np.exp(terms.scales[codes])
     return place, scale
 
@@ -126,6 +132,7 @@ def distribution(terms: LinkTerms, F: Floats, judges: Ints, spread: Floats | Non
             doi:10.1162/neco.1992.4.5.720).
     """
     place, scale = locate_rows(terms, F, judges)
+    # doubt about the location flattens the curve
     if spread is not None:
         scale = scale / np.sqrt(1 + np.pi / 8 * scale**2 * spread)
     below = expit(scale[:, None] * (terms.cuts[None, :] - place[:, None]))
@@ -134,6 +141,7 @@ def distribution(terms: LinkTerms, F: Floats, judges: Ints, spread: Floats | Non
 
 def probabilities_between(below: Floats) -> Floats:
     """Return the probability of each option `[row, option]` from that of all below each bound `[row, option − 1]`."""
+    # nothing lies below the first option, and everything below a bound after the last
     ends = np.zeros((len(below), 1)), below, np.ones((len(below), 1))
     proba = np.maximum(np.diff(np.concatenate(ends, axis=1), axis=1), LEAST)
     return np.asarray(proba / proba.sum(axis=1, keepdims=True))
@@ -157,10 +165,13 @@ def fit_terms(
         precision: Their precisions, one over the variance; infinite: the term stays at its mean.
         weights: Of the judgments `[judgment]`; None: 1 each.
     """
+    # only terms with a finite precision are searched for; the others stay at their means
     held = precision.packed()
     middle = center.packed()
     free = np.isfinite(held)
-    task = _NegativeLogLikelihood(F, judges, answers, np.ones(len(F)) if weights is None else weights, center)
+    task = _NegativeLogLikelihood(
+        F, judges, answers, np.ones(len(F)) if weights is None else weights, center
+    )
 
     def loss(values: Floats) -> tuple[float, Floats]:
         full = middle.copy()
@@ -198,8 +209,10 @@ class _NegativeLogLikelihood:
         # Sparse: of thousands of users with a thumb or two each, judge by judgment is gigabytes of
         # zeros.
         self.who = csr_array(
-            (np.ones(len(by_judges)), (judges[by_judges], by_judges)), shape=(len(shape.intercepts), len(F))
+            (np.ones(len(by_judges)), (judges[by_judges], by_judges)),
+            shape=(len(shape.intercepts), len(F)),
         )
+        # places of the cuts above and below each answer; the outermost options have one cut only
         options = len(shape.gaps) + 2
         self.upper = np.minimum(answers, options - 2)
         self.lower = np.maximum(answers - 1, 0)
@@ -209,32 +222,32 @@ class _NegativeLogLikelihood:
     def curvature(self) -> Floats:
         """About the second derivative of the loss by each term `[term]`, never 0."""
         squares = self.F**2 * self.weights[:, None]
-        people = self.who @ self.weights
+        weight_of_judge = self.who @ self.weights
         total = float(self.weights.sum())
-        return (
-            CURVATURE
-            * np.concatenate(
-                [
-                    [total],
-                    np.full(len(self.shape.gaps), total),
-                    squares.sum(axis=0),
-                    people,
-                    people,
-                    (self.who @ squares).ravel(),
-                ]
-            )
-            + 1e-3
+        # in the order of the terms: first cut, gaps, slopes, intercepts, scales, judges' slopes
+        by_term = np.concatenate(
+            [
+                [total],
+                np.full(len(self.shape.gaps), total),
+                squares.sum(axis=0),
+                weight_of_judge,
+                weight_of_judge,
+                (self.who @ squares).ravel(),
+            ]
         )
+        return CURVATURE * by_term + 1e-3
 
     def loss(self, values: Floats) -> tuple[float, Floats]:
         terms = self.shape.like(values)
         place, scale = locate_rows(terms, self.F, self.judges)
+        # bounds of each answer on the logistic scale `[judgment]`
         cuts = terms.cuts
         high = np.where(self.top, np.inf, scale * (cuts[self.upper] - place))
         low = np.where(self.bottom, -np.inf, scale * (cuts[self.lower] - place))
         gap = np.maximum(high - low, LEAST_GAP)
         # log(σ(high) − σ(low)) without the difference of two numbers near 1
         value = log_expit(high) + log_expit(-low) + np.log(-np.expm1(-gap))
+        # derivatives of the log-likelihood by the upper and by the lower bound `[judgment]`
         pull = 1 / np.expm1(np.minimum(gap, 700.0))
         on_high = np.where(self.top, 0.0, self.weights * (expit(-high) + pull))
         on_low = np.where(self.bottom, 0.0, -self.weights * (expit(low) + pull))
@@ -252,13 +265,15 @@ class _NegativeLogLikelihood:
         scale: Floats,
     ) -> Floats:
         """Compute the gradient of the log-likelihood by the terms, from that by bounds."""
+        # each cut bounds the option below it from above, and that above it from below
         by_cut = np.bincount(self.upper, scale * on_high, len(terms.gaps) + 1)
         by_cut = by_cut + np.bincount(self.lower, scale * on_low, len(terms.gaps) + 1)
         from_cut = np.cumsum(by_cut[::-1])[::-1]
         by_place = -scale * (on_high + on_low)
-        by_scale = on_high * np.where(self.top, 0.0, high) + on_low * np.where(
-            self.bottom, 0.0, low
-        )
+        # infinite bounds don't move with the scale
+        upper_by_scale = on_high * np.where(self.top, 0.0, high)
+        lower_by_scale = on_low * np.where(self.bottom, 0.0, low)
+        by_scale = upper_by_scale + lower_by_scale
         return np.concatenate(
             [
                 from_cut[:1],

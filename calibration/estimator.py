@@ -81,15 +81,16 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         Warns:
             ConstantLabelsWarning: All judgments of the main question are alike.
         """
+        # everything is checked before anything is learned
         _require_valid_settings(self)
         fitted = copy.copy(self)
         fitted.questionnaire_ = _questionnaire(X, questions)
         checked = fitted.questionnaire_.checked(X)
         labels = judgments(y, judges, fitted.questionnaire_, len(checked))
         _require_answers(labels, fitted.questionnaire_)
-        fitted.judges_ = tuple(
-            sorted({labels.judges[code] for code in np.unique(labels.judge) if code != NOBODY})
-        )
+        codes_with_labels = [code for code in np.unique(labels.judge) if code != NOBODY]
+        fitted.judges_ = tuple(sorted({labels.judges[code] for code in codes_with_labels}))
+        # learned in a copy: where it fails, this estimator is what it was
         fitted._learn(checked, labels.coded(fitted.judges_), _number_groups(groups, len(checked)))
         self.__dict__.update(fitted.__dict__)
         return self
@@ -160,9 +161,9 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     ) -> Floats:
         """Return the mean probability of each answer over trusted judges `[row, option]`; see `predict_for`."""
         names = self._trusted(trusted)
-        total: Floats = sum(
-            (self.predict_proba(X, [name] * len(X), question) for name in names), np.zeros(())
-        )
+        total: Floats = np.zeros(())
+        for name in names:
+            total = total + self.predict_proba(X, [name] * len(X), question)
         return total / len(names)
 
     def predict_each(
@@ -254,12 +255,12 @@ def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
 
 def _require_valid_settings(model: JudgedEstimator) -> None:
     for name, hint in get_type_hints(type(model).__init__).items():
-        words = [
-            word
-            for part in (hint, *get_args(hint))
-            if get_origin(part) is Literal
-            for word in get_args(part)
-        ]
+        # the words of a Literal, alone or in a union
+        words: list[Any] = []
+        for part in (hint, *get_args(hint)):
+            if get_origin(part) is Literal:
+                words.extend(get_args(part))
+        # numbers have a lower bound
         value = getattr(model, name, None)
         least = 1 if name in model.counts else 0
         if words and value is not None and value not in words:
@@ -277,10 +278,12 @@ def _number_groups(groups: Sequence[Any] | None, rows: int) -> Ints:
     """Return numbers of the groups `[row]`; each row is its own group by default."""
     if groups is None:
         return np.arange(rows)
+    # one group a row, none of them missing
     group_of_row = np.asarray(groups, dtype=object)
     if group_of_row.ndim != 1:
         raise WrongUse(
-            f"groups of shape {group_of_row.shape}", remedy="give one group a row, each a name or a number"
+            f"groups of shape {group_of_row.shape}",
+            remedy="give one group a row, each a name or a number",
         )
     if len(group_of_row) != rows:
         raise WrongUse(f"{len(group_of_row)} groups for {rows} rows", remedy="give one group a row")
@@ -301,6 +304,7 @@ def _require_answers(labels: Judgments, questions: Questionnaire) -> None:
             f"no judgment of the main question {questions.main!r}",
             remedy="name another main question, or add judgments of this one",
         )
+    # a model can be fitted to labels that are all alike, but it tells no text from another
     if len(np.unique(answers.answer)) == 1:
         value = questions.scale().values[int(answers.answer[0])]
         what = f"all {len(answers)} judgments of the main question {questions.main!r} are {value:g}"

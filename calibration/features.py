@@ -85,21 +85,28 @@ def inputs_of(X: Floats, questionnaire: Questionnaire, only: Sequence[str] | Non
     Args:
         only: Ids of the questions that are looked at; None: all that are asked.
     """
+    # which columns vary enough, and belong to a question that is looked at
     columns, absent = _compute_columns(X, questionnaire)
     mean, spread = mean_and_spread(np.where(absent, np.nan, columns))
     selected = [only is None or name in only for name in _list_column_questions(questionnaire)]
+    # the least spread of each column: of its scores, of its mass, of its indicator
     scales = questionnaire.asked
-    ranges = [
-        float(np.ptp(s.values)) if s.ordinal else 1.0 for s in scales for _ in range(_count_columns(s))
-    ]
+    ranges = []
+    for scale in scales:
+        score_range = float(np.ptp(scale.values)) if scale.ordinal else 1.0
+        ranges.extend([score_range] * _count_columns(scale))
     masses = np.full(len(scales), LEAST_MASS_SPREAD)
-    least = np.concatenate(
-        [LEAST_SPREAD * np.array(ranges), masses, np.full(len(scales), LEAST_SPREAD)]
-    )
+    indicators = np.full(len(scales), LEAST_SPREAD)
+    least = np.concatenate([LEAST_SPREAD * np.array(ranges), masses, indicators])
     varying = (spread > least) & np.array(selected, dtype=bool)
+    # what goes with what is learned from the standardized columns
     standard = _standardize(columns, absent, varying, mean[varying], spread[varying])
     return Inputs(
-        questionnaire, varying.astype(np.float64), mean[varying], spread[varying], Gaussian.learned(standard)
+        questionnaire,
+        varying.astype(np.float64),
+        mean[varying],
+        spread[varying],
+        Gaussian.learned(standard),
     )
 
 
@@ -110,11 +117,12 @@ def inputs_from(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inputs:
         WrongUse: The answers enter otherwise here, as those to class questions did before all their
             options entered.
     """
-    then = len(arrays["kept"])
-    now = len(_list_column_questions(questionnaire))
-    if then != now:
+    columns_then = len(arrays["kept"])
+    columns_now = len(_list_column_questions(questionnaire))
+    if columns_then != columns_now:
         raise WrongUse(
-            f"it was fitted to answers in {then} columns, and its questions have {now} here",
+            f"it was fitted to answers in {columns_then} columns, and its questions have "
+            f"{columns_now} here",
             remedy="use the pollex that fitted it",
         )
     gaussian = Gaussian(arrays["gaussian_mean"], arrays["gaussian_covariance"])
@@ -125,25 +133,32 @@ def _compute_columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, B
     """Compute all possible columns, and a mask of inapplicable ones `[row, column]`."""
     if not questionnaire.asked:
         return np.zeros((len(X), 0)), np.zeros((len(X), 0), dtype=bool)
+    # of each question its expected answer, or the shares of its options
     mass = questionnaire.mass(X)
     expected = questionnaire.expected(X)
     parts = []
-    for place, (scale, block) in enumerate(
-        zip(questionnaire.asked, questionnaire.blocks.values(), strict=True)
-    ):
+    blocks = questionnaire.blocks.values()
+    for place, (scale, block) in enumerate(zip(questionnaire.asked, blocks, strict=True)):
+        if scale.ordinal:
+            parts.append(expected[:, [place]])
+            continue
+        probabilities = X[:, block]
         z = mass[:, [place]]
-        shares = np.divide(X[:, block], z, out=np.zeros_like(X[:, block]), where=z != 0)
-        parts.append(expected[:, [place]] if scale.ordinal else shares[:, : _count_columns(scale)])
+        shares = np.divide(probabilities, z, out=np.zeros_like(probabilities), where=z != 0)
+        parts.append(shares[:, : _count_columns(scale)])
     # NaN != 0, so that what is missing stays NaN; what does not apply has an indicator, and stands
     # at the mean
     indicator = np.where(np.isnan(mass), np.nan, mass == 0)
+    # a question that does not apply makes its columns and its mass absent, never its indicator
     places = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
     nowhere = mass == 0
     columns = np.concatenate([*parts, mass, indicator], axis=1)
     return columns, np.concatenate([nowhere[:, places], nowhere, np.zeros_like(nowhere)], axis=1)
 
 
-def _standardize(columns: Floats, absent: Bools, varying: Bools, mean: Floats, spread: Floats) -> Floats:
+def _standardize(
+    columns: Floats, absent: Bools, varying: Bools, mean: Floats, spread: Floats
+) -> Floats:
     """Kept columns, standardized; 0 where they don't apply."""
     standard = np.clip((columns[:, varying] - mean) / spread, -FARTHEST, FARTHEST)
     return np.asarray(np.where(absent[:, varying], 0.0, standard))
@@ -151,8 +166,12 @@ def _standardize(columns: Floats, absent: Bools, varying: Bools, mean: Floats, s
 
 def _list_column_questions(questionnaire: Questionnaire) -> Sequence[str]:
     scales = questionnaire.asked
-    scores = [s.question for s in scales for _ in range(_count_columns(s))]
-    return [*scores, *(s.question for s in scales), *(s.question for s in scales)]
+    scores: list[str] = []
+    for scale in scales:
+        scores.extend([scale.question] * _count_columns(scale))
+    # the columns of scores, then one of mass and one indicator for each question
+    questions = [scale.question for scale in scales]
+    return [*scores, *questions, *questions]
 
 
 def _count_columns(scale: Scale) -> int:
@@ -184,6 +203,7 @@ class ImputedRows:
             weights: `[row, column]`.
         """
         out = np.zeros(len(self.rows))
+        # rows with the same gaps share a covariance
         for number, covariance in enumerate(self.unsure):
             members = self.pattern == number
             out[members] = ((weights[members] @ covariance) * weights[members]).sum(axis=1)
@@ -207,15 +227,17 @@ class Gaussian:
         """
         size = rows.shape[1]
         gaussian = cls(np.zeros(size), np.eye(size))
+        # without gaps one round is exact
         for _ in range(ROUNDS if np.isnan(rows).any() else 1):
             full = gaussian.filled(rows)
             mean = full.rows.mean(axis=0)
             away = full.rows - mean
-            unsure = np.tensordot(
-                np.bincount(full.pattern, minlength=len(full.unsure)), full.unsure, axes=1
-            )
+            # covariance of what was filled in, over all rows
+            rows_of_pattern = np.bincount(full.pattern, minlength=len(full.unsure))
+            unsure = np.tensordot(rows_of_pattern, full.unsure, axes=1)
             scatter = away.T @ away + unsure
-            gaussian = cls(mean, (scatter + shrinkage * np.eye(size)) / (len(rows) + shrinkage))
+            covariance = (scatter + shrinkage * np.eye(size)) / (len(rows) + shrinkage)
+            gaussian = cls(mean, covariance)
         return gaussian
 
     def filled(self, rows: Floats) -> ImputedRows:
@@ -228,13 +250,15 @@ class Gaussian:
         out = rows.copy()
         unsure = np.zeros((len(first), rows.shape[1], rows.shape[1]))
         for number, gap in enumerate(gaps[first]):
-            if gap.any():
-                members = np.flatnonzero(which == number)
-                between = self.covariance[np.ix_(~gap, gap)]
-                weights = np.linalg.solve(self.covariance[np.ix_(~gap, ~gap)], between)
-                unsure[number][np.ix_(gap, gap)] = (
-                    self.covariance[np.ix_(gap, gap)] - between.T @ weights
-                )
-                there = rows[np.ix_(members, ~gap)] - self.mean[~gap]
-                out[np.ix_(members, gap)] = self.mean[gap] + there @ weights
+            if not gap.any():
+                continue
+            # the conditional normal distribution of the gaps, given what is there
+            members = np.flatnonzero(which == number)
+            between = self.covariance[np.ix_(~gap, gap)]
+            weights = np.linalg.solve(self.covariance[np.ix_(~gap, ~gap)], between)
+            unsure[number][np.ix_(gap, gap)] = (
+                self.covariance[np.ix_(gap, gap)] - between.T @ weights
+            )
+            there = rows[np.ix_(members, ~gap)] - self.mean[~gap]
+            out[np.ix_(members, gap)] = self.mean[gap] + there @ weights
         return ImputedRows(out, which.ravel().astype(np.int64), unsure)

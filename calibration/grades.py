@@ -44,7 +44,9 @@ def scale_of(question: str, grades: Floats) -> Scale | None:
         grades: NaN where none was given `[row]`.
     """
     distinct = np.unique(round_grades(grades[~np.isnan(grades)]))
-    return Scale(question, tuple(distinct.tolist()), asked=False) if 2 <= len(distinct) <= MOST else None
+    if not 2 <= len(distinct) <= MOST:
+        return None
+    return Scale(question, tuple(distinct.tolist()), asked=False)
 
 
 def round_grades(grades: Floats) -> Floats:
@@ -77,16 +79,16 @@ def fitted_grades(
         judges: Who graded `[row]`.
         groups: What goes together in its own cross-validation `[row]`.
     """
-    questions = rated(
-        rubrics or [str(number) for number in range(len(signs))], answers.shape[2], scales
-    )
+    ids = rubrics or [str(number) for number in range(len(signs))]
+    questions = rated(ids, answers.shape[2], scales)
     who: Sequence[str | None] = judges or [None] * len(grades)
+
+    # the network learns every question, the linear models the main one alone
     learned_scales = scales if name == NETWORK else scales[:1]
-    labels = [
-        (row, scale.question, who[row], float(grades[row, place]))
-        for place, scale in enumerate(learned_scales)
-        for row in np.flatnonzero(~np.isnan(grades[:, place])).tolist()
-    ]
+    labels = []
+    for place, scale in enumerate(learned_scales):
+        for row in np.flatnonzero(~np.isnan(grades[:, place])).tolist():
+            labels.append((row, scale.question, who[row], float(grades[row, place])))
     return thumb_models(signs)[name].fit(
         flatten(answers), labels, None, questions, None if groups is None else groups.tolist()
     )
@@ -108,17 +110,16 @@ def compare_grades(
         together: What goes together bears one number `[row]`.
         rng: Of the intervals.
     """
+    # predicted distributions of the main grade, by candidate `[row, grade]`
     there = ~np.isnan(grades[:, 0])
     proba = {
         name: np.full((len(grades), len(scales[0].values)), np.nan) for name in (START, NETWORK)
     }
     for fold in folds:
         training = ~fold.out & there
-        who = (
-            None
-            if judges is None
-            else [judge for judge, keep in zip(judges, training, strict=True) if keep]
-        )
+        who = None
+        if judges is not None:
+            who = [judge for judge, inside in zip(judges, training, strict=True) if inside]
         for name, column in proba.items():
             model = fitted_grades(
                 name,
@@ -130,6 +131,7 @@ def compare_grades(
                 groups=together[training],
             )
             column[fold.out] = model.predict_proba(flatten(fold.answers[fold.out]))
+    # the figures of both, on the rows that have a grade
     answers = np.searchsorted(scales[0].values, grades[there, 0])
     predictions = {
         name: Predictions(p[there], answers, together[there], scales[0].values)
@@ -137,6 +139,7 @@ def compare_grades(
     }
     figures = {name: assess(held_out, rng, smooth=False) for name, held_out in predictions.items()}
     network = predictions[NETWORK]
+    # mean predicted and mean given grade in each fifth of the predictions
     parts = np.array_split(np.argsort(network.expected, kind="stable"), min(FIFTHS, len(network)))
     fifths = [
         (float(network.expected[part].mean()), float(network.given[part].mean()), len(part))

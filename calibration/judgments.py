@@ -52,6 +52,7 @@ class Judgments:
     @property
     def labels(self) -> int:
         """Number of labels as evidence; repeated judgments by a known judge count once."""
+        # a judge who answers again says nothing new; answers of nobody known can't be compared
         has_judge = self.judge != NOBODY
         triples = np.stack([self.row, self.question, self.judge], axis=1)[has_judge]
         return len(np.unique(triples, axis=0)) + int((~has_judge).sum())
@@ -134,12 +135,16 @@ def judgments(
     elif questions is None:
         raise WrongUse("judgments without a questionnaire", remedy="give `questions`")
     else:
+        # tuples name their row and question; plain values are answers to the main question
         entries = y.tolist() if isinstance(y, np.ndarray) else list(y)
-        named = not entries or any(isinstance(entry, (list, tuple)) for entry in entries)
-        labels = _encode_records(
-            _check_records(entries, judges) if named else _records_of_rows(entries, judges, questions, rows),
-            questions,
-        )
+        are_tuples = not entries or any(isinstance(entry, (list, tuple)) for entry in entries)
+        if are_tuples:
+            records = _check_records(entries, judges)
+        else:
+            records = _records_of_rows(entries, judges, questions, rows)
+        labels = _encode_records(records, questions)
+
+    # X may have fewer rows than the judgments speak of
     if rows is not None and len(labels) and not (labels.row.min() >= 0 and labels.row.max() < rows):
         strangers = (labels.row < 0) | (labels.row >= rows)
         raise WrongUse(
@@ -173,6 +178,7 @@ def _check_records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list
         raise WrongUse("judges beside judgments that name their own", remedy="leave out `judges`")
     odd = [entry for entry in entries if not (isinstance(entry, (list, tuple)) and len(entry) == 4)]
     _refuse(odd, entries, "that are no (row, question, judge, answer)", "give these four each")
+    # 3, "3" and 3.0 are the same row
     odd = [
         entry
         for entry in entries
@@ -206,10 +212,12 @@ def _parse_value(answer: Any) -> float | str:
 
 
 def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judgments:
+    # place of each question, and of each value among its question's options
     places = {scale.question: number for number, scale in enumerate(questions.scales)}
     options: list[dict[float | str, int]] = [
         {value: place for place, value in enumerate(scale.values)} for scale in questions.scales
     ]
+    # refuse questions and answers that the questionnaire doesn't have
     if strangers := [record for record in records if record[1] not in places]:
         raise WrongUse(
             f"judgments of unknown questions: {len(strangers)} of {len(records)}",
@@ -223,6 +231,7 @@ def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judg
             where=f"row {row}, question {question!r}: {value if isinstance(value, str) else f'{value:g}'}",
             remedy=f"it allows {', '.join(f'{v:g}' for v in options[places[question]])}",
         )
+    # names become codes, in alphabetical order
     names = sorted({name for _, _, judge, _ in records if (name := name_of(judge)) is not None})
     return Judgments(
         row=np.array([row for row, *_ in records], dtype=np.int64),
@@ -272,9 +281,11 @@ def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
     A second answer of the same (or an unknown) judge to the same question about the same text
     starts a second sheet, so that no answer is lost.
     """
+    # column of each question in the matrix, −1 for those dropped
     column = np.full(max([*questions, *y.question, -1]) + 1, UNANSWERED)
     column[questions] = np.arange(len(questions))
     in_matrix = y.where(column[y.question] >= 0)
+    # one sheet for each row, judge and repetition, in the order in which they first come
     keys = np.stack([in_matrix.row, in_matrix.judge, _times_before(in_matrix)], axis=1)
     unique, first, sheet = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -286,8 +297,10 @@ def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
 
 def _times_before(y: Judgments) -> Ints:
     """Count earlier answers of the same judge to the same question and text `[judgment]`."""
+    # number of each (row, judge, question) `[judgment]`
     keys = np.stack([y.row, y.judge, y.question], axis=1)
     same = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    # place within the judgments of the same three: place in the order less that of their first
     order = np.argsort(same, kind="stable")
     ordered = same[order]
     starts = np.searchsorted(ordered, ordered)

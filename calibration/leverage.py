@@ -85,6 +85,7 @@ def gradient(model: JudgedEstimator, X: Floats) -> Floats:
 
     Columns of a question that is missing in a row, or does not apply, have none: 0.
     """
+    # X is moved in each column, up and down: width² numbers a row and side
     batch = max(1, CELLS // (2 * max(1, model.questionnaire_.width) ** 2))
     parts = [X[start : start + batch] for start in range(0, len(X), batch)] or [X]
     slopes = np.concatenate([_differences(model, part) for part in parts])
@@ -94,6 +95,7 @@ def gradient(model: JudgedEstimator, X: Floats) -> Floats:
 
 def asked_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
     """Compute ∇x of the expected answer that X itself has."""
+    # ∂/∂p of Σ p·value / Z is (value − expected) / Z
     place = [scale.question for scale in sheet.asked].index(question)
     block = sheet.blocks[question]
     values = np.array(sheet.asked[place].values)
@@ -119,11 +121,13 @@ def _leverage(
         return Leverage(question, undefined="its options are not ordered: there is no unit to gain")
     if not scale.asked:
         return Leverage(question, undefined="it is not asked")
+    # texts on which the ratio is defined
     values = per_text(main, asked_gradient(sheet, X, question))
     values = values[~np.isnan(values)]
     n = len(values)
     if n < 2:
         return Leverage(question, n=n, undefined="its answer depends on x in fewer than two texts")
+    # the mean over texts, drawn again with replacement
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
     low, high = interval_bounds(drawn @ values / n, n) if n >= FEWEST else (None, None)
     return Leverage(question, float(values.mean()), low, high, float(values.std(ddof=1)), n)
@@ -134,11 +138,13 @@ def _differences(model: JudgedEstimator, X: Floats) -> Floats:
 
     Past the checks of `predict`: a block that sums to 1 must be let a little over it.
     """
+    # `[row, side, column moved, column]`
     width = X.shape[1]
     moved = np.repeat(X[:, None, None, :], 2, axis=1).repeat(width, axis=2)
     diagonal = np.arange(width)
     moved[:, 0, diagonal, diagonal] = np.maximum(X - STEP, 0.0)
     moved[:, 1, diagonal, diagonal] = X + STEP
+    # the main answer's expected value after each move `[row, side, column]`, for nobody known
     nobody = np.full(2 * width * len(X), NOBODY)
     distribution = model._distribution(
         moved.reshape(-1, width), nobody, model.questionnaire_.index()

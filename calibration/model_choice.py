@@ -87,6 +87,7 @@ class ModelChoice:
 
     def sentence(self) -> str:
         """Describe the choice and its margin."""
+        # what is taken, and how the rule took it
         best = self.trials[self.chosen]
         other = self._find_next()
         selection = self._describe_selection()
@@ -94,6 +95,7 @@ class ModelChoice:
             selection = f"{selection}, which can't be told from the best, {best.name},"
         if self.rule == "stacked" and len(self.weights) > 1:
             selection = f"{selection}, weighted; the best alone {best.name}"
+        # how far the next candidate is behind, where there is another
         start = f"{selection} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
         if other is None:
             refused = [trial for trial in self.trials if trial.loss is None]
@@ -104,9 +106,9 @@ class ModelChoice:
 
     def _describe_selection(self) -> str:
         chosen = [self.trials[place] for place in self.weights]
-        return (
-            chosen[0].name if len(chosen) == 1 else f"{len(chosen)} together ({names_of(chosen)})"
-        )
+        if len(chosen) == 1:
+            return chosen[0].name
+        return f"{len(chosen)} together ({names_of(chosen)})"
 
     def facts(self) -> dict[str, Any]:
         """Return the choice as JSON values."""
@@ -117,11 +119,11 @@ class ModelChoice:
         }
 
     def _find_next(self) -> CandidateFigures | None:
+        # an average says nothing of its own members: the next is the best of the others
         selected = {self.chosen, *self.weights} if self.rule == "average" else {self.chosen}
-        others = [
-            t for place, t in enumerate(self.trials) if place not in selected and t.loss is not None
-        ]
-        return min(others, key=_loss, default=None)
+        others = [trial for place, trial in enumerate(self.trials) if place not in selected]
+        fitted = [trial for trial in others if trial.loss is not None]
+        return min(fitted, key=_loss, default=None)
 
 
 def names_of(trials: Sequence[CandidateFigures]) -> str:
@@ -150,11 +152,13 @@ def try_candidates(
         answers: What was answered `[judgment]`.
         texts: The text of each judgment, for standard errors `[judgment]`.
     """
+    # losses `[judgment]` of each candidate, None where it could not be fitted
     losses = [
         None if isinstance(proba, str) else clipped_log_losses(proba, answers) for proba in held_out
     ]
     means = [np.inf if loss is None else float(loss.mean()) for loss in losses]
     best = losses[int(np.argmin(means))]
+    # each beside the best, on the same judgments
     trials = []
     for (model, settings), proba, loss in zip(candidates, held_out, losses, strict=True):
         if loss is None or best is None or isinstance(proba, str):
@@ -188,6 +192,7 @@ def standard_error(values: Floats, texts: Ints) -> float:
     The sum over texts of the squared summed deviations, over the squared count; 0 with one text
     only.
     """
+    # sums of the deviations, by text
     _, places = np.unique(texts, return_inverse=True)
     sums = np.bincount(places, values - values.mean())
     count = len(sums)
@@ -211,6 +216,7 @@ def joint_intervals(gains: Floats, blocks: Ints, rng: np.random.Generator) -> Fl
         gains: Paired differences `[row, comparison]`.
         blocks: What goes together bears one number `[row]`.
     """
+    # deviations from the mean, summed by block `[block, comparison]`
     mean = gains.mean(axis=0)
     _, places = np.unique(blocks, return_inverse=True)
     sums = np.zeros((places.max() + 1, gains.shape[1]))
@@ -221,6 +227,7 @@ def joint_intervals(gains: Floats, blocks: Ints, rng: np.random.Generator) -> Fl
     signs = rng.choice((-1.0, 1.0), size=(DRAWS, len(sums)))
     drawn = signs @ sums
     spread = np.sqrt(np.maximum((sums**2).sum(axis=0) - drawn**2 / len(sums), 0.0))
+    # the largest |t| of all comparisons in each draw; its 95 % point widens every interval
     t = np.divide(np.abs(drawn), spread, out=np.zeros_like(drawn), where=spread > LEAST_SPREAD)
     widths = float(np.quantile(t.max(axis=1), 0.95)) * errors
     return np.stack([mean - widths, mean + widths], axis=1)
@@ -255,6 +262,7 @@ def mixture_weights(held_out: Sequence[Floats], answers: Ints, rounds: int = 200
     synthetic dialogues up to 0.002 nats a judgment short of the largest likelihood, and on systems
     that the weights have not seen, alike.
     """
+    # probability of each given answer, by candidate `[judgment, candidate]`
     likely = np.stack(
         [np.maximum(p[np.arange(len(answers)), answers], TINY) for p in held_out], axis=1
     )

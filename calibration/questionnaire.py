@@ -43,6 +43,7 @@ class Scale:
             WrongUse: Fewer than two options; values that are no numbers, or the same; values that
                 are not in ascending order where they are ordinal.
         """
+        # NumPy's numbers become Python's, so that a scale can be written as JSON
         plain = (value.item() if isinstance(value, np.generic) else value for value in self.values)
         object.__setattr__(self, "values", tuple(plain))
         if len(self.values) < 2:
@@ -50,13 +51,12 @@ class Scale:
                 f"question {self.question!r} has {len(self.values)} options",
                 remedy="give two or more",
             )
-        odd = [
-            value
-            for place, value in enumerate(self.values)
+        odd = []
+        for place, value in enumerate(self.values):
             # nor NaN
-            if not (isinstance(value, Real) and abs(float(value)) <= LARGEST)
-            or value in self.values[:place]
-        ]
+            is_number = isinstance(value, Real) and abs(float(value)) <= LARGEST
+            if not is_number or value in self.values[:place]:
+                odd.append(value)
         if odd:
             raise WrongUse(
                 f"an option of question {self.question!r} can't have the value {odd[0]!r}",
@@ -102,6 +102,7 @@ class Questionnaire:
     @cached_property
     def blocks(self) -> dict[str, slice]:
         """Columns of each asked question in X."""
+        # where each block begins, and the last one ends
         ends = np.cumsum([0, *(len(scale.values) for scale in self.asked)]).tolist()
         return {
             scale.question: slice(a, b)
@@ -140,6 +141,7 @@ class Questionnaire:
                 infinite; a block that sums to more than 1 + 1e-6, or is NaN in part. Says how many
                 there are and where the first is.
         """
+        # numbers, in the right shape
         try:
             array = np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -152,6 +154,7 @@ class Questionnaire:
                 f"X has shape {array.shape}, the questionnaire needs [row, {self.width}]",
                 remedy="give one column for each option of each question that is asked",
             )
+        # most tables are right: only others are looked at question by question
         if self._plain(array):
             return array
         for question, block in self.blocks.items():
@@ -176,6 +179,7 @@ class Questionnaire:
 
     def _plain(self, array: Floats) -> bool:
         """Return whether all is there and nothing is wrong: block by block takes thirty times as long to find out."""
+        # the sums of all blocks at once `[row, question]`
         firsts = [block.start for block in self.blocks.values()]
         sums = np.add.reduceat(array, firsts, axis=1) if firsts else array
         return bool((array >= 0).all() and (sums <= 1 + SUM_TOLERANCE / 2).all())

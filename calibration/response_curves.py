@@ -54,21 +54,26 @@ def response_curves(
     sheet = model.questionnaire_
     if sheet.main not in sheet.blocks or not sheet.scale().ordinal:
         return (), ()
+    # the LLM's expected answers to the main question `[row]`
     llm_answers = sheet.expected(X)[:, [scale.question for scale in sheet.asked].index(sheet.main)]
     there = ~np.isnan(llm_answers)
     if there.sum() < 2 or np.ptp(llm_answers[there]) == 0:
         return (), ()
+    # the mesh spans the middle 95 % of them
     low, high = np.quantile(llm_answers[there], [0.025, 0.975]).tolist()
     mesh = np.linspace(low, high, MESH)
+    # Gaussian weights of the texts at each point `[point, text]`, that sum to 1
     width = 0.9 * llm_answers[there].std() * there.sum() ** -0.2
     logs = -(((mesh[:, None] - llm_answers[there]) / width) ** 2) / 2
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
+    # predictions `[text, judge]`, of somebody unknown first
     unknown = model.predict(X[there])[:, None]
     judges = [judge for judge in labels.judges if judge in model.judges_]
     predicted = model.predict_each(X[there], judges) if judges else np.zeros((int(there.sum()), 0))
     curves = (weights @ np.concatenate([unknown, predicted], axis=1)).T
     worth = np.array(sheet.scale().values)
+    # each curve beside the mean of what its judge said
     names = labels.names()
     theirs = [labels, *(labels.where(names == judge) for judge in judges)]
     return tuple(mesh.tolist()), tuple(

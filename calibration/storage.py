@@ -83,23 +83,26 @@ def pack_up(
     Raises:
         WrongUse: A setting or a fact can't be written as JSON.
     """
+    # arrays of all calibrators go into one file; names tell whose they are
     state = state_of(model)
     other = State({}, {}) if beside is None else state_of(beside, BESIDE)
-    other_states = {
-        model_of_question.questionnaire_.main: state_of(model_of_question, QUESTION.format(model_of_question.questionnaire_.index()))
-        for model_of_question in others
-    }
-    arrays_by_name = (
-        state.arrays
-        | other.arrays
-        | {name: array for other_state in other_states.values() for name, array in other_state.arrays.items()}
-    )
+    other_states = {}
+    for other_model in others:
+        questions = other_model.questionnaire_
+        prefix = QUESTION.format(questions.index())
+        other_states[questions.main] = state_of(other_model, prefix)
+    arrays_by_name = state.arrays | other.arrays
+    for other_state in other_states.values():
+        arrays_by_name |= other_state.arrays
     every = sorted(arrays_by_name.items())
     arrays = bytes_of({name: np.array(value, order="C") for name, value in every})
-    facts = {"format": FORMAT, "pollex": version("pollex")} | (
-        {"beside": other.facts} if beside else {}
-    )
-    facts |= {"questions": {name: other_state.facts for name, other_state in other_states.items()}} if other_states else {}
+
+    # the facts say which arrays belong to them, by their hash
+    facts: dict[str, Any] = {"format": FORMAT, "pollex": version("pollex")}
+    if beside:
+        facts["beside"] = other.facts
+    if other_states:
+        facts["questions"] = {name: state.facts for name, state in other_states.items()}
     return CalibratorFiles(
         facts | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}, arrays
     )
@@ -118,6 +121,7 @@ def unpack(
         BadCalibrator: Another format, an unknown model, arrays that aren't the ones written, facts
             that don't fit.
     """
+    # a format that this pollex reads, and the arrays that were written with it
     if facts.get("format") != FORMAT:
         raise BadCalibrator(
             f"a calibrator of format {facts.get('format')!r}; this pollex reads format {FORMAT}",
@@ -128,6 +132,7 @@ def unpack(
         raise BadCalibrator(
             "the arrays are not the ones that were written with it", where=where, remedy=REMEDY
         )
+    # facts and arrays that don't fit each other fail here, in many ways
     try:
         model = rebuild(State(dict(facts), arrays_of(arrays)), prefix)
     except WrongUse as error:  # a model or a questionnaire that there is not
@@ -177,11 +182,11 @@ def rebuild(state: State, prefix: str = "") -> JudgedEstimator:
         if name.startswith(prefix)
     }
     questionnaire = facts["questionnaire"]
-    scales = tuple(
-        Scale(**{**scale, "values": tuple(map(float, scale["values"]))})
-        for scale in questionnaire["scales"]
-    )
-    questions = Questionnaire(scales, questionnaire["main"])
+    scales = []
+    for scale in questionnaire["scales"]:
+        values = tuple(map(float, scale["values"]))
+        scales.append(Scale(**{**scale, "values": values}))
+    questions = Questionnaire(tuple(scales), questionnaire["main"])
     kind = model_named(facts["model"])
     return kind.from_state(
         _restore_settings(kind, facts["settings"]), questions, State(dict(facts["learned"]), arrays)
@@ -197,6 +202,7 @@ def save(model: JudgedEstimator, folder: Path, others: Sequence[JudgedEstimator]
     Raises:
         WrongUse: The folder can't be written.
     """
+    # the arrays first, the JSON that names them last
     pack = pack_up(model, others=others)
     arrays = f"calibrator-{pack.facts['arrays_sha256'][:12]}.safetensors"
     text = json.dumps(
@@ -206,6 +212,7 @@ def save(model: JudgedEstimator, folder: Path, others: Sequence[JudgedEstimator]
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / arrays, pack.arrays, named=False)
         write_whole(folder / JSON_NAME, f"{text}\n".encode(), named=False)
+        # arrays of earlier calibrators are no longer named by anything
         for other in folder.glob("calibrator-*.safetensors"):
             if other.name != arrays:
                 other.unlink(missing_ok=True)
@@ -232,19 +239,25 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
     facts, arrays, where = _read(path)
     main = unpack(facts, arrays, where)
     others = facts.get("questions", {})
-    if not isinstance(others, dict) or not all(isinstance(other_facts, dict) for other_facts in others.values()):
+    # each other question is one of the questionnaire
+    if not isinstance(others, dict) or not all(
+        isinstance(other_facts, dict) for other_facts in others.values()
+    ):
         raise BadCalibrator("its questions are no objects", where=where, remedy=REMEDY)
     places = {
         scale.question: QUESTION.format(n) for n, scale in enumerate(main.questionnaire_.scales)
     }
     if strange := sorted(others.keys() - places.keys()):
         raise BadCalibrator(f"it has no question {strange[0]!r}", where=where, remedy=REMEDY)
-    calibrators = {name: unpack(facts | other_facts, arrays, where, places[name]) for name, other_facts in others.items()}
+    calibrators = {}
+    for name, other_facts in others.items():
+        calibrators[name] = unpack(facts | other_facts, arrays, where, places[name])
     return {main.questionnaire_.main: main} | calibrators
 
 
 def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
     """Return the facts of a calibrator, its arrays, and its file for messages."""
+    # the JSON, and then the arrays that it names
     file = path / JSON_NAME if path.is_dir() else path
     try:
         facts = json.loads(read_lines(file))
@@ -306,14 +319,15 @@ def _to_json(value: Any) -> Any:
 
 def _restore_settings(kind: type[JudgedEstimator], stored: Mapping[str, Any]) -> dict[str, Any]:
     """Restore settings from JSON: lists become tuples if the default is one."""
-    defaults = {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
-    restored = {name: _restore_value(value) for name, value in stored.items() if name not in GONE}
-    return {
-        name: tuple(value)
-        if isinstance(value, list) and isinstance(defaults.get(name), tuple)
-        else value
-        for name, value in restored.items()
+    defaults = {
+        name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()
     }
+    restored = {name: _restore_value(value) for name, value in stored.items() if name not in GONE}
+    settings = {}
+    for name, value in restored.items():
+        was_tuple = isinstance(value, list) and isinstance(defaults.get(name), tuple)
+        settings[name] = tuple(value) if was_tuple else value
+    return settings
 
 
 def _restore_value(value: Any) -> Any:

@@ -139,26 +139,32 @@ def compare_models(
             alone.
         requested: A candidate's name, or `best`.
     """
+    # P(thumb up) of each row by each candidate, fitted without the row's fold
     blocks = np.arange(len(positive)) if together is None else together
     proba: dict[str, Floats] = {}
     for fold in folds:
         training = ~fold.out
-        who = (
-            None
-            if judges is None
-            else [judge for judge, keep in zip(judges, training, strict=True) if keep]
-        )
+        who = None
+        if judges is not None:
+            who = [judge for judge, inside in zip(judges, training, strict=True) if inside]
         for name in (*thumb_models(fold.signs), BEGINNING):
             model = fit_one(
-                name, fold.answers[training], fold.signs, positive[training], who, groups=blocks[training]
+                name,
+                fold.answers[training],
+                fold.signs,
+                positive[training],
+                who,
+                groups=blocks[training],
             )
             predicted = probability_positive(model, fold.answers[fold.out])
             proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = predicted
         progress()
 
+    # log-losses `[row]`; what the network begins as is measured, and can't be chosen
     every = {name: -np.log(np.where(positive, p, 1 - p)) for name, p in proba.items()}
     losses = {name: loss for name, loss in every.items() if name != BEGINNING}
     chosen, why = _choose_candidate(losses, requested)
+    # what the network adds with a quarter, a half and all of the labels
     curve: tuple[LabelsPoint, ...] = ()
     if NETWORK in losses and len(positive) >= FEWEST_OF_CURVE:
         whole = _measure_point(round(len(positive) * (1 - 1 / len(folds))), every, blocks)
@@ -170,11 +176,14 @@ SHARES = (0.25, 0.5)
 """Of the labels, for the curve."""
 
 
-def _measure_with_fewer(folds: Sequence[Fold], positive: Bools, blocks: Ints, share: float) -> LabelsPoint:
+def _measure_with_fewer(
+    folds: Sequence[Fold], positive: Bools, blocks: Ints, share: float
+) -> LabelsPoint:
     """Compare the network with its beginning on a share of each fold's training rows; fewer networks, for the time."""
     losses = {name: np.zeros(len(positive)) for name in (BEGINNING, NETWORK)}
     counts = []
     for number, fold in enumerate(folds):
+        # a share of each class, so that neither is lost
         rows = np.random.default_rng(number).permutation(np.flatnonzero(~fold.out))
         sides = (rows[positive[rows]], rows[~positive[rows]])
         part = np.sort(np.concatenate([side[: max(1, round(share * len(side)))] for side in sides]))
@@ -196,7 +205,8 @@ def _measure_with_fewer(folds: Sequence[Fold], positive: Bools, blocks: Ints, sh
 
 def _measure_point(labels: int, losses: Mapping[str, Floats], blocks: Ints) -> LabelsPoint:
     gain = losses[BEGINNING] - losses[NETWORK]
-    start, network = (float(losses[name].mean()) for name in (BEGINNING, NETWORK))
+    start = float(losses[BEGINNING].mean())
+    network = float(losses[NETWORK].mean())
     return LabelsPoint(labels, start, network, float(gain.mean()), standard_error(gain, blocks))
 
 
@@ -223,12 +233,13 @@ def scores_of(
         losses: By candidate `[row]`.
         blocks: What goes together bears one number `[row]`.
     """
+    # by how much each candidate is ahead of the chosen one, with intervals that hold together
     least = losses[_name_of_least(losses)]
     others = [name for name in losses if name != chosen]
     gains = np.array([losses[chosen] - losses[name] for name in others]).reshape(len(others), -1).T
-    ends = (
-        joint_intervals(gains, blocks, np.random.default_rng(SEED)) if others else np.zeros((0, 2))
-    )
+    ends = np.zeros((0, 2))
+    if others:
+        ends = joint_intervals(gains, blocks, np.random.default_rng(SEED))
     ahead = dict(zip(others, np.column_stack([gains.mean(axis=0), ends]).tolist(), strict=True))
     return tuple(
         CandidateScore(
@@ -269,9 +280,8 @@ def fit_one(
             alone.
         changes: Parameters of its own.
     """
-    questions = questionnaire(
-        rubrics or [str(number) for number in range(len(signs))], answers.shape[2]
-    )
+    ids = rubrics or [str(number) for number in range(len(signs))]
+    questions = questionnaire(ids, answers.shape[2])
     unfitted = beginning(signs) if name == BEGINNING else thumb_models(signs)[name]
     model: JudgedEstimator = unfitted.set_params(**changes or {})
     return model.fit(

@@ -48,9 +48,10 @@ def model_named(name: str) -> type[JudgedEstimator]:
         )
         return baseline
     module = import_module(f"{__name__}.{name}")
+    classes = [kind for _, kind in inspect.getmembers(module, inspect.isclass)]
     (estimator,) = [
         kind
-        for _, kind in inspect.getmembers(module, inspect.isclass)
+        for kind in classes
         if issubclass(kind, JudgedEstimator) and kind.__module__ == module.__name__
     ]
     return estimator

@@ -94,6 +94,7 @@ class JudgeMean(JudgedEstimator):
         self.shares_: dict[int, Floats] = {}
         for question in np.unique(y.question).tolist():
             labels = y.of_question(question)
+            # everybody's shares, smoothed, and each judge's counts `[judge + 1, option]`
             options = len(self.questionnaire_.scales[question].values)
             everybody = np.bincount(labels.answer, minlength=options) + self.smoothing / options
             counts = np.zeros((len(self.judges_) + 1, options))  # the last row is everybody's
@@ -103,6 +104,7 @@ class JudgeMean(JudgedEstimator):
 
     def _shrink(self, counts: Floats, towards: Floats) -> Floats:
         """Shrink each judge's shares `[judge + 1, option]` to everybody's."""
+        # everybody's shares count as `strength` judgments
         pulled = counts + self.strength * towards
         total = pulled.sum(axis=1, keepdims=True)
         shares: Floats = np.divide(

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pollex.calibration.crossfit import crossfit, folds_of, fit_quietly, one_group_out
+from pollex.calibration.crossfit import crossfit, fit_quietly, folds_of, one_group_out
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import NOBODY, Judgments
 from pollex.calibration.model_choice import (
@@ -110,6 +110,7 @@ class Calibrator(JudgedEstimator):
                 "no candidates to choose among",
                 remedy="give one or more, or None for the usual ones",
             )
+        # each candidate predicts the folds that it did not see
         parts, how = self._make_folds(y, groups)
         held_out = [self._predict_held_out(candidate, X, y, parts) for candidate in candidates]
         main = y.of_question(self.questionnaire_.index())
@@ -118,20 +119,28 @@ class Calibrator(JudgedEstimator):
             raise WrongUse(
                 f"no candidate could be fitted: {trials[0].refused}", remedy="give other candidates"
             )
+        # the chosen ones are fitted to everything
         rule: Rule = self.rule or ("stacked" if self.shift else "average")
         weights = _weights(rule, trials, held_out, main.answer)
         self.choice_ = ModelChoice(how, rule, best_of(trials), tuple(trials), weights)
-        self.members_ = tuple(self._fit_candidate(candidates[place], X, y, groups) for place in weights)
+        self.members_ = tuple(
+            self._fit_candidate(candidates[place], X, y, groups) for place in weights
+        )
         self.weights_ = np.array(list(weights.values()))
 
     def _candidates(self, y: Judgments) -> list[Candidate]:
         if self.candidates is not None:
             return [*self.candidates]
         main = y.of_question(self.questionnaire_.index())
+        # judges with few labels can have an intercept of their own and no more
         labels = np.bincount(main.judge[main.judge != NOBODY], minlength=1)
-        judges_have_labels = len(labels[labels > 0]) > 0 and float(np.median(labels[labels > 0])) >= FEW
-        network = self.network or not self.questionnaire_.scale().ordinal
-        return [*BASELINES, *(ORDINAL if judges_have_labels else PLAIN), *(NETWORK if network else ())]
+        labels = labels[labels > 0]
+        judges_have_labels = len(labels) > 0 and float(np.median(labels)) >= FEW
+        ordinal = ORDINAL if judges_have_labels else PLAIN
+
+        with_network = self.network or not self.questionnaire_.scale().ordinal
+        network = NETWORK if with_network else ()
+        return [*BASELINES, *ordinal, *network]
 
     def _make_folds(self, y: Judgments, groups: Ints) -> tuple[list[Ints], str]:
         """Return the rows of each fold, and a description of the folds."""
@@ -143,15 +152,15 @@ class Calibrator(JudgedEstimator):
                 remedy="give more texts" + (", of two or more origins" if self.shift else ""),
             )
         if self.shift:
-            return one_group_out(
-                np.where(np.isin(groups, present), groups, -1)
-            ), f"leaving out one of {len(present)} groups in turn"
+            # rows of groups without judgments belong to no group of their own
+            judged_groups = np.where(np.isin(groups, present), groups, -1)
+            how = f"leaving out one of {len(present)} groups in turn"
+            return one_group_out(judged_groups), how
         if self.folds < 2:
             raise WrongUse(f"folds={self.folds}", remedy="give two or more")
         count = min(self.folds, len(present))
-        return folds_of(
-            groups, judged, count, np.random.default_rng(self.seed)
-        ), f"{count}-fold cross-validation"
+        rng = np.random.default_rng(self.seed)
+        return folds_of(groups, judged, count, rng), f"{count}-fold cross-validation"
 
     def _predict_held_out(
         self, candidate: Candidate, X: Floats, y: Judgments, parts: Sequence[Ints]
@@ -163,11 +172,15 @@ class Calibrator(JudgedEstimator):
         except WrongUse as error:
             return str(error)
 
-    def _fit_candidate(self, candidate: Candidate, X: Floats, y: Judgments, groups: Ints) -> JudgedEstimator:
+    def _fit_candidate(
+        self, candidate: Candidate, X: Floats, y: Judgments, groups: Ints
+    ) -> JudgedEstimator:
         return fit_quietly(model_with(*candidate), X, y, self.questionnaire_, groups)
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
-        by_member = np.stack([member._distribution(X, judges, question) for member in self.members_])
+        by_member = np.stack(
+            [member._distribution(X, judges, question) for member in self.members_]
+        )
         return np.asarray(np.tensordot(self.weights_, by_member, axes=1))
 
     def _state(self) -> State:
@@ -202,10 +215,12 @@ def _weights(
     if rule == "average":
         close = close_to_best(trials)
         return dict.fromkeys(close, 1 / len(close))
+    # `stacked`: the mixture of all that could be fitted
     fitted = {place: proba for place, proba in enumerate(held_out) if not isinstance(proba, str)}
     weights = dict(zip(fitted, mixture_weights([*fitted.values()], answers).tolist(), strict=True))
     # Of very many alike, none may be left.
-    large = {place: weight for place, weight in weights.items() if weight >= LEAST_WEIGHT} or {
-        max(weights, key=weights.__getitem__): 1.0
-    }
-    return {place: weight / sum(large.values()) for place, weight in large.items()}
+    large = {place: weight for place, weight in weights.items() if weight >= LEAST_WEIGHT}
+    if not large:
+        large = {max(weights, key=weights.__getitem__): 1.0}
+    total = sum(large.values())
+    return {place: weight / total for place, weight in large.items()}

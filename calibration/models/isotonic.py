@@ -40,14 +40,17 @@ class IsotonicByJudge(JudgedEstimator):
         question = self.questionnaire_.index()
         self._require_order("nothing can rise with it")
         labels = y.of_question(question)
+        # rows whose answer is missing say nothing of the curve
         scores = self._scores(X, question)[labels.row]
         usable = ~np.isnan(scores)
         scores = scores[usable]
         judges = labels.judge[usable]
         self.above_: Floats = self._targets(labels.answer).mean(axis=0)
         targets = self._targets(labels.answer[usable])
+        # a judge's curve is trusted by the judge's labels
         counts = np.bincount(judges[judges >= 0], minlength=len(self.judges_))
         self.trust_: Floats = counts / np.maximum(counts + self.strength, 1e-12)
+        # one curve a judge, and everybody's last
         self.curves_: list[Curves] = [
             _curves(scores[judges == j], targets[judges == j]) for j in range(len(counts))
         ]
@@ -69,17 +72,18 @@ class IsotonicByJudge(JudgedEstimator):
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         self._require_main(question)
         scores = self._scores(X, question)
-        above = (
-            self.share_ * _read(self.curves_[-1], scores, self.above_)
-            + (1 - self.share_) * self.above_
-        )
+        # everybody's curve, mixed with everybody's shares `[row, options − 1]`
+        everybody = _read(self.curves_[-1], scores, self.above_)
+        above = self.share_ * everybody + (1 - self.share_) * self.above_
+
+        # a known judge's own curve takes its part of the weight
         for judge in np.unique(judges[judges >= 0]).tolist():
             rows = judges == judge
             trust = np.where(np.isnan(scores[rows]), 0.0, self.trust_[judge])[:, None]
-            above[rows] = (
-                trust * _read(self.curves_[judge], scores[rows], self.above_)
-                + (1 - trust) * above[rows]
-            )
+            of_judge = _read(self.curves_[judge], scores[rows], self.above_)
+            above[rows] = trust * of_judge + (1 - trust) * above[rows]
+
+        # probabilities are the differences of neighbouring levels, from 1 down to 0
         bounds = np.concatenate([np.ones((len(X), 1)), above, np.zeros((len(X), 1))], axis=1)
         return np.maximum(-np.diff(bounds, axis=1), 0.0)
 

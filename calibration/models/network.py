@@ -153,6 +153,7 @@ class CalibrationNetwork(JudgedEstimator):
                 f"dropout={self.dropout:g} leaves no question to learn from",
                 remedy="give less than 1",
             )
+        # one sheet for each text and judge, with the answers to every question there is
         self.learned_ = np.unique(y.question)
         sheets = answer_matrix_of(y, self.learned_)
         inputs = self.inputs(X)[sheets.row]
@@ -173,11 +174,14 @@ class CalibrationNetwork(JudgedEstimator):
         """Learn what the start misses, in networks that begin as it does."""
         from pollex.calibration.network import begun
 
+        # each fold has a network, and the start is fitted without it
         parts = min(FOLDS, self.seeds, len(np.unique(groups)))
         rng = np.random.default_rng(self.seed)
         folds = assign_folds(groups, parts, rng) if parts > 1 else [np.array([], dtype=np.int64)]
         begins = [self._fit_starts(X, y, fold, sheets)[1] for fold in folds]
+        # what stays is fitted to everything
         self.starts_ = self._fit_starts(X, y, np.array([], dtype=np.int64), sheets)[0]
+        # fold of each row `[row]`
         fold_of = np.zeros(len(X), dtype=np.int64)
         for number, fold in enumerate(folds):
             fold_of[fold] = number
@@ -206,6 +210,7 @@ class CalibrationNetwork(JudgedEstimator):
 
         Returns these models, and their log-probabilities of the sheets `[sheet, question, option]`.
         """
+        # log-probabilities `[sheet, question, option]`, of each question by its own model
         options = self._options()
         training_rows = np.setdiff1d(np.arange(len(X)), without)
         names = np.array([*self.judges_, None], dtype=object)[sheets.judge]
@@ -238,14 +243,19 @@ class CalibrationNetwork(JudgedEstimator):
         # PyTorch takes seconds to load, and predictions don't need it.
         from pollex.calibration.network import training
 
+        # networks of all seeds begin alike in shape, and at the answers' shares
         heads = training.heads_of(sheets, self._options(), self._ordinal())
-        judges = {"all": (len(self.judges_),) * 2, "heads": (0, len(self.judges_)), "none": (0, 0)}[
-            self.personal
-        ]
+        judge_count = len(self.judges_)
+        judges = {
+            "all": (judge_count, judge_count),
+            "heads": (0, judge_count),
+            "none": (0, 0),
+        }[self.personal]
         first = training.init_weights(
             (inputs.shape[1] - 1, self.h1, self.h2), judges, heads, self.seeds, self.seed
         )
         sizes = [len(scale.values) for scale in self.questionnaire_.asked]
+        # pre-training learns all questions, fine-tuning the main one from there
         lesson = training.TrainingData(inputs, sheets, np.repeat(np.arange(len(sizes)), sizes))
         penalties = self.decay, self.shrinkage, self.dropout
         plan = training.TrainingConfig(self.pretraining, self.rate, *penalties)
@@ -289,7 +299,12 @@ class CalibrationNetwork(JudgedEstimator):
         }
         networks = [
             authors.train_in_two_phases(
-                inputs, numbered, self._options(), self._main_place(), self.seed + number, **settings
+                inputs,
+                numbered,
+                self._options(),
+                self._main_place(),
+                self.seed + number,
+                **settings,
             )
             for number in range(self.seeds)
         ]
@@ -313,6 +328,7 @@ class CalibrationNetwork(JudgedEstimator):
                 f"no judgment of question {name!r} was there to learn from",
                 remedy="fit again with some",
             )
+        # where there is a start, its log-probabilities are what the heads add to
         begins = None
         if self.starts_:
             begins = _clip_logs(self.starts_[int(place[0])]._distribution(X, judges, question))
@@ -322,35 +338,42 @@ class CalibrationNetwork(JudgedEstimator):
 
     def _state(self) -> State:
         # The general weights are needed where there are other questions alone.
-        stored = {"tuned": self.tuned_} | (
-            {"general": self.general_} if len(self.learned_) > 1 else {}
-        )
-        arrays = {
-            f"{kind}.{name}": array
-            for kind, weights in stored.items()
-            for name, array in weights.arrays().items()
-        }
+        stored = {"tuned": self.tuned_}
+        if len(self.learned_) > 1:
+            stored["general"] = self.general_
+        arrays = {}
+        for kind, weights in stored.items():
+            for name, array in weights.arrays().items():
+                arrays[f"{kind}.{name}"] = array
+
+        # the starts' arrays lie beside them, by number
         starts = [start.state() for start in self.starts_]
         for number, start in enumerate(starts):
             arrays |= {f"start.{number}.{name}": array for name, array in start.arrays.items()}
-        facts: dict[str, Any] = {"starts": [start.facts for start in starts]} if starts else {}
-        facts |= {} if self.strength_ is None else {"strength": self.strength_}
-        return State({"learned": self.learned_.tolist()} | facts, arrays)
+        facts: dict[str, Any] = {"learned": self.learned_.tolist()}
+        if starts:
+            facts["starts"] = [start.facts for start in starts]
+        if self.strength_ is not None:
+            facts["strength"] = self.strength_
+        return State(facts, arrays)
 
     def _restore(self, state: State) -> None:
         self.learned_ = np.array(state.facts["learned"], dtype=np.int64)
         self.strength_ = state.facts.get("strength")
         self.tuned_, general = Weights(**_arrays(state, "tuned.")), _arrays(state, "general.")
         self.general_ = Weights(**general) if general else self.tuned_
+        # the arrays must fit the questionnaire that the network is to be used with
         inputs = self.questionnaire_.width + len(self.questionnaire_.asked) + 1
         widths = {weights.W1.shape[1] for weights in (self.tuned_, self.general_)}
         if self.recipe != "authors" and widths != {inputs}:
             raise ValueError(
                 f"its network has {max(widths)} inputs, and its questions give {inputs}"
             )
+        # calibrators of before have no start
         facts_of_starts = state.facts.get("starts", ()) if self.start is not None else ()
         self.starts_ = tuple(
-            self._restored_start(number, facts, state) for number, facts in enumerate(facts_of_starts)
+            self._restored_start(number, facts, state)
+            for number, facts in enumerate(facts_of_starts)
         )
 
     def _restored_start(self, number: int, facts: dict[str, Any], state: State) -> JudgedEstimator:

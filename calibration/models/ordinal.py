@@ -53,6 +53,7 @@ class OrdinalMixedEffects(JudgedEstimator):
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order("a cumulative link needs an order")
         self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_, self._only())
+        # the priors of the cuts are at the smoothed shares of the answers
         labels = y.of_question(self.questionnaire_.index())
         options = len(self.questionnaire_.scale().values)
         shares = np.bincount(labels.answer, minlength=options) + SMOOTHING / options
@@ -72,17 +73,13 @@ class OrdinalMixedEffects(JudgedEstimator):
         self._require_main(question)
         terms = self.terms_
         filled = self.inputs_.of(X)
-        judge_slopes = (
-            np.where((judges >= 0)[:, None], terms.judge_slopes[judges], 0.0)
-            if len(self.judges_)
-            else 0.0
-        )
-        return distribution(
-            terms,
-            filled.rows,
-            judges,
-            filled.variance(terms.slopes + judge_slopes + np.zeros_like(filled.rows)),
-        )
+        judge_slopes: Floats | float = 0.0
+        if len(self.judges_):
+            judge_slopes = np.where((judges >= 0)[:, None], terms.judge_slopes[judges], 0.0)
+
+        # gaps were filled with what is expected: doubt about it widens the distribution
+        slopes = terms.slopes + judge_slopes + np.zeros_like(filled.rows)
+        return distribution(terms, filled.rows, judges, filled.variance(slopes))
 
     def _state(self) -> State:
         main = self.questionnaire_.index()

@@ -39,11 +39,9 @@ class LogPool(JudgedEstimator):
         self.members = members
 
     def _unfitted(self) -> Sequence[JudgedEstimator]:
-        return (
-            (OrdinalMixedEffects(), WeightedSum(deviations=100.0))
-            if self.members is None
-            else self.members
-        )
+        if self.members is not None:
+            return self.members
+        return (OrdinalMixedEffects(), WeightedSum(deviations=100.0))
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
         self.members_ = tuple(clone(member) for member in self._unfitted())
@@ -53,24 +51,24 @@ class LogPool(JudgedEstimator):
             member._learn(X, y, groups)
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
+        # the geometric mean of the members' probabilities, made to sum to 1
         by_member = [member._distribution(X, judges, question) for member in self.members_]
         mean = np.exp(np.log(np.maximum(by_member, LEAST)).mean(axis=0))
         return np.asarray(mean / mean.sum(axis=1, keepdims=True))
 
     def _state(self) -> State:
         states = [member.state() for member in self.members_]
-        arrays = {
-            f"{number}.{name}": array
-            for number, state in enumerate(states)
-            for name, array in state.arrays.items()
-        }
+        arrays = {}
+        for number, state in enumerate(states):
+            for name, array in state.arrays.items():
+                arrays[f"{number}.{name}"] = array
         return State({"members": [state.facts for state in states]}, arrays)
 
     def _restore(self, state: State) -> None:
         restored = []
-        for number, (member, facts) in enumerate(
-            zip(self._unfitted(), state.facts["members"], strict=True)
-        ):
+        members = zip(self._unfitted(), state.facts["members"], strict=True)
+        for number, (member, facts) in enumerate(members):
+            # each member's arrays have its number in front
             prefix = f"{number}."
             arrays = {
                 name.removeprefix(prefix): array
@@ -78,7 +76,6 @@ class LogPool(JudgedEstimator):
                 if name.startswith(prefix)
             }
             settings = member.get_params(deep=False)
-            restored.append(
-                type(member).from_state(settings, self.questionnaire_, State(facts, arrays))
-            )
+            member_state = State(facts, arrays)
+            restored.append(type(member).from_state(settings, self.questionnaire_, member_state))
         self.members_ = tuple(restored)

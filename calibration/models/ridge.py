@@ -39,12 +39,14 @@ class RidgeWithJudge(JudgedEstimator):
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order("its answers have no mean")
         self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_)
+        # least squares with a penalty, in closed form
         labels = y.of_question(self.questionnaire_.index())
         target = self._values()[labels.answer]
         D = self._design(self.inputs_.of(X).rows[labels.row], labels.judge)
         penalty = self._penalty(self.judges, self.shared)
         gram = D.T @ D + np.diag(penalty)
         self.weights_: Floats = np.asarray(np.linalg.solve(gram, D.T @ target), dtype=np.float64)
+        # each judgment's prediction without itself, by the diagonal of the hat matrix
         hat = ((D @ np.linalg.inv(gram)) * D).sum(axis=1)
         left_out = target - (target - D @ self.weights_) / np.maximum(1 - hat, LEAST)
         self.deviation_: Floats = np.array([_deviation(left_out, labels.answer, self._midpoints())])
@@ -73,9 +75,8 @@ class RidgeWithJudge(JudgedEstimator):
         return cut_normal(mean, float(self.deviation_[0]), self._midpoints())
 
     def _state(self) -> State:
-        return State(
-            {}, self.inputs_.arrays() | {name: getattr(self, f"{name}_") for name in LEARNT}
-        )
+        learned = {name: getattr(self, f"{name}_") for name in LEARNT}
+        return State({}, self.inputs_.arrays() | learned)
 
     def _restore(self, state: State) -> None:
         self.inputs_ = inputs_from(self.questionnaire_, state.arrays)
@@ -89,12 +90,12 @@ def cut_normal(mean: Floats, deviation: float, midpoints: Floats) -> Floats:
 
 def _deviation(mean: Floats, answers: Ints, midpoints: Floats) -> float:
     """Find the deviation with the largest likelihood, from 1/50 to 50 midpoint ranges."""
+    # searched on the scale of logarithms
     unit = float(np.ptp(midpoints)) or 1.0
 
     def loss(log: float) -> float:
         proba = cut_normal(mean, unit * np.exp(log), midpoints)
         return -float(np.log(proba[np.arange(len(answers)), answers]).sum())
 
-    return float(
-        unit * np.exp(minimize_scalar(loss, bounds=(-np.log(50), np.log(50)), method="bounded").x)
-    )
+    bounds = (-np.log(50), np.log(50))
+    return float(unit * np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))

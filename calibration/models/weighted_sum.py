@@ -83,24 +83,27 @@ class WeightedSum(JudgedEstimator):
                 f"{len(self.signs)} signs for {question_count} questions asked",
                 remedy="give one sign a question",
             )
+        # weights from the answers alone, no label; the score gets deviation 1
         signed = self._signed(X)
         self.mean_, self.spread_ = mean_and_spread(signed)
         z = self._standard(signed)
         self.weights_: Floats = weights_of(z, self.spread_, self.independence)
         deviation = float((z @ self.weights_).std())
-        self.weights_ = (
-            self.weights_ / deviation if deviation > LEAST_SPREAD else np.zeros_like(self.weights_)
-        )
+        if deviation > LEAST_SPREAD:
+            self.weights_ = self.weights_ / deviation
+        else:
+            self.weights_ = np.zeros_like(self.weights_)
+        # the labels say where the cuts are, and how steep the curve is
         labels = y.of_question(self.questionnaire_.index())
         self.terms_: LinkTerms = self._terms(self._inputs(z)[labels.row], labels)
 
     def _signed(self, X: Floats) -> Floats:
         """Return signed expected answers `[row, question asked]`; NaN if missing, 0 if left out."""
-        signs = (
-            np.ones(len(self.questionnaire_.asked))
-            if self.signs is None
-            else np.array(self.signs, float)
-        )
+        if self.signs is None:
+            signs = np.ones(len(self.questionnaire_.asked))
+        else:
+            signs = np.array(self.signs, float)
+        # questions without an order have no expected answer that could be larger
         signs = signs * [scale.ordinal for scale in self.questionnaire_.asked]
         expected = self.questionnaire_.expected(X)
         return np.where(signs == 0, 0.0, expected * signs)
@@ -118,6 +121,7 @@ class WeightedSum(JudgedEstimator):
         return np.concatenate([score, np.clip(z, -FARTHEST, FARTHEST)], axis=1)
 
     def _terms(self, F: Floats, y: Judgments) -> LinkTerms:
+        # Platt's targets: each judgment counts a little for every option, with these weights
         options = len(self.questionnaire_.scale().values)
         targets = platt_targets(y.answer, options)
         counts = np.bincount(y.answer, minlength=options) + 1.0
@@ -128,6 +132,7 @@ class WeightedSum(JudgedEstimator):
         )
 
     def _precision(self, shape: LinkTerms) -> LinkTerms:
+        # judges have intercepts, and no scales or slopes of their own
         deviations = 1.0 if self.deviations is None else self.deviations
         precision = precisions(
             shape, (CUTS_PRECISION, CUTS_PRECISION, deviations, self.intercepts, None, None)

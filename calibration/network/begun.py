@@ -87,16 +87,19 @@ def train_by_strength(
     Args:
         shape: Units of both layers.
     """
+    # all λ and seeds side by side, in coordinates of their own
     stack = _Stack(lesson, _make_basis(questions, lesson.inputs), shape, strengths, seeds, seed)
     every = tuple(range(len(lesson.options)))
     if len(every) > 1:
         stack.learn(every)
         stack.anchor()
+    # the networks after all questions, then after the main one
     general = stack.weights()
     stack.learn((lesson.main,))
     best = _choose_strength(stack.losses(), strengths)
     networks = slice(best * seeds, (best + 1) * seeds)
-    return _take_networks(general, networks), _take_networks(stack.weights(), networks).only(lesson.main), strengths[best]
+    tuned = _take_networks(stack.weights(), networks).only(lesson.main)
+    return _take_networks(general, networks), tuned, strengths[best]
 
 
 def _choose_strength(losses: Floats, strengths: tuple[float, ...]) -> int:
@@ -107,9 +110,10 @@ def _choose_strength(losses: Floats, strengths: tuple[float, ...]) -> int:
 
 def _take_networks(weights: Weights, networks: slice) -> Weights:
     shared = ("options", "ordinal")
-    return Weights(
-        **{name: a if name in shared else a[networks].copy() for name, a in weights.arrays().items()}
-    )
+    arrays = {}
+    for name, array in weights.arrays().items():
+        arrays[name] = array if name in shared else array[networks].copy()
+    return Weights(**arrays)
 
 
 def _make_basis(questions: Questionnaire, inputs: Floats) -> Floats:
@@ -117,16 +121,18 @@ def _make_basis(questions: Questionnaire, inputs: Floats) -> Floats:
     width = inputs.shape[1] - 1
     question_count = len(questions.asked)
     values = np.zeros((width, question_count))
-    for place, (scale, block) in enumerate(
-        zip(questions.asked, questions.blocks.values(), strict=True)
-    ):
+    blocks = questions.blocks.values()
+    for place, (scale, block) in enumerate(zip(questions.asked, blocks, strict=True)):
         worth = np.array(scale.values) / np.ptp(scale.values)
         shares = inputs[:, block]
         # Around the mean: what is missing or never came up, all zeros, then stands at it.
         values[block, place] = worth - (shares @ worth).sum() / max(shares.sum(), LEAST_SPREAD)
     basis = np.concatenate([values, OPTIONS_COUNT * np.eye(width)], axis=1)
+
+    # all expected values together get the standard deviation of all inputs
     spread = float(np.sqrt((inputs[:, :-1] @ values).var(axis=0).sum()))
-    return basis * (INPUT_SPREAD / spread if spread > LEAST_SPREAD else 1.0)
+    factor = INPUT_SPREAD / spread if spread > LEAST_SPREAD else 1.0
+    return basis * factor
 
 
 class _Stack:
@@ -145,17 +151,21 @@ class _Stack:
         self.basis = basis
         self.strengths = strengths
         self.seeds = seeds
+        # inputs in the training's coordinates, around their mean `[sheet, coordinate]`
         self.middle = lesson.inputs[:, :-1].mean(axis=0)
         self.X = _to_single_precision((lesson.inputs[:, :-1] - self.middle) @ basis)
+        # networks of the same seed leave out the same fold, whatever their λ
         self.count = seeds * len(strengths)
         fold_of_network = np.arange(self.count) % seeds % len(lesson.begins)
         self.begins = _to_single_precision(lesson.begins)[torch.from_numpy(fold_of_network)]
         self.inside = torch.from_numpy(lesson.fold[None] != fold_of_network[:, None])
         if len(lesson.begins) == 1:  # nothing to leave out
             self.inside[:] = True
+        # nobody known has the code after the last judge
         self.judge = torch.from_numpy(
             np.where(lesson.sheets.judge == NOBODY, lesson.judges, lesson.sheets.judge)
         )
+        # which options each question has `[question, option]`
         self.answer = torch.from_numpy(lesson.sheets.answer)
         exists = np.arange(lesson.begins.shape[3]) < lesson.options[:, None]
         self.exists = torch.from_numpy(exists)
@@ -172,6 +182,7 @@ class _Stack:
                 len(self.strengths), *(1 for _ in size)
             )
 
+        # units bend by the expected values; the single options' weights begin at 0
         W1 = torch.zeros((self.count, width, h1))
         W1[:, :leading] = BEGIN * drawn(leading, h1)
         self.P = {
@@ -180,6 +191,7 @@ class _Stack:
             "Va": torch.zeros((self.count, self.lesson.judges, h2 + 1, heads)),
         }  # fmt: skip
         self.offset, self.spread = torch.zeros((self.count, 1, h2)), torch.ones((self.count, 1, h2))
+        # outputs of the second layer are standardized over the sheets, once
         with torch.no_grad():
             z2 = self._hidden()
             spread = z2.std(dim=1, keepdim=True, correction=0)
@@ -193,6 +205,7 @@ class _Stack:
 
     def learn(self, questions: tuple[int, ...]) -> None:
         """Take the steps of Adam on the answers to these questions."""
+        # Adam's memory begins anew with each phase
         moving = [value.requires_grad_() for value in self.P.values() if value.numel()]
         means, squares = ([torch.zeros_like(value) for value in moving] for _ in range(2))
         step_counts = [torch.zeros(()) for _ in moving]
@@ -207,6 +220,7 @@ class _Stack:
                 )  # fmt: skip
 
     def _objective(self, questions: tuple[int, ...]) -> Tensor:
+        # minus the log-likelihood of the sheets that a network may see, and its penalties
         sheet_counts = self.inside.sum(dim=1).clamp(min=1)
         fits = torch.zeros(self.count)
         for question in questions:
@@ -217,6 +231,7 @@ class _Stack:
         return ((fits + strength * heads + HIDDEN_PRECISION * moved) / sheet_counts).sum()
 
     def _logs(self, question: int) -> Tensor:
+        # of the option that was answered
         """Log-probability of each sheet's answer, 0 where there is none `[network, sheet]`."""
         answer = self.answer[:, question]
         logs = torch.log_softmax(self.logits(question), dim=-1)
@@ -224,6 +239,7 @@ class _Stack:
         return logs.gather(-1, place)[..., 0] * (answer != UNANSWERED)
 
     def _hidden(self) -> Tensor:
+        # both layers, standardized `[network, sheet, h2]`
         P = self.P
         z1 = (self.X @ P["W1"].permute(1, 0, 2).reshape(self.X.shape[1], -1)).view(
             len(self.X), self.count, -1
@@ -233,6 +249,7 @@ class _Stack:
 
     def logits(self, question: int) -> Tensor:
         """Return the outputs of a head `[network, sheet, option]`."""
+        # columns of this question's head
         width = self.exists.shape[1]
         columns = slice(question * width, (question + 1) * width)
         u = self._hidden()
@@ -249,22 +266,22 @@ class _Stack:
 
     def losses(self) -> Floats:
         """Log-loss of the main question by λ, each sheet by the networks that left it out `[λ, sheet]`."""
+        # log-probabilities `[λ, seed, sheet]`
         with torch.no_grad():
-            logs = (
-                self._logs(self.lesson.main)
-                .double()
-                .numpy()
-                .reshape(len(self.strengths), self.seeds, -1)
-            )
+            logs = self._logs(self.lesson.main).double().numpy()
+        logs = logs.reshape(len(self.strengths), self.seeds, -1)
+        # sheets with an answer that some network has left out
         out = ~self.inside.numpy().reshape(logs.shape)
         left_out = out.any(axis=(0, 1)) & (self.answer[:, self.lesson.main] != UNANSWERED).numpy()
         if not left_out.any():  # nothing was left out: as near to where it began as can be
             return np.zeros((len(self.strengths), 1))
+        # probabilities are averaged over the networks that left the sheet out
         mean = (np.exp(logs) * out).sum(axis=1)[:, left_out] / out.sum(axis=1)[:, left_out]
         return np.asarray(-np.log(np.maximum(mean, 1e-12)))
 
     def weights(self) -> Weights:
         """Return the networks in the paper's form, for `Weights.proba`."""
+        # back from the training's coordinates to the inputs', and from z − 1/2 to z
         P = {name: value.detach().double().numpy() for name, value in self.P.items()}
         offset = self.offset.double().numpy()
         spread = self.spread.double().numpy()
@@ -272,6 +289,7 @@ class _Stack:
         b1 = P["b1"] - (self.middle @ W1)[:, None]
         b2 = P["b2"] - 0.5 * P["W2"].sum(axis=1, keepdims=True)
 
+        # the heads take up the standardization of the second layer
         def head(V: Floats) -> Floats:
             inner = V[..., :-1, :] / spread.reshape(self.count, *(1,) * (V.ndim - 3), -1, 1)
             at = offset.reshape(self.count, *(1,) * (V.ndim - 3), -1, 1)

@@ -43,6 +43,7 @@ def initial_weights(
     questions, options = heads
     sizes = {"W1": (inputs + 1, h1), "W2": (h1 + 1, h2), "V": (questions, h2 + 1, options)}
     random = torch.Generator().manual_seed(seed)
+    # in the order in which their code draws them
     weights = {}
     for name, size in sizes.items():
         weights[name] = torch.randn(size, generator=random)
@@ -114,6 +115,7 @@ def train_in_two_phases(
             f"{len(sheets)} filled-in sheets are less than a batch of {batch}",
             remedy="take smaller batches, such as batch=32",
         )
+    # single precision and one sheet after another, as they have it
     heads = len(options), int(options.max())
     network = OneNetwork(
         initial_weights((inputs.shape[1] - 1, h1, h2), heads, int(sheets.judge.max()) + 1, seed)
@@ -122,10 +124,11 @@ def train_in_two_phases(
     x = torch.from_numpy(inputs).float()
     judge = torch.from_numpy(sheets.judge)
     answer = torch.from_numpy(sheets.answer)
+    steps_an_epoch = len(sheets) // batch
     for epochs, questions in ((pretraining, list(range(len(options)))), (finetuning, [main])):
-        for rows in torch.from_numpy(
-            batches(len(sheets), batch, epochs * (len(sheets) // batch), seed)
-        ):
+        # both phases begin with the same seed, and so see the same batches
+        drawn = batches(len(sheets), batch, epochs * steps_an_epoch, seed)
+        for rows in torch.from_numpy(drawn):
             logits = network(x[rows], judge[rows]).permute(0, 2, 1)[:, :, questions]
             answers = answer[rows][:, questions]
             losses = cross_entropy(logits, answers, ignore_index=UNANSWERED, reduction="none")

@@ -80,11 +80,9 @@ class SearchResult:
     @property
     def best(self) -> DrawnSettings | None:
         """The best trial; None unless it is significantly better than the given settings."""
-        return (
-            best_of(self.trials)
-            if self.again is not None and self.again - self.baseline > self.error
-            else None
-        )
+        if self.again is None or self.again - self.baseline <= self.error:
+            return None
+        return best_of(self.trials)
 
     def sentence(self) -> str:
         """Describe the search and its result."""
@@ -126,6 +124,7 @@ def search_settings(
         WrongUse: There is one group only.
     """
     begun = time.monotonic()
+    # the folds of the search, and others in which the best draw runs against the settings given
     settings = model.get_params(deep=False)
     main = y.of_question(model.questionnaire_.index())
     rng = np.random.default_rng(settings["seed"])
@@ -146,6 +145,7 @@ def search_settings(
             crossfit(network, X, y, model.questionnaire_, folds), main.answer
         )
 
+    # the settings that were given, in the other folds
     baseline = log_likelihoods({}, second, settings["seed"] + 1)
     # This draw, the best one again, and the training on everything.
     after = 1 + NETWORKS + settings["seeds"] / (count - 1)
@@ -153,20 +153,25 @@ def search_settings(
     trials = list[DrawnSettings]()
     sampled = ParameterSampler(GRID, draws, random_state=settings["seed"])
     drawn = [{name: sample[name] for name in GRID} for sample in sampled]
-    drawn.sort(key=lambda sample: (sample["pretraining"] + sample["finetuning"]) * sample["h1"] * sample["h2"])
-    for sample in drawn:
+    # the quick ones first
+    drawn.sort(
+        key=lambda draw: (draw["pretraining"] + draw["finetuning"]) * draw["h1"] * draw["h2"]
+    )
+    for draw in drawn:
         before = time.monotonic()
         if trials and before - begun + after * took > seconds:
             break
-        trials.append(
-            DrawnSettings(sample, float(log_likelihoods(sample, first, settings["seed"], 1).mean()))
-        )
+        likelihoods = log_likelihoods(draw, first, settings["seed"], 1)
+        trials.append(DrawnSettings(draw, float(likelihoods.mean())))
         took = max(took, time.monotonic() - before)
     passed_over = len(drawn) - len(trials)
     tried = tuple(trials)
-    again = (
-        log_likelihoods(best_of(tried).settings, second, settings["seed"] + 1) if tried else baseline
-    )
+    # the best draw again, with networks that begin anew
+    again = baseline
+    if tried:
+        again = log_likelihoods(best_of(tried).settings, second, settings["seed"] + 1)
     error = standard_error(again - baseline, main.row)
     mean = float(again.mean()) if tried else None
-    return SearchResult(float(baseline.mean()), mean, error, tried, passed_over, time.monotonic() - begun)
+    return SearchResult(
+        float(baseline.mean()), mean, error, tried, passed_over, time.monotonic() - begun
+    )

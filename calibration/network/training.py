@@ -62,6 +62,7 @@ class JudgeSlots:
 
 def slots_of(judge: Ints, judges: int) -> JudgeSlots:
     """Assign sheets of the judges given `[sheet]` to slots."""
+    # place of each sheet among those of its judge, and the slot that it lies in
     codes = np.where(judge == NOBODY, judges, judge)
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
@@ -69,6 +70,7 @@ def slots_of(judge: Ints, judges: int) -> JudgeSlots:
     size = int(min(SLOT, place.max(initial=0) + 1))
     keys = np.stack([ordered, place // size], axis=1)
     unique, slot = np.unique(keys, axis=0, return_inverse=True)
+    # which sheet lies where `[slot, place]`; the rest is padding
     sheet = np.zeros((len(unique), size), dtype=np.int64)
     filled = np.zeros((len(unique), size), dtype=bool)
     sheet[slot.reshape(-1), place % size] = order
@@ -112,6 +114,7 @@ def init_weights(
         seed: Of them all.
     """
     inputs, h1, h2 = shape
+    # the deltas are 0: every judge begins as everybody
     random = torch.Generator().manual_seed(seed)
     width = heads.shares.shape[0] * heads.outputs
 
@@ -124,6 +127,7 @@ def init_weights(
         layer[:, -1] = 0.0
         return layer
 
+    # biases of the heads and cuts at the answers' shares
     V = uniform(h2, width)
     V[:, -1] = np.where(heads.ordinal[:, None], 0.0, np.log(heads.shares)).reshape(-1)
     below = np.cumsum(heads.shares, axis=1)[:, :-1].clip(1e-6, 1 - 1e-6)
@@ -163,6 +167,7 @@ class Heads:
 
 def heads_of(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> Heads:
     """Make heads for the questions of the sheets."""
+    # counts of each answer, with one more for each option `[question, option]`
     places = np.arange(int(options.max()))
     counts = (sheets.answer[:, :, None] == places).sum(axis=0) + 1.0
     exists = places < options[:, None]
@@ -202,6 +207,7 @@ def one_thread() -> Iterator[None]:
 @one_thread()
 def train(weights: Weights, lesson: TrainingData, plan: TrainingConfig, seed: int) -> Weights:
     """Train weights as the plan says; return new weights."""
+    # single precision; the anchor is what deltas are shrunk to
     random = torch.Generator().manual_seed(seed)
     single = {name: torch.tensor(getattr(weights, name), dtype=torch.float32) for name in LEARNT}
     anchor = {name: value.clone() for name, value in single.items()}
@@ -211,9 +217,9 @@ def train(weights: Weights, lesson: TrainingData, plan: TrainingConfig, seed: in
     moving = [value for value in single.values() if value.requires_grad]
     adam = torch.optim.Adam(moving, lr=plan.rate, foreach=True)
     for number in range(plan.steps):
-        adam.param_groups[0]["lr"] = (
-            plan.rate * 0.5 * (1 + float(np.cos(np.pi * number / plan.steps)))
-        )
+        # the rate falls along half a cosine
+        progress = float(np.cos(np.pi * number / plan.steps))
+        adam.param_groups[0]["lr"] = plan.rate * 0.5 * (1 + progress)
         adam.zero_grad()
         torch.autograd.backward(step(single, random))
         adam.step()
@@ -225,6 +231,7 @@ def _objective(
     lesson: TrainingData, weights: Weights, anchor: dict[str, Tensor], plan: TrainingConfig
 ) -> Callable[[dict[str, Tensor], torch.Generator], Tensor]:
     """Make the negative log posterior a function of the weights, averaged over sheets."""
+    # everything is laid out in slots `[slot, place, …]` once
     judges = max(weights.W1a.shape[1], weights.Va.shape[1])
     slots = slots_of(lesson.sheets.judge, judges)
     inputs = torch.tensor(lesson.inputs, dtype=torch.float32)[slots.sheet]
@@ -235,7 +242,9 @@ def _objective(
     count = len(lesson.sheets)
 
     def objective(single: dict[str, Tensor], random: torch.Generator) -> Tensor:
-        thinned = inputs.expand(seeds, *inputs.shape) if thin is None else thin(inputs, seeds, random)
+        thinned = inputs.expand(seeds, *inputs.shape)
+        if thin is not None:
+            thinned = thin(inputs, seeds, random)
         logs = log_likelihood(single, thinned, answers, slots.judge, weights)
         return (penalty(single, anchor, plan) - logs) / count
 
@@ -249,6 +258,7 @@ def _thinner(
     columns = len(lesson.blocks)
     question_count = int(lesson.blocks.max(initial=-1)) + 1
     width = lesson.inputs.shape[1]
+    # which columns a hidden question takes, and which it marks as missing `[question, input]`
     takes = torch.zeros((question_count, width))
     marks = torch.zeros((question_count, width))
     takes[torch.from_numpy(lesson.blocks), torch.arange(columns)] = 1.0
@@ -256,6 +266,7 @@ def _thinner(
     both = takes + marks
 
     def thin(inputs: Tensor, seeds: int, random: torch.Generator) -> Tensor:
+        # each sheet is thinned with chance `dropout`, by a share that is drawn for it
         shape = (seeds, *inputs.shape[:2])
         chance = torch.rand((*shape, 1), generator=random)
         chance *= torch.rand((*shape, 1), generator=random) < dropout
@@ -277,11 +288,13 @@ def log_likelihood(
         judge: `[slot]`.
         like: Has the heads' kinds.
     """
+    # outputs of the heads `[seed, slot, place, question, output]`
     z1 = torch.sigmoid(_layer(inputs, single["W1"], single["W1a"], judge))
     z2 = torch.sigmoid(_layer(_with_bias(z1), single["W2"], single["W2a"], judge))
     outputs = _layer(_with_bias(z2), single["V"], single["Va"], judge)
     outputs = outputs.reshape(*outputs.shape[:3], len(like.options), -1)
     logs = torch.zeros((), dtype=outputs.dtype)
+    # questions of one kind together
     for ordinal in (False, True):
         chosen = torch.from_numpy(np.flatnonzero(like.ordinal == ordinal))
         if len(chosen):
@@ -292,9 +305,9 @@ def log_likelihood(
                 single["cuts"][:, chosen],
                 torch.from_numpy(like.options)[chosen],
             )
-            picked = log_probabilities.gather(
-                -1, chosen_answers.clamp(min=0).expand(len(outputs), *chosen_answers.shape)[..., None]
-            )[..., 0]
+            # the log-probability of the answer; a missing answer picks any, and counts 0
+            places = chosen_answers.clamp(min=0).expand(len(outputs), *chosen_answers.shape)
+            picked = log_probabilities.gather(-1, places[..., None])[..., 0]
             logs = logs + (picked * (chosen_answers >= 0)).sum()
     return logs
 
@@ -304,6 +317,7 @@ def _layer(inputs: Tensor, W: Tensor, Wa: Tensor, judge: Tensor) -> Tensor:
     seeds, slots, places, width = inputs.shape
     if not Wa.shape[1]:
         return (inputs.reshape(seeds, slots * places, width) @ W).reshape(seeds, slots, places, -1)
+    # judge codes beyond the last are nobody, whose deltas are 0
     nobody = torch.zeros_like(Wa[:, :1])
     weights = W[:, None] + torch.cat([Wa, nobody], dim=1).index_select(1, judge)
     return inputs @ weights
@@ -325,6 +339,7 @@ def _softmax(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
 
 def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
     """Compute log-probabilities of cumulative-link heads; see `weights`."""
+    # bounds of the answers `[…, question, option − 1]`, stretched by the judge's scale
     cuts = cuts[:, None, None]
     bounds = (cuts - outputs[..., :1]) * outputs[..., 1:2].clamp(-LOG_SCALE, LOG_SCALE).exp()
     real = torch.arange(cuts.shape[-1]) < options[:, None] - 1
@@ -339,9 +354,8 @@ def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
 
 def penalty(single: dict[str, Tensor], anchor: dict[str, Tensor], plan: TrainingConfig) -> Tensor:
     """Compute the penalty on shared weights and deltas, over the seeds."""
-
+    # biases of the shared weights are free
     shared = [(single[name][:, :-1] ** 2).sum() for name in ("W1", "W2", "V")]
     deltas = [((single[name] - anchor[name]) ** 2).sum() for name in ("W1a", "W2a", "Va")]
-    return (
-        0.5 * plan.decay * torch.stack(shared).sum() + 0.5 * plan.shrinkage * torch.stack(deltas).sum()
-    )
+    decay = 0.5 * plan.decay * torch.stack(shared).sum()
+    return decay + 0.5 * plan.shrinkage * torch.stack(deltas).sum()

@@ -92,26 +92,28 @@ class Weights:
             question: Place among the heads.
             begins: Log-probabilities that the logits are added to `[row, option]`; None: 0.
         """
+        # some rows at a time
         out = np.empty((len(inputs), int(self.options[question])))
         for start in range(0, len(inputs), ROWS):
             part = slice(start, start + ROWS)
-            out[part] = self._proba(
-                inputs[part], judges[part], question, 0.0 if begins is None else begins[part]
-            )
+            begins_of_part = 0.0 if begins is None else begins[part]
+            out[part] = self._proba(inputs[part], judges[part], question, begins_of_part)
         return out
 
     def _proba(self, inputs: Floats, judges: Ints, question: int, begins: Floats | float) -> Floats:
+        # shared logits `[seed, row, output]`, and the deltas of the judges who are known
         hidden = self._hidden(inputs, judges)
         logits = _with_bias(hidden) @ self._head(self.V, question)
         if self.Va.shape[1]:
             has_deltas = judges != NOBODY
             deltas = self._head(self.Va, question)[:, judges[has_deltas]]
-            logits[:, has_deltas] += np.einsum("srh,srho->sro", _with_bias(hidden[:, has_deltas]), deltas)
-        by_seed = (
-            self._ordinal(logits, question)
-            if self.ordinal[question]
-            else self._softmax(logits, question, begins)
-        )
+            logits[:, has_deltas] += np.einsum(
+                "srh,srho->sro", _with_bias(hidden[:, has_deltas]), deltas
+            )
+        if self.ordinal[question]:
+            by_seed = self._ordinal(logits, question)
+        else:
+            by_seed = self._softmax(logits, question, begins)
         mean: Floats = by_seed.mean(axis=0)
         return mean
 
@@ -119,6 +121,7 @@ class Weights:
         """Compute z2 `[seed, row, h2]`."""
         if not self.W1a.shape[1]:
             return _through(inputs, self.W1, self.W2)
+        # rows of one judge go through the same layers
         out = np.empty((len(self.W1), len(inputs), self.W2.shape[2]))
         for judge in np.unique(judges):
             rows = judges == judge
@@ -139,6 +142,7 @@ class Weights:
         return by_seed
 
     def _ordinal(self, outputs: Floats, question: int) -> Floats:
+        # bounds between the options on the logistic scale `[seed, row, option − 1]`
         cuts = self.cuts[:, None, question, : self.options[question] - 1]
         scale = np.exp(np.clip(outputs[..., 1:2], -LOG_SCALE, LOG_SCALE))
         bounds = (cuts - outputs[..., :1]) * scale
@@ -152,13 +156,11 @@ class Weights:
 
 def join_seeds(parts: list[Weights]) -> Weights:
     """Return the seeds of several as one."""
-    same = {"options", "ordinal"}
-    arrays = {
-        name: getattr(parts[0], name)
-        if name in same
-        else np.concatenate([getattr(part, name) for part in parts])
-        for name in parts[0].arrays()
-    }
+    shared = {"options", "ordinal"}
+    arrays = {}
+    for name in parts[0].arrays():
+        by_part = [getattr(part, name) for part in parts]
+        arrays[name] = by_part[0] if name in shared else np.concatenate(by_part)
     return Weights(**arrays)
 
 
