@@ -8,11 +8,10 @@ that a list spreads over the texts without being told to.
 
 With p the predicted probability, w = p(1−p) and z a text's vector with 1 and its judge in front, a
 label adds w·z·zᵀ to the precision of the weights, and the variance of a predicted probability is
-w²·zᵀCz, by the delta method.
-Source of the design: Chaloner & Verdinelli 1995, sections 2 and 4, doi:10.1214/ss/1177009939; of
-choosing texts by it:
-Yu, Bi & Tresp 2006, doi:10.1145/1143844.1143980. An answer with more options than two counts by its
-variance, as a share of the square of its range.
+w²·zᵀCz, by the delta method. Source of the design: Chaloner & Verdinelli 1995, sections 2 and 4,
+doi:10.1214/ss/1177009939; of choosing texts by it: Yu, Bi & Tresp 2006,
+doi:10.1145/1143844.1143980. An answer with more options than two counts by its variance, as a share
+of the square of its range.
 """
 
 from __future__ import annotations
@@ -104,8 +103,7 @@ def select_queries(
     Args:
         vectors: Of the texts, labeled or not `[row, width]`; see `vectors_of`.
         doubt: Of each judge's answer about each text `[row, judge]`, see `predictive_variance`; one
-            column
-            where judges are not told apart.
+            column where judges are not told apart.
         labeled: Which labels there are `[row, judge]`.
         count: How many to pick; fewer are where fewer are left.
         askable: Which labels can be had `[row, judge]`; None: all that are not labeled.

@@ -103,8 +103,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         Args:
             X: As in `fit`.
             judges: Who is to answer each row `[row]`; None, for all or for one row, and names not
-                seen in training:
-                somebody unknown.
+                seen in training: somebody unknown.
             question: Id; None: the main one.
 
         Raises:

@@ -222,8 +222,7 @@ class Gaussian:
         """Learn from standardized rows `[row, column]`, NaN where missing, by expectation-maximisation.
 
         Source: Little & Rubin 2002, "Statistical Analysis with Missing Data", section 11.2. The
-            covariance is drawn to
-        the identity as if that had been seen in `shrinkage` rows more.
+        covariance is drawn to the identity as if that had been seen in `shrinkage` rows more.
         """
         size = rows.shape[1]
         gaussian = cls(np.zeros(size), np.eye(size))

@@ -1,9 +1,9 @@
 """Leverage: how much the main answer would rise with another question's answer.
 
 Source: Hashemi et al. 2024 (LLM-Rubric), appendix A, doi:10.18653/v1/2024.acl-long.745: the
-    leverage of question i on
-a text x is (∇x ŷ0 · ∇x ŷi) / (∇x ŷi · ∇x ŷi). Here ŷ0 is the expected answer to the main question
-as the model predicts it, and ŷi the expected answer to i that x itself has.
+leverage of question i on a text x is (∇x ŷ0 · ∇x ŷi) / (∇x ŷi · ∇x ŷi). Here ŷ0 is the expected
+answer to the main question as the model predicts it, and ŷi the expected answer to i that x itself
+has.
 
 Response curves: each judge's expected answer against the LLM's.
 """

@@ -206,9 +206,8 @@ DRAWS = 2000
 def joint_intervals(gains: Floats, blocks: Ints, rng: np.random.Generator) -> Floats:
     """Return 95 % intervals of mean gains that hold all at once `[comparison, end]`: low and high.
 
-    The largest studentised mean is drawn anew by turning the signs of whole blocks.
-    Sources: Romano and Wolf 2005, "Exact and approximate stepdown methods for multiple hypothesis
-        testing",
+    The largest studentised mean is drawn anew by turning the signs of whole blocks. Sources: Romano
+    and Wolf 2005, "Exact and approximate stepdown methods for multiple hypothesis testing",
     doi:10.1198/016214504000000539, for the maximum; Wu 1986, doi:10.1214/aos/1176350142, for the
     signs.
 

@@ -41,8 +41,7 @@ def response_curves(
     """Return each judge's expected answer against the LLM's, smoothed over texts by a Gaussian kernel.
 
     The first curve is that of an unknown judge. Source: Nadaraya 1964, doi:10.1137/1109020, for the
-    smoothing;
-    Silverman 1986, equation 3.31, for its width.
+    smoothing; Silverman 1986, equation 3.31, for its width.
 
     Args:
         labels: Judgments of the main question.

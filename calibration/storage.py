@@ -102,7 +102,7 @@ def pack_up(
     if beside:
         facts["beside"] = other.facts
     if other_states:
-        facts["questions"] = {name: state.facts for name, state in other_states.items()}
+        facts["questions"] = {name: learned.facts for name, learned in other_states.items()}
     return CalibratorFiles(
         facts | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}, arrays
     )

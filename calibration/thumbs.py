@@ -135,8 +135,7 @@ def compare_models(
             unknown, as if new.
         progress: Told after each fold.
         together: What goes together, a user's conversations for example, bears one number `[row]`;
-            None: each row is
-            alone.
+            None: each row is alone.
         requested: A candidate's name, or `best`.
     """
     # P(thumb up) of each row by each candidate, fitted without the row's fold

@@ -1,9 +1,8 @@
 """Choice of α, the weight of sharpness, by cross-validation with the chosen policy.
 
 Source: Biyani et al. 2024 ("best average performing" α over 5 folds). What performs is the held-out
-    AUC: it uses every
-pair of a fold's conversations, where accuracy at θ turns on the few that lie near θ and moves with
-the fold's θ.
+AUC: it uses every pair of a fold's conversations, where accuracy at θ turns on the few that lie
+near θ and moves with the fold's θ.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
 """Votes of an ensemble against the truth: entropy, coverage, score, and fitted τ.
 
 Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations
-    using LLMs", AAAI Spring
-Symposium.
+using LLMs", AAAI Spring Symposium.
 """
 
 from dataclasses import dataclass

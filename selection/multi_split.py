@@ -4,10 +4,9 @@ On one half of the conversations the whole choice is made anew; on the other, ea
 gets a one-sided exact p, times the number chosen; a rubric that isn't chosen gets 1. Over the
 halvings the p-values of a rubric become one by the quantile rule, so that all labels count and no
 verdict rests on one halving. The chance that any rubric without an effect is called proven stays
-within the level.
-Source: Meinshausen, Meier and Bühlmann 2009, "p-values for high-dimensional regression",
-doi:10.1198/jasa.2009.tm08647, equations 2.2 and 2.3. For fixed sets: Holm 1979, "A simple
-sequentially rejective multiple test procedure".
+within the level. Source: Meinshausen, Meier and Bühlmann 2009, "p-values for high-dimensional
+regression", doi:10.1198/jasa.2009.tm08647, equations 2.2 and 2.3. For fixed sets: Holm 1979, "A
+simple sequentially rejective multiple test procedure".
 """
 
 from collections.abc import Sequence
@@ -217,7 +216,9 @@ def keep_one_a_family(
     for column in np.argsort(p, kind="stable").tolist():
         if p[column] > likely or gone[column]:
             continue
-        same = np.array([family_name == families[column] for family_name in families]) | alike[column]
+        same = (
+            np.array([family_name == families[column] for family_name in families]) | alike[column]
+        )
         family = same & (sat == sat[column]) & ~gone
         sure = np.flatnonzero(family & (p <= max(p[column], PROVEN_P)))
         first = int(max(sure, key=lambda candidate: (ranks[candidate], held[:, candidate].sum())))

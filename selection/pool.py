@@ -102,7 +102,11 @@ class Pool:
         values = np.asarray(values, float)
         positive = np.asarray(positive, bool)
         kind_of_rubric = np.asarray(sat)
-        kinds = np.where(kind_of_rubric, 0, 1) if kind_of_rubric.dtype == bool else kind_of_rubric.astype(np.intp)
+        kinds = (
+            np.where(kind_of_rubric, 0, 1)
+            if kind_of_rubric.dtype == bool
+            else kind_of_rubric.astype(np.intp)
+        )
         require_both_classes(positive)
         rank = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
         return cls(by_class(values, positive), kinds, rank, budget)

@@ -3,10 +3,9 @@
 Windows are the paper's, and one with a guarantee; the probability is a logistic curve of NetSAT.
 
 Sources: Biyani et al. 2024, on θ and on YieldRate; Angelopoulos, Bates, Candès, Jordan, Lei 2021,
-    "Learn then Test",
-arXiv:2110.01052, section 2; Platt 1999, "Probabilistic outputs for support vector machines", for
-the curve's targets;
-Lin, Lin and Weng 2007, doi:10.1007/s10994-007-5018-6, for Newton's method with backtracking.
+"Learn then Test", arXiv:2110.01052, section 2; Platt 1999, "Probabilistic outputs for support
+vector machines", for the curve's targets; Lin, Lin and Weng 2007, doi:10.1007/s10994-007-5018-6,
+for Newton's method with backtracking.
 
 The paper's window takes the thresholds at which the *observed* precision is P. On few labels it is
 too narrow about every other time. For the guarantee each threshold is a hypothesis, "right less
@@ -95,12 +94,11 @@ def fit_window(
     """Find the narrowest window with both precisions on training scores.
 
     Precision curves go up and down. `lower` is the highest threshold up to θ with Prec− ≥ P,
-    whatever happens below
-    it: the promise is about all scores at or under it together. `upper` is the lowest from θ on
-        with Prec+ ≥ P. Each
-    is bound to its side of θ: a confident score never contradicts its label, and lower ≤ upper;
-    both are θ when θ itself keeps both promises. Thresholds tried are θ and half way between
-    neighboring scores, so that rounding moves no score across one.
+    whatever happens below it: the promise is about all scores at or under it together. `upper` is
+    the lowest from θ on with Prec+ ≥ P. Each is bound to its side of θ: a confident score never
+    contradicts its label, and lower ≤ upper; both are θ when θ itself keeps both promises.
+    Thresholds tried are θ and half way between neighboring scores, so that rounding moves no score
+    across one.
 
     Args:
         scores: NetSAT of the training conversations `[conversation]`.
@@ -237,7 +235,9 @@ def _enough_labels(precision: float, delta: float, wrong: int) -> int:
     return int(np.ceil(2 * (wrong + 1) / risk + 8 * np.log(1 / delta) / risk))
 
 
-def _find_side(scores: Floats, wrong: Bools, theta: float, precision: float, delta: float) -> WindowSide:
+def _find_side(
+    scores: Floats, wrong: Bools, theta: float, precision: float, delta: float
+) -> WindowSide:
     """Find the upper side: the lowest threshold that passes with all stricter ones.
 
     Args:

@@ -207,8 +207,7 @@ def _weights(
     """Return the shares of the chosen by their places; `stacked`: in the mixture of the best held-out likelihood.
 
     Source: Yao, Vehtari, Simpson & Gelman 2018, "Using stacking to average Bayesian predictive
-        distributions",
-    doi:10.1214/17-BA1091, eq. 4 with the logarithmic score.
+    distributions", doi:10.1214/17-BA1091, eq. 4 with the logarithmic score.
     """
     if rule == "best":
         return {best_of(trials): 1.0}

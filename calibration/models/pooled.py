@@ -1,10 +1,8 @@
 """A logarithmic pool: the mean of several models' log-probabilities.
 
 Of cumulative links with two options it is one itself: its linear layer and threshold are the means
-of theirs.
-Source: Genest and Zidek 1986, "Combining probability distributions: a critique and an annotated
-    bibliography",
-doi:10.1214/ss/1177013825, section 3.3.
+of theirs. Source: Genest and Zidek 1986, "Combining probability distributions: a critique and an
+annotated bibliography", doi:10.1214/ss/1177013825, section 3.3.
 """
 
 from collections.abc import Sequence

@@ -13,9 +13,9 @@ itself. What labels say about single questions enters as deviations d, shrunk st
     P(answer ≤ k | x, a) = σ(c_k − b·score − Σ_k d_k·z_k − u_a)
 
 Sources: Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x; Friedman 1989, "Regularized
-    Discriminant Analysis",
-doi:10.1080/01621459.1989.10478752, for the shrinkage towards independence; Platt 1999,
-"Probabilistic outputs for support vector machines", for the targets, here of any number of options.
+Discriminant Analysis", doi:10.1080/01621459.1989.10478752, for the shrinkage towards independence;
+Platt 1999, "Probabilistic outputs for support vector machines", for the targets, here of any number
+of options.
 """
 
 from collections.abc import Sequence

@@ -5,10 +5,8 @@ The logits are the logarithms of that model's probabilities plus the network's h
 precision of the prior on the heads.
 
 λ is chosen by cross-validation. All networks of all λ are trained at once, each without one fold,
-which judges it;
-those of the λ taken stay, and their probabilities are averaged.
-Source: Krogh and Vedelsby 1995, "Neural network ensembles, cross validation, and active learning",
-    NIPS 7.
+which judges it; those of the λ taken stay, and their probabilities are averaged. Source: Krogh and
+Vedelsby 1995, "Neural network ensembles, cross validation, and active learning", NIPS 7.
 
 Training goes on in other units than predicting, so that penalties mean the same for any log:
 answers enter by their expected value, and by each option with a fifth of the weight; what comes out

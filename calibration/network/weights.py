@@ -6,9 +6,8 @@ Source: Hashemi et al. 2024, equations 3–5, doi:10.18653/v1/2024.acl-long.745.
     1])
 
 or, for a question with a cumulative-link head, P(answer ≤ k) = σ((cutₖ − l)·eˢ) with (l, s) = (V +
-Vᵃ) [z2; 1]:
-location and log scale. The bias comes last, as the columns of a missing-answer mask come between x
-and it.
+Vᵃ) [z2; 1]: location and log scale. The bias comes last, as the columns of a missing-answer mask
+come between x and it.
 """
 
 from __future__ import annotations

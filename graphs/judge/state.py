@@ -13,8 +13,8 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import block_ids, folds
 from pollex.errors import BadLabels
 from pollex.selection.consensus import (
-    TauSplit,
     FittedTau,
+    TauSplit,
     crossfit_tau,
     entropies,
     fitted_tau,

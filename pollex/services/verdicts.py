@@ -37,8 +37,8 @@ from pollex.measures.correlations import alpha
 from pollex.measures.intervals import Figure, exact_share
 from pollex.rubrics.answers import RETRYABLE, Answer
 from pollex.selection.consensus import (
-    TauSplit,
     TauPoint,
+    TauSplit,
     ends_of,
     first_runs,
     modes,

@@ -6,8 +6,7 @@ is Fisher's linear discriminant with weights of 0 and 1; with α = 0 it is LC; a
 something in between, as its covariances are noise.
 
 Source: Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x; the covariance is drawn to its diagonal
-    as in Schäfer and
-Strimmer 2005, target D, doi:10.2202/1544-6115.1175, by a fixed share.
+as in Schäfer and Strimmer 2005, target D, doi:10.2202/1544-6115.1175, by a fixed share.
 """
 
 import numpy as np

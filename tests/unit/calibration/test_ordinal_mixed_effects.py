@@ -73,7 +73,9 @@ def test_the_loss_is_the_likelihood_of_the_distribution_and_its_gradient_that_of
     rng = np.random.default_rng(1)
     answers = np.array([0, 1, 2, 2, 1, 0, 0, 2])
     judges = np.array([0, 1, 0, 1, -1, 0, 1, -1])
-    task = _NegativeLogLikelihood(rng.normal(size=(8, 2)), judges, answers, rng.uniform(0.5, 2, 8), terms())
+    task = _NegativeLogLikelihood(
+        rng.normal(size=(8, 2)), judges, answers, rng.uniform(0.5, 2, 8), terms()
+    )
     slopes = [
         (task.loss(middle + step)[0] - task.loss(middle - step)[0]) / 2e-5
         for step in 1e-5 * np.eye(12)

@@ -64,7 +64,9 @@ def test_the_best_draw_wins_by_more_than_a_standard_error_only():
         DrawnSettings({"h1": 3, "rate": 0.01}, -0.6),
         DrawnSettings({"h1": 16, "rate": 0.1}, -0.4),
     )
-    wins = SearchResult(baseline=-0.6, again=-0.5, error=0.09, trials=trials, passed_over=0, seconds=7.0)
+    wins = SearchResult(
+        baseline=-0.6, again=-0.5, error=0.09, trials=trials, passed_over=0, seconds=7.0
+    )
     assert wins.best == trials[1]
     assert wins.sentence() == (
         "h1=16 rate=0.1, log-loss 0.500, those given log-loss 0.600, the difference ± 0.090, "
