@@ -43,6 +43,11 @@ from pollex.rubrics.worth import share_of
 HOLDS_UP = 0.05
 SEEDS = 5
 
+LEADING_HOLDS = "leading rubrics that hold up on the other half"
+LEADING_TURNS = "leading rubrics that go the other way"
+PROVEN_HOLDS = "of them proven: hold up on the other half"
+SHUFFLED_PROVES = "labels shuffled: runs with anything proven"
+
 
 @dataclass
 class Figures:
@@ -71,7 +76,10 @@ def main() -> int:
     parser = arguments_of(__doc__)
     parser.add_argument("--data", nargs="*", default=[], metavar="LOG")
     parser.add_argument(
-        "--worlds", nargs="+", choices=list(WORLDS), help="these alone; all if not given"
+        "--worlds",
+        nargs="*",
+        choices=list(WORLDS),
+        help="these alone; all if not given, none if no name follows",
     )
     parser.add_argument("--halvings", type=int, default=10)
     parser.add_argument("--shuffles", type=int, default=100)
@@ -86,6 +94,7 @@ def main() -> int:
 def measure_all(given: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
     columns: dict[str, dict[str, str]] = {}
+    bars: dict[str, bool] = {}
     for path in given.data:
         logs = dealt_as_before(read_logs(path))
         figures = Figures()
@@ -98,17 +107,33 @@ def measure_all(given: argparse.Namespace) -> Findings:
         if given.before:
             timed(path, Path(given.before), figures)
         columns[Path(path).stem] = figures.rows()
-    outcomes = {
-        name: measure(given.quick)
-        for name, measure in WORLDS.items()
-        if name in (given.worlds or WORLDS)
-    }
+        if not given.quick:
+            bars |= bars_of(Path(path).stem, figures)
+    worlds = WORLDS if given.worlds is None else given.worlds
+    outcomes = {name: measure(given.quick) for name, measure in WORLDS.items() if name in worlds}
     rows = [row for one in outcomes.values() for row in one.rows]
     texts = {"table": table_of(columns), "planted": table(["planted", "what is found"], rows)}
     figures = {"logs": columns, "worlds": {name: one.figures for name, one in outcomes.items()}}
-    return Findings(
-        texts, figures, {bar: held for one in outcomes.values() for bar, held in one.bars.items()}
-    )
+    for outcome in outcomes.values():
+        bars |= outcome.bars
+    return Findings(texts, figures, bars)
+
+
+BARS = {
+    LEADING_HOLDS: (0.90, 1.0),
+    LEADING_TURNS: (0.0, 0.01),
+    SHUFFLED_PROVES: (0.0, 0.02),
+}
+"""Where the share of hits of a log has to lie."""
+
+
+def bars_of(log: str, figures: Figures) -> dict[str, bool]:
+    """Say whether a log's shares lie where they have to."""
+    bars = {}
+    for name, (least, most) in BARS.items():
+        hits = figures.shares[name]
+        bars[f"{log}: {name}"] = bool(hits) and least <= sum(hits) / len(hits) <= most
+    return bars
 
 
 def table_of(columns: dict[str, dict[str, str]]) -> str:
@@ -136,8 +161,10 @@ def halved(study: StudiedLog, seed: int, figures: Figures) -> None:
         gap = there.mean() - elsewhere.mean() if len(there) and len(elsewhere) else 0.0
         right = gap > 0 if found.weighed.sat[one] else gap < 0
         up_there = bool(right and fisher_exact(table)[1] < HOLDS_UP)
-        figures.shares["leading rubrics that hold up on the other half"].append(up_there)
-        figures.shares["leading rubrics that go the other way"].append(bool(gap and not right))
+        figures.shares[LEADING_HOLDS].append(up_there)
+        figures.shares[LEADING_TURNS].append(bool(gap and not right))
+        if found.p[one] <= PROVEN:
+            figures.shares[PROVEN_HOLDS].append(up_there)
     down = [one for one in found.leading if not found.weighed.sat[one]]
     covered = held[:, down].any(axis=1)
     sure = [one for one in found.order.tolist() if found.p[one] <= LIKELY]
@@ -181,9 +208,7 @@ def shuffled(study: StudiedLog, seed: int, figures: Figures) -> None:
     """Choose by labels that mean nothing, and add what is proven all the same."""
     up = np.random.default_rng([seed, 11]).permutation(positives(study.conversations))
     found = chosen_on(study, up, np.ones(len(up), dtype=bool), seed)
-    figures.shares["labels shuffled: runs with anything proven"].append(
-        bool((found.p <= PROVEN).any())
-    )
+    figures.shares[SHUFFLED_PROVES].append(bool((found.p <= PROVEN).any()))
     figures.shares["labels shuffled: runs with anything likely"].append(
         bool((found.p <= LIKELY).any())
     )

@@ -53,9 +53,15 @@ class MultiSplit:
     chosen: Floats
 
 
-def find_holding(values: Floats) -> Bools:
-    """Tell where rubrics hold, from their signed terms of NetSAT: beyond the middle of the scale."""
-    return np.asarray(np.abs(values) > EVAL_RANGE / 2)
+def find_holding(values: Floats, came_up: Bools | None = None) -> Bools:
+    """Tell where rubrics hold, from their signed terms of NetSAT: beyond the middle of the scale.
+
+    Args:
+        came_up: Where the occasion of each came up, `[conversation, rubric]` as the values: one
+            that never came up has a value, too, and holds nowhere. None: everywhere.
+    """
+    beyond = np.abs(values) > EVAL_RANGE / 2
+    return np.asarray(beyond if came_up is None else beyond & came_up)
 
 
 def one_sided(held: Bools, up: Bools, sat: Bools) -> Floats:
@@ -120,14 +126,20 @@ def one_each(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
 
 
 def chosen_of(
-    values: Floats, up: Bools, sat: Bools, ids: Sequence[str], policy: str = DEFAULT
+    values: Floats,
+    up: Bools,
+    sat: Bools,
+    ids: Sequence[str],
+    policy: str = DEFAULT,
+    came_up: Bools | None = None,
 ) -> Ints:
     """Choose rubrics on some of the conversations: columns in the order of choice.
 
     Args:
         values: Signed terms of NetSAT `[conversation, rubric]`.
+        came_up: As in `find_holding`.
     """
-    held = find_holding(values)
+    held = find_holding(values, came_up)
     # and whose thumbs differ as their side says
     enough = held.sum(axis=0) >= max(FEWEST, LEAST_SHARE * len(up))
     columns = np.flatnonzero(enough & (one_sided(held, up, sat) < OPEN_P))
@@ -149,6 +161,7 @@ def multi_split(
     blocks: Ints,
     rng: np.random.Generator,
     policy: str = DEFAULT,
+    came_up: Bools | None = None,
 ) -> MultiSplit:
     """Say what the labels prove of each rubric of a pool.
 
@@ -157,12 +170,14 @@ def multi_split(
         up: Thumbs up `[conversation]`.
         sat: Whether a rubric is one of satisfaction `[rubric]`.
         blocks: Number of each conversation's user or other unit `[conversation]`.
+        came_up: As in `find_holding`.
     """
-    held = find_holding(values)
+    held = find_holding(values, came_up)
     p = np.ones((SPLITS, len(ids)))
     was_chosen = np.zeros((SPLITS, len(ids)))
     for row, choosing in enumerate(halvings(up, blocks, rng)):
-        chosen = chosen_of(values[choosing], up[choosing], sat, ids, policy)
+        occasions = None if came_up is None else came_up[choosing]
+        chosen = chosen_of(values[choosing], up[choosing], sat, ids, policy, occasions)
         if len(chosen):
             other = one_each(~choosing, blocks, rng)
             p_values = one_sided(held[np.ix_(other, chosen)], up[other], sat[chosen])
@@ -194,6 +209,7 @@ def keep_one_a_family(
     ranks: Ints,
     families: Sequence[str],
     likely: float,
+    came_up: Bools | None = None,
 ) -> Narrowed:
     """Keep one rubric a family: of those that are borne out, by rank (an event first), then what holds most often.
 
@@ -207,8 +223,9 @@ def keep_one_a_family(
         families: Name of each rubric's family; those of a side that are answered alike are one,
             too.
         likely: Highest p that counts.
+        came_up: As in `find_holding`.
     """
-    held = find_holding(values)
+    held = find_holding(values, came_up)
     events = ranks == EVENT
     alike = correlations(values) >= ALIKE
     members: dict[int, Ints] = {}

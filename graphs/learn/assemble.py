@@ -11,6 +11,7 @@ import numpy as np
 from pollex.agents.embedded.comments import remarks_of
 from pollex.agents.embedded.events.language import language_of, needs_english
 from pollex.agents.embedded.events.learning import segments_of
+from pollex.agents.embedded.events.occasions import occasions_of
 from pollex.agents.embedded.evidence import is_unexpected, judged_by
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.signals import word_features
@@ -38,6 +39,7 @@ from pollex.rubrics.learning.measured import (
     guarantee,
     merged_families,
     never_came_up,
+    occasions_judged,
     reach_of,
     signals_beside,
     spread_of,
@@ -68,7 +70,7 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import BUILT_IN, Reason, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.rubrics.worth import doubt, given_chosen, share_of
+from pollex.rubrics.worth import doubt, given_chosen, share_of, speaks_against
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import fit_calibration
 from pollex.text import count
@@ -199,7 +201,11 @@ def chosen_rubrics(
     table = material.table
     chosen = material.chosen
     by = {r.id: judged_by(r, model=material.by_model and not r.answered_by) for r in chosen}
-    worths = worths_of(chosen, unseen)
+    measured = unseen.conversations
+    occasions = occasions_judged(table, chosen, measured) | occasions_of(
+        [rubric for rubric in chosen if by[rubric.id] == "event"], measured
+    )
+    worths = worths_of(chosen, unseen, occasions)
     alone = alone_by_id(material, training, by)
     beside = signals_beside(chosen, unseen)
     standings = standings_of(material, selection, training)
@@ -276,7 +282,11 @@ def in_one_voice(
         told[rubric.id] = standing.model_copy(update={"clear": not doubt(worth, rubric.polarity)})
         if told[rubric.id].word != "hint" and standing.by == "halvings" and told[rubric.id].clear:
             passed = PROVEN if standing.p <= PROVEN else LIKELY
-            shrunk[rubric.id] = given_chosen(worth, rubric.polarity, standing.p, passed)
+            corrected = given_chosen(worth, rubric.polarity, standing.p, passed)
+            if speaks_against(corrected, rubric.polarity):
+                told[rubric.id] = standing.model_copy(update={"clear": False})
+            else:
+                shrunk[rubric.id] = corrected
     return told, shrunk
 
 

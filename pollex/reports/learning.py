@@ -29,6 +29,7 @@ from pollex.reports.numbers import (
     percent,
     percent_interval,
     points,
+    unbreak,
 )
 from pollex.reports.page import REASON, render, short
 from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marked_turns
@@ -265,11 +266,6 @@ def apart(case: Member, places: Places) -> Apart:
         quote=marked_parts(*trim(quote)) if quote else (),
         example=places.example(quote.conversation_id) if quote else None,
     )
-
-
-def unbreak(text: str) -> str:
-    """Keep a percentage on one line."""
-    return text.replace(" %", f"{SPACE}%")
 
 
 def quoted_in(rubric: ChosenRubric) -> list[str]:

@@ -33,6 +33,11 @@ def percent(value: float | None) -> str:
     return f"{100 * value:.0f}{SPACE}%"
 
 
+def unbreak(text: str) -> str:
+    """Keep a percentage on one line."""
+    return text.replace(" %", f"{SPACE}%")
+
+
 def points(value: float | None) -> str:
     """Write a difference of shares as signed percentage points."""
     if not known(value):

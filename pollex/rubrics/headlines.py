@@ -85,9 +85,9 @@ def along_with(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
 def thumbs_explained(rubric: ChosenRubric) -> float:
     """Return the difference of the shares of thumbs down, times how often a rubric holds; 0 where nobody measured."""
     worth = rubric.worth
-    if worth is None or worth.down_with.value is None or worth.down_without.value is None:
+    if worth is None or worth.down_with.value is None or worth.down_others.value is None:
         return 0.0
-    return abs(worth.down_with.value - worth.down_without.value) * (worth.holds.value or 0.0)
+    return abs(worth.down_with.value - worth.down_others.value) * (worth.holds.value or 0.0)
 
 
 def hints_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:

@@ -70,16 +70,38 @@ class Worth(Record):
         holds: Share of conversations in which it holds: the answer is beyond the middle of the
             scale.
         down_with: Share of thumbs down where it holds.
-        down_without: Share of thumbs down where it doesn't.
-        gap: How much the shares differ, in the way that the rubric's side says, where all three are
-            shrunk for the rubric having been chosen by such shares; None where they are those of
-            the sample.
+        down_without: Share of thumbs down where it doesn't, in any other conversation.
+        gap: By how much `down_with` and `down_without` differ, in the way that the rubric's side
+            says, where all shares are shrunk for the rubric having been chosen by such shares;
+            None where they are those of the sample.
+        occasion: When it could hold at all, as it stands behind “when”; empty where only a judge
+            knows it, or where that is always.
+        came_up: Share of conversations in which that occasion came up; None where it always does,
+            and in sets of before.
+        down_within: Share of thumbs down where the occasion came up and the rubric doesn't hold;
+            None likewise.
+        compared: With which others it is told: with those of the same occasion where these are
+            enough, `ENOUGH_OTHERS`, whatever their thumbs; else with all others.
     """
 
     holds: Figure
     down_with: Figure
     down_without: Figure
     gap: Figure | None = None
+    occasion: str = ""
+    came_up: Figure | None = None
+    down_within: Figure | None = None
+    compared: Literal["occasion", "elsewhere"] = "elsewhere"
+
+    @property
+    def down_others(self) -> Figure:
+        """Share of thumbs down of those that it is compared with."""
+        within = self.down_within if self.compared == "occasion" else None
+        return within or self.down_without
+
+
+ENOUGH_OTHERS = 10
+"""Conversations of the same occasion from which on a rubric is compared with these, each of another user."""
 
 
 PROVEN, LIKELY = 0.05, 0.30
@@ -204,10 +226,10 @@ def kind_of(source: str) -> str:
 
 def evidence_on(worth: Worth | None, side: Polarity) -> float:
     """Return the difference of the shares of thumbs down on a side, times how often it holds; 0 if not measured."""
-    if worth is None or worth.down_with.value is None or worth.down_without.value is None:
+    if worth is None or worth.down_with.value is None or worth.down_others.value is None:
         return 0.0
     sign = 1 if side == "dsat" else -1
-    return sign * (worth.down_with.value - worth.down_without.value) * (worth.holds.value or 0.0)
+    return sign * (worth.down_with.value - worth.down_others.value) * (worth.holds.value or 0.0)
 
 
 JudgedBy = Literal["event", "signal", "words", "likeness", "model", "distilled"]

@@ -16,6 +16,7 @@ from pollex.measures.distributions import log_losses, smece, wilson
 from pollex.measures.intervals import Figure, Measure, estimate, mean_of
 from pollex.measures.selected import given_selected, threshold_of
 from pollex.rubrics.records import (
+    ENOUGH_OTHERS,
     Alone,
     ChosenRubric,
     DataRecord,
@@ -134,14 +135,45 @@ def share_among(rows: Bools, hit: Bools, together: Ints) -> Figure:
     return share_of(int((rows & hit).sum()), n, units if units < n else None)
 
 
-def worth_of(held: Bools, up: Bools, together: Ints | None = None) -> Worth:
-    """Compute a rubric's worth from whether it held and the thumb, each [conversation]; blocks as in `share_among`."""
+def worth_of(
+    held: Bools,
+    up: Bools,
+    together: Ints | None = None,
+    came_up: Bools | None = None,
+    occasion: str = "",
+) -> Worth:
+    """Compute a rubric's worth from whether it held and the thumb, each [conversation]; blocks as in `share_among`.
+
+    Args:
+        came_up: Where its occasion came up `[conversation]`; None where it always does.
+        occasion: See `Worth`.
+    """
     blocks = np.arange(len(up)) if together is None else together
-    return Worth(
-        holds=share_among(np.ones(len(held), dtype=bool), held, blocks),
+    every = np.ones(len(held), dtype=bool)
+    worth = Worth(
+        holds=share_among(every, held, blocks),
         down_with=share_among(held, ~up, blocks),
         down_without=share_among(~held, ~up, blocks),
     )
+    if came_up is None:
+        return worth
+
+    # With whom it is compared hangs on how many these are alone: never on their thumbs.
+    within = share_among(came_up & ~held, ~up, blocks)
+    enough = units_of(within) >= ENOUGH_OTHERS
+    return worth.model_copy(
+        update={
+            "occasion": occasion,
+            "came_up": share_among(every, came_up | held, blocks),
+            "down_within": within,
+            "compared": "occasion" if enough else "elsewhere",
+        }
+    )
+
+
+def units_of(share: Figure) -> int:
+    """Return how many independent conversations a share is of."""
+    return share.units or share.n
 
 
 def given_chosen(worth: Worth, side: Polarity, p: float, passed: float) -> Worth:
@@ -182,13 +214,36 @@ def given_chosen(worth: Worth, side: Polarity, p: float, passed: float) -> Worth
             value, max(0.0, ends[1] - low), min(1.0, ends[1] + high), old.n, units=old.units
         )
 
+    moved = share(-held, elsewhere, sum(units))
     return worth.model_copy(
         update={
             "down_with": share(1 - held, there, sum(units)),
-            "down_without": share(-held, elsewhere, sum(units)),
+            "down_without": moved,
+            "down_within": _moved_alike(worth.down_within, elsewhere, moved, held, gap),
             "gap": gap,
         }
     )
+
+
+def _moved_alike(
+    within: Figure | None, before: Figure, after: Figure, held: float, gap: Figure
+) -> Figure | None:
+    """Move the share of the same occasion by as much as that of all others, of which it is a part.
+
+    Being chosen for a large gap biases each conversation without the rubric alike.
+
+    Args:
+        before: Share of all others as it was, and `after` as it is shrunk.
+        held: Share of conversations in which the rubric holds.
+    """
+    if within is None or within.value is None or within.low is None or within.high is None:
+        return within
+    value = within.value + (after.value or 0.0) - (before.value or 0.0)
+    spread = held * ((gap.high or 0.0) - (gap.value or 0.0))
+    low = value - hypot(within.value - within.low, spread)
+    high = value + hypot(within.high - within.value, spread)
+    inside = [min(max(end, 0.0), 1.0) for end in (value, low, high)]
+    return Figure(*inside, within.n, units=within.units)
 
 
 def signal_share(signal: str, held: Bools, happened: Bools, together: Ints) -> SignalShare:
@@ -212,34 +267,90 @@ def signal_in_words(found: SignalShare) -> str:
 
 
 def in_words(worth: Worth) -> str:
-    """Describe how often a rubric holds, and thumbs down with and without it."""
+    """Describe how often a rubric holds, and thumbs down with it and in those that it is compared with."""
+    return _in_words(worth, bounds=False)
+
+
+def with_bounds(worth: Worth) -> str:
+    """Describe the same as `in_words`, each share with its 95 % interval."""
+    return _in_words(worth, bounds=True)
+
+
+def _in_words(worth: Worth, *, bounds: bool) -> str:
     there = worth.down_with
-    elsewhere = worth.down_without
+    others = worth.down_others
     held = worth.holds
+
+    def shown(share: Figure) -> str:
+        """Write a share, with its interval where that is wanted."""
+        return f"{percent(share)} ({ends(share)}, n = {share.n})" if bounds else percent(share)
+
     if there.value is None:
         return f"Holds in none of {held.n} conversations that it did not see."
-    if elsewhere.value is None:
-        return f"Holds in all {held.n} conversations that it did not see; {percent(there)} thumbs down."
-    share = f"{percent(there)} thumbs down there, {percent(elsewhere)} elsewhere"
-    return f"Holds in {percent(held)} of conversations; {share}."
+    if others.value is None:
+        return (
+            f"Holds in all {held.n} conversations that it did not see; {shown(there)} thumbs down."
+        )
+    if worth.compared == "occasion":
+        occasion = when(worth)
+        occasion = f"{occasion[0].upper()}{occasion[1:]}"
+        of_there, of_others = ("", "") if bounds else (f" of {there.n}", f" of {others.n}")
+        return (
+            f"{occasion} ({there.n + others.n} of {held.n} conversations): {shown(there)} thumbs "
+            f"down{of_there} where this holds, {shown(others)}{of_others} where it doesn't."
+        )
+    shares = f"{shown(there)} thumbs down there, {shown(others)} elsewhere"
+    return f"Holds in {percent(held)} of conversations; {shares}{why_elsewhere(worth)}."
+
+
+def when(worth: Worth) -> str:
+    """Name the occasion on which a rubric can hold, for the middle of a sentence."""
+    return f"when {worth.occasion}" if worth.occasion else "where its occasion came up"
+
+
+def why_elsewhere(worth: Worth) -> str:
+    """Say why a rubric is compared with all others though it has an occasion; empty where it has none."""
+    if worth.compared == "occasion" or worth.down_within is None:
+        return ""
+    n = worth.down_within.n
+    return f" (all others, as only {n} more are of its occasion)"
+
+
+def shares_told(worth: Worth) -> str:
+    """Tell thumbs down in a few words: shares with n and 95 % interval, and with what they are compared."""
+    there = worth.down_with
+    others = worth.down_others
+    if there.value is None:
+        return f"holds in none of {worth.holds.n}"
+    shares = [
+        f"{percent(one)} of {one.n} ({ends(one)})"
+        for one in (there, others)
+        if one.value is not None
+    ]
+    if worth.compared == "occasion":
+        return f"{when(worth)}: thumbs down {shares[0]}, {shares[1]} where it doesn't hold"
+    return f"thumbs down: {', elsewhere '.join(shares)}{why_elsewhere(worth)}"
+
+
+CORRECTED = "corrected for our having picked the largest differences"
 
 
 def bounds_in_words(worth: Worth) -> str:
     """Say what stands behind these shares: conversations and 95 % intervals."""
     parts = [
-        f"{ends(share)} of {share.n}" for share in (worth.down_with, worth.down_without) if share.n
+        f"{ends(share)} of {share.n}" for share in (worth.down_with, worth.down_others) if share.n
     ]
-    shrunk = ", shrunk for its having been chosen" if worth.gap else ""
-    return f"{worth.holds.n} conversations that it did not see; 95 % intervals {', '.join(parts)}{shrunk}"
+    corrected = f", {CORRECTED}" if worth.gap else ""
+    return f"{worth.holds.n} conversations that it did not see; 95 % intervals {', '.join(parts)}{corrected}"
 
 
 def speaks_against(worth: Worth, side: Polarity) -> bool:
     """Tell whether thumbs went the other way than a rubric's side says."""
     there = worth.down_with.value
-    elsewhere = worth.down_without.value
-    if there is None or elsewhere is None:
+    others = worth.down_others.value
+    if there is None or others is None:
         return False
-    return there > elsewhere if side == "sat" else there < elsewhere
+    return there > others if side == "sat" else there < others
 
 
 def doubt(worth: Worth, side: Polarity) -> str:
@@ -249,7 +360,7 @@ def doubt(worth: Worth, side: Polarity) -> str:
     if low is None or high is None or worth.gap is not None:
         return ""
     held = worth.down_with.n
-    few = min(one.units or one.n for one in (worth.down_with, worth.down_without)) < FEW
+    few = min(map(units_of, (worth.down_with, worth.down_others))) < FEW
     chance = low <= 0 <= high
     if speaks_against(worth, side):
         why = f"not confirmed: it went the other way in the {held} where it holds"
@@ -262,16 +373,16 @@ def doubt(worth: Worth, side: Polarity) -> str:
 
 
 def difference(worth: Worth) -> tuple[float, float] | tuple[None, None]:
-    """Compute the 95 % interval of the share of thumbs down with it minus that without it."""
+    """Compute the 95 % interval of the share of thumbs down with it minus that of what it is compared with."""
     there = worth.down_with
-    elsewhere = worth.down_without
-    if there.value is None or elsewhere.value is None:
+    others = worth.down_others
+    if there.value is None or others.value is None:
         return None, None
-    if worth.gap is not None:
+    if worth.gap is not None and worth.compared == "elsewhere":
         return worth.gap.low or 0.0, worth.gap.high or 0.0
-    gap = there.value - elsewhere.value
-    low = hypot(there.value - (there.low or 0), (elsewhere.high or 0) - elsewhere.value)
-    high = hypot((there.high or 0) - there.value, elsewhere.value - (elsewhere.low or 0))
+    gap = there.value - others.value
+    low = hypot(there.value - (there.low or 0), (others.high or 0) - others.value)
+    high = hypot((there.high or 0) - there.value, others.value - (others.low or 0))
     return gap - low, gap + high
 
 
@@ -362,13 +473,12 @@ class Detector:
         if self.worth is None or self.worth.holds.value is None:
             return f"by {BY[self.by]}: {auc}"
         there = self.worth.down_with
-        elsewhere = self.worth.down_without
-        both = there.value is not None and elsewhere.value is not None
-        down = (
-            f", {percent(there)} of them thumbs down, {percent(elsewhere)} elsewhere"
-            if both
-            else ""
+        others = self.worth.down_others
+        both = there.value is not None and others.value is not None
+        place = (
+            "of the others of its occasion" if self.worth.compared == "occasion" else "elsewhere"
         )
+        down = f", {percent(there)} of them thumbs down, {percent(others)} {place}" if both else ""
         return f"by {BY[self.by]}: {auc}; it holds in {percent(self.worth.holds)} of conversations{down}"
 
 

@@ -32,7 +32,15 @@ from pollex.rubrics.lint import Mark, marks_on_answers, marks_on_pairs, marks_on
 from pollex.rubrics.records import ChosenRubric, Remark
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import BY, doubt, ends, nothing_leads, percent, signal_in_words
+from pollex.rubrics.worth import (
+    BY,
+    doubt,
+    ends,
+    nothing_leads,
+    percent,
+    shares_told,
+    signal_in_words,
+)
 from pollex.services.named_sets import read_set, store_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.rejudging import preview
@@ -139,14 +147,8 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
         return [*stands, "not measured on conversations that it did not see"]
     why = "" if stands else doubt(rubric.worth, rubric.polarity).partition(":")[0]
     beside = filter(None, map(signal_in_words, rubric.signals))
-    worth = rubric.worth
-    shares = [share for share in (worth.down_with, worth.down_without) if share.value is not None]
-    told = "thumbs down: " + ", elsewhere ".join(
-        f"{percent(one)} of {one.n} ({ends(one)})" for one in shares
-    )
-    told = f"holds in none of {worth.holds.n}" if worth.down_with.value is None else told
     along = [str(rubric.circumstance)] if rubric.circumstance else []
-    return [*stands, told, *along, *beside, *([why] if why else [])]
+    return [*stands, shares_told(rubric.worth), *along, *beside, *([why] if why else [])]
 
 
 Kind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]

@@ -17,11 +17,12 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from pollex.errors import PollexError, StoreBusy
-from pollex.reports.numbers import MINUS, SPACE, known
+from pollex.reports.numbers import MINUS, SPACE, known, unbreak
 from pollex.reports.page import environment as of_reports
 from pollex.reports.page import style_of
 from pollex.reports.transcript import MarkedText
-from pollex.rubrics.worth import doubt
+from pollex.rubrics.records import Worth
+from pollex.rubrics.worth import doubt, with_bounds
 from pollex.store.runs import Run
 from pollex.text import printable
 from pollex.web import links
@@ -43,9 +44,14 @@ def environment() -> Environment:
     assert reports.loader is not None, "the reports have templates"
     ours = PrefixLoader({"web": PackageLoader("pollex.web", "templates")})
     made = reports.overlay(loader=ChoiceLoader([ours, reports.loader]))
-    made.filters = made.filters | {each.__name__: each for each in (*FILTERS, doubt)}
+    made.filters = made.filters | {each.__name__: each for each in (*FILTERS, doubt, worth_told)}
     made.globals = made.globals | {"links": links, "static": static, "menu": menu, "guest": None}
     return made
+
+
+def worth_told(worth: Worth) -> str:
+    """Describe how often a rubric holds, and its thumbs, each share with its interval."""
+    return unbreak(with_bounds(worth))
 
 
 @cache

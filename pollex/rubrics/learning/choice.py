@@ -59,7 +59,7 @@ def candidates(material: Material) -> Candidates:
     rubrics, twins = _without_twins(material, conversations, rubrics)
     rubrics, mirrors = _without_mirrors(material, conversations, rubrics)
     out = pool.unjudged | constant | rare | twins | mirrors
-    return Candidates(conversations, rubrics, *material.table.matrix(conversations, rubrics), out)
+    return _pool_of(material, conversations, rubrics, out)
 
 
 def _answered(material: Material) -> Candidates:
@@ -84,7 +84,20 @@ def _answered(material: Material) -> Candidates:
             remedy="see `pollex trace` of this run for what went wrong",
         )
     conversations = table.judged(material.training, rubrics)
-    return Candidates(conversations, rubrics, *table.matrix(conversations, rubrics), unjudged)
+    return _pool_of(material, conversations, rubrics, unjudged)
+
+
+def _pool_of(
+    material: Material,
+    conversations: list[Conversation],
+    rubrics: list[Rubric],
+    unjudged: dict[str, Any],
+) -> Candidates:
+    """Gather what was answered of some rubrics."""
+    table = material.table
+    values, answered = table.matrix(conversations, rubrics)
+    came_up = table.came_up(conversations, rubrics)
+    return Candidates(conversations, rubrics, values, answered, unjudged, came_up)
 
 
 def _without_constant(

@@ -62,6 +62,7 @@ class Candidates:
         values: Signed terms of NetSAT `[conversation, rubric]`.
         answered: Which of them a judge gave `[conversation, rubric]`.
         unjudged: By id, why other rubrics are out, as JSON values.
+        came_up: Where a rubric's occasion came up `[conversation, rubric]`; None: everywhere.
     """
 
     conversations: list[Conversation]
@@ -69,6 +70,12 @@ class Candidates:
     values: Floats
     answered: Bools
     unjudged: dict[str, Any]
+    came_up: Bools | None = None
+
+    @cached_property
+    def held(self) -> Bools:
+        """Where rubrics hold `[conversation, rubric]`: nowhere that the occasion never came up."""
+        return find_holding(self.values, self.came_up)
 
     @property
     def labels(self) -> Bools:
@@ -85,7 +92,8 @@ class Candidates:
         rubrics = [self.rubrics[column] for column in columns.tolist()]
         values = self.values[:, columns]
         answered = self.answered[:, columns]
-        return Candidates(self.conversations, rubrics, values, answered, self.unjudged)
+        came_up = None if self.came_up is None else self.came_up[:, columns]
+        return Candidates(self.conversations, rubrics, values, answered, self.unjudged, came_up)
 
     @property
     def ids(self) -> list[str]:
@@ -170,7 +178,10 @@ class Weighed:
             rng = np.random.default_rng([self.seed, 9])
             values = pool.values[rows]
             up = pool.labels[rows]
-            found = multi_split(values, up, self.sat, pool.ids, self.blocks[rows], rng, self.policy)
+            came_up = None if pool.came_up is None else pool.came_up[rows]
+            found = multi_split(
+                values, up, self.sat, pool.ids, self.blocks[rows], rng, self.policy, came_up
+            )
             proofs = self.word_proofs(rows)
             found = MultiSplit(
                 np.where(self.mined, [proof.p for proof in proofs], found.p),
@@ -178,7 +189,14 @@ class Weighed:
             )
             alone = one_each(np.ones(len(up), dtype=bool), self.blocks[rows], rng)
             leads = keep_one_a_family(
-                values[alone], up[alone], self.sat, found.p, self.ranks, self.families, LIKELY
+                values[alone],
+                up[alone],
+                self.sat,
+                found.p,
+                self.ranks,
+                self.families,
+                LIKELY,
+                None if came_up is None else came_up[alone],
             )
             self._known[key] = found, leads
         return self._known[key]
@@ -199,7 +217,7 @@ class Weighed:
                 values, up, self.sat, pool.ids, found, alpha, len(pool.ids), self.policy
             )
         if not len(order):
-            order = np.argsort(one_sided(find_holding(values), up, self.sat), kind="stable")[:1]
+            order = np.argsort(one_sided(pool.held[rows], up, self.sat), kind="stable")[:1]
         return self.within_limits(order)
 
     def within_limits(self, order: Ints) -> Ints:
@@ -395,7 +413,7 @@ def key_of(rubric: Rubric) -> tuple[str, str]:
 def families_of(weighed: Weighed, found: Narrowed) -> dict[str, dict[str, Any]]:
     """Return what each rubric that leads a family mostly consists of, by its id, as JSON values."""
     pool = weighed.pool
-    held = find_holding(weighed.pool.values)
+    held = weighed.pool.held
     up = positives(pool.conversations)
     together = block_ids(pool.conversations)
     often = held.sum(axis=0)
@@ -517,7 +535,7 @@ class Part:
     @cached_property
     def held(self) -> Bools:
         """Where rubrics of its pool hold `[labeled row, rubric]`."""
-        return find_holding(self.weighed.pool.values)
+        return self.weighed.pool.held
 
     @cached_property
     def covered(self) -> Bools:
@@ -757,7 +775,11 @@ def _paid_for(
     leads = np.array([rubric.leads for rubric in pool.rubrics], dtype=bool)
     made = Made(pool.rubrics, leads, material.table.probabilities(rows, pool.rubrics))
     counted = Candidates(
-        pool.conversations, pool.rubrics, *table.matrix(pool.conversations, pool.rubrics), {}
+        pool.conversations,
+        pool.rubrics,
+        *table.matrix(pool.conversations, pool.rubrics),
+        {},
+        table.came_up(pool.conversations, pool.rubrics),
     )
     words = material.words_of(counted.conversations)
     return made, Mixed.of(counted, material.settings, material.family_of, words)

@@ -18,7 +18,7 @@ from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.score import value_of
 from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.tone import Form, ToneRecord
-from pollex.selection.losses import EVAL_RANGE
+from pollex.selection.multi_split import find_holding
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,12 @@ class GivenAnswers:
     def held(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Bools:
         """Tell where rubrics hold `[conversation, rubric]`; one whose occasion never came up doesn't."""
         values, _ = self.matrix(conversations, rubrics)
-        came_up = [[(c.id, r.id) not in self.never for r in rubrics] for c in conversations]
-        return np.asarray(
-            (np.abs(values) > EVAL_RANGE / 2) & np.array(came_up, dtype=bool).reshape(values.shape)
-        )
+        return find_holding(values, self.came_up(conversations, rubrics))
+
+    def came_up(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Bools:
+        """Tell where the occasions of rubrics came up `[conversation, rubric]`."""
+        rows = [[(c.id, r.id) not in self.never for r in rubrics] for c in conversations]
+        return np.array(rows, dtype=bool).reshape(len(conversations), len(rubrics))
 
     def picked(self, conversation_id: str, rubric_id: str, options: Sequence[Option]) -> str:
         """Describe the most probable answer."""

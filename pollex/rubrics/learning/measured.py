@@ -370,16 +370,32 @@ def spread_of(netsat: Floats) -> SpreadRecord:
     )
 
 
-def worths_of(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, Worth]:
-    """Return how each rubric separates conversations that it did not see, by rubric."""
+def worths_of(
+    chosen: Sequence[Rubric], unseen: Unseen, occasions: Mapping[str, tuple[str, Bools]]
+) -> dict[str, Worth]:
+    """Return how each rubric separates conversations that it did not see, by rubric.
+
+    Args:
+        occasions: By rubric, its occasion in words, and where it came up `[conversation]`; of
+            rubrics that may hold in any conversation none.
+    """
     up = positives(unseen.conversations)
     unit = block_ids(unseen.conversations)
-    columns = zip(chosen, unseen.held.T, unseen.known.T, strict=True)
-    return {
-        rubric.id: worth_of(held[known], up[known], unit[known])
-        for rubric, held, known in columns
-        if known.any()
-    }
+    worths = {}
+    for rubric, held, known in zip(chosen, unseen.held.T, unseen.known.T, strict=True):
+        if known.any():
+            words, came_up = occasions.get(rubric.id, ("", None))
+            rows = None if came_up is None else came_up[known]
+            worths[rubric.id] = worth_of(held[known], up[known], unit[known], rows, words)
+    return worths
+
+
+def occasions_judged(
+    table: GivenAnswers, chosen: Sequence[Rubric], conversations: Sequence[Conversation]
+) -> dict[str, tuple[str, Bools]]:
+    """Return where a judge says that a rubric's occasion came up, by rubric; of one of which it always did, nothing."""
+    columns = zip(chosen, table.came_up(conversations, chosen).T, strict=True)
+    return {rubric.id: ("", came_up) for rubric, came_up in columns if not came_up.all()}
 
 
 def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[SignalShare, ...]]:

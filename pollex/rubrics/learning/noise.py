@@ -6,7 +6,6 @@ from pollex.measures.arrays import Bools, Ints
 from pollex.rubrics.learning.crossfit import Weighed
 from pollex.rubrics.records import LIKELY
 from pollex.selection.multi_split import (
-    find_holding,
     holm,
     keep_one_a_family,
     one_each,
@@ -58,8 +57,11 @@ def _chosen_at_once(
     values = pool.values[alone]
     labels = up[alone]
     unproven = weighed.mined & (weighed.weigh(np.ones(len(up), dtype=bool))[0].p > LIKELY)
-    p = np.where(unproven, 1.0, holm(one_sided(find_holding(values), labels, sat)))
-    found = keep_one_a_family(values, labels, sat, p, weighed.ranks, weighed.families, LIKELY)
+    p = np.where(unproven, 1.0, holm(one_sided(pool.held[alone], labels, sat)))
+    came_up = None if pool.came_up is None else pool.came_up[alone]
+    found = keep_one_a_family(
+        values, labels, sat, p, weighed.ranks, weighed.families, LIKELY, came_up
+    )
     if hints or not len(found.base):
         order = with_hints(
             pool.values, up, sat, pool.ids, found, alpha, len(pool.ids), weighed.policy

@@ -372,10 +372,9 @@ async def test_home_leads_with_what_rubrics_are_worth_in_words(tmp_path: Path) -
             made_app(store, files={"mine.json": rubric_set(rubrics=rubrics)})
         ) as client:
             page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", (await client.get("/")).text))
-    assert "Holds in 50 % of conversations (n = 40); 10 % thumbs down there" in page.replace(
-        "\u2009", " "
-    )
-    assert "75 % elsewhere" in page.replace("\u2009", " ")
+    told = page.replace("\N{NO-BREAK SPACE}", " ").replace("\u2009", " ")
+    assert "Holds in 50 % of conversations; 10 % (5–15 %, n = 20) thumbs down there" in told
+    assert "75 % (70–80 %, n = 20) elsewhere" in told
     assert "too few to tell: it holds in 5 of 40" in page, "the doubts that the report has"
     places = [
         page.index(one)

@@ -16,8 +16,9 @@ def weighed(strength: float, n: int = 400) -> Weighed:
     up = rng.random(n) < 0.6
     held = rng.random((n, 40)) < 0.25
     held[:, :5] = rng.random((n, 5)) < np.where(up, 0.25 - strength, 0.25 + strength)[:, None]
+    values = np.where(held, -EVAL_RANGE, 0.0)
     pool: Any = SimpleNamespace(
-        values=np.where(held, -EVAL_RANGE, 0.0), labels=up, ids=[f"r{n}" for n in range(40)]
+        values=values, held=held, came_up=None, labels=up, ids=[f"r{n}" for n in range(40)]
     )
     sat = np.zeros(40, dtype=bool)
     mined = np.zeros(40, dtype=bool)

@@ -253,21 +253,28 @@ def sentence(
         text = named_behind(pattern.anywhere, details)
     else:
         text = pattern.text if named or objects[0] else pattern.anywhere or pattern.text
-    words = dict(PLAIN)
-    if named:
-        found = [topics.topics[i] for i in named]
-        words["deed"] = join_actions([topic.deed for topic in found if topic.deed]) or PLAIN["deed"]
-        words["thing"] = join_or([with_article(topic.name) for topic in found])
-        words["trouble"] = words["thing"]
-        words["things"] = join_or([plural(topic.name) for topic in found])
-        words["bare"] = join_or([topic.name for topic in found])
-    else:
+    words = words_for([topics.topics[i] for i in named])
+    if not named:
         text = _ABOUT.sub("", text)
     words["detail"] = objects[0] if objects else PLAIN["detail"]
     told = text.format_map(words)
     if examples and len(objects) == 1 and not objects[0]:
         return examples_behind(told, pattern.text, [topics.topics[i] for i in examples])
     return told
+
+
+def words_for(topics: Sequence[LogTopic]) -> dict[str, str]:
+    """Return what stands in the places of a sentence about these topics; plain words where it is about none."""
+    words = dict(PLAIN)
+    if topics:
+        words["deed"] = (
+            join_actions([topic.deed for topic in topics if topic.deed]) or PLAIN["deed"]
+        )
+        words["thing"] = join_or([with_article(topic.name) for topic in topics])
+        words["trouble"] = words["thing"]
+        words["things"] = join_or([plural(topic.name) for topic in topics])
+        words["bare"] = join_or([topic.name for topic in topics])
+    return words
 
 
 def examples_behind(text: str, form: str, topics: Sequence[LogTopic]) -> str:

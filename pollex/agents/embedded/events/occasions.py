@@ -1,0 +1,104 @@
+"""When an event could happen at all, the rows of `occasions.toml`: what its conversations are compared with."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pollex.agents.embedded.events.reading import (
+    ANYWHERE,
+    Event,
+    Observed,
+    mark_acts,
+    read,
+    sure_firings,
+)
+from pollex.agents.embedded.events.sentences import Move
+from pollex.agents.embedded.events.signal import EventSource, event_source, words_for
+from pollex.conversations.conversation import Conversation
+from pollex.measures.arrays import Bools
+from pollex.rubrics.rubric import Rubric
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """When some patterns could happen; `occasions.toml` says what its fields are."""
+
+    text: str
+    of: Sequence[str]
+    patterns: Sequence[str] = ()
+    assistant: Sequence[str] = ()
+    user: Sequence[str] = ()
+    code: bool = False
+    calls: bool = False
+
+    def is_shown_by(self, move: Move) -> bool:
+        """Tell whether what a move does shows the occasion."""
+        if move.role == "user":
+            return move.has(*self.user)
+        shown = (self.code and move.code) or (self.calls and bool(move.calls or move.tools))
+        return shown or move.has(*self.assistant)
+
+
+OCCASIONS = {
+    name: Occasion(**row)
+    for name, row in tomllib.loads(
+        Path(__file__).with_name("occasions.toml").read_text("utf-8")
+    ).items()
+}
+OCCASION_OF = {pattern: occasion for occasion in OCCASIONS.values() for pattern in occasion.of}
+
+
+def occasions_of(
+    rubrics: Sequence[Rubric], conversations: Sequence[Conversation]
+) -> dict[str, tuple[str, Bools]]:
+    """Return the occasion of each built-in rubric in words, and where it came up, by id.
+
+    There is none of a rubric that may hold in any conversation.
+
+    Returns:
+        The words as they stand behind “when”, and `[conversation]`.
+    """
+    sources = {rubric.id: event_source(rubric.source) for rubric in rubrics}
+    events = {
+        id_: source
+        for id_, source in sources.items()
+        if source is not None and source.event.pattern in OCCASION_OF
+    }
+    if not events:
+        return {}
+
+    # A conversation is read once, and its moves are put to the topics of each source.
+    rows = {id_: np.zeros(len(conversations), dtype=bool) for id_ in events}
+    topics = {source.lexicon: source.topics for source in events.values()}
+    for place, conversation in enumerate(conversations):
+        moves = mark_acts(conversation)
+        firings = sure_firings(moves)
+        readings = {
+            lexicon: read(conversation, by_topic, moves, firings)
+            for lexicon, by_topic in topics.items()
+        }
+        for id_, source in events.items():
+            rows[id_][place] = came_up_in(readings[source.lexicon], source.event)
+    return {id_: (words_of(source), rows[id_]) for id_, source in events.items()}
+
+
+def came_up_in(reading: Observed, event: Event) -> bool:
+    """Tell whether an event could have happened in a conversation, or did."""
+    occasion = OCCASION_OF[event.pattern]
+    shows = [event, *(Event(pattern, event.topic) for pattern in occasion.patterns)]
+    if any(shown in reading.seen for shown in shows):
+        return True
+    return any(
+        occasion.is_shown_by(move) and event.topic in (ANYWHERE, topic)
+        for move, topic in zip(reading.moves, reading.topics, strict=True)
+    )
+
+
+def words_of(source: EventSource) -> str:
+    """Say when an event could happen, with its object."""
+    event = source.event
+    topics = [] if event.topic == ANYWHERE else [source.topics.topics[event.topic]]
+    return OCCASION_OF[event.pattern].text.format_map(words_for(topics))

@@ -1,0 +1,118 @@
+"""With whom a rubric's thumbs are compared: with those of its occasion where these are enough."""
+
+import numpy as np
+import pytest
+
+from pollex.graphs.learn.assemble import in_one_voice
+from pollex.rubrics.learning.crossfit import Candidates
+from pollex.rubrics.records import StandingRecord
+from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.worth import (
+    bounds_in_words,
+    difference,
+    doubt,
+    given_chosen,
+    in_words,
+    shares_told,
+    speaks_against,
+    with_bounds,
+    worth_of,
+)
+from pollex.selection.multi_split import find_holding
+
+N = 200
+HELD = np.arange(N) < 40
+"""Where the assistant couldn't book."""
+
+
+def thumbs(down_with: int, down_within: int, others: int) -> np.ndarray:
+    """Thumbs up where bookings are wanted in the first 60, with so many down; elsewhere 80 of 140 down."""
+    up = np.ones(N, dtype=bool)
+    up[:down_with] = False
+    up[40 : 40 + down_within] = False
+    up[40 + others : 40 + others + 80] = False
+    return up
+
+
+def worth(down_with: int = 32, down_within: int = 6, others: int = 20):
+    came_up = np.arange(N) < 40 + others
+    up = thumbs(down_with, down_within, others)
+    return worth_of(HELD, up, None, came_up, "the user wants a table")
+
+
+def test_enough_others_of_the_occasion_lead_whatever_their_thumbs() -> None:
+    for down in (0, 10, 20):
+        found = worth(down_within=down)
+        assert found.compared == "occasion"
+        assert (found.down_others.value, found.down_others.n) == (down / 20, 20)
+        assert found.came_up is not None
+        assert found.came_up.value == 0.3
+    assert worth(others=10, down_within=3).compared == "occasion"
+    few = worth(others=9, down_within=3)
+    assert few.compared == "elsewhere"
+    assert few.down_others == few.down_without
+
+
+def test_ten_conversations_of_one_user_are_not_enough() -> None:
+    came_up = np.arange(N) < 60
+    users = np.where(np.arange(N) < 40, np.arange(N), np.arange(N) // 20)
+    assert worth_of(HELD, thumbs(32, 6, 20), users, came_up, "it rains").compared == "elsewhere"
+
+
+def test_the_occasion_is_named_with_shares_of_both_sides_of_it() -> None:
+    found = worth()
+    assert in_words(found) == (
+        "When the user wants a table (60 of 200 conversations): 80 % thumbs down of 40 where this "
+        "holds, 30 % of 20 where it doesn't."
+    )
+    assert with_bounds(found) == (
+        "When the user wants a table (60 of 200 conversations): 80 % (65–90 %, n = 40) thumbs down "
+        "where this holds, 30 % (15–52 %, n = 20) where it doesn't."
+    )
+    assert shares_told(found) == (
+        "when the user wants a table: thumbs down 80 % of 40 (65–90 %), 30 % of 20 (15–52 %) where "
+        "it doesn't hold"
+    )
+    assert bounds_in_words(found).endswith("65–90 % of 40, 15–52 % of 20")
+
+
+def test_too_few_of_the_occasion_are_told_and_an_occasion_without_words_too() -> None:
+    assert in_words(worth(others=4, down_within=1)) == (
+        "Holds in 20 % of conversations; 80 % thumbs down there, 51 % elsewhere (all others, as "
+        "only 4 more are of its occasion)."
+    )
+    judged = worth_of(HELD, thumbs(32, 6, 20), None, np.arange(N) < 60)
+    assert in_words(judged).startswith("Where its occasion came up (60 of 200 conversations): 80 %")
+
+
+def test_what_is_no_different_within_its_occasion_is_in_doubt_though_it_differs_elsewhere() -> None:
+    same = worth(down_within=16)
+    assert difference(worth_of(HELD, thumbs(32, 16, 20)))[0] > 0, "all others are another thing"
+    assert doubt(same, "dsat") == "no clear difference: it may be chance"
+    rubric = Rubric(id="no-table", text="It couldn't book.", polarity="dsat")
+    standing = StandingRecord(p=0.01, n=N, by="halvings")
+    standings, worths = in_one_voice([rubric], {rubric.id: standing}, {rubric.id: same})
+    assert standings[rubric.id].word == "likely", "a step lower: never proven where unclear"
+    assert worths[rubric.id] == same
+
+
+def test_shares_of_an_occasion_are_corrected_for_the_choice_as_those_of_all_others() -> None:
+    plain = worth()
+    found = given_chosen(plain, "dsat", 0.02, 0.05)
+    moved = found.down_without.value - plain.down_without.value
+    assert moved > 0
+    assert found.down_within.value == pytest.approx(plain.down_within.value + moved)
+    assert found.down_within.high - found.down_within.low > (
+        plain.down_within.high - plain.down_within.low
+    )
+    assert not speaks_against(found, "dsat")
+
+
+def test_a_rubric_whose_occasion_never_came_up_holds_nowhere_that_its_value_is_high() -> None:
+    values = np.array([[9.0], [9.0], [1.0]])
+    came_up = np.array([[True], [False], [True]])
+    assert find_holding(values, came_up)[:, 0].tolist() == [True, False, False]
+    rubric = Rubric(id="taken", text="The user takes it.", polarity="sat")
+    pool = Candidates([], [rubric], values, np.ones_like(came_up), {}, came_up)
+    assert pool.held[:, 0].tolist() == [True, False, False]
+    assert pool.only(np.array([0])).held[:, 0].tolist() == [True, False, False]
