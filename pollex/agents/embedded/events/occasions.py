@@ -17,8 +17,8 @@ from pollex.agents.embedded.events.reading import (
 )
 from pollex.agents.embedded.events.sentences import Move
 from pollex.agents.embedded.events.signal import EventSource, event_source, words_for
+from pollex.agents.embedded.view import Flags
 from pollex.conversations.conversation import Conversation
-from pollex.measures.arrays import Bools
 from pollex.rubrics.rubric import Rubric
 
 
@@ -53,7 +53,7 @@ OCCASION_OF = {pattern: occasion for occasion in OCCASIONS.values() for pattern 
 
 def occasions_of(
     rubrics: Sequence[Rubric], conversations: Sequence[Conversation]
-) -> dict[str, tuple[str, Bools]]:
+) -> dict[str, tuple[str, Flags]]:
     """Return the occasion of each built-in rubric in words, and where it came up, by id.
 
     There is none of a rubric that may hold in any conversation.
