@@ -49,12 +49,12 @@ pytest = $(python) -m pytest --numprocesses auto --dist worksteal
 
 # What costs no process and no minute; a worker that is done takes over half of what waits at another.
 test: $(installed)
-	$(pytest) -m 'not nightly' tests/house tests/unit tests/flows
+	$(pytest) -m 'not nightly' tests/house tests/unit tests/flows $(wildcard tests/rooms/*/unit tests/rooms/*/flows)
 
 # Kills, signals, full disks, damage, what leaves the machine, whole commands on servers, planted worlds; pages in a browser
 # and other tools' packages where they are installed.
 test-endurance: $(installed)
-	$(pytest) -m 'not nightly' -r s tests/endurance
+	$(pytest) -m 'not nightly' -r s tests/endurance $(wildcard tests/rooms/*/endurance)
 
 # Those marked nightly, too, and each property tried on 200 examples.
 test-all: $(installed)

@@ -16,8 +16,8 @@ import numpy as np
 from small_form import Findings, arguments_of, run, table
 
 from pollex.measures.arrays import Floats
+from pollex.measures.every_look import ConfidenceSequence
 from pollex.measures.intervals import Figure
-from pollex.measures.looks import ConfidenceSequence
 from pollex.services.check import Condition, verdict
 
 LIMIT = 0.03

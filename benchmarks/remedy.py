@@ -20,8 +20,9 @@ from small_form import Findings, arguments_of, run, table
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.looks import ALPHA, LOOKS, alpha_of, bounds_at_equal_steps
-from pollex.measures.proofs import (
+from pollex.measures.share import Labeled, share_at_random
+from pollex.rooms.remedy.measures.looks import ALPHA, LOOKS, alpha_of, bounds_at_equal_steps
+from pollex.rooms.remedy.measures.proofs import (
     ProofEnd,
     by_length,
     called_worse,
@@ -33,12 +34,11 @@ from pollex.measures.proofs import (
     verdict_of,
     z_of,
 )
-from pollex.measures.share import Labeled, share_at_random
-from pollex.reports.remedies import remedies_page
-from pollex.services.remedy.people import sides_of
-from pollex.services.remedy.prompt_text import PromptEdit, PromptText, with_line
-from pollex.services.remedy.proposals import Vetting
-from pollex.services.remedy.sample import parts_of
+from pollex.rooms.remedy.reports.remedies import remedies_page
+from pollex.rooms.remedy.services.people import sides_of
+from pollex.rooms.remedy.services.prompt_text import PromptEdit, PromptText, with_line
+from pollex.rooms.remedy.services.proposals import Vetting
+from pollex.rooms.remedy.services.sample import parts_of
 
 LONG = {"1", "14", "19", "24"}
 """Bars that the small form leaves out."""

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from small_form import Findings, arguments_of, run, table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "rooms" / "remedy"))
 
 from remedy_log import TARGET, read_table_log, table_rubrics
 

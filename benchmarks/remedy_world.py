@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.looks import (
+from pollex.rooms.remedy.measures.looks import (
     BETTER,
     GOING,
     LOOKS,
@@ -16,7 +16,7 @@ from pollex.measures.looks import (
     bounds_at_equal_steps,
     decide,
 )
-from pollex.measures.proofs import ANY, FAILING, HARMS, NORMAL, ProofArrays, z_of
+from pollex.rooms.remedy.measures.proofs import ANY, FAILING, HARMS, NORMAL, ProofArrays, z_of
 
 GOOD, BAD, NOISE = 0.8, 0.25, 0.15
 """What a judge answers on average about replies that do well and that fail, and its spread, on the scale 0 … 1."""

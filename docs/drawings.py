@@ -11,7 +11,6 @@ from langgraph.graph.state import CompiledStateGraph
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "graphs.md"
-DRAWN = ROOT / "pollex" / "web" / "graphs.json"
 GRAPHS = {
     "learn": "graphs/learn/graph.py",
     "score": "graphs/score.py",
@@ -22,7 +21,7 @@ GRAPHS = {
     "grade": "graphs/grade/graph.py",
     "ask": "graphs/questionnaire.py",
     "simulate": "graphs/simulate/graph.py",
-    "remedy": "graphs/remedy/graph.py",
+    "remedy": "pollex/rooms/remedy/graphs/graph.py",
 }
 """Files by the name of their graph, in the order of the page."""
 
@@ -67,7 +66,8 @@ def page() -> str:
 
 def load(path: str) -> tuple[ModuleType, CompiledStateGraph]:
     """Import the module at a path, and return its graph, too."""
-    module = import_module(".".join(["pollex", *Path(path).with_suffix("").parts]))
+    inside = Path(path.removeprefix("pollex/")).with_suffix("")
+    module = import_module(".".join(["pollex", *inside.parts]))
     return module, module.build().compile()
 
 
@@ -85,20 +85,30 @@ def summary(thing: object) -> str:
     return " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
 
 
-def drawn() -> str:
-    """Return all graphs as JSON, for `pollex serve`: nodes, and edges with whether a node chooses them."""
-    found = {name: load(path)[1].get_graph() for name, path in GRAPHS.items()}
-    graphs = {
-        name: {
+def drawn() -> dict[Path, str]:
+    """Return the graphs of the core and of each room as JSON, for `pollex serve`, by file.
+
+    Each has its nodes, and edges with whether a node chooses them.
+    """
+    graphs: dict[Path, dict[str, object]] = {}
+    for name, path in GRAPHS.items():
+        graph = load(path)[1].get_graph()
+        graphs.setdefault(file_of(path), {})[name] = {
             "nodes": sorted(graph.nodes),
             "edges": sorted([edge.source, edge.target, edge.conditional] for edge in graph.edges),
         }
-        for name, graph in found.items()
-    }
-    return json.dumps(graphs, indent=1) + "\n"
+    return {file: json.dumps(of_room, indent=1) + "\n" for file, of_room in graphs.items()}
+
+
+def file_of(path: str) -> Path:
+    """Return the file that the server finds a graph's drawing in: that of its room, or the core's."""
+    parts = Path(path).parts
+    room = ROOT.joinpath(*parts[:3]) if parts[:2] == ("pollex", "rooms") else ROOT / "pollex"
+    return room / "web" / "graphs.json"
 
 
 if __name__ == "__main__":
     argparse.ArgumentParser(description=__doc__).parse_args()
     PAGE.write_text(page(), "utf-8")
-    DRAWN.write_text(drawn(), "utf-8")
+    for file, text in drawn().items():
+        file.write_text(text, "utf-8")

@@ -24,13 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.roles import ask_sides
-from pollex.cli.demo import learned_and_scored, propose_and_prove
+from pollex.cli.demo import learned_and_scored
 from pollex.conversations.conversation import Label
 from pollex.formats.read_logs import read_logs
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
 from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, asked, body_of
 from pollex.prompts.domain import DomainProfile
+from pollex.rooms.remedy.cli.demo import propose_and_prove
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Rubric
 from pollex.selection.policies import DEFAULT

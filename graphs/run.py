@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pollex.errors import StoreDamaged, WrongUse
 from pollex.graphs.context import Resources, hold_resources
+from pollex.graphs.hooks import RunGraph
+from pollex.rooms import hooks_of
 from pollex.store.database import CHECKPOINTS, FOREIGN, PATIENCE, error_of, require_plain_tables
 from pollex.store.folder import require_own
 from pollex.store.runs import Run
@@ -69,27 +71,13 @@ def thread_of(run: str, steps: int = 0) -> RunnableConfig:
     return {"configurable": {"thread_id": run}, "recursion_limit": steps + 60}
 
 
-GRAPHS = {
-    "learn": "learn.graph",
-    "refit": "learn.refit",
-    "answer": "grade.answer",
-    "grade": "grade.graph",
-    "ask": "questionnaire",
-    "judge": "judge.graph",
-    "remedy": "remedy.graph",
-    "simulate": "simulate.graph",
-}
-"""Modules by command; those of `score` are not named."""
-
-
 def graph_of(run: Run) -> AnyGraph:
     """Build the graph of a run."""
-    named = (
-        "learn.spur"
-        if run.fingerprint.get("method") == '"spur"'
-        else GRAPHS.get(run.command, "score")
-    )
-    graph: AnyGraph = import_module(f"pollex.graphs.{named}").build()
+    modules = {graph.command: graph.module for graph in hooks_of(RunGraph)}
+    module = modules.get(run.command, "pollex.graphs.score")
+    if run.fingerprint.get("method") == '"spur"':
+        module = "pollex.graphs.learn.spur"
+    graph: AnyGraph = import_module(module).build()
     return graph
 
 

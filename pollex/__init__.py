@@ -12,36 +12,73 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pollex.api.datasets import score_dataset
-    from pollex.api.estimator import RubricClassifier
-    from pollex.api.rubrics import RubricSet, export_rubrics, export_scores, read_logs
+    from pollex.api.datasets import score_dataset as score_dataset
+    from pollex.api.estimator import RubricClassifier as RubricClassifier
+    from pollex.api.rubrics import RubricSet as RubricSet
+    from pollex.api.rubrics import export_rubrics as export_rubrics
+    from pollex.api.rubrics import export_scores as export_scores
+    from pollex.api.rubrics import read_logs as read_logs
     from pollex.api.verbs import (
-        answer,
-        ask,
-        check,
-        compare,
-        diff_sets,
-        distill,
-        evaluate,
-        grade,
-        inspect,
-        judge,
-        learn,
-        refit,
-        remedy,
-        review,
-        rubric_state,
-        score,
-        share,
-        simulate,
+        answer as answer,
     )
-    from pollex.conversations.conversation import Conversation, Label, Turn
-    from pollex.errors import PollexError
-    from pollex.rubrics.score import Score
-    from pollex.services.calibrate import calibrate
-    from pollex.services.scorer import Scorer
+    from pollex.api.verbs import (
+        ask as ask,
+    )
+    from pollex.api.verbs import (
+        check as check,
+    )
+    from pollex.api.verbs import (
+        compare as compare,
+    )
+    from pollex.api.verbs import (
+        diff_sets as diff_sets,
+    )
+    from pollex.api.verbs import (
+        distill as distill,
+    )
+    from pollex.api.verbs import (
+        evaluate as evaluate,
+    )
+    from pollex.api.verbs import (
+        grade as grade,
+    )
+    from pollex.api.verbs import (
+        inspect as inspect,
+    )
+    from pollex.api.verbs import (
+        judge as judge,
+    )
+    from pollex.api.verbs import (
+        learn as learn,
+    )
+    from pollex.api.verbs import (
+        refit as refit,
+    )
+    from pollex.api.verbs import (
+        review as review,
+    )
+    from pollex.api.verbs import (
+        rubric_state as rubric_state,
+    )
+    from pollex.api.verbs import (
+        score as score,
+    )
+    from pollex.api.verbs import (
+        share as share,
+    )
+    from pollex.api.verbs import (
+        simulate as simulate,
+    )
+    from pollex.conversations.conversation import Conversation as Conversation
+    from pollex.conversations.conversation import Label as Label
+    from pollex.conversations.conversation import Turn as Turn
+    from pollex.errors import PollexError as PollexError
+    from pollex.rubrics.score import Score as Score
+    from pollex.services.calibrate import calibrate as calibrate
+    from pollex.services.scorer import Scorer as Scorer
 
-__all__ = [
+
+_CORE = (
     "Conversation",
     "Label",
     "PollexError",
@@ -66,14 +103,14 @@ __all__ = [
     "learn",
     "read_logs",
     "refit",
-    "remedy",
     "review",
     "rubric_state",
     "score",
     "score_dataset",
     "share",
     "simulate",
-]
+)
+"""What is public here; `__all__` has the names of the rooms, too."""
 
 _NAMES = {
     "api.datasets": ("score_dataset",),
@@ -86,20 +123,24 @@ _NAMES = {
     "services.scorer": ("Scorer",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
-"""Where names are; all others are use cases, those that `__all__` doesn't have among them."""
+"""Where names are; all others are use cases, those of rooms among them."""
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that `import pollex` is quick."""
-    if name in __all__:
+    if name in _CORE:
         return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api.verbs')}"), name)
-    from pollex.rooms import module_named  # `import pollex` is quick
+    from pollex.rooms import module_named, python_names  # `import pollex` is quick
 
-    if module_named("usecases", name) is None:
+    if name == "__all__":
+        return sorted({*_CORE, *python_names()})
+    if name.startswith("__") or (
+        module_named("usecases", name) is None and name not in python_names()
+    ):
         raise AttributeError(f"module 'pollex' has no attribute {name!r}")
     return import_module(f"{__name__}.api.verbs").function_named(name)
 
 
 def __dir__() -> list[str]:
     """Name what is public, and what every module has."""
-    return sorted([*(name for name in globals() if name.startswith("__")), *__all__])
+    return sorted([*(name for name in globals() if name.startswith("__")), *__getattr__("__all__")])

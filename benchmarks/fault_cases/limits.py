@@ -20,7 +20,7 @@ from fault_cases.machine import conversation
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
-from pollex.services.remedy.prompt_text import PromptText
+from pollex.rooms.remedy.services.prompt_text import PromptText
 from pollex.text import read_content
 
 TOLD = "My cousin Ottokar keeps seventeen alpacas behind the lighthouse."

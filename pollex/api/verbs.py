@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import wraps
 from html import escape
 from importlib import import_module
-from inspect import Signature, cleandoc, signature
+from inspect import Signature, cleandoc, isclass, signature
 from time import monotonic
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, cast, get_args, get_origin, overload
@@ -15,7 +15,7 @@ from typing_extensions import get_original_bases
 
 from pollex.api.rubrics import RubricSet
 from pollex.graphs.context import NullProgress, Progress
-from pollex.rooms import module_named
+from pollex.rooms import module_named, python_names
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.text import printable
@@ -30,13 +30,20 @@ from pollex.usecases.inspect import InspectLogs
 from pollex.usecases.judge import JudgeLogs
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
-from pollex.usecases.remedy import ProveRemedy
 from pollex.usecases.review import ReviewRun
 from pollex.usecases.rubrics import DiffSets, StateOfRubric
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.share import EstimateShare
 from pollex.usecases.simulate import SimulateDialogues
-from pollex.usecases.use_case import VERBS, AtTerminal, Crew, UseCase, VerbOption, options_of
+from pollex.usecases.use_case import (
+    VERBS,
+    AtTerminal,
+    Crew,
+    UseCase,
+    VerbOption,
+    found_at,
+    options_of,
+)
 
 EVERY = 0.2
 """Seconds between two drawings."""
@@ -132,12 +139,15 @@ def function(
 
 
 def function_named(name: str) -> Callable[..., Any]:
-    """Make the function of a use case by its verb, whether or not it has a line below."""
+    """Return what `import pollex` has of a room by its name, or the function of a use case by its verb."""
+    if name in python_names():
+        public = found_at(python_names()[name])
+        return function(public) if isclass(public) else public
     home = module_named("usecases", name)
     if home is not None:
         import_module(home)
         for kind in VERBS[home]:
-            if kind.verb in (name, f"{name} run") and not issubclass(kind, AtTerminal):
+            if kind.verb == name and not issubclass(kind, AtTerminal):
                 return function(kind)
     raise AttributeError(f"pollex has no function {name!r}: the verb is for the terminal alone")
 
@@ -210,7 +220,6 @@ inspect = function(InspectLogs)
 judge = function(JudgeLogs)
 learn = function(LearnRubrics, RubricSet.of)
 refit = function(RefitSet, RubricSet.of)
-remedy = function(ProveRemedy)
 review = function(ReviewRun)
 rubric_state = function(StateOfRubric)
 score = function(ScoreLogs)

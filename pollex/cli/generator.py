@@ -109,7 +109,7 @@ def command_in(name: str) -> click.Command:
     home = module_named("usecases", name)
     if home is None:
         raise WrongUse(
-            f"there is no verb {name!r}", remedy=f"install its room: pip install 'pollex[{name}]'"
+            f"there is no verb {name!r}", remedy="pip install 'pollex[all]' has those of all rooms"
         )
     module = import_module(home)
     use_cases = VERBS[module.__name__]

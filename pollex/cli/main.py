@@ -64,6 +64,7 @@ def outlast() -> None:
 
 PARTS = {"families", "use_case"}
 """Modules beside those of the use cases."""
+ELSEWHERE = "It may be of a room that isn't installed: pip install 'pollex[all]' has all rooms."
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 PROPOSED = {"columns", "roles", "positive", "negative", "thumbs", "pairs"}
@@ -78,7 +79,7 @@ class Verbs(Group):
     titles: ClassVar = {
         "Start": ("demo", "inspect", "learn", "score"),
         "Look": ("serve", "mcp", "runs", "trace", "why", "evaluate", "turns"),
-        "Improve": ("label", "rubrics", "refit", "domain", "distill", "remedy"),
+        "Improve": ("label", "rubrics", "refit", "domain", "distill"),
         "Release": ("check", "compare", "share"),
         "More": (),
     }
@@ -96,9 +97,9 @@ class Verbs(Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            if not (near := get_close_matches(args[0], self.list_commands(ctx), n=1)):
-                raise
-            raise click.UsageError(f"{error.message} (Did you mean {near[0]!r}?)", ctx) from error
+            near = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f"(Did you mean {near[0]!r}?)" if near else ELSEWHERE
+            raise click.UsageError(f"{error.message} {hint}", ctx) from error
 
 
 @click.command(

@@ -97,6 +97,21 @@ def import_part(name: str) -> Iterator[Any]:
 
 
 @cache
+def python_names() -> Mapping[str, str]:
+    """Return where the things are that `import pollex` has of the rooms: full names by their names there.
+
+    A room names them in its package as `PYTHON_NAMES`: a use case, or anything else, such as
+    `usecases.remedy.ProveRemedy`, by the name that it has in `import pollex`.
+    """
+    rooms = {room: import_module(room) for room in all_rooms() if room != CORE}
+    return {
+        name: f"{room}.{home}"
+        for room, package in rooms.items()
+        for name, home in getattr(package, "PYTHON_NAMES", {}).items()
+    }
+
+
+@cache
 def hooks_of(kind: type[Hook]) -> tuple[Hook, ...]:
     """Return what all rooms hang onto a hook, the core's first.
 

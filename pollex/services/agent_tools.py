@@ -7,7 +7,7 @@ theirs.
 """
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from math import isfinite
@@ -15,19 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
-from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import logs_of
-from pollex.graphs.context import NullProgress
 from pollex.measures.intervals import Figure
 from pollex.prompts.data_boundary import seal
+from pollex.rooms import hooks_of
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric_set import RubricSet, place_of
 from pollex.services.compare import compare_runs
 from pollex.services.history import rubric_named
+from pollex.services.hooks import AgentTool
 from pollex.services.life import lives_of, seen_in
-from pollex.services.options import RunOptions
-from pollex.services.remedy.brief import brief
 from pollex.store.resume import conversations_of, find_run, runs
 from pollex.store.rubric_sets import find_set, kept_sets
 from pollex.store.runs import Run
@@ -77,7 +76,7 @@ class AgentTools:
                 }
                 for one in lives_of(store, found.rubrics)
             ]
-        return self._answer(rows, offset, run=found.run)
+        return self.answer(rows, offset, run=found.run)
 
     def why(self, rubric: str, rubric_set: str = "", offset: int = 0) -> str:
         """Tell where a rubric (its id, or how that begins) came from: reasons, with quotes and conversations."""
@@ -98,7 +97,7 @@ class AgentTools:
             if each.id in mine
             for quote in each.quotes
         ]
-        return self._answer(rows, offset, rubric=one.id, text=one.text, run=found.run)
+        return self.answer(rows, offset, rubric=one.id, text=one.text, run=found.run)
 
     def scores(
         self,
@@ -131,7 +130,7 @@ class AgentTools:
             and (not wanted or known.get(row["id"]) == wanted)
             and (held is None or row["id"] in held)
         ]
-        return self._answer(kept, offset, run=found.id)
+        return self.answer(kept, offset, run=found.id)
 
     def conversation(self, run: str, conversation: str, offset: int = 0) -> str:
         """Show the turns of a conversation of a run, from the turn `offset` on."""
@@ -141,7 +140,7 @@ class AgentTools:
         rows = [
             {"turn": n, "role": turn.role, "said": turn.shown} for n, turn in enumerate(one.turns)
         ]
-        return self._answer(
+        return self.answer(
             rows,
             offset,
             run=found.id,
@@ -176,7 +175,7 @@ class AgentTools:
             "paired": found.paired,
         }
         figures = {"probability": _figure(found.probability), "netsat": _figure(found.netsat)}
-        return self._answer(rows, offset, **about, **figures)
+        return self.answer(rows, offset, **about, **figures)
 
     def trace(self, run: str = "last", conversation: str = "", offset: int = 0) -> str:
         """Show the nodes and calls of a run with their times; with a conversation, its steps, score and answers."""
@@ -196,23 +195,19 @@ class AgentTools:
                 rows = [
                     each for branch in run_tree(store, found.id) for each in _walk(encode(branch))
                 ]
-        return self._answer(rows, offset, run=found.id, command=found.command, status=found.status)
+        return self.answer(rows, offset, run=found.id, command=found.command, status=found.status)
 
-    def brief(self, run: str = "", target: str = "", offset: int = 0) -> str:
-        """Tell what fails in replies of a scored run, how often, and whether words, knowledge or tools mend it."""
+    def of_rooms(self) -> dict[str, Callable[..., str]]:
+        """Return the tools of rooms by name."""
+        tools = [tool.of(self) for tool in hooks_of(AgentTool)]
+        return {tool.__name__: tool for tool in tools}
+
+    def scored(self, run: str) -> tuple[Run, RubricSet, Logs]:
+        """Return a scored run, the last one for an empty name, its rubric set, and its conversations."""
         with self._store() as store:
-            found = self._run(store, run, ("score", "evaluate", "learn"))
-            rubric_set = self._set_of(store, found)
-            logs = logs_of(conversations_of(store, found.id))
-        told = brief(
-            logs,
-            rubric_set,
-            target=target or None,
-            reading=ReadOptions(),
-            run=RunOptions(self.folder),
-            progress=NullProgress(),
-        )
-        return self._answer(told.records(), offset, run=found.id, conversations=told.n)
+            scored = self._run(store, run, ("score", "evaluate", "learn"))
+            rubric_set = self._set_of(store, scored)
+            return scored, rubric_set, logs_of(conversations_of(store, scored.id))
 
     def _store(self) -> Store:
         return Store.open(self.folder, read_only=True)
@@ -290,7 +285,8 @@ class AgentTools:
             if any(each.startswith(rubric) for each in one.held)
         }
 
-    def _answer(self, rows: Sequence[Any], offset: int, **about: Any) -> str:
+    def answer(self, rows: Sequence[Any], offset: int, **about: Any) -> str:
+        """Return a page of rows, sealed as data."""
         if offset < 0:
             raise WrongUse(
                 "offset is negative", remedy="give 0, or the `next` of the answer before"

@@ -17,8 +17,8 @@ from pollex.formats.label_files import read_labels
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
+from pollex.measures.every_look import ConfidenceSequence, difference_interval
 from pollex.measures.intervals import Figure
-from pollex.measures.looks import ConfidenceSequence, difference_interval
 from pollex.outputs import write_text, write_whole
 from pollex.reports.share import compare_page
 from pollex.rubrics.answers import NEUTRAL

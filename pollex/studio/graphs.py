@@ -27,11 +27,12 @@ from pollex.graphs.learn.graph import build as build_learn
 from pollex.graphs.learn.refit import build as build_refit
 from pollex.graphs.learn.spur import build as build_spur
 from pollex.graphs.questionnaire import build as build_ask
-from pollex.graphs.remedy.graph import build as build_remedy
 from pollex.graphs.run import OUTSIDE
 from pollex.graphs.score import build as build_score
 from pollex.graphs.simulate.graph import build as build_simulate
+from pollex.rooms import hooks_of
 from pollex.studio import use_cases
+from pollex.studio.hooks import StudioGraph
 
 LAST = ("finish", "assess")
 """Nodes after which a graph has ended."""
@@ -242,4 +243,9 @@ grade = served("grade", build_grade(), use_cases.grade)
 answer = served("answer", build_answer(), use_cases.answer)
 ask = served("ask", build_ask(), use_cases.ask)
 simulate = served("simulate", build_simulate(), use_cases.simulate)
-remedy = served("remedy", build_remedy(), use_cases.remedy)
+globals().update(
+    {
+        graph.name: served(graph.name, graph.build(), graph.use_case)
+        for graph in hooks_of(StudioGraph)
+    }
+)

@@ -16,7 +16,6 @@ from pollex.graphs.judge.graph import JudgeContext
 from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.questionnaire import AskContext
-from pollex.graphs.remedy.graph import RemedyContext
 from pollex.graphs.score import ScoreContext
 from pollex.graphs.simulate.graph import SimulateContext
 from pollex.services.options import SYSTEMS, RunOptions
@@ -27,7 +26,6 @@ from pollex.usecases.grade import GradeAnswers
 from pollex.usecases.judge import JudgeLogs
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
-from pollex.usecases.remedy import ProveRemedy
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.simulate import SimulateDialogues
 from pollex.usecases.use_case import NEEDED, Crew, UseCase, options_of
@@ -141,11 +139,6 @@ def answer(form: AnswerContext) -> None:
 def ask(form: AskContext) -> None:
     """Ask a questionnaire about each conversation of a log."""
     carry_out(AskQuestionnaire, filled_in(form))
-
-
-def remedy(form: RemedyContext) -> None:
-    """Find or take changes of a prompt, and prove them."""
-    carry_out(ProveRemedy, filled_in(form))
 
 
 def simulate(form: SimulateContext) -> None:

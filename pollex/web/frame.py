@@ -27,7 +27,7 @@ from pollex.store.runs import Run
 from pollex.text import printable
 from pollex.web import links
 from pollex.web.faults import status_of
-from pollex.web.hooks import menu
+from pollex.web.hooks import menu, page_links
 
 SHARED_STYLES = ("tokens.css", "parts.css")
 TYPES = {
@@ -45,7 +45,13 @@ def environment() -> Environment:
     ours = PrefixLoader({"web": PackageLoader("pollex.web", "templates")})
     made = reports.overlay(loader=ChoiceLoader([ours, reports.loader]))
     made.filters = made.filters | {each.__name__: each for each in (*FILTERS, doubt, worth_told)}
-    made.globals = made.globals | {"links": links, "static": static, "menu": menu, "guest": None}
+    made.globals = made.globals | {
+        "links": links,
+        "static": static,
+        "menu": menu,
+        "page_links": page_links,
+        "guest": None,
+    }
     return made
 
 

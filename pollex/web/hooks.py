@@ -3,8 +3,12 @@
 A room names them in its own `web/hooks.py`, as the tuple `HOOKS`; those of the core stand at the end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import pass_context
+from jinja2.runtime import Context
 
 from pollex.rooms import hooks_of
 from pollex.web import links
@@ -36,6 +40,30 @@ def menu_name(address: str) -> str:
     """Return what the menu calls an address; empty where it doesn't have it."""
     names: Iterator[str] = (entry.name for entry in menu() if entry.address == address)
     return next(names, "")
+
+
+@dataclass(frozen=True)
+class PageLink:
+    """A link to a page of a room, on a page of the core.
+
+    Attributes:
+        page: Template of the page that shows it, by its file.
+        name: Its words.
+        address: Returns where it leads, given by name what the page shows; empty for no link.
+    """
+
+    page: str
+    name: str
+    address: Callable[[Mapping[str, Any]], str]
+
+
+@pass_context
+def page_links(context: Context, page: str) -> list[tuple[str, str]]:
+    """Return the links of rooms on a page, for its template: words and address."""
+    shown = context.get_all()
+    links_there = [link for link in hooks_of(PageLink) if link.page == page]
+    addresses = [(link.name, link.address(shown)) for link in links_there]
+    return [(name, address) for name, address in addresses if address]
 
 
 HOOKS = (

@@ -22,7 +22,6 @@ ADJUDICATE = "/label/adjudicate"
 WAITING = "/waiting"
 SHARE = "/share"
 TALK = "/talk"
-REMEDIES = "/remedies"
 STATIC = "/static"
 NDJSON = "application/x-ndjson"
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
 from itertools import chain
 from typing import Any
 
@@ -18,6 +17,7 @@ from pollex.formats.grade_summary import summary
 from pollex.measures.arrays import Floats
 from pollex.reports.grades import example, sections
 from pollex.reports.svg import element, svg
+from pollex.rooms import folders_of
 from pollex.services.grade import kept_gradings
 from pollex.services.judge_runs import work_of
 from pollex.services.verdicts import precision_of
@@ -174,8 +174,11 @@ def _active(began: Floats, ms: Floats, low: float, high: float) -> Floats:
 @cache
 def drawn_graphs() -> dict[str, Any]:
     """Read the graphs that `make docs` draws: nodes, and edges with their kind."""
-    found: dict[str, Any] = json.loads((files("pollex.web") / "graphs.json").read_text("utf-8"))
-    return found
+    graphs: dict[str, Any] = {}
+    for folder in folders_of("web"):
+        if (folder / "graphs.json").is_file():
+            graphs |= json.loads((folder / "graphs.json").read_text("utf-8"))
+    return graphs
 
 
 WIDE = 128

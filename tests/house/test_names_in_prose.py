@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from rooms import FOLDERS, HOUSE, ROOT, sources, tree_of
+from rooms import FOLDERS, HOUSE, ROOMS, ROOT, sources, tree_of
 
 IN_BACKTICKS = re.compile(r"`([^`\n]+)`")
 FILE = re.compile(r"(?<![\w/.<-])(?:[a-z_]+/)+[a-z_]+\.(?:py|md|toml)\b")
@@ -94,7 +94,10 @@ def stale(known: Known) -> list[str]:
             missing += [
                 one
                 for one in FILE.findall(text)
-                if not any((top / one).exists() for top in (ROOT, HOUSE))
+                if not any(
+                    (top / one).exists()
+                    for top in (ROOT, HOUSE, *(HOUSE / "rooms" / room for room in ROOMS))
+                )
             ]
             found += [f"{path.relative_to(ROOT)}:{line} {one}" for one in missing]
     return found

@@ -18,10 +18,11 @@ from pollex.graphs.judge.graph import JudgeContext
 from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.questionnaire import AskContext
-from pollex.graphs.remedy.graph import RemedyContext
 from pollex.graphs.run import thread_of
 from pollex.graphs.score import ScoreContext
 from pollex.graphs.simulate.graph import SimulateContext
+from pollex.rooms.remedy.graphs.graph import RemedyContext
+from pollex.rooms.remedy.usecases.remedy import ProveRemedy
 from pollex.store.folder import VARIABLE
 from pollex.store.resume import find_run
 from pollex.store.rubric_sets import kept_sets
@@ -33,7 +34,6 @@ from pollex.usecases.grade import GradeAnswers
 from pollex.usecases.judge import JudgeLogs
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
-from pollex.usecases.remedy import ProveRemedy
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.simulate import SimulateDialogues
 from pollex.usecases.use_case import NEEDED, options_of

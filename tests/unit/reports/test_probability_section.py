@@ -9,7 +9,6 @@ from rubric_set_by_hand import figure, rubric_set, scores
 from pollex.calibration.candidates import CandidateScore, LabelsPoint
 from pollex.measures.intervals import Figure
 from pollex.reports.learning import learning_page
-from pollex.reports.remedies import WIDE, rows_of, worse_of
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import CalibratorRecord, GradeRow, ProbabilityFigures, RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
@@ -137,40 +136,3 @@ def test_it_says_why_a_model_was_taken_what_the_network_adds_and_how_good_rating
     assert "stars is learned as 3 grades" in said
     assert "predicted 3.00, given 2.50" in said
     assert "which is no more than noise." in section(judged(curve=curve[:1]), likely())
-
-
-def test_what_fell_beyond_chance_is_said_and_lengths_in_percent() -> None:
-    fell = {
-        "name": "length",
-        "state": "cleared",
-        "effect": {"value": -0.084, "low": -0.14, "high": -0.026},
-    }
-    harmed = {
-        "name": "It is polite.",
-        "state": "harmed",
-        "effect": {"value": -0.3, "low": -0.4, "high": -0.2},
-    }
-    noise = {
-        "name": "It is brief.",
-        "state": "cleared",
-        "effect": {"value": -0.01, "low": -0.1, "high": 0.08},
-    }
-    assert worse_of([fell, harmed, noise]) == [
-        "length +9% [+3%, +15%] (within its margin)",
-        "It is polite. -30 points [-40, -20] (harmed)",
-    ]
-
-
-def test_the_targets_own_effect_is_drawn_whole_however_large_it_is() -> None:
-    large = {"effect": {"value": 0.77, "low": 0.42, "high": 1.0}}
-    small = {
-        "name": "cost",
-        "state": "cleared",
-        "effect": {"value": -0.09, "low": -0.1, "high": -0.08},
-        "sealed": False,
-    }
-    target, cost = rows_of({"primary": large, "verdict": "better", "guardrails": [small]})
-    assert WIDE / 2 < target["low"] < target["value"] < target["high"] < WIDE
-    assert (target["told"], target["bounds"]) == ("+77", "+42, +100")
-    assert (cost["told"], cost["bounds"]) == ("+9%", "+8%, +11%"), "length and cost in percent"
-    assert cost["high"] < WIDE / 2

@@ -1,0 +1,81 @@
+"""Interval of a mean that holds at every look, however often one looks.
+
+Source: Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting",
+doi:10.1093/jrsssb/qkad009, hedged capital with predictable plug-in bets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pollex.measures.arrays import Floats
+
+GRID = 1000
+"""Means that are tried, evenly over 0 … 1; ends are rounded outwards to the next one."""
+
+
+@dataclass
+class ConfidenceSequence:
+    """Running interval of the mean of values in 0 … 1, valid at every look.
+
+    Attributes:
+        alpha: Chance that the interval ever misses the mean.
+        n: Values seen.
+        low, high: The interval; low > high where no mean fits all values: the mean has drifted.
+    """
+
+    alpha: float = 0.05
+    n: int = 0
+    low: float = 0.0
+    high: float = 1.0
+    _sum: float = 0.0
+    _squares: float = 0.25
+    _variance: float = 0.25
+    _above: Floats = field(default_factory=lambda: np.zeros(GRID + 1), repr=False)
+    _below: Floats = field(default_factory=lambda: np.zeros(GRID + 1), repr=False)
+    _kept: Floats = field(default_factory=lambda: np.ones(GRID + 1, dtype=float), repr=False)
+
+    def add(self, values: Floats) -> ConfidenceSequence:
+        """Add values `[n]`, 0 … 1, in their order; return the sequence itself."""
+        for value in values:
+            self._bet(float(value))
+        kept = np.flatnonzero(self._kept)
+        self.low = 1.0
+        self.high = 0.0
+        if len(kept):
+            self.low, self.high = max(0.0, (kept[0] - 1) / GRID), min(1.0, (kept[-1] + 1) / GRID)
+        return self
+
+    @property
+    def empty(self) -> bool:
+        """Whether no mean fits all values: an alarm of drift."""
+        return self.low > self.high
+
+    def _bet(self, value: float) -> None:
+        self.n += 1
+        means = np.linspace(0.0, 1.0, GRID + 1)
+        stake = np.sqrt(2 * np.log(2 / self.alpha) / (self._variance * self.n * np.log1p(self.n)))
+        with np.errstate(divide="ignore"):
+            up = np.minimum(stake, 0.5 / means)
+            down = np.minimum(stake, 0.5 / (1 - means))
+        # At a mean of 0 or 1 the cap is infinite, and the bet is the stake: it can lose everything,
+        # not more.
+        self._above += np.log(np.maximum(1 + up * (value - means), 1e-300))
+        self._below += np.log(np.maximum(1 - down * (value - means), 1e-300))
+        self._sum += value
+        mean = (0.5 + self._sum) / (self.n + 1)
+        self._squares += (value - mean) ** 2
+        self._variance = self._squares / (self.n + 1)
+        capital = np.maximum(self._above, self._below) + np.log(0.5)
+        self._kept[capital >= np.log(1 / self.alpha)] = 0.0
+
+
+def difference_interval(differences: Floats) -> tuple[float, float]:
+    """Bound the mean of differences in −1 … 1 `[n]`, valid at every look.
+
+    low > high if the mean has drifted.
+    """
+    found = ConfidenceSequence().add((np.asarray(differences, dtype=float) + 1) / 2)
+    return 2 * found.low - 1, 2 * found.high - 1

@@ -1,0 +1,370 @@
+"""The assistant whose prompt is to be changed, and the ways to ask it: an endpoint, a function, a graph, or files."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from pollex.agents.llm.asker import Asker
+from pollex.conversations.conversation import ToolCall, messages_of, tool_uses
+from pollex.errors import BadInput, PollexError, WrongUse
+from pollex.gateway.calls import Call, Completed
+from pollex.gateway.thoughts import without_thoughts
+from pollex.outputs import write_text
+from pollex.rooms.remedy.agents.acting import acting_behind, acting_in
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext
+from pollex.text import read_content
+
+ROUNDS = 8
+"""Calls of recorded tools in a row, after which a continuation counts as diverged."""
+NO_TOOLS: Mapping[str, Callable[..., Any]] = {}
+TODO = "todo.jsonl"
+REPLIES = "replies.jsonl"
+
+
+@dataclass(frozen=True)
+class AssistantReply:
+    """What an assistant said, or the tools that it calls.
+
+    Attributes:
+        cost: In tokens of its prompt; 0 where nobody counts.
+    """
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    cost: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class NoReply:
+    """Why there is no reply; never a score.
+
+    Attributes:
+        kind: `refused`, `truncated`, `diverged`, `pending`, `error` and other outcomes of calls.
+    """
+
+    kind: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplyRequest:
+    """What an assistant is asked.
+
+    Attributes:
+        key: Names the request, and tells nothing of its arm.
+        system: The system prompt, with the conversation's values.
+        messages: OpenAI style, without the system's.
+        item: Id of the conversation, by which all about it can be forgotten.
+        seed: Of this reply.
+        written: Tokens of the logged reply, about, for plans.
+    """
+
+    key: str
+    item: str
+    system: str
+    messages: Sequence[Mapping[str, Any]]
+    seed: int
+    written: int = 0
+
+    @property
+    def all_messages(self) -> list[Mapping[str, Any]]:
+        """The system prompt and the messages."""
+        return [{"role": "system", "content": self.system}, *self.messages]
+
+
+class Assistant(Protocol):
+    """Answers as the deployed assistant does."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Answer once."""
+
+
+@dataclass(frozen=True)
+class EndpointAssistant:
+    """A model at an endpoint, through the gateway: nothing paid for is bought twice.
+
+    Attributes:
+        written: What a token that it writes costs, in tokens that it reads.
+    """
+
+    asker: Asker
+    temperature: float | None = None
+    written: float = 4.0
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.asker.name
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Ask the model; only what it wrote to the end is a reply."""
+        call = Call(
+            messages=request.all_messages,
+            temperature=self.temperature,
+            seed=request.seed,
+            replicate=request.seed,
+            max_tokens=self.asker.settings.max_tokens,
+            stage="reply",
+            apart=True,
+            written=request.written,
+            item=request.item,
+        )
+        outcome = await self.asker.door.ask(self.asker.capabilities.fit(call))
+        if not isinstance(outcome, Completed):
+            return NoReply(outcome.kind, outcome.detail)
+        if not (text := without_thoughts(outcome.text)):
+            return NoReply("empty", "thoughts and no answer")
+        used = outcome.usage
+        cost = (
+            used.prompt + self.written * used.completion if used.prompt and used.completion else 0.0
+        )
+        return AssistantReply(text, cost=cost, seconds=outcome.seconds)
+
+
+@dataclass(frozen=True)
+class CallableAssistant:
+    """A function `(messages, system)` that returns a text or an `AssistantReply`; it may be async."""
+
+    function: Callable[..., Awaitable[Any] | Any]
+    name: str = "a function"
+
+    @property
+    def acts(self) -> list[str]:
+        """What of the graphs and tools that it refers to carries out tools, or can't be seen not to."""
+        return sorted({*acting_behind(self.function)})
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Call it; what it raises is the outcome of this reply alone."""
+        try:
+            found = self.function([dict(one) for one in request.messages], request.system)
+            found = await found if inspect.isawaitable(found) else found
+        except PollexError:
+            raise
+        except (Exception, SystemExit) as error:
+            return NoReply("error", f"{type(error).__name__}: {error}"[:300])
+        return reply_of(found)
+
+
+@dataclass(frozen=True)
+class GraphAssistant:
+    """A compiled LangGraph graph: messages in `messages`, the system prompt in its configuration as `system`."""
+
+    graph: Any
+    configurable: str = "system"
+
+    @property
+    def name(self) -> str:
+        """The graph's name."""
+        return f"graph {self.graph.get_name()}"
+
+    @property
+    def acts(self) -> list[str]:
+        """What of it carries out tools, or can't be seen not to."""
+        return [*acting_in(self.graph)]
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Run it; its last message is the reply."""
+        given = {"messages": [dict(one) for one in request.messages]}
+        # a checkpointer would add the messages to those that it has of a thread
+        thread = str(uuid4())
+        settings = {"configurable": {self.configurable: request.system, "thread_id": thread}}
+        more = (
+            {}
+            if self.graph.context_schema is None
+            else {"context": {self.configurable: request.system}}
+        )
+        try:
+            state = await self.graph.ainvoke(given, settings, **more)
+        except (Exception, SystemExit) as error:
+            return NoReply("error", f"{type(error).__name__}: {error}"[:300])
+        messages = state.get("messages") if isinstance(state, Mapping) else None
+        last: Any = messages[-1] if messages else None
+        try:
+            called = [call_of(one) for one in getattr(last, "tool_calls", ())]
+        except (TypeError, ValueError, RecursionError) as error:
+            return NoReply("error", f"arguments of a call are no JSON: {error}"[:300])
+        text = str(last.text) if hasattr(last, "text") else last  # of content blocks, too
+        return AssistantReply(str(text), tuple(called)) if called else reply_of(text)
+
+
+def call_of(called: Mapping[str, Any]) -> ToolCall:
+    """Return a call of a tool of LangChain's."""
+    return ToolCall(name=called["name"], arguments=json.dumps(called["args"]), id=called["id"])
+
+
+def reply_of(found: Any) -> AssistantReply | NoReply:
+    """Return a reply from what a function gave."""
+    if (
+        isinstance(found, AssistantReply)
+        and isinstance(found.text, str)
+        and (found.calls or found.text.strip())
+    ):
+        figures = (found.cost, found.seconds)
+        fine = all(isinstance(one, int | float) and math.isfinite(one) for one in figures)
+        return found if fine else replace(found, cost=0.0, seconds=0.0)
+    if isinstance(found, NoReply):
+        return found
+    found = found.text if isinstance(found, AssistantReply) else found
+    if isinstance(found, str) and found.strip():
+        return AssistantReply(found)
+    return NoReply(
+        "error",
+        f"no text but {type(found).__name__}" if not isinstance(found, str) else "an empty text",
+    )
+
+
+@dataclass
+class FileAssistant:
+    """Replies that somebody writes into `replies.jsonl` beside `todo.jsonl`: arms can't be told apart there.
+
+    Attributes:
+        waiting: Requests that have no reply yet, by key.
+    """
+
+    folder: Path
+    replies: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, ReplyRequest] = field(default_factory=dict)
+    name: str = "files"
+
+    @classmethod
+    def of(cls, folder: Path) -> FileAssistant:
+        """Read the replies that are there.
+
+        Raises:
+            BadInput: A line isn't an object with `key` and `reply`, a text, or null where none
+                came.
+        """
+        return cls(folder, {key: reply for key, reply, _ in keyed_lines(folder / REPLIES, "reply")})
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Return what was written, or note that it is waited for."""
+        if request.key in self.replies:
+            return reply_of(self.replies[request.key])
+        self.waiting[request.key] = request
+        return NoReply("pending", "no reply was written yet")
+
+    def write_todo(self) -> Path:
+        """Write what is waited for, in an order that tells nothing of arms."""
+        path = self.folder / TODO
+        self.folder.mkdir(parents=True, exist_ok=True)
+        rows = [
+            {"key": key, "messages": one.all_messages} for key, one in sorted(self.waiting.items())
+        ]
+        write_text(
+            path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), named=False
+        )
+        return path
+
+
+def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the key, the value, empty for null, and the place of each line that people wrote; none without a file.
+
+    Raises:
+        BadInput: A line isn't an object with `key` and that value, a text.
+    """
+    lines = read_content(path).split(b"\n") if path.is_file() else []
+    for number, line in enumerate(lines, 1):
+        where = f"{path}:{number}"
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            row = json.loads(text) if text.strip() else None
+            if row is not None:
+                if not isinstance(value := row[name], str | int | None):
+                    raise TypeError(f"{name} is no text")
+                yield str(row["key"]), "" if value is None else str(value), where
+        except UnicodeDecodeError as error:
+            raise BadInput(
+                f"it isn't UTF-8: {error}", where=where, remedy="save the file as UTF-8"
+            ) from error
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            what = f"no object with `key` and `{name}`: {error!r:.80}"
+            raise BadInput(what, where=where, remedy=f'write {{"key": …, "{name}": …}}') from error
+
+
+async def ask_with_tools(
+    assistant: Assistant,
+    request: ReplyRequest,
+    context: ReplyContext,
+    tools: Mapping[str, Callable[..., Any]] = NO_TOOLS,
+) -> AssistantReply | NoReply:
+    """Ask for a reply; calls that the log has get the logged results, any other call ends it as diverged.
+
+    Args:
+        tools: Functions that answer calls which the log doesn't have, by the tools' names.
+    """
+    for _ in range(ROUNDS):
+        found = await assistant.reply(request)
+        if isinstance(found, NoReply) or not found.calls:
+            return found
+        results = [await result_of(call, context, tools) for call in found.calls]
+        if None in results:
+            unknown = found.calls[results.index(None)]
+            return NoReply(
+                "diverged", f"the log has no call of {unknown.name} with these arguments"
+            )
+        made = [{"id": c.id or c.name, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+                for c in found.calls]  # fmt: skip
+        told = [{"role": "tool", "tool_call_id": c.id or c.name, "content": text}
+                for c, text in zip(found.calls, results, strict=True)]  # fmt: skip
+        said = [
+            *request.messages,
+            {"role": "assistant", "content": found.text, "tool_calls": made},
+            *told,
+        ]
+        request = replace(request, messages=said)
+    return NoReply("diverged", f"more than {ROUNDS} rounds of calls")
+
+
+async def result_of(
+    call: ToolCall, context: ReplyContext, tools: Mapping[str, Callable[..., Any]]
+) -> str | None:
+    """Return the logged result of a call equal in name and arguments, else what a function of the user's says.
+
+    None where there is neither, or the function fails.
+    """
+    turns = context.conversation.turns
+    for use in tool_uses(turns):
+        same = (use.call.name, use.call.normalized) == (call.name, call.normalized)
+        if same and use.result is not None and (text := turns[use.result].content):
+            return text
+    try:
+        found = tools[call.name](**json.loads(call.arguments or "{}"))
+        return str(await found if inspect.isawaitable(found) else found)
+    except (Exception, SystemExit):  # whatever the user's function does, or none has this name
+        return None
+
+
+def messages_before(context: ReplyContext) -> list[dict[str, Any]]:
+    """Return the messages before a reply without the system's, calls of tools as they were recorded."""
+    said = messages_of(context.conversation)[: context.turn]
+    return [one for one in said if one["role"] != "system"]
+
+
+def assistant_of(given: Any) -> Assistant:
+    """Return the assistant that a user gives in Python: a function or a compiled graph.
+
+    Raises:
+        WrongUse: It is neither.
+    """
+    if hasattr(given, "ainvoke") and hasattr(given, "get_name"):
+        return GraphAssistant(given)
+    if hasattr(given, "reply") and hasattr(given, "name"):
+        return given  # type: ignore[no-any-return]
+    if callable(given):
+        return CallableAssistant(given, getattr(given, "__name__", "a function"))
+    raise WrongUse(
+        f"{type(given).__name__} is no assistant",
+        remedy="give a function of messages and system, or a compiled graph",
+    )

@@ -1,0 +1,147 @@
+"""The process in which a user's assistant answers: asked by lines of JSON, whatever its code does to its process.
+
+It is started as `python -P -m pollex.rooms.remedy.agents.assistant_host MODULE NAME FOLDER`. What
+the user's code prints goes to standard error; the lines of this module have streams of their own.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from functools import partial
+from importlib import import_module
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
+from pollex.rooms.remedy.agents.assistant import (
+    Assistant,
+    AssistantReply,
+    NoReply,
+    ReplyRequest,
+    assistant_of,
+)
+from pollex.text import writable
+
+LONGEST = 1_000_000
+"""Characters of a reply and its calls: no assistant writes more to a user, and all of it would be kept."""
+
+
+class Outbox:
+    """Where lines go; of this process alone, not of those that the user's code forks."""
+
+    def __init__(self, file: int) -> None:
+        self.file, self.process, self.lock = file, os.getpid(), threading.Lock()
+
+    def send(self, line: dict[str, Any]) -> None:
+        """Send a line; a fork that came back from the user's code ends here."""
+        if os.getpid() != self.process:
+            os._exit(0)
+        rest = f"{json.dumps(line)}\n".encode()
+        with self.lock:
+            try:
+                while rest:
+                    rest = rest[os.write(self.file, rest) :]
+            except OSError:  # nobody listens, or the user's code has closed it
+                os._exit(70)
+
+
+def own_streams() -> tuple[int, int]:
+    """Take the streams of this process for lines; the user's code reads nothing, and prints to standard error."""
+    inbox = os.dup(0)
+    outbox = os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=partial(os.close, inbox))
+        os.register_at_fork(after_in_child=partial(os.close, outbox))
+    return inbox, outbox
+
+
+def load(module: str, name: str, folder: str) -> Assistant:
+    """Import what answers; the folder is searched only where the module stands in it."""
+    if PathFinder.find_spec(module.partition(".")[0], [folder]) is not None:
+        sys.path.insert(0, folder)
+    found: Any = import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return assistant_of(found)
+
+
+def words_of(error: BaseException) -> str:
+    """Return what an error says; its own text may fail as well."""
+    try:
+        return f"{type(error).__name__}: {error}"[:300]
+    except BaseException:
+        return type(error).__name__
+
+
+async def answer(assistant: Assistant, line: dict[str, Any], folder: str, outbox: Outbox) -> None:
+    """Answer one request; whatever the user's code raises is the outcome of this reply."""
+    outbox.send({"id": line["id"], "begun": True})
+    try:
+        os.chdir(folder)  # an earlier reply may have gone elsewhere
+        sent = on_the_wire(await assistant.reply(ReplyRequest(**line["request"])))
+    except BaseException as error:
+        sent = {"kind": "error", "detail": words_of(error)}
+    outbox.send({"id": line["id"], "found": sent})
+
+
+def on_the_wire(found: AssistantReply | NoReply) -> dict[str, Any]:
+    """Return a reply as JSON values; one that is too long is none."""
+    if isinstance(found, NoReply):
+        return {"kind": found.kind, "detail": found.detail[:300]}
+    size = len(found.text) + sum(len(call.arguments) for call in found.calls)
+    if size > LONGEST:
+        return {
+            "kind": "error",
+            "detail": f"{size:,} characters: more than {LONGEST:,} are no reply",
+        }
+    calls = [
+        {"name": call.name, "arguments": call.arguments, "id": call.id} for call in found.calls
+    ]
+    return dict(
+        writable({"text": found.text, "calls": calls, "cost": found.cost, "seconds": found.seconds})
+    )
+
+
+def main() -> None:
+    """Load the assistant, say what it is, and answer until nobody asks."""
+    module, name, folder = sys.argv[1:]
+    inbox, file = own_streams()
+    outbox = Outbox(file)
+    try:
+        assistant = load(module, name, folder)
+        outbox.send({"ready": assistant.name, "acts": list(getattr(assistant, "acts", ()))})
+    except BaseException as error:
+        outbox.send({"failed": words_of(error)})
+        os._exit(1)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    tasks = set[asyncio.Task[None]]()
+
+    def begin(line: dict[str, Any]) -> None:
+        task = loop.create_task(answer(assistant, line, folder, outbox))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    def read() -> None:
+        with os.fdopen(inbox, "rb") as lines:
+            for line in lines:
+                loop.call_soon_threadsafe(begin, json.loads(line))
+        os._exit(0)  # who asked has gone, and the user's code may never end
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            loop.run_forever()
+        except BaseException:  # noqa: S112 - of a task of the user's, whose reply was told so: others go on
+            continue
+
+
+if __name__ == "__main__":
+    sys.path[:] = [place for place in sys.path if place not in ("", str(Path.cwd()))]
+    main()

@@ -1,0 +1,341 @@
+"""An assistant of the user's in a process of its own: whatever its code does is the outcome of one reply."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from pollex.conversations.conversation import ToolCall
+from pollex.errors import WrongUse
+from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply, ReplyRequest
+from pollex.text import printable
+
+SECONDS = 120.0
+"""That one reply may take, and that an import may."""
+LONGEST_LINE = 16_000_000
+"""Bytes; the host sends none that is longer."""
+KEPT = 4_000
+"""Bytes of what the user's code printed last, for messages."""
+HANGING = 3
+"""Replies that hang, after which no more is asked of an assistant that never answered."""
+ATTEMPTS = 20
+GRACE = 1.0
+"""Seconds between the end of its lines and its own."""
+MEND = (
+    "give MODULE:FUNCTION of a module in this folder, or a folder for todo.jsonl and replies.jsonl"
+)
+
+
+class Ended(Exception):
+    """The process ended before it answered.
+
+    Attributes:
+        alone: Whether it worked on nothing else: then it is this request that ended it.
+        begun: Whether it had begun with this request.
+    """
+
+    def __init__(self, how: str, *, alone: bool, begun: bool) -> None:
+        super().__init__(how)
+        self.alone = alone
+        self.begun = begun
+
+
+@dataclass
+class Waiting:
+    """A request that is with the process.
+
+    Attributes:
+        started: As `begun`, at once and in every thread.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    begun: asyncio.Event
+    found: asyncio.Future[dict[str, Any]]
+    started: bool = False
+
+
+@dataclass(eq=False)
+class Host:
+    """The process, and what it is asked.
+
+    Attributes:
+        active: When it last sent a line.
+        ready: Its first line.
+    """
+
+    process: subprocess.Popen[bytes]
+    waiting: dict[int, Waiting] = field(default_factory=dict)
+    printed: deque[int] = field(default_factory=lambda: deque(maxlen=KEPT))
+    ready: SimpleQueue[dict[str, Any]] = field(default_factory=SimpleQueue)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    active: float = field(default_factory=time.monotonic)
+    asked: int = 0
+    gone: bool = False
+
+    @classmethod
+    def start(cls, module: str, name: str, folder: Path) -> Host:
+        """Start a process that imports nothing of the current folder by itself."""
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            f"{__package__}.assistant_host",
+            module,
+            name,
+            str(folder),
+        ]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        process = subprocess.Popen(command, cwd=folder, start_new_session=True, **pipes)  # type: ignore[call-overload]  # noqa: S603 - ours
+        host = cls(process)
+        for work in (host.read, host.drain):
+            threading.Thread(target=work, daemon=True).start()
+        return host
+
+    def first_line(self, seconds: float) -> dict[str, Any]:
+        """Return what it says once the assistant is imported, or why it isn't."""
+        try:
+            return self.ready.get(timeout=seconds)
+        except Empty:
+            return {"failed": f"its import took more than {seconds:g} s"}
+
+    def read(self) -> None:
+        """Hand on its lines until it ends."""
+        assert self.process.stdout is not None
+        with contextlib.suppress(OSError, ValueError):
+            while line := self.process.stdout.readline(LONGEST_LINE):
+                self.active = time.monotonic()
+                self.take(json.loads(line))
+        self.let_end()
+        self.kill()  # what it has started, too
+        self.process.wait()
+        how = self.ending()
+        self.ready.put({"failed": how})
+        with self.lock:
+            self.gone, left = True, list(self.waiting.values())
+            self.waiting.clear()
+        begun = sum(one.started for one in left)
+        for one in left:
+            ended = Ended(how, alone=one.started and begun == 1, begun=one.started)
+            with contextlib.suppress(RuntimeError):  # its loop has ended
+                one.loop.call_soon_threadsafe(settle, one.found, ended)
+
+    def let_end(self) -> None:
+        """Wait for a moment for it to end by itself, so that its own exit code is known."""
+        if not hasattr(os, "waitid"):
+            return
+        until = time.monotonic() + GRACE
+        with contextlib.suppress(OSError):
+            while time.monotonic() < until:
+                if (
+                    os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+                    is not None
+                ):
+                    return
+                time.sleep(0.01)
+
+    def take(self, line: dict[str, Any]) -> None:
+        """Take one line."""
+        if "id" not in line:
+            self.ready.put(line)
+            return
+        with self.lock:
+            one = (
+                self.waiting.get(line["id"])
+                if "begun" in line
+                else self.waiting.pop(line["id"], None)
+            )
+        if one is not None:
+            one.started = True
+            done = one.begun.set if "begun" in line else lambda: settle(one.found, line["found"])
+            with contextlib.suppress(RuntimeError):
+                one.loop.call_soon_threadsafe(done)
+
+    def drain(self) -> None:
+        """Keep the end of what the user's code prints."""
+        assert self.process.stderr is not None
+        with contextlib.suppress(OSError, ValueError):
+            while some := os.read(self.process.stderr.fileno(), 65536):
+                self.printed.extend(some)
+
+    def ending(self) -> str:
+        """Say how it ended, and what it printed last."""
+        code = self.process.returncode
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        last = bytes(self.printed).decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return f"its process ended ({how})" + (f": {printable(last, 200)}" if last else "")
+
+    async def ask(self, request: ReplyRequest, seconds: float) -> dict[str, Any]:
+        """Return what it answers.
+
+        Raises:
+            Ended: It ended meanwhile.
+            TimeoutError: It took too long, and was ended.
+        """
+        loop = asyncio.get_running_loop()
+        one = Waiting(loop, asyncio.Event(), loop.create_future())
+        with self.lock:
+            if self.gone:
+                raise Ended("its process ended", alone=False, begun=False)
+            self.asked += 1
+            number = self.asked
+            self.waiting[number] = one
+        line = json.dumps({"id": number, "request": asdict(request)}, default=str) + "\n"
+        try:
+            await asyncio.to_thread(self.write, line.encode())
+            while not one.begun.is_set() and not one.found.done():
+                begun = loop.create_task(one.begun.wait())
+                both: list[asyncio.Future[Any]] = [one.found, begun]
+                await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+                begun.cancel()
+                if not one.begun.is_set() and time.monotonic() - self.active > 2 * seconds:
+                    self.kill()  # it works on nothing that has a deadline, and takes nothing
+            return await asyncio.wait_for(one.found, seconds)
+        finally:
+            if not one.found.done() or one.found.cancelled():
+                self.kill()
+            with self.lock:
+                self.waiting.pop(number, None)
+
+    def write(self, line: bytes) -> None:
+        """Send it a line; that nobody takes it is seen by who reads."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            self.process.stdin.write(line)
+            self.process.stdin.flush()
+
+    def kill(self) -> None:
+        """End it, and what it has started."""
+        if self.process.returncode is None:  # its number isn't another process's yet
+            with contextlib.suppress(OSError):
+                if hasattr(os, "killpg"):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                else:
+                    self.process.kill()
+
+
+def settle(future: asyncio.Future[dict[str, Any]], found: dict[str, Any] | Ended) -> None:
+    """Set what a request came to, where somebody still waits for it."""
+    if future.done():
+        return
+    if isinstance(found, Ended):
+        future.set_exception(found)
+    else:
+        future.set_result(found)
+
+
+class ProcessAssistant:
+    """A function or graph of a module of the user's.
+
+    Attributes:
+        name: What people call it.
+        acts: What in it carries out tools, or can't be seen not to.
+    """
+
+    def __init__(self, module: str, attribute: str, folder: Path, seconds: float = SECONDS) -> None:
+        """Import it in a process of its own.
+
+        Raises:
+            WrongUse: It can't be imported, or is neither a function nor a graph.
+        """
+        self.where = (module, attribute, folder.absolute())
+        self.seconds = seconds
+        self.hanging = 0
+        self.answered = 0
+        self.starting = asyncio.Lock()
+        self.apart = asyncio.Lock()
+        self.host: Host | None = None
+        line = self.begin()
+        if "failed" in line:
+            self.close()
+            what = f"{f'{module}:{attribute}'!r:.60} can't be imported: {printable(line['failed'], 400)}"
+            raise WrongUse(what, remedy=MEND, option="assistant")
+        self.name, self.acts = str(line["ready"]), [str(one) for one in line["acts"]]
+
+    def begin(self) -> dict[str, Any]:
+        """Start the process; return its first line."""
+        host = self.host = Host.start(*self.where)
+        weakref.finalize(self, host.kill)
+        return host.first_line(self.seconds)
+
+    def close(self) -> None:
+        """End the process."""
+        if self.host is not None:
+            self.host.kill()
+            self.host = None
+
+    async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Answer once; where the process ends under several replies, each is asked again in one of its own."""
+        for _ in range(ATTEMPTS):
+            if self.never_answers:
+                return NoReply(
+                    "error",
+                    f"not asked: {self.hanging} replies took more than {self.seconds:g} s each",
+                )
+            try:
+                return self.taken(await (await self.running()).ask(request, self.seconds))
+            except TimeoutError:
+                return self.timed_out()
+            except Ended as ended:
+                if ended.alone:
+                    return NoReply("error", str(ended))
+                if ended.begun:
+                    return await self.reply_apart(request)
+        return NoReply("error", "its process ended again and again, before it began")
+
+    async def reply_apart(self, request: ReplyRequest) -> AssistantReply | NoReply:
+        """Answer in a process for this reply alone."""
+        async with self.apart:
+            if self.never_answers:
+                return NoReply(
+                    "error",
+                    f"not asked: {self.hanging} replies took more than {self.seconds:g} s each",
+                )
+            host = await asyncio.to_thread(Host.start, *self.where)
+            try:
+                await asyncio.to_thread(host.first_line, self.seconds)
+                return self.taken(await host.ask(request, self.seconds))
+            except TimeoutError:
+                return self.timed_out()
+            except Ended as ended:
+                return NoReply("error", str(ended))
+            finally:
+                host.kill()
+
+    @property
+    def never_answers(self) -> bool:
+        """Whether some replies hung, and none ever came."""
+        return self.hanging >= HANGING and not self.answered
+
+    async def running(self) -> Host:
+        """Return the process; another one where it has ended."""
+        async with self.starting:
+            if self.host is None or self.host.gone:
+                await asyncio.to_thread(self.begin)
+            assert self.host is not None
+            return self.host
+
+    def timed_out(self) -> NoReply:
+        """Count a reply that hung."""
+        self.hanging += 1
+        return NoReply("error", f"no reply within {self.seconds:g} s")
+
+    def taken(self, found: dict[str, Any]) -> AssistantReply | NoReply:
+        """Return what the process sent as our types."""
+        self.answered += 1
+        if "kind" in found:
+            return NoReply(found["kind"], found["detail"])
+        calls = tuple(ToolCall(**call) for call in found["calls"])
+        return AssistantReply(found["text"], calls, found["cost"], found["seconds"])

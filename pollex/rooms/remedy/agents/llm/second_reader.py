@@ -1,0 +1,134 @@
+"""The second judge: compares replies without rubrics, judges by other words, and looks for new statements of fact."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.evidence import turns_as_items
+from pollex.agents.llm.judge import Batched, LlmJudge
+from pollex.agents.llm.rewording import reword
+from pollex.agents.mixed import MixedJudge
+from pollex.agents.roles import Judge
+from pollex.conversations.conversation import Conversation
+from pollex.prompts.prompt import load
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext
+from pollex.rubrics.answers import Answer, Question, ScaleName, Unanswered
+from pollex.rubrics.rubric import Polarity, Rubric
+
+
+class OnReply(Batched):
+    """Rubrics asked of the last reply alone, with the prompt `judge_reply`."""
+
+    _prompt = "judge_reply"
+
+    def _side(self, question: Question) -> str:  # noqa: ARG002
+        """Ask of both sides in one call: a reply is read once."""
+        return ""
+
+
+@dataclass(frozen=True)
+class LastExchange(Judge):
+    """A built-in judge that is shown the turns from the user's last one on: it reads events wherever they stand."""
+
+    judged_by: Judge
+
+    @property
+    def name(self) -> str:
+        return self.judged_by.name
+
+    @property
+    def fingerprint(self) -> str:
+        return f"last exchange, {self.judged_by.fingerprint}"
+
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
+        """Judge the last exchange."""
+        users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
+        alone = Conversation(id=conversation.id, turns=conversation.turns[users[-1] :])
+        return await self.judged_by.judge(alone, questions)
+
+
+def reply_judge_of(judge: Judge) -> Judge:
+    """Return the judge of the last reply of conversations that goes with a set's judge."""
+    if isinstance(judge, LlmJudge):
+        return LlmJudge(judge.asker, OnReply(judge.asker))
+    if isinstance(judge, MixedJudge):
+        return MixedJudge(reply_judge_of(judge.model), reply_judge_of(judge.built_in))
+    return LastExchange(judge)
+
+
+@dataclass(frozen=True)
+class SecondReader:
+    """A model that isn't the rubrics' judge.
+
+    Attributes:
+        wordings: The target in other words, and its mirror.
+    """
+
+    asker: Asker
+    wordings: Sequence[Question] = ()
+
+    @classmethod
+    async def of(cls, asker: Asker, target: Rubric, scale: ScaleName) -> Self:
+        """Ask for the target in other words."""
+        other: Polarity = "dsat" if target.polarity == "sat" else "sat"
+        mirror = {"id": "mirror", "text": f"It is not so that: {target.text}", "polarity": other}
+        said = [target.model_copy(update=mirror)]
+        words = await reword(asker, [target], {target.id: ["say the same in other words"]})
+        if not isinstance(words, Unanswered) and words:
+            said.insert(
+                0, target.model_copy(update={"id": "reworded", "text": words[target.id][0]})
+            )
+        return cls(asker, [Question.about(one, scale) for one in said])
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.asker.name
+
+    async def wins(self, context: ReplyContext, old: str, new: str) -> float:
+        """Return 1 where the new reply helps more in both orders, 0 where the old one does, else ½; NaN: no answer."""
+        if old == new:
+            return 0.5
+        found = []
+        said = turns_as_items(context.with_reply("…"))
+        for pair, better in (((old, new), "second"), ((new, old), "first")):
+            items = [*said, {"reply": 1, "text": pair[0]}, {"reply": 2, "text": pair[1]}]
+            asked = {"stage": "compare", "item": context.conversation.id}
+            value = await self.asker.value(
+                load("compare_replies"), items, {}, {"better": str}, **asked
+            )
+            if isinstance(value, Unanswered) or value["better"] not in (
+                "first",
+                "second",
+                "neither",
+            ):
+                return float("nan")
+            found.append(0.5 if value["better"] == "neither" else float(value["better"] == better))
+        return found[0] if found[0] == found[1] else 0.5
+
+    async def reworded(
+        self, conversation: Conversation, value_of: Callable[[Question, Answer | Unanswered], float]
+    ) -> list[float]:
+        """Return what the last reply is worth by the target in other words, and by its mirror."""
+        if not self.wordings:
+            return []
+        judge = reply_judge_of(LlmJudge(replace(self.asker)))
+        answers = await judge.judge(conversation, self.wordings)
+        return [
+            value_of(question, answer)
+            for question, answer in zip(self.wordings, answers, strict=True)
+        ]
+
+    async def new_facts(self, known: str, added: str) -> list[str]:
+        """Return statements of fact about the domain that stand in a change and not in what is known."""
+        items = [{"known": known}, {"added": added}]
+        asked = {"stage": "check_edit", "item": ""}
+        value = await self.asker.value(load("new_facts"), items, {}, {"facts": list}, **asked)
+        return (
+            ["it could not be checked"]
+            if isinstance(value, Unanswered)
+            else [str(one) for one in value["facts"]]
+        )

@@ -1,0 +1,1 @@
+"""The room `remedy` on the command line."""

@@ -1,0 +1,94 @@
+"""Changes of an assistant's prompt, proved on the bundled sample log: `pollex demo --remedy`."""
+
+from functools import partial
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pollex.cli import session as cli
+from pollex.formats.fields import ReadOptions
+from pollex.outputs import write_text
+from pollex.rooms.remedy.agents.assistant import assistant_of
+from pollex.rooms.remedy.examples.bicycle_shop import render
+from pollex.rooms.remedy.examples.planted_assistant import OFFER, PROMPT, answer
+from pollex.rooms.remedy.services.assistants import ROLES, AssistantOptions
+from pollex.rooms.remedy.services.run import remedy
+from pollex.rooms.remedy.services.sample import RemedyOptions
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.recorded import RUBRICS
+
+EXAMPLES = "pollex.rooms.remedy.examples"
+PLANTED = (
+    "Now a change of the assistant's prompt, proved. This assistant is planted (examples/planted_assistant.py): rules "
+    "and chance in place of a model, so the figures show how a proof goes, and nothing of any model."
+)
+TARGET = "event:fail_no_way"
+RECORDED: dict[str, Any] = {
+    "target": "c98624f2",
+    "accept": "all",
+    "candidates": 3,
+    "replies": 1,
+    "tried": 20,
+    "others": 50,
+}
+"""Of the recorded remedy: as few calls as tell anything."""
+
+
+def prove_planted(out: Path, learned: Path, as_json: bool) -> int:
+    """Prove a change of a planted assistant's prompt on the sample log, and return the exit code.
+
+    Args:
+        learned: Folder of the rubric set.
+    """
+    target = next(
+        one
+        for one in RubricSet.load(learned / RUBRICS, arrays=False).rubrics
+        if one.source == TARGET
+    )
+    for name, text in (("system.md", PROMPT), ("offer.md", PROMPT + OFFER)):
+        write_text(out / name, text, named=False)
+    click.echo(f"\n{PLANTED}\n", err=as_json)
+    options = RemedyOptions(prompt=out / "system.md", target=target.id, edit=(out / "offer.md",))
+    return prove_on_sample(
+        out,
+        learned / RUBRICS,
+        options,
+        AssistantOptions(given=assistant_of(answer)),
+        ModelOptions(),
+        as_json,
+    )
+
+
+def propose_and_prove(out: Path, model: ModelOptions, as_json: bool) -> int:
+    """Have a model propose and prove changes of the prompt of its own, and return the exit code."""
+    click.echo("\nNow changes of the assistant's prompt, proposed and proved:\n", err=as_json)
+    with as_file(files(EXAMPLES)) as examples:
+        options = RemedyOptions(prompt=examples / "bikes_prompt.md", render=render, **RECORDED)
+        roles = AssistantOptions(models=dict.fromkeys(ROLES, model))
+        return prove_on_sample(out, out / RUBRICS, options, roles, model, as_json)
+
+
+def prove_on_sample(
+    out: Path,
+    rubrics: Path,
+    options: RemedyOptions,
+    assistant: AssistantOptions,
+    model: ModelOptions,
+    as_json: bool,
+) -> int:
+    """Prove changes on the sample log, and return the exit code."""
+    run = RunOptions(out / ".pollex", on_interrupt=cli.announce_stop)
+    reading = ReadOptions(group_field="user_id")
+    with as_file(files("pollex.examples")) as examples:
+        bound = partial(
+            remedy,
+            str(examples / "bikes.jsonl"),
+            rubrics,
+            options,
+            assistant,
+            out=out / "remedy.json",
+        )
+        return cli.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)

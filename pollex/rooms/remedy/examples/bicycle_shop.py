@@ -1,0 +1,44 @@
+"""The bicycle shop behind bikes.jsonl: its calendar, as each conversation tells it, for the prompt of a remedy.
+
+pollex.remedy("bikes.jsonl", …, prompt="bikes_prompt.md",
+render=pollex.rooms.remedy.examples.bicycle_shop.render)
+"""
+
+import random
+import re
+from typing import Any
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+TIMES = ("8:30 am", "9 am", "10 am", "11:30 am", "1 pm", "2 pm", "3:30 pm", "4 pm", "5 pm", "6 pm")
+TIME = re.compile(rf"\b({'|'.join(TIMES)})\b")
+REFUSED = re.compile(r"can't|couldn't|could not|unable|wasn't able")
+OTHERWISE = re.compile(r"another time|different (day|time)")
+
+
+def render(prompt: str, conversation: Any) -> str:
+    """Fill the place `{{calendar}}` of a prompt."""
+    return prompt.replace("{{calendar}}", calendar_of(conversation))
+
+
+def calendar_of(conversation: Any) -> str:
+    """Write the free times by day: those that were booked or named; none where the assistant could only say no."""
+    rng = random.Random(conversation.text_hash)
+    free = {day: set(rng.sample(TIMES, 3)) for day in DAYS}
+    for turn in conversation.turns:
+        day = next((one for one in DAYS if one in turn.content), None)
+        if turn.role != "assistant" or day is None:
+            continue
+        times = set(TIME.findall(turn.content))
+        if REFUSED.search(turn.content):
+            taken = TIME.findall(turn.content)[:1]
+            others = (
+                rng.sample(sorted(set(TIMES) - set(taken)), 2)
+                if OTHERWISE.search(turn.content)
+                else ()
+            )
+            free[day] = times - set(taken) or set(others)
+        else:
+            free[day] |= times
+    return "\n".join(
+        f"- {day}: {', '.join(t for t in TIMES if t in free[day]) or 'full'}" for day in DAYS
+    )

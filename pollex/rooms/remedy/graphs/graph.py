@@ -1,0 +1,356 @@
+"""`remedy`: looks for changes of a prompt, and proves them in four waves on users who took no part in finding them."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+from pollex.errors import LimitReached
+from pollex.graphs.batches import BatchState
+from pollex.graphs.batches import finish as recorded
+from pollex.graphs.context import LogContext, resources
+from pollex.rooms.remedy.graphs.told import replies_told
+from pollex.rooms.remedy.graphs.trial import (
+    RemedyWork,
+    Trial,
+    ask_second,
+    ask_trial,
+    expect_written,
+)
+from pollex.rooms.remedy.measures.looks import BETTER, GOING, LOOKS, NOTHING, WORSE, alpha_of
+from pollex.rooms.remedy.measures.proofs import OLD, UNTRIED, ProofEnd
+from pollex.store.resume import step
+
+REGISTERED = "registered"
+CUT = "cut"
+SHOWN = ("name", "purpose", "diff")
+LEAST = 0.05
+"""Of all users, more than the last look saw: with fewer, a cap of calls or cost ends a run without a verdict."""
+OUTCOMES = {BETTER: "above zero", WORSE: "below zero", NOTHING: "no difference"}
+
+
+class RemedyState(BatchState, total=False):
+    """Where a remedy is, and what each node found; replies are in the store.
+
+    `first`, `worst` and `so_far` tell of replies: what each prompt made of the first conversations
+    of a batch, those where a new prompt fell the most behind the old one, and how far each does
+    what the target asks.
+
+    Attributes:
+        split: Contexts by who may see them and by what they are.
+        headroom: Whether replies still fail, and whether a prompt mends that; see
+            `ProofArrays.headroom`.
+        candidates: Changes: purpose, diff, the whole text, and why one is refused.
+        tried: Names of those that were accepted.
+        scores: What a selection goes by, by wave and name.
+        edits: Names of the changes that are still in it, in the order of their arms.
+        proof: Which proof of the target on such conversations it is, from 1: each has a stricter
+            level.
+        flatterer: What a prompt came to that only has replies claim to do well.
+        look: Looks that were taken.
+        looks: By look and name: the effect on the target, with the interval of that look.
+        ended: Of each proven change by name, a `measures.proofs.ProofEnd`.
+        cut: Fraction of users at which a cap of calls or cost ended the proof; 0 if none did.
+        pairs: By name, how often a reader without rubrics prefers the new reply.
+        choices: What people chose, by pair.
+        verdicts: Of each proven change, the best first.
+        why: Why it ended before a proof; empty if it didn't.
+    """
+
+    split: dict[str, dict[str, int]]
+    headroom: dict[str, Any] | None
+    candidates: list[dict[str, str]]
+    tried: list[str]
+    scores: list[dict[str, float]]
+    edits: list[str]
+    proof: int
+    flatterer: dict[str, Any]
+    look: int
+    looks: list[dict[str, Any]]
+    ended: dict[str, list[Any]]
+    cut: float
+    pairs: dict[str, dict[str, Any]]
+    choices: dict[str, str]
+    verdicts: list[dict[str, Any]]
+    why: str
+
+
+BEGUN: RemedyState = {
+    "headroom": None, "candidates": [], "tried": [], "edits": [], "proof": 0, "flatterer": UNTRIED, "look": 0,
+    "looks": [], "ended": {}, "cut": 0.0, "pairs": {}, "choices": {}, "verdicts": [], "why": "",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemedyContext(LogContext):
+    """What the user chose for `remedy`; `pollex remedy run --help` describes each."""
+
+    rubrics: str = ""
+    prompt: str = ""
+    target: str = ""
+    edit: list[str] = field(default_factory=list)
+    profiles: str = ""
+    assistant: str = ""
+    accept: str = ""
+    keep: list[str] = field(default_factory=list)
+    any_prompt: bool = False
+    people: int = 0
+    tried: int = 0
+    others: int = 0
+    seed: int = 0
+
+
+def proven_in(state: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the changes that are still in it, in the order of their arms."""
+    named = {one["name"]: one for one in state["candidates"]}
+    return [named[name] for name in state["edits"]]
+
+
+def texts_of(state: Mapping[str, Any]) -> list[str]:
+    """Return the prompts of these changes."""
+    return [one["text"] for one in proven_in(state)]
+
+
+def ended_of(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
+    """Return how each proof ended, by arm."""
+    return {state["edits"].index(name) + 1: ProofEnd(*end) for name, end in state["ended"].items()}
+
+
+def compared_arm(state: Mapping[str, Any]) -> int:
+    """Return the arm whose replies people compare: the first that was above zero; the old one if none was."""
+    return next((arm for arm, one in ended_of(state).items() if one.outcome == BETTER), OLD)
+
+
+TRIED_FIRST = ("old", "naive", "with hints")
+"""Arms of the trial that looks for headroom."""
+
+
+def with_replies(
+    update: Mapping[str, object],
+    live: RemedyWork,
+    trial: Trial,
+    names: Sequence[str],
+    where: Sequence[int] | None = None,
+) -> RemedyState:
+    """Return an update of the state with the part that tells of a trial's replies."""
+    replies = replies_told(trial, names, where, texts=live.store.texts and not live.blind)
+    return cast(RemedyState, {**update, **replies})
+
+
+async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+    """Begin with the changes that the user gave, or with none."""
+    live = await resources(runtime, RemedyWork)
+    begun = cast(RemedyState, {**BEGUN, "run": live.run, **live.begun})
+    if begun["edits"]:  # where people write the replies, they find all of them at once
+        await expect_written(live, live.make("flatter", ()), live.make("prove", texts_of(begun)))
+    return begun
+
+
+async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+    """Ask again where replies failed and where they went well: under the old prompt, a plain one, and with hints."""
+    live = await resources(runtime, RemedyWork)
+    trial = live.trials["headroom"] = live.make("headroom", ())
+    with live.tracer.span("reproduce", kind="node"):
+        if not trial.contexts:  # too few to tell
+            return {"headroom": None}
+        await ask_trial(live, trial)
+        if (found := trial.arrays.headroom()) is None:
+            lacks = {
+                name: trial.missing(arm) for arm, name in enumerate(("old", "naive", "ceiling"))
+            }
+            said = ", ".join(
+                f"{name} {n} {kind}" for name, kinds in lacks.items() for kind, n in kinds.items()
+            )
+            why = f"too few replies came to tell whether a prompt mends it; missing: {said}"
+            return with_replies({"headroom": None, "why": why}, live, trial, TRIED_FIRST)
+    return with_replies({"headroom": found, "why": found["ended"]}, live, trial, TRIED_FIRST)
+
+
+async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+    """Have changes proposed, and vet them."""
+    live = await resources(runtime, RemedyWork)
+    with live.tracer.span("propose", kind="node") as span:
+        found = await live.propose(live.trials["headroom"])
+        good = [one["name"] for one in found if not one["refused"]]
+        span.outputs(good)
+    return {
+        "candidates": found,
+        "edits": good,
+        "why": "" if good else "no proposal was fit to be tried",
+    }
+
+
+async def accept(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+    """Wait for a person to accept proposals: resumed with the names of those to try, or with `all`."""
+    given: Any = interrupt(
+        {"edits": [{name: one[name] for name in SHOWN} for one in proven_in(state)]}
+    )
+    kept = state["edits"] if given == "all" else [name for name in state["edits"] if name in given]
+    return {"edits": kept, "tried": kept, "why": "" if kept else "no proposal was accepted"}
+
+
+async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+    """Try all on half of the contexts, the better half of them on the rest; keep the best."""
+    live = await resources(runtime, RemedyWork)
+    names = state["edits"]
+    if len(names) <= live.finalists:
+        return {"edits": names}
+    with live.tracer.span("select", kind="node") as span:
+        arms = [*range(1, len(names) + 1)]
+        scores = list[dict[str, float]]()
+        trial = live.make("select", texts_of(state))
+        for wave, most in enumerate((max(live.finalists, len(names) // 2), live.finalists)):
+            await ask_trial(
+                live, trial, np.flatnonzero(trial.arrays.wave == wave).tolist(), [OLD, *arms]
+            )
+            scores.append({names[arm - 1]: trial.arrays.score(wave, arm) for arm in arms})
+            arms = sorted(sorted(arms), key=lambda arm: -scores[-1][names[arm - 1]])[:most]
+        span.outputs(chosen := [names[arm - 1] for arm in arms])
+    return with_replies({"edits": chosen, "scores": scores}, live, trial, ["old", *names])
+
+
+async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
+    """Plant a prompt that only has replies claim to do well: does the judge believe it?"""
+    live = await resources(runtime, RemedyWork)
+    with live.tracer.span("flatter", kind="node"):
+        trial = await ask_trial(live, live.make("flatter", ()))
+    update = {"asked": {"flatter": len(trial.contexts)}, "flatterer": trial.arrays.flattered()}
+    return with_replies(update, live, trial, ["old", "flattering"])
+
+
+async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+    """Write down what is asked, in which order, and how it is decided, before the first reply is asked for."""
+    live = await resources(runtime, RemedyWork)
+    trial = live.trials["prove"] = live.make("prove", texts_of(state))
+    await live.register(live.run, trial, texts_of(state))
+    # a cap ended it before: what wasn't asked then is left out
+    if ended := step(live.store, live.run, CUT):
+        trial.arrays.wave[:] = ended["waves"]
+    return {"total": len(trial.contexts)}
+
+
+async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+    """Ask for and judge the replies of a wave, both arms in turn."""
+    live = await resources(runtime, RemedyWork)
+    trial = live.trials["prove"]
+    ended = step(live.store, live.run, CUT) or {}
+    cut = ended["fraction"] if ended.get("look") == state["look"] else 0.0
+    mine = np.flatnonzero(trial.arrays.wave == state["look"]).tolist()
+    ids = [trial.contexts[n].conversation.id for n in mine]
+    arms = [arm for arm in range(len(trial.systems)) if arm not in ended_of(state)]
+    with live.tracer.span("prove", kind="node", inputs=ids):
+        try:
+            await ask_trial(live, trial, mine, arms)
+        except LimitReached:
+            cut = trial.cut(arms, state["look"])
+            if cut < state["look"] / LOOKS + LEAST:  # nothing new to look at
+                raise
+            ended = {"look": state["look"], "fraction": cut, "waves": trial.arrays.wave.tolist()}
+            await live.store.write_step(live.run, CUT, ended)
+    number = await live.register(live.run, trial, texts_of(state))
+    update = {
+        "batch": ids,
+        "done": int((trial.arrays.wave <= state["look"]).sum()),
+        "total": len(trial.contexts),
+        "asked": {"prove": len(mine)},
+        "proof": number,
+        "cut": cut,
+    }
+    return with_replies(update, live, trial, ["old", *state["edits"]], mine)
+
+
+async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+    """Look at what came in, and decide whether to go on."""
+    live = await resources(runtime, RemedyWork)
+    trial = live.trials["prove"]
+    at = state["look"]
+    names = state["edits"]
+    alpha = alpha_of(state["proof"])
+    with live.tracer.span("look", kind="node") as span:
+        ended = trial.arrays.looked(at, alpha, ended_of(state), state["cut"])
+        going = ProofEnd(GOING, at, alpha, state["cut"])
+        effects = [
+            trial.arrays.primary(arm, ended.get(arm, going)).effect
+            for arm in range(1, len(names) + 1)
+        ]
+        told = {names[arm - 1]: OUTCOMES[end.outcome] for arm, end in sorted(ended.items())}
+        span.outputs([f"look {at + 1} of {LOOKS}: {name} {one}" for name, one in told.items()])
+    seen = dict(zip(names, map(asdict, effects), strict=True))
+    ends = {names[arm - 1]: list(end) for arm, end in ended.items()}
+    return {
+        "look": at + 1,
+        "looks": [*state["looks"], seen],
+        "ended": ends,
+        "outcomes": dict(live.outcomes),
+    }
+
+
+async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+    """Have a second judge compare the replies without rubrics, and judge them by other words."""
+    live = await resources(runtime, RemedyWork)
+    found = dict[str, dict[str, Any]]()
+    with live.tracer.span("compare", kind="node"):
+        for arm, one in ended_of(state).items():
+            if one.outcome == BETTER and live.second is not None:
+                try:
+                    found[state["edits"][arm - 1]] = await ask_second(live, live.second, arm)
+                except LimitReached:
+                    if not state["cut"]:
+                        raise
+                    live.trials["prove"].worded.pop(arm)
+        await live.store.settle()
+    update = {"asked": {"compare": len(found)}, "pairs": found}
+    return with_replies(update, live, live.trials["prove"], ["old", *state["edits"]])
+
+
+async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
+    """Wait for people to compare pairs, where that was asked for: resumed with their choices by pair."""
+    live = await resources(runtime, RemedyWork)
+    chosen = dict[str, str]()
+    if (arm := compared_arm(state)) != OLD and (pairs := live.sheet(live.trials["prove"], arm)):
+        chosen = interrupt({"pairs": pairs})
+    return {"asked": {"people": len(chosen)}, "choices": chosen}
+
+
+async def finish(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Conclude on each change that was proven, and record what the run came to."""
+    live = await resources(runtime, RemedyWork)
+    verdicts = await asyncio.to_thread(live.conclude, live, state) if state["ended"] else []
+    ended = dict(await recorded(state, runtime))
+    ended.pop("done")  # contexts are counted by `prove`
+    return {**ended, "verdicts": verdicts}
+
+
+def build() -> StateGraph[Any, Any, Any, Any]:
+    """Build the graph, uncompiled."""
+    graph = StateGraph(RemedyState, context_schema=RemedyContext)
+    proof = (flatter, freeze, prove, look), (compare, people, finish)
+    for node in (gather, reproduce, propose, accept, select, *proof[0], *proof[1]):
+        graph.add_node(node.__name__, node)
+    graph.add_edge(START, "gather")
+    for before, after in pairwise(("gather", "reproduce", "propose", "accept", "select")):
+        instead = "flatter" if before == "gather" else "finish"
+        graph.add_conditional_edges(before, route(after, instead), [after, instead])
+    for first, then in (*pairwise((select, *proof[0])), *pairwise(proof[1])):
+        graph.add_edge(first.__name__, then.__name__)
+    graph.add_conditional_edges("look", goes_on, ["prove", "compare"])
+    graph.add_edge("finish", END)
+    return graph
+
+
+def route(after: str, instead: str) -> Any:
+    """Return what chooses the next node: what ended is finished, what the user gave is proven at once."""
+    return lambda state: (
+        instead if state["why"] or (instead == "flatter" and state["edits"]) else after
+    )
+
+
+def goes_on(state: RemedyState) -> str:
+    """Choose what comes after a look."""
+    return "compare" if len(state["ended"]) == len(state["edits"]) else "prove"

@@ -1,0 +1,95 @@
+"""What the state of a remedy tells of replies: the first pairs, those that fell the most, and means so far."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pollex.graphs.findings import FIRST, WORST, in_short
+from pollex.measures.arrays import Floats
+from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply
+from pollex.rooms.remedy.graphs.trial import Trial
+from pollex.rooms.remedy.measures.proofs import FAILING, OLD
+
+TARGET = 0
+"""Place of the target among the values of a reply."""
+
+
+def replies_told(
+    trial: Trial, names: Sequence[str], where: Sequence[int] | None = None, *, texts: bool
+) -> Any:
+    """Return what a trial came to so far, for the state.
+
+    Args:
+        names: Of the arms, the old one first.
+        where: Contexts that were asked last; None for all.
+        texts: Whether replies may be told.
+    """
+    target = _mean_of_replies(trial)
+    asked = [
+        n
+        for n in (range(len(trial.contexts)) if where is None else where)
+        if np.isfinite(target[n]).any()
+    ]
+    rows = [_row(trial, n, names, target, texts=texts) for n in asked[:FIRST]]
+    fell = _fell(target)
+    worst = [n for n in np.argsort(-fell, kind="stable")[:WORST].tolist() if fell[n] > 0]
+    return {
+        "first": rows,
+        "worst": [_row(trial, n, names, target, texts=texts) for n in worst],
+        "so_far": _means(target, names),
+    }
+
+
+def _mean_of_replies(trial: Trial) -> Floats:
+    """Return how far each arm does what the target asks, 0 … 1 `[context, arm]`; NaN where nobody can tell."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of contexts that weren't asked yet
+        return np.asarray(np.nanmean(trial.arrays.values[:, :, :, TARGET], axis=2))
+
+
+def _fell(target: Floats) -> Floats:
+    """Return by how much the worst new reply is behind the old one `[context]`; −1 where that can't be told."""
+    if target.shape[1] < 2:
+        return np.full(len(target), -1.0)
+    behind = target[:, OLD : OLD + 1] - target[:, OLD + 1 :]
+    return np.asarray(np.where(np.isfinite(behind), behind, -1.0).max(axis=1))
+
+
+def _row(
+    trial: Trial, n: int, names: Sequence[str], target: Floats, *, texts: bool
+) -> dict[str, Any]:
+    """Return a context with what each arm replied there, and how far that does what the target asks."""
+    row: dict[str, Any] = {
+        "id": trial.contexts[n].conversation.id,
+        "failed before": bool(trial.arrays.stratum[n] == FAILING),
+        "target": {name: _rounded(target[n, arm]) for arm, name in enumerate(names)},
+    }
+    replies = {name: trial.texts.get((n, arm, 0)) for arm, name in enumerate(names)}
+    if texts:
+        said = {name: one.text for name, one in replies.items() if isinstance(one, AssistantReply)}
+        row["replies"] = {name: in_short(text) for name, text in said.items()}
+    preferred = {
+        names[arm]: float(wins[n])
+        for arm, wins in trial.wins.items()
+        if arm < len(names) and not np.isnan(wins[n])
+    }
+    if preferred:
+        row["new preferred"] = preferred
+    missing = [f"{name}: {one.kind}" for name, one in replies.items() if isinstance(one, NoReply)]
+    return {**row, "why": "; ".join(missing)}
+
+
+def _means(target: Floats, names: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return the mean of each arm over the contexts that it was judged in."""
+    means = {}
+    for arm, name in enumerate(names):
+        known = target[np.isfinite(target[:, arm]), arm]
+        if len(known):
+            means[f"target, {name}"] = {"mean": round(float(known.mean()), 4), "n": len(known)}
+    return means
+
+
+def _rounded(value: float) -> float | None:
+    return round(float(value), 3) if np.isfinite(value) else None

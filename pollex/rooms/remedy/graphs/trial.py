@@ -1,0 +1,281 @@
+"""A trial: contexts whose replies are asked for under several prompts, and judged."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pollex.agents.roles import Judge, answer_each
+from pollex.errors import AnswersPending
+from pollex.gateway.calls import estimate
+from pollex.graphs.batches import BatchWork, at_once
+from pollex.measures.arrays import Floats
+from pollex.rooms.remedy.agents.assistant import (
+    Assistant,
+    AssistantReply,
+    FileAssistant,
+    NoReply,
+    ReplyRequest,
+    ask_with_tools,
+    messages_before,
+)
+from pollex.rooms.remedy.agents.llm.second_reader import SecondReader
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext
+from pollex.rooms.remedy.measures.proofs import FAILING, OLD, ProofArrays
+from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.store.resume import step
+
+REPLY = "reply"
+Place = tuple[int, int, int]
+"""A context, an arm and a reply."""
+Check = Callable[[str, str, ReplyContext], bool]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Contexts that are asked again under several prompts; arm 0 is the old one.
+
+    Attributes:
+        systems: Prompts with each conversation's values `[arm][context]`; empty: this arm isn't
+            asked there.
+        checks: What is checked of a reply without a judge, after the questions.
+        texts: Replies or why there is none, as they come.
+        wins, worded: By arm, what a second judge says of pairs `[context]`, by other words
+            `[context, side, words]`.
+    """
+
+    name: str
+    contexts: Sequence[ReplyContext]
+    systems: Sequence[Sequence[str]]
+    questions: Sequence[Question]
+    checks: Sequence[Check]
+    arrays: ProofArrays
+    texts: dict[Place, AssistantReply | NoReply] = field(default_factory=dict)
+    answers: dict[Place, Sequence[Answer | Unanswered]] = field(default_factory=dict)
+    wins: dict[int, Floats] = field(default_factory=dict)
+    worded: dict[int, Floats] = field(default_factory=dict)
+
+    def places(
+        self, where: Sequence[int] | None = None, arms: Sequence[int] | None = None
+    ) -> list[Place]:
+        """Return what is asked in some contexts or all, the arms in turn."""
+        where = range(len(self.contexts)) if where is None else where
+        arms = range(len(self.systems)) if arms is None else arms
+        replies = range(self.arrays.values.shape[2])
+        return [(n, arm, k) for n in where for k in replies for arm in arms if self.systems[arm][n]]
+
+    def cut(self, arms: Sequence[int], look: int) -> float:
+        """Leave out contexts that lack replies or their judging; return the fraction of users that is left."""
+        settled = {
+            place
+            for place, one in self.texts.items()
+            if isinstance(one, NoReply) or place in self.answers
+        }
+        lacking = {place[0] for place in self.places(arms=arms) if place not in settled}
+        return self.arrays.keep(
+            np.array([n not in lacking for n in range(len(self.contexts))]), look
+        )
+
+    def pair(self, arm: int, n: int) -> tuple[str, str] | None:
+        """Return the old and the new reply to a context; None where one is missing."""
+        old = self.texts.get((n, OLD, 0))
+        new = self.texts.get((n, arm, 0))
+        return (
+            (old.text, new.text)
+            if isinstance(old, AssistantReply) and isinstance(new, AssistantReply)
+            else None
+        )
+
+    def missing(self, arm: int) -> Counter[str]:
+        """Count replies, judgings and comparisons of an arm that are missing, by kind."""
+        found = Counter(
+            one.kind
+            for place, one in self.texts.items()
+            if place[1] == arm and isinstance(one, NoReply)
+        )
+        for place, answers in self.answers.items():
+            if place[1] == arm and (
+                failed := [one for one in answers if isinstance(one, Unanswered)]
+            ):
+                found[f"judging {failed[0].outcome}"] += 1
+        unread = np.flatnonzero(np.isnan(self.wins.get(arm, np.zeros(0))))
+        found["comparing"] += sum(self.pair(arm, int(n)) is not None for n in unread)
+        return +found
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemedyWork(BatchWork):
+    """The resources of `remedy`.
+
+    Attributes:
+        tools: Functions by the names of tools whose calls the log lacks.
+        make: Makes a trial of a name and changed prompts.
+        propose: Returns changes that are worth a try, and those that were refused, with the reason.
+        begun: What is in the state at first: the split, and changes that the user gave; none: they
+            are proposed.
+        register: Keeps all that may not change once a proof's first reply is asked for; returns its
+            number once the replies of its first wave are there.
+        sheet: Pairs of replies that people are to compare, of a trial and an arm; empty: nobody is
+            asked.
+        conclude: Returns the verdicts, the best first.
+        blind: Whether people compare replies without knowing whose they are: the state then tells
+            no reply.
+        trials: Replies and answers as arrays, at hand while the process lives: the store and the
+            ledger have them.
+    """
+
+    assistant: Assistant
+    judge: Judge
+    second: SecondReader | None
+    tools: Mapping[str, Callable[..., Any]]
+    make: Callable[[str, Sequence[str]], Trial]
+    propose: Callable[[Trial], Awaitable[list[dict[str, str]]]]
+    begun: Mapping[str, Any]
+    register: Callable[[str, Trial, Sequence[str]], Awaitable[int]]
+    finalists: int
+    sheet: Callable[[Trial, int], Sequence[Mapping[str, Any]]]
+    conclude: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]]
+    seed: int
+    blind: bool = False
+    trials: dict[str, Trial] = field(default_factory=dict)
+
+    @property
+    def salt(self) -> bytes:
+        """Names pairs of replies: what people choose in another run is of other replies."""
+        return self.store.secret + self.run.encode()
+
+
+async def ask_trial(
+    live: RemedyWork,
+    trial: Trial,
+    where: Sequence[int] | None = None,
+    arms: Sequence[int] | None = None,
+) -> Trial:
+    """Ask for and judge replies of a trial, both arms in turn; return it.
+
+    Raises:
+        AnswersPending: Replies are to be written into a file first.
+    """
+    live.trials[trial.name] = trial
+    await expect_written(live, trial)
+    places = trial.places(where, arms)
+    live.progress.start(trial.name, len(places))
+    await at_once(reply_and_judge(live, trial, place) for place in places)
+    live.outcomes.update({"asked": len(trial.contexts if where is None else where)})
+    await live.store.settle()
+    return trial
+
+
+async def expect_written(live: RemedyWork, *trials: Trial) -> None:
+    """Raise `AnswersPending` where replies are still to be written; what is waited for is written into a file."""
+    if not isinstance(assistant := live.assistant, FileAssistant):
+        return
+    for trial in trials:
+        for place in trial.places():
+            await assistant.reply(request_for(trial, place, live.store.secret, live.seed))
+    if assistant.waiting:
+        path = assistant.write_todo()
+        what = f"{len(assistant.waiting)} replies are still to be written"
+        remedy = f'write {{"key": …, "reply": …}} for each line into {assistant.folder / "replies.jsonl"}, then go on'
+        raise AnswersPending(what, where=str(path), remedy=remedy)
+
+
+async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
+    """Get one reply, keep it, and have it judged; what fails is counted and never a score.
+
+    The judge sees neither prompt nor arm.
+    """
+    n, arm, k = place
+    context = trial.contexts[n]
+    values = trial.arrays.values
+    async with (
+        live.semaphore,
+        live.tracer.span(REPLY, kind="role", item=context.conversation.id) as span,
+    ):
+        found = trial.texts[place] = await reply_to(live, trial, place)
+        live.progress.advance(trial.name)
+        if isinstance(found, NoReply):
+            span.failed(f"{found.kind}: {found.detail}")
+            # the first check: that one came
+            values[n, arm, k, len(trial.questions) : len(trial.questions) + 1] = 0.0
+            return
+        said = context.with_reply(found.text)
+        answers = trial.answers[place] = await answer_each(
+            live.judge, said, trial.questions, live.secrets
+        )
+        for name, size in {"length": len(found.text), "cost": found.cost}.items():
+            if size and name in trial.arrays.sizes:
+                trial.arrays.sizes[name][n, arm, k] = size
+        each = [value_of(q, answer) for q, answer in zip(trial.questions, answers, strict=True)]
+        values[n, arm, k] = [
+            *each,
+            *(float(one(found.text, trial.systems[arm][n], context)) for one in trial.checks),
+        ]
+
+
+async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantReply | NoReply:
+    """Return a reply that was kept, or ask for one and keep it."""
+    request = request_for(trial, place, live.store.secret, live.seed)
+    context = trial.contexts[place[0]]
+    about = context.conversation.id
+    name = f"{REPLY} {request.key}"
+    if (kept := (step(live.store, live.run, name) or {}).get(about)) is not None:
+        return AssistantReply(**kept) if "text" in kept else NoReply(**kept)
+    found = await ask_with_tools(live.assistant, request, context, live.tools)
+    told = asdict(found)
+    told.pop("calls", None)  # of a reply they were answered
+    if told.get("kind") not in ("pending", "error"):  # those may be others the next time
+        await live.store.write_step(live.run, name, {about: told})  # so it can be forgotten
+    return found
+
+
+def request_for(trial: Trial, place: Place, secret: bytes, seed: int) -> ReplyRequest:
+    """Return what the assistant is asked; its key is random, so it tells nothing of arms."""
+    n, arm, k = place
+    context = trial.contexts[n]
+    system = trial.systems[arm][n]
+    told = f"{context.id}\0{system}\0{k}\0{arm > OLD}".encode("utf-8", "replace")
+    return ReplyRequest(
+        key=hashlib.sha256(secret + told).hexdigest()[:16],
+        item=context.conversation.id,
+        system=system,
+        messages=messages_before(context),
+        seed=seed + k,
+        written=estimate(context.reply.content),
+    )
+
+
+def value_of(question: Question, answer: Answer | Unanswered) -> float:
+    """Return an answer's worth; NaN where there is none. What never came up can't fail, and isn't done either."""
+    if isinstance(answer, Unanswered):
+        return float("nan")
+    good = question.rubric is not None and question.rubric.polarity == "sat"
+    if answer.never_came_up:
+        return 0.5 if good else 1.0
+    held = answer.value(question.options) / 10
+    return held if good else 1 - held
+
+
+async def ask_second(live: RemedyWork, second: SecondReader, arm: int) -> dict[str, Any]:
+    """Have the second judge compare both replies to each context, and judge them by other words; return its share."""
+    trial = live.trials["prove"]
+    n = len(trial.contexts)
+    wins = trial.wins[arm] = np.full(n, np.nan)
+    worded = trial.worded[arm] = np.full((n, 2, len(second.wordings)), np.nan)
+
+    async def compare(n: int) -> None:
+        if pair := trial.pair(arm, n):
+            async with live.semaphore:
+                wins[n] = await second.wins(trial.contexts[n], *pair)
+                for side, text in enumerate(pair if trial.arrays.stratum[n] == FAILING else ()):
+                    worded[n, side] = await second.reworded(
+                        trial.contexts[n].with_reply(text), value_of
+                    )
+        live.progress.advance("compare")
+
+    live.progress.start("compare", n)
+    await at_once(compare(one) for one in range(n))
+    return trial.arrays.preferred(wins)

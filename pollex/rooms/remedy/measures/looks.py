@@ -1,0 +1,142 @@
+"""Bounds for several looks at growing data, so that all looks together are wrong as seldom as one.
+
+Sources: O'Brien and Fleming 1979, doi:10.2307/2530245, for the bounds at equal steps; Jennison and
+Turnbull 2000, "Group Sequential Methods", sections 2.4 and 19.2, for constants and the recursive
+integration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from pollex.measures.arrays import Bools, Floats, Ints
+
+LOOKS = 4
+ALPHA = 0.05
+FUTILE = 0.10
+"""Conditional power below which going on is futile."""
+_GRID = 801
+
+
+@lru_cache(maxsize=32)
+def bounds_at_equal_steps(looks: int = LOOKS, alpha: float = ALPHA) -> tuple[float, ...]:
+    """Compute the bounds on |z| at equal steps: c √(K/k), whatever is true crossed with probability `alpha` at most."""
+    fractions = np.arange(1, looks + 1) / looks
+
+    def excess(constant: float) -> float:
+        return crossing_probability(constant / np.sqrt(fractions), fractions) - alpha
+
+    constant = brentq(excess, 0.5, 8.0, xtol=1e-6)
+    return tuple(float(one) for one in constant / np.sqrt(fractions))
+
+
+@lru_cache(maxsize=32)
+def bounds_to(look: int, fraction: float, alpha: float = ALPHA) -> tuple[float, ...]:
+    """Compute the bounds on |z| of a proof that ends unplanned: those of the looks taken, and the last one's.
+
+    The last one spends what the function α(t) = 2 − 2Φ(z/√t) leaves at that fraction.
+
+    Args:
+        look: Looks that were taken.
+        fraction: Of all users that are seen; more than at the last of these looks.
+
+    Source: Lan and DeMets 1983, doi:10.1093/biomet/70.3.659.
+    """
+    taken = bounds_at_equal_steps(LOOKS, alpha)[:look]
+    steps = np.arange(1, look + 1) / LOOKS
+    spent = 2 * float(norm.sf(norm.isf(alpha / 2) / np.sqrt(fraction)))
+
+    def excess(bound: float) -> float:
+        return crossing_probability(np.array([*taken, bound]), np.array([*steps, fraction])) - spent
+
+    return (*taken, float(brentq(excess, 0.5, 40.0, xtol=1e-6)))
+
+
+def crossing_probability(bounds: Floats, fractions: Floats) -> float:
+    """Compute the probability that |z| is beyond its bound at any look, where nothing is true.
+
+    Args:
+        bounds: `[look]`.
+        fractions: Share of all users seen at each look, rising `[look]`.
+    """
+    inside = 0.0
+    density = np.ones(1)
+    points = np.zeros(1)
+    before = 0.0
+    for bound, fraction in zip(bounds, fractions, strict=True):
+        reach = bound * np.sqrt(fraction)
+        grid = np.linspace(-reach, reach, _GRID)
+        steps = norm.pdf(grid[:, None], points[None, :], np.sqrt(fraction - before))
+        density = steps @ density
+        weights = np.full(_GRID, grid[1] - grid[0])
+        weights[[0, -1]] /= 2
+        inside = float(density @ weights)
+        density = density * weights
+        points = grid
+        before = float(fraction)
+    return 1 - inside
+
+
+GOING, BETTER, WORSE, NOTHING = 0, 1, -1, 2
+"""What a look decides: go on, an effect above zero, one below, or that going on is futile."""
+
+
+def decide(
+    z: Floats,
+    look: int,
+    bounds: Sequence[float],
+    clear: Bools,
+    harm_bounds: Sequence[float] | None = None,
+) -> Ints:
+    """Decide at a look.
+
+    An effect ends the proof early only where all guardrails are cleared; harm always does. From
+    half on it ends where neither a gain nor harm is likely to be shown any more: a proof that seems
+    to do harm goes on until it is known.
+
+    Args:
+        z: Of any shape.
+        look: From 0.
+        bounds: On |z|, of all looks.
+        clear: Whether all guardrails are cleared, of the shape of `z`.
+        harm_bounds: On −z, of all looks; None: those on |z|.
+    """
+    harm_bounds = bounds if harm_bounds is None else harm_bounds
+    found: Ints = np.full(np.shape(z), GOING)
+    last = look == len(bounds) - 1
+    if not last and look >= 1:
+        fraction = (look + 1) / len(bounds)
+        gain = conditional_power(np.asarray(z), fraction, bounds[-1])
+        harm = conditional_power(-np.asarray(z), fraction, harm_bounds[-1])
+        found[(gain < FUTILE) & (harm < FUTILE)] = NOTHING
+    found[(z > bounds[look]) & (clear | last)] = BETTER
+    found[z < -harm_bounds[look]] = WORSE
+    return np.where(found == GOING, NOTHING, found) if last else found
+
+
+def conditional_power(z: Floats, fraction: float, bound: float) -> Floats:
+    """Compute the chance that z is above the last bound in the end, if what was seen goes on.
+
+    Args:
+        z: What was seen up to `fraction`, of any shape.
+        bound: Of the last look.
+    """
+    drift = np.asarray(z) / np.sqrt(fraction)
+    ahead = (bound - np.asarray(z) * np.sqrt(fraction) - drift * (1 - fraction)) / np.sqrt(
+        1 - fraction
+    )
+    return np.asarray(norm.sf(ahead))
+
+
+def alpha_of(times: int, alpha: float = ALPHA) -> float:
+    """Return the level of the j-th proof on the same conversations: halved each time, so that all stay under `alpha`.
+
+    Args:
+        times: j, from 1.
+    """
+    return float(alpha * 2.0 ** (1 - times))

@@ -1,0 +1,654 @@
+"""A proof of changes against the old prompt, as arrays: what each look and the verdict read.
+
+Answers are on the scale 0 … 1, better is higher. A missing answer is NaN, and never a score: an
+effect that is to be called better must hold with missing new replies as failing and missing old
+ones as not, too.
+
+Effects are of one arm against another on the same conversations, with users as units. Their arrays
+have users last, and may have any axes before: replicates of a simulation, or guardrails.
+Sources: Student's t over clusters, Miller 2024, arXiv:2411.00640; sign flips of whole units, Fisher
+    1935, "The Design
+of Experiments", section 21; Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import false_discovery_control, norm, t
+
+from pollex.measures.arrays import Bools, Floats, Ints
+from pollex.measures.intervals import LEVEL
+from pollex.rooms.remedy.measures.looks import (
+    BETTER,
+    GOING,
+    LOOKS,
+    WORSE,
+    bounds_at_equal_steps,
+    bounds_to,
+    decide,
+)
+
+FEW = 20
+"""Users below which signs of whole users are flipped in place of Student's t."""
+ALL_FLIPS = 12
+FLIPS = 4095
+MARGIN = 0.10
+"""Of the scale 0 … 1: a guardrail is cleared where a drop of so much is ruled out."""
+ACCUSED = 0.10
+"""Rate of false accusations among guardrails that are marked as worse; the verdict has a stricter level, `FELL`."""
+FELL, HARMS = 0.001, 0.6
+"""Levels of the verdict *worse*, one-sided: that of all guardrails of a change together, and what the target has of
+its proof's level, .015 of the first proof's .025: a change of nothing is called worse in 2 % at
+most."""
+LIKELY, CERTAIN = 0.9, 0.99
+"""Chances of harm, over all replies, that tell *likely harm*: the first where the effect is also beyond the margin."""
+LONGEST = 1.5
+"""Growth of replies, or of what they cost, from which on it counts against a change."""
+NORMAL = 1.96
+ONE_SIDED = 1.645
+
+
+@dataclass(frozen=True)
+class PairedEffect:
+    """The mean difference of two arms, with its interval.
+
+    Attributes:
+        value: New minus old, in units of the scale 0 … 1; better is higher.
+        z: The effect in standard errors, as a normal deviate.
+        n: Contexts behind it.
+        users: Units.
+    """
+
+    value: float
+    low: float
+    high: float
+    z: float
+    n: int
+    users: int
+
+
+def of_users(difference: Floats, user: Ints) -> Floats:
+    """Return the mean difference of each user `[user]` from that of each context `[context]`; NaN is left out.
+
+    Args:
+        user: Number of each context's user `[context]`.
+    """
+    known = ~np.isnan(difference)
+    _, codes = np.unique(user[known], return_inverse=True)
+    return np.asarray(np.bincount(codes, difference[known]) / np.bincount(codes))
+
+
+def z_of(values: Floats) -> Floats:
+    """Compute the deviate of the mean over users `[...]`, from Student's t over users; few users go by `flipped_p`."""
+    n = values.shape[-1]
+    error = np.maximum(values.std(axis=-1, ddof=1), 1e-9) / np.sqrt(n)
+    ratio = values.mean(axis=-1) / error
+    return np.asarray(np.sign(ratio) * norm.isf(np.maximum(t.sf(np.abs(ratio), n - 1), 1e-300)))
+
+
+def effect(values: Floats, bound: float = NORMAL, n: int = 0) -> PairedEffect:
+    """Estimate the effect from each user's mean difference, with the interval of a look's bound.
+
+    Args:
+        values: `[user]`; at least two.
+        bound: On |z|.
+        n: Contexts behind it.
+    """
+    mean = float(values.mean())
+    users = len(values)
+    if users < FEW:
+        flips = flips_of(users, np.random.default_rng(0))
+        level = float(2 * norm.sf(bound))
+        low, high = (flipped_end(values, flips, level, side) for side in (-1, 1))
+        z = float(np.sign(mean) * norm.isf(flipped_p(values, flips) / 2))
+        return PairedEffect(mean, low, high, z, n, users)
+    half = float(t.isf(norm.sf(bound), users - 1) * values.std(ddof=1) / np.sqrt(users))
+    return PairedEffect(mean, mean - half, mean + half, float(z_of(values)), n, users)
+
+
+def flips_of(users: int, rng: np.random.Generator) -> Floats:
+    """Return signs of users `[flip, user]`: all of them for few users, else drawn; the first is as it is."""
+    if users <= ALL_FLIPS:
+        return np.array(list(product((1.0, -1.0), repeat=users)))
+    drawn = rng.choice((1.0, -1.0), (FLIPS, users))
+    return np.concatenate([np.ones((1, users)), drawn])
+
+
+def flipped_p(values: Floats, flips: Floats) -> float:
+    """Compute the two-sided p-value of the mean by flipped signs."""
+    means = np.abs(flips @ values)
+    return float((means >= means[0] - 1e-12).mean())
+
+
+def flipped_end(values: Floats, flips: Floats, level: float, side: int) -> float:
+    """Return an end of the interval of all effects that flipped signs don't rule out.
+
+    Args:
+        side: −1 for the lower end, 1 for the upper.
+    """
+    mean = float(values.mean())
+    reach = float(np.abs(values - mean).max()) * 20 + 1e-6
+
+    def kept(shift: float) -> float:
+        return flipped_p(values - mean - shift, flips) - level
+
+    if kept(side * reach) >= 0:  # so few users that nothing is ruled out at this level
+        return side * 1.0
+    return mean + float(brentq(kept, 0.0, side * reach, xtol=1e-6))
+
+
+def p_of_drop(values: Floats) -> Floats:
+    """Compute the one-sided p-value of a drop `[...]` over users."""
+    return np.asarray(norm.cdf(z_of(values)))
+
+
+def called_worse(p: Floats) -> Bools:
+    """Tell which guardrails are worse `[..., guardrail]`, by Benjamini and Hochberg over the last axis."""
+    return np.asarray(false_discovery_control(p, axis=-1) <= ACCUSED)
+
+
+def fell_for_sure(p: Floats) -> Bools:
+    """Tell which guardrails fell for the verdict `[guardrail]`, by Holm: one false one among them in `FELL` of runs.
+
+    Args:
+        p: One-sided p-values of a drop.
+
+    Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian
+        Journal of Statistics 6.
+    """
+    order = np.argsort(p, kind="stable")
+    n = len(p)
+    adjusted = np.maximum.accumulate(p[order] * (n - np.arange(n)))
+    return np.asarray(adjusted[np.argsort(order)] <= FELL)
+
+
+def is_cleared(values: Floats, margin: float = MARGIN) -> Bools:
+    """Tell whether the lower one-sided bound of an effect is above minus the margin `[...]`, over users."""
+    return np.asarray(upper_bound(-values) < margin)
+
+
+def upper_bound(values: Floats) -> Floats:
+    """Compute the upper one-sided bound of a mean `[...]` over users."""
+    n = values.shape[-1]
+    return np.asarray(
+        values.mean(axis=-1) + t.ppf(LEVEL, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n)
+    )
+
+
+def upper_bound_of_difference(one: Floats, other: Floats) -> Floats:
+    """Compute the upper one-sided bound of `one`'s mean minus `other`'s `[...]`; their users are different ones."""
+    n = one.shape[-1]
+    m = other.shape[-1]
+    error = np.sqrt(one.var(axis=-1, ddof=1) / n + other.var(axis=-1, ddof=1) / m)
+    return np.asarray(one.mean(axis=-1) - other.mean(axis=-1) + t.ppf(LEVEL, n + m - 2) * error)
+
+
+def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
+    """Compute the effect at replies of equal length `[...]`, and its deviate.
+
+    It is the intercept of the difference on the logarithm of the ratio of lengths.
+
+    Args:
+        difference: `[..., user]`.
+        ratio: ln(new length / old length) `[..., user]`.
+
+    Source: Dubois et al. 2024, arXiv:2404.04475.
+    """
+    n = difference.shape[-1]
+    mean = ratio.mean(axis=-1)
+    centered = ratio - mean[..., None]
+    spread = np.maximum((centered**2).sum(axis=-1), 1e-12)
+    slope = (centered * difference).sum(axis=-1) / spread
+    value = difference.mean(axis=-1) - slope * mean
+    rest = difference - value[..., None] - slope[..., None] * ratio
+    error = np.sqrt(
+        np.maximum((rest**2).sum(axis=-1) / (n - 2) * (1 / n + mean**2 / spread), 1e-18)
+    )
+    return np.asarray(value), np.asarray(value / error)
+
+
+def by_length(difference: Floats, ratio: Floats) -> Bools:
+    """Tell whether an effect may be one of length alone `[...]`.
+
+    It is where replies grow by more than half, or where at equal length less than half of it is
+    left, or nothing that is above zero by more than chance.
+    """
+    value, z = at_equal_length(difference, ratio)
+    longer = np.exp(ratio).mean(axis=-1) > LONGEST
+    return np.asarray(longer | (value < difference.mean(axis=-1) / 2) | (z < ONE_SIDED))
+
+
+def smallest_effect(spread: float, users: int, bound: float = NORMAL) -> float:
+    """Compute the smallest effect that so many users show with a power of .8.
+
+    Args:
+        spread: Standard deviation of a user's difference.
+    """
+    return float((bound + norm.ppf(0.8)) * spread / np.sqrt(users))
+
+
+FAILING, FINE, ANY = 0, 1, 2
+"""Strata: contexts where the target failed, where its occasion went well, and any others."""
+OLD, NAIVE, CEILING = 0, 1, 2
+"""Arms: the first is the old prompt; the others' are those of headroom."""
+ROOM = 0.08
+"""Of the scale: less than this is not worth a proof."""
+FEWEST_USERS = 2
+UNTRIED = {"found": False, "said": "not tried: too few replies", "n": 0}
+ELSEWHERE = "the target where it hadn't failed"
+"""Name of a guardrail: what mends some replies may break others of the same kind."""
+GuardrailState = Literal["worse", "cleared", "open", "unknown"]
+
+
+@dataclass(frozen=True)
+class Guardrail:
+    """What a change does to something that it doesn't aim at.
+
+    Attributes:
+        state: Unknown where no replies of both arms can be compared.
+        more: Users that are still needed to clear it; 0 unless it is open.
+        fell: Whether it fell at the verdict's level; see `fell_for_sure`.
+    """
+
+    name: str
+    effect: PairedEffect
+    state: GuardrailState
+    more: int = 0
+    fell: bool = False
+
+
+@dataclass(frozen=True)
+class Primary:
+    """The effect on the target, at the look where the proof ended.
+
+    Attributes:
+        effect: Where it failed.
+        everywhere: Over all contexts, those too where it hadn't failed: what tells harm.
+        worst: The same with missing new replies as failing and missing old ones as not.
+        look: From 1.
+        smallest: Effect that so many users would have shown in 80 %.
+        length: Whether it may be one of length alone.
+    """
+
+    effect: PairedEffect
+    everywhere: PairedEffect
+    worst: PairedEffect
+    look: int
+    outcome: int
+    smallest: float
+    length: bool
+
+
+class ProofEnd(NamedTuple):
+    """How the proof of one change ended: the outcome, the look, from 0, and the level of its bounds.
+
+    Attributes:
+        fraction: Of the users, where a cap of calls or cost ended it between looks; 0: it ended as
+            planned.
+    """
+
+    outcome: int
+    look: int
+    alpha: float
+    fraction: float = 0.0
+
+    @property
+    def bounds(self) -> Sequence[float]:
+        """Bounds on |z| at each look: of a gain, and of the interval."""
+        return self._bounds_at(self.alpha)
+
+    @property
+    def harm_bounds(self) -> Sequence[float]:
+        """Bounds on −z at each look, from which on the target is worse."""
+        return self._bounds_at(self.alpha * HARMS)
+
+    def _bounds_at(self, alpha: float) -> Sequence[float]:
+        if self.fraction:
+            return bounds_to(self.look, self.fraction, alpha)
+        return bounds_at_equal_steps(LOOKS, alpha)
+
+
+@dataclass
+class ProofArrays:
+    """Answers about replies under several prompts.
+
+    Attributes:
+        values: `[context, arm, reply, question]`; the target is question 0. NaN: missing, or not
+            asked yet.
+        sizes: Positive quantities that shouldn't grow by half, by name `[context, arm, reply]`;
+            NaN: no reply.
+        stratum: `[context]`.
+        user: Number of each context's user `[context]`.
+        wave: Look before which each context is asked, from 0 `[context]`.
+        names: Of the questions.
+    """
+
+    values: Floats
+    stratum: Ints
+    user: Ints
+    wave: Ints
+    names: Sequence[str]
+    sizes: Mapping[str, Floats] = field(default_factory=dict)
+
+    def differences(self, look: int, arm: int = 1, *, worst: bool = False) -> Floats:
+        """Return new minus old `[context, question]` of what is asked up to a look; NaN where an arm has nothing."""
+        pair = self.values[:, [OLD, arm]]
+        if worst:
+            pair[:, 0][np.isnan(pair[:, 0])] = 1.0
+            pair[:, 1][np.isnan(pair[:, 1])] = 0.0
+        found = np.diff(mean_of_known(pair), axis=1)[:, 0]
+        found[self.wave > look] = np.nan
+        return np.asarray(found)
+
+    def users_of(self, difference: Floats, stratum: int | None = None) -> Floats:
+        """Return the mean difference of each user `[user]` in the contexts of a stratum, or in all."""
+        where = np.ones(len(self.user), bool) if stratum is None else self.stratum == stratum
+        return of_users(difference[where], self.user[where])
+
+    def guardrails(self, look: int, arm: int = 1, margin: float = MARGIN) -> list[Guardrail]:
+        """Measure all that a change doesn't aim at.
+
+        That is the target where it hadn't failed, everything else over all contexts, and sizes as
+        −ln(new / old), which may fall by ln 1.5.
+        """
+        difference = self.differences(look, arm)
+        limit = float(np.log(LONGEST))
+        rows = [(name, self.known_change(difference[:, q], q, look, arm), margin, 0.0)
+                for q, name in enumerate(self.names) if q]  # fmt: skip
+        elsewhere = self.stratum != FAILING
+        if elsewhere.any():
+            rows.insert(0, (ELSEWHERE, np.where(elsewhere, difference[:, 0], np.nan), margin, 0.0))
+        counted = [name for name, size in self.sizes.items() if not np.isnan(size[:, OLD]).all()]
+        rows += [(name, -self.log_ratio(name, look, arm), limit, limit) for name in counted]
+        users = [(name, self.users_of(each), least, shift) for name, each, least, shift in rows]
+        known = [row for row in users if len(row[1]) >= FEWEST_USERS]
+        found = [
+            Guardrail(name, PairedEffect(0.0, -1.0, 1.0, 0.0, 0, len(each)), "unknown")
+            for name, each, _, _ in users
+            if len(each) < FEWEST_USERS
+        ]
+        if not known:
+            return found
+        worse = called_worse(
+            np.array([float(p_of_drop(each + shift)) for _, each, _, shift in known])
+        )
+        # Few users that all differ alike have no spread: signs of whole users are flipped, as for
+        # the target.
+        fell = fell_for_sure(norm.cdf([effect(each + shift).z for _, each, _, shift in known]))
+        for (name, each, least, _), bad, sure in zip(known, worse, fell, strict=True):
+            state: GuardrailState = (
+                "worse" if bad else "cleared" if is_cleared(each, least) else "open"
+            )
+            needed = 1.645 * float(each.std(ddof=1)) / max(least + float(each.mean()), 0.01)
+            more = max(1, int(np.ceil(needed**2)) - len(each)) if state == "open" else 0
+            found.append(Guardrail(name, effect(each, n=len(each)), state, more, bool(sure)))
+        return found
+
+    def known_change(self, difference: Floats, question: int, look: int, arm: int) -> Floats:
+        """Return the differences of a question `[context]`; NaN where it was at its worst in all replies of both arms.
+
+        What can't fall any further isn't cleared by not falling.
+        """
+        here = self.values[self.wave <= look][:, [OLD, arm], :, question]
+        return np.full_like(difference, np.nan) if not np.nan_to_num(here).any() else difference
+
+    def primary(self, arm: int, ended: ProofEnd) -> Primary:
+        """Measure the target where it failed, with the interval of the look at which the proof ended."""
+        look = ended.look
+        bound = ended.bounds[ended.look]
+        difference = self.differences(look, arm)[:, 0]
+        values = self.users_of(difference, FAILING)
+        n = int((~np.isnan(difference[self.stratum == FAILING])).sum())
+        if len(values) < FEWEST_USERS:
+            nothing = PairedEffect(0.0, -1.0, 1.0, 0.0, n, len(values))
+            return Primary(nothing, nothing, nothing, look + 1, ended.outcome, 1.0, length=False)
+        worst = self.users_of(self.differences(look, arm, worst=True)[:, 0], FAILING)
+        ratio = self.users_of(
+            np.where(np.isnan(difference), np.nan, self.log_ratio("length", look, arm)), FAILING
+        )
+        return Primary(
+            effect(values, bound, n),
+            effect(self.users_of(difference), bound, int((~np.isnan(difference)).sum())),
+            effect(worst, bound, int(((self.stratum == FAILING) & (self.wave <= look)).sum())),
+            look + 1,
+            ended.outcome,
+            smallest_effect(float(values.std(ddof=1)), len(values), bound),
+            length=len(values) > FEWEST_USERS and bool(by_length(values, ratio)),
+        )
+
+    def log_ratio(self, name: str, look: int, arm: int = 1) -> Floats:
+        """Return ln(new / old) of a size `[context]`."""
+        mean = mean_of_known(np.log(np.maximum(self.sizes[name], 1e-9)))
+        found = mean[:, arm] - mean[:, OLD]
+        found[self.wave > look] = np.nan
+        return np.asarray(found)
+
+    def keep(self, known: Bools, look: int) -> float:
+        """Leave out contexts for good, where a cap ended the work on a look; return the fraction of users that is left.
+
+        Args:
+            known: Whether all replies to a context came `[context]`; those of later looks never do.
+        """
+        failing = self.stratum == FAILING
+        self.wave[~known] = LOOKS
+        return len(set(self.user[failing & (self.wave <= look)])) / max(
+            len(set(self.user[failing])), 1
+        )
+
+    def looked(
+        self, look: int, alpha: float, ended: Mapping[int, ProofEnd], fraction: float = 0.0
+    ) -> dict[int, ProofEnd]:
+        """Decide on each change that is still open, by Holm: the clearest first, at a stricter level with more of them.
+
+        Args:
+            ended: By arm, what earlier looks decided.
+            fraction: See `ProofEnd`.
+        """
+        found = dict(ended)
+        arms = self.values.shape[1] - 1
+        rejected = sum(one.outcome in (BETTER, WORSE) for one in found.values())
+        first = ProofEnd(GOING, look, alpha, fraction)
+        z = {
+            arm: self.primary(arm, first).effect.z for arm in range(1, arms + 1) if arm not in found
+        }
+        for arm in sorted(z, key=lambda one: -abs(z[one])):
+            at = first._replace(alpha=alpha / max(1, arms - rejected))
+            guards = self.guardrails(look, arm)
+            clear = bool(guards) and all(one.state == "cleared" for one in guards)
+            outcome = int(
+                decide(np.array([z[arm]]), look, at.bounds, np.array([clear]), at.harm_bounds)[0]
+            )
+            rejected += outcome in (BETTER, WORSE)
+            if outcome != GOING:
+                found[arm] = at._replace(outcome=outcome)
+        return found
+
+    def score(self, look: int, arm: int) -> float:
+        """Return what a selection goes by: the effect, less twice each guardrail's drop beyond its noise."""
+        difference = self.differences(look, arm)
+        target, *guards = (self.users_of(difference[:, q]) for q in range(len(self.names)))
+        drops = [max(0.0, -float(upper_bound(one))) for one in guards if len(one) >= FEWEST_USERS]
+        return (float(target.mean()) if len(target) else -1.0) - 2 * sum(drops)
+
+    def flattered(self) -> dict[str, Any]:
+        """Tell whether the judge believes replies that only claim to do well."""
+        values = self.users_of(self.differences(0)[:, 0], FAILING)
+        if len(values) < FEWEST_USERS:
+            return UNTRIED | {"n": len(values)}
+        fooled = float(z_of(values)) > ONE_SIDED
+        said = (
+            "this judge can be talked into this rubric: only people or thumbs can prove it"
+            if fooled
+            else ""
+        )
+        return {"found": fooled, "said": said, **asdict(effect(values))}
+
+    def preferred(self, wins: Floats) -> dict[str, Any]:
+        """Return the share of pairs in which a reader without rubrics prefers the new reply.
+
+        Args:
+            wins: 1, ½ or 0; NaN: no answer `[context]`.
+        """
+        values = self.users_of(wins - 0.5)
+        if len(values) < FEWEST_USERS:
+            return {"value": None, "low": None, "high": None, "n": len(values), "against": False}
+        one = effect(values, n=int((~np.isnan(wins)).sum()))
+        share = {
+            "value": one.value + 0.5,
+            "low": max(0.0, one.low + 0.5),
+            "high": min(1.0, one.high + 0.5),
+            "n": one.n,
+        }
+        return share | {"against": float(z_of(values)) < -ONE_SIDED}
+
+    def headroom(self) -> dict[str, Any] | None:
+        """Tell whether replies still fail, and whether any prompt mends that.
+
+        Returns:
+            As JSON values `room`, the old prompt where it went well minus where it failed, with its
+            upper one-sided 95 % bound; `naive` and `ceiling`, effects of a plain sentence and of a
+            hint for each context; `ended`, why nothing is to be proposed, empty to go on. None
+            where an arm has too few replies to tell.
+        """
+        old = mean_of_known(self.values)[:, OLD, 0]
+        fine = self.users_of(old, FINE)
+        fails = self.users_of(old, FAILING)
+        naive, best = (
+            self.users_of(self.differences(0, arm)[:, 0], FAILING) for arm in (NAIVE, CEILING)
+        )
+        if min(map(len, (fine, fails, naive, best))) < FEWEST_USERS:
+            return None
+        room = float(fine.mean() - fails.mean())
+        high = float(upper_bound_of_difference(fine, fails))
+        ceiling_high = float(upper_bound(best))
+        ended = (
+            "no prompt mends this here: it lacks knowledge or tools" if ceiling_high < ROOM else ""
+        )
+        if high < ROOM:
+            ended = "it no longer fails more there than elsewhere, with this model and prompt"
+        found = {
+            "room": room,
+            "room_high": high,
+            "naive": asdict(effect(naive)),
+            "ceiling": asdict(effect(best)),
+        }
+        return found | {"ceiling_high": ceiling_high, "ended": ended}
+
+    def traffic(self, look: int, arm: int, shares: Sequence[float]) -> dict[str, float] | None:
+        """Return the effect per conversation of traffic with its interval; None where it has none.
+
+        Args:
+            shares: Of conversations, by stratum.
+        """
+        difference = self.differences(look, arm)[:, 0]
+        total = 0.0
+        variance = 0.0
+        for stratum, share in enumerate(shares):
+            users = self.users_of(difference, stratum)
+            if share and len(users) < FEWEST_USERS:
+                return None
+            if share:
+                total += share * float(users.mean())
+                variance += share**2 * float(users.var(ddof=1)) / len(users)
+        half = NORMAL * float(np.sqrt(variance))
+        return {"value": total, "low": total - half, "high": total + half}
+
+
+def mean_of_known(values: Floats) -> Floats:
+    """Return means over replies `[context, arm, …]` of `[context, arm, reply, …]`; NaN where there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # an arm without a reply has no mean
+        return np.asarray(np.nanmean(values, axis=2))
+
+
+def chance_of_harm(effect: PairedEffect) -> float:
+    """Compute the probability that an effect is below zero, by what was seen alone."""
+    return float(norm.cdf(-effect.z))
+
+
+def users_to_tell(primary: Primary) -> int:
+    """Compute how many more users tell an effect of the size that was seen from none in 80 %; 0 where it is none."""
+    if not primary.effect.value:
+        return 0
+    needed = primary.effect.users * (primary.smallest / abs(primary.effect.value)) ** 2
+    return max(0, int(np.ceil(min(needed, 1e6))) - primary.effect.users)
+
+
+def harm_told(primary: Primary) -> str:
+    """Say how likely harm is, and what it takes to know; empty where nothing speaks for harm."""
+    if (
+        min(primary.effect.value, primary.everywhere.value) >= 0
+        or primary.effect.users < FEWEST_USERS
+    ):
+        return ""
+    more = users_to_tell(primary)
+    told = f"; about {more} more users would tell" if more else ""
+    return f"the chance that it does harm is {chance_of_harm(primary.everywhere):.0%} by these replies{told}"
+
+
+def is_harm_likely(primary: Primary, margin: float = MARGIN) -> bool:
+    """Tell whether a proof that found no gain is to be called likely harm, by its replies to all contexts.
+
+    An effect beyond the margin where the target failed needs the chance of harm `LIKELY`, any other
+    one `CERTAIN`:
+    of changes that do nothing 2 in 100 are called harm.
+    """
+    if primary.effect.users < FEWEST_USERS:
+        return False
+    chance = chance_of_harm(primary.everywhere)
+    return chance >= CERTAIN or (primary.effect.value < -margin and chance >= LIKELY)
+
+
+def verdict_of(
+    primary: Primary,
+    guards: Sequence[Guardrail],
+    against: Sequence[str] = (),
+    missing: str = "",
+    margin: float = MARGIN,
+) -> tuple[str, list[str]]:
+    """Return the verdict, and what speaks against it or is open, the worst first.
+
+    Harm comes first, wherever it is: a guardrail that fell for sure is enough, whatever the target
+    does. One that is only marked as worse speaks against a gain.
+
+    Args:
+        against: What else speaks against an effect, in words.
+        missing: How many replies are missing; empty for none.
+        margin: Of a drop that would be too much.
+    """
+    fell = [f"worse: {guard.name}" for guard in guards if guard.fell]
+    marked = [
+        f"may be worse: {guard.name}"
+        for guard in guards
+        if guard.state == "worse" and not guard.fell
+    ]
+    unknown = [f"unknown: {guard.name}" for guard in guards if guard.state == "unknown"]
+    lacks = [missing] if missing else []
+    if primary.outcome == WORSE or fell:
+        return "worse", [*fell, *marked, *lacks]
+    if primary.outcome != BETTER:
+        told = [*(harm for harm in [harm_told(primary)] if harm), *marked]
+        if is_harm_likely(primary, margin):
+            return "no gain, likely harm", [*told, *lacks]
+        if missing:
+            return "not proven", [missing, *told, *unknown]
+        return "no difference found", [*told, *unknown]
+    said = []
+    if primary.worst.low <= 0:
+        said.append("not shown with missing new replies counted as failing")
+    if primary.length:
+        said.append("may be length: at equal length little of it is left, or replies grow by half")
+    said += [*marked, *against, *unknown]
+    if said:
+        return "not cleared", [*said, *lacks]
+    needs = [
+        f"open: {guard.name}, needs about {guard.more} more users"
+        for guard in guards
+        if guard.state == "open"
+    ]
+    return "judged better", [*needs, *lacks]

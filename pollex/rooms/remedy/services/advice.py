@@ -1,0 +1,105 @@
+"""What a prompt can change of a rubric without making something false: a table of kinds, and why others get nothing."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from pollex.agents.embedded.events.signal import event_source
+from pollex.rubrics.rubric import Polarity, Rubric
+
+WORDS_ALONE = "it is a word, no deed: what the assistant does where it says so has to be read first"
+UNCLEAR = (
+    "nobody knows here whether its opposite can be said truly: read the exchanges, and "
+    "write the sentence yourself"
+)
+NOT_ON_THIS_SIDE = (
+    "thumbs go another way here than this deed is known for: read the exchanges first"
+)
+NEVER_PLAIN = frozenset({"figures", "refusals", "knowledge"})
+"""Kinds whose plain opposite has an assistant make something up, or promise what it mustn't: never proposed."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of event, and what a prompt may say of it.
+
+    Attributes:
+        sentence: For the prompt; empty where none is known to be safe.
+        why: Why there is no sentence; empty where there is one.
+        words: What rubrics in words of a model or a person say; None: none of them is of this kind.
+    """
+
+    name: str
+    sentence: str
+    why: str
+    events: frozenset[str]
+    words: re.Pattern[str] | None
+    side: Polarity
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What may be said in a prompt for one rubric.
+
+    Attributes:
+        kind: Of the table; empty where none fits.
+        sentence: Empty where there is none, and `why` says why not.
+    """
+
+    kind: str
+    sentence: str = ""
+    why: str = ""
+
+
+def advice_on(rubric: Rubric) -> Advice:
+    """Return the sentence that may mend a rubric, or why there is none."""
+    name = name_of(rubric.source)
+    if name.startswith("phrase:"):
+        return Advice("words", why=WORDS_ALONE)
+    listed = any(name in kind.events for kind in kinds())
+    for kind in kinds():
+        # An event that the table doesn't list is told by its words, as a rubric of a model or a
+        # person.
+        fits = (
+            name in kind.events if listed else bool(kind.words and kind.words.search(rubric.text))
+        )
+        if fits and kind.sentence and rubric.polarity != kind.side:
+            return Advice(kind.name, why=NOT_ON_THIS_SIDE)
+        if fits:
+            return Advice(kind.name, kind.sentence, kind.why)
+    return Advice("", why=UNCLEAR)
+
+
+def name_of(source: str) -> str:
+    """Return the name of a rubric's event or signal; empty for one in words of a model or a person."""
+    if found := event_source(source):
+        return found.event.pattern
+    kind, _, name = source.partition(":")
+    if kind == "phrase":
+        return source
+    return name if kind == "signal" else ""
+
+
+@lru_cache(maxsize=1)
+def kinds() -> tuple[Kind, ...]:
+    """Return the kinds of the table, in its order."""
+    text = (files("pollex.rooms.remedy.services") / "advice.toml").read_text(encoding="utf-8")
+    return tuple(_read(tomllib.loads(text)))
+
+
+def _read(tables: dict[str, Any]) -> Iterator[Kind]:
+    named = [(name, table) for name, table in tables.items() if name != "none"]
+    for name, table in [*named, *tables["none"].items()]:
+        words = table.get("words", "").replace("\n", "")
+        yield Kind(
+            name=name,
+            sentence=" ".join(table.get("sentence", "").split()),
+            why=table.get("why", ""),
+            events=frozenset(table["events"]),
+            words=re.compile(words, re.IGNORECASE) if words else None,
+            side=table.get("side", "dsat"),
+        )

@@ -1,0 +1,102 @@
+"""Who is asked, as a user names it: tables of a file, a function of theirs, or a folder of files."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from pollex.errors import WrongUse
+from pollex.rooms.remedy.agents.assistant import Assistant, assistant_of
+from pollex.rooms.remedy.agents.assistant_process import SECONDS, ProcessAssistant
+from pollex.services.options import ModelOptions, ModelTable, tables_in
+
+ROLES = ("assistant", "proposer", "second")
+AS_THE_COMMAND = ("retry_refused", "no_prompts", "by_batch", "batch_files", "batch_api")
+MEND = "give [assistant] with model, and base_url, key_env, temperature, price_in, price_out, max_cost where wanted"
+
+
+class RoleTable(ModelTable):
+    """A table of a role."""
+
+    temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
+    max_calls: int | None = Field(None, ge=0)
+    concurrency: int | None = Field(None, ge=1)
+
+    def asked_by(self, command: ModelOptions) -> ModelOptions:
+        """Return the role's model, asked as the command says where the table doesn't."""
+        given = self.model_dump(include={"max_calls", "max_cost", "concurrency"}, exclude_none=True)
+        limits = replace(command.limits, price=self.price or command.limits.price, **given)
+        return replace(
+            self.within(),
+            limits=limits,
+            **{name: getattr(command, name) for name in AS_THE_COMMAND},
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssistantOptions:
+    """How the assistant is asked, an object of Python, a folder of files, or a model; and who else is.
+
+    Attributes:
+        tools: Functions of the user's in place of tools, for calls that the log doesn't have.
+        models: By role: the assistant, where it is a model, the proposer, and the second judge.
+        temperature: Of the assistant; None: the model's own.
+    """
+
+    given: Assistant | None = None
+    files: Path | None = None
+    models: Mapping[str, ModelOptions] = field(default_factory=dict)
+    temperature: float | None = None
+    tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+
+def named_assistant(
+    given: Any, profiles: str | Path | None, command: ModelOptions, seconds: float = SECONDS
+) -> AssistantOptions:
+    """Return who is asked: `module:name`, a folder of files, an object of Python, or a table of a file of profiles.
+
+    Args:
+        command: Its limits and batches hold for all roles.
+        seconds: That a reply of a function or graph may take.
+
+    Raises:
+        BadInput: See `tables_in`.
+        WrongUse: It is none of them, or named twice.
+    """
+    tables = tables_in(Path(profiles), RoleTable, MEND, ROLES) if profiles else {}
+    if (given is None) == ("assistant" not in tables):
+        remedy = "by [assistant] in a file of profiles, or by what answers"
+        raise WrongUse("name the assistant once", remedy=remedy, option="assistant")
+    models = {role: one.asked_by(command) for role, one in tables.items()}
+    if given is None:
+        return AssistantOptions(models=models, temperature=tables["assistant"].temperature)
+    if isinstance(given, Path) or (isinstance(given, str) and ":" not in given):
+        return AssistantOptions(files=folder_of_files(Path(given)), models=models)
+    if not isinstance(given, str):
+        return AssistantOptions(given=assistant_of(given), models=models)
+    module, _, name = given.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+        what = f"{given!r:.60} is no MODULE:FUNCTION"
+        raise WrongUse(
+            what,
+            remedy="give shop:answer for the function answer of shop.py here",
+            option="assistant",
+        )
+    return AssistantOptions(
+        given=ProcessAssistant(module, name, Path.cwd(), seconds), models=models
+    )
+
+
+def folder_of_files(path: Path) -> Path:
+    """Return the folder of `todo.jsonl` and `replies.jsonl`.
+
+    Raises:
+        WrongUse: There is a file of that name, or it is where Python's code stands.
+    """
+    if path.suffix == ".py" or (path.exists() and not path.is_dir()):
+        what = f"{str(path)!r:.60} is a file"
+        remedy = f"give {path.stem}:FUNCTION for a function of it, or a folder for todo.jsonl and replies.jsonl"
+        raise WrongUse(what, remedy=remedy, option="assistant")
+    return path.absolute()

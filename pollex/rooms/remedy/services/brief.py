@@ -1,0 +1,299 @@
+"""What to change where, from the log alone: no model is named, so nothing is proposed."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.embedded.view import likeness, rarity, terms_of
+from pollex.conversations.conversation import Label
+from pollex.conversations.logs import BadRow, Logs
+from pollex.formats.fields import ReadOptions
+from pollex.formats.write import require_writable
+from pollex.graphs.context import Progress
+from pollex.measures.intervals import Figure, share_interval
+from pollex.outputs import write_text
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext, in_order
+from pollex.rooms.remedy.services.advice import Advice, advice_on
+from pollex.rooms.remedy.services.contexts import (
+    SIDES,
+    failures_of,
+    headline_rubrics,
+    read_held,
+    share_that_survives,
+    why_no_target,
+)
+from pollex.rooms.remedy.services.prompt_text import PromptText
+from pollex.rubrics.headlines import outcomes_of
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.logs import Sources, files_of
+from pollex.services.options import RunOptions
+from pollex.services.results import Shown
+from pollex.text import Line, Told, count, printable
+
+NEAR, NEAREST = 0.2, 3
+"""Likeness in words from which on a line of the prompt speaks of a rubric, and how many are shown."""
+EXAMPLES = 3
+TOPICS = 3
+RARE = 0.4
+PARTIES = re.compile(r"\bthe (?:assistant|user)\b", re.IGNORECASE)
+"""Words that every rubric has, and that say nothing of what it is about."""
+
+NOTHING = "pollex has proposed nothing: no model was named."
+
+
+@dataclass(frozen=True, kw_only=True)
+class BriefedTarget:
+    """What the log tells of one rubric that a change of the prompt may aim at.
+
+    Attributes:
+        contexts: Where it fails.
+        asked: Conversations that were answered.
+        lines: Lines of the prompt that are near in words, with their numbers.
+        survives: See `contexts.share_that_survives`; None where a model would be asked.
+    """
+
+    rubric: ChosenRubric
+    contexts: tuple[ReplyContext, ...]
+    asked: int
+    lines: tuple[tuple[int, str], ...]
+    survives: float | None
+
+    @property
+    def share(self) -> Figure:
+        """Of conversations in which it fails."""
+        low, high = share_interval(len(self.contexts), self.asked, units=None)
+        return Figure(len(self.contexts) / self.asked, low, high, self.asked)
+
+    @property
+    def topics(self) -> list[tuple[str, int]]:
+        """Words that are rare in English and frequent in what the user had just said, with the number of replies."""
+        seen = Counter(word for one in self.contexts for word in {*_rare_words(_asked(one))})
+        enough = max(2, round(0.05 * len(self.contexts)))
+        ranked = sorted(seen, key=lambda word: (-seen[word] * rarity(word), word))
+        return [(word, seen[word]) for word in ranked if seen[word] >= enough][:TOPICS]
+
+    @property
+    def advice(self) -> Advice:
+        """What may be said in the prompt, or why nothing is."""
+        return advice_on(self.rubric)
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The figures as JSON values."""
+        share = self.share
+        told = {
+            "target": self.rubric.id,
+            "text": self.rubric.text,
+            "failing": len(self.contexts),
+            "share": share.value,
+        }
+        told |= {"low": share.low, "high": share.high, "kind": self.advice.kind}
+        told |= {"sentence": self.advice.sentence, "no_sentence": self.advice.why}
+        return told | {"lines": [number for number, _ in self.lines]}
+
+
+def _asked(context: ReplyContext) -> str:
+    """Return what the user said last before a reply."""
+    return next(turn.content for turn in reversed(context.before) if turn.role == "user")
+
+
+def _rare_words(said: str) -> list[str]:
+    words = (word.strip(".,;:!?\"'()").casefold() for word in said.split())
+    return [word for word in words if word.isalpha() and len(word) > 2 and rarity(word) >= RARE]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BriefResult(Shown):
+    """What to change where.
+
+    Attributes:
+        untestable: Rubrics of the headlines, and outcomes, that no reply shows, or of two parts,
+            with the reason.
+        down: Conversations with a thumb down.
+        unexplained: Of these, the ones in which no target fails.
+    """
+
+    targets: tuple[BriefedTarget, ...]
+    untestable: tuple[tuple[ChosenRubric, str], ...]
+    out: Path | None
+    judge: str
+    n: int
+    down: int = 0
+    unexplained: int = 0
+    bad_rows: tuple[BadRow, ...] = ()
+
+    @property
+    def left(self) -> str:
+        """How many thumbs down none of the targets reaches; empty where a target was named or nobody gave thumbs."""
+        if not self.down:
+            return ""
+        thumbs = f"{self.unexplained} of {count(self.down, 'conversation')} with a thumb down"
+        return f"In {thumbs} none of these fails: what went wrong there is not in this brief"
+
+    @property
+    def headline(self) -> str:
+        return f"{count(len(self.targets), 'rubric')} that a prompt may change, in {self.n} conversations"
+
+    def records(self) -> list[dict[str, Any]]:
+        return [one.row for one in self.targets]
+
+    def told(self) -> Told:
+        """Yield a line a target, what can't be tested, and where the brief stands."""
+        for one in self.targets:
+            share = f"{one.share.value:.1%} of {one.share.n}"
+            yield f"{one.rubric.id}  {share:>14}  {one.rubric.text}"
+            yield f"{'':12}  {'':>14}  {sentence_told(one.advice)}"
+            for number, line in one.lines[:1]:
+                yield f"{'':12}  {'':>14}  line {number} of the prompt: {line}"
+        if self.untestable:
+            note = f"Note: {len(self.untestable)} headlines can't be tested at a reply; the brief says why"
+            yield Line(note, "yellow")
+        if self.left:
+            yield f"{self.left}."
+        yield NOTHING
+        if self.out is not None:
+            yield f"Wrote {self.out}"
+
+    def as_json(self) -> dict[str, Any]:
+        return self.of("out", "judge", "n", "bad_rows") | {
+            "proposed": 0,
+            "thumbs_down": self.down,
+            "thumbs_down_without": self.unexplained,
+            "targets": self.records(),
+            "untestable": {rubric.id: why for rubric, why in self.untestable},
+        }
+
+
+def brief(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    *,
+    prompt: Path | None = None,
+    target: str | None = None,
+    out: Path | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    progress: Progress,
+) -> BriefResult:
+    """Tell what fails in replies, where, and what the prompt says of it.
+
+    Raises:
+        BadRubrics: A model judged, and neither its answers nor the quoted conversations are here.
+        WrongUse: The target can't be one.
+    """
+    if out is not None:
+        require_writable(out, *files_of(logs, rubrics, prompt))
+    text = None if prompt is None else PromptText.load(prompt)
+    rubric_set, read, held, wanted = read_held(logs, rubrics, target, reading, run, progress)
+    found = [
+        BriefedTarget(
+            rubric=one.rubric,
+            contexts=failures_of(one),
+            asked=one.asked,
+            lines=() if text is None else tuple(nearest_lines(text, one.rubric)),
+            survives=share_that_survives(rubric_set, one) if rubric_set.judge.built_in else None,
+        )
+        for one in wanted
+        if failures_of(one)
+    ]
+    # What tells how it came out leads no list, but a reader looks for it: it stands here with the
+    # reason.
+    outcomes = [rubric for side in SIDES for rubric in outcomes_of(rubric_set.rubrics, side)]
+    listed = [] if target else [*headline_rubrics(rubric_set), *outcomes]
+    seen = [held[rubric.id] for rubric in listed if held[rubric.id].holds]
+    down = {one.id for one in read.conversations if one.label is Label.NEGATIVE}
+    reached = {context.conversation.id for one in found for context in one.contexts}
+    result = BriefResult(
+        targets=tuple(found),
+        untestable=tuple(
+            (one.rubric, why) for one in seen if (why := why_no_target(rubric_set, one))
+        ),
+        out=out,
+        judge=rubric_set.judge.name,
+        n=len(read),
+        down=0 if target else len(down),
+        unexplained=0 if target else len(down - reached),
+        bad_rows=read.bad_rows,
+    )
+    if out is not None:
+        write_text(out, markdown(result, prompted=prompt is not None))
+    return result
+
+
+def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str]]:
+    """Return the lines of a prompt that are nearest to a rubric in words, with their numbers from 1."""
+    wanted = terms_of(PARTIES.sub("", rubric.text))
+    near = [
+        (likeness(terms_of(line), wanted), n, line)
+        for n, line in enumerate(text.lines, 1)
+        if line.strip()
+    ]
+    return [
+        (n, line)
+        for value, n, line in sorted(near, key=lambda one: -one[0])[:NEAREST]
+        if value >= NEAR
+    ]
+
+
+def markdown(result: BriefResult, *, prompted: bool) -> str:
+    """Write the brief for people; what was said stands in indented blocks, which nothing in it can leave."""
+    lines = [
+        "# What to change where",
+        "",
+        f"{NOTHING} {result.n} conversations, judged by {result.judge}.",
+        "",
+    ]
+    for one in result.targets:
+        lines += [*_about(one, prompted=prompted), ""]
+    if result.left:
+        lines += [f"{result.left}.", ""]
+    if result.untestable:
+        lines += ["## What can't be tested at a reply", ""]
+        lines += [
+            f"- {_plain(rubric.text)} ({rubric.id}): {why}" for rubric, why in result.untestable
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _about(one: BriefedTarget, *, prompted: bool) -> list[str]:
+    share = f"{one.share.value:.1%} of {one.share.n} conversations [{one.share.low:.1%}, {one.share.high:.1%}]"
+    aim = "do less" if one.rubric.polarity == "dsat" else "do more"
+    fails = "holds" if one.rubric.polarity == "dsat" else "doesn't hold where it might"
+    lines = [
+        f"## {_plain(one.rubric.text)}",
+        "",
+        f"- Target `{one.rubric.id}` ({aim}): {fails} in {share}.",
+    ]
+    if topics := one.topics:
+        lines.append("- Asked about: " + ", ".join(f"{word} ({n})" for word, n in topics) + ".")
+    if one.survives is not None:
+        kept = f"- Without what follows the reply, the judge still finds it in {one.survives:.0%}"
+        lines.append(f"{kept}: it can be tested at a reply.")
+    if prompted and not one.lines:
+        lines.append("- The prompt says nothing of it.")
+    elif prompted:
+        near = (f"      {n}: {_plain(line)}" for n, line in one.lines)
+        lines += ["- Nearest lines of the prompt:", "", *near, ""]
+    if one.advice.sentence:
+        lines += ["- A sentence to try:", "", f"      {_plain(one.advice.sentence)}", ""]
+    else:
+        lines.append(f"- {_plain(sentence_told(one.advice))}.")
+    lines += ["- Cases for your tests: `pollex remedy cases LOGS --rubrics RUBRICS --to TOOL`", ""]
+    for context in in_order(one.contexts, 0)[:EXAMPLES]:
+        said = {"user": _asked(context), "assistant": context.reply.content}
+        shown = (f"    {role}: {printable(words, 600)}" for role, words in said.items())
+        lines += [f"`{_plain(context.id)}`", "", *shown, ""]
+    return lines
+
+
+def sentence_told(advice: Advice) -> str:
+    """Say what sentence may be tried, or why none is given."""
+    return f"to try: {advice.sentence}" if advice.sentence else f"no sentence to try: {advice.why}"
+
+
+def _plain(text: str) -> str:
+    """Return a text in one line, with what Markdown or HTML would take for its own made harmless."""
+    return "".join(f"\\{one}" if one in "\\`*_[]<>|#" else one for one in printable(text))

@@ -1,0 +1,154 @@
+"""Regression cases from a log: replies that failed or went well, to be asked for again in other tools."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.conversation import messages_of
+from pollex.conversations.logs import BadRow, Logs
+from pollex.errors import BadLabels, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.write import require_writable
+from pollex.graphs.context import Progress
+from pollex.outputs import write_text
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext, in_order
+from pollex.rooms.remedy.formats.cases import CASE_FORMS, CaseCheck, ReplyCase, case_files
+from pollex.rooms.remedy.services.contexts import read_held
+from pollex.rooms.remedy.services.prompt_text import PromptText, rendered_for
+from pollex.rooms.remedy.services.sample import CASES, parts_of
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.logs import Sources, files_of
+from pollex.services.options import RunOptions
+from pollex.services.results import Shown
+from pollex.store.store import Store
+from pollex.store.tables import FactRow, now, pack
+from pollex.text import Told, count, notes_told
+
+MOST = 40
+"""Cases of one rubric."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CasesResult(Shown):
+    """Cases in a tool's form.
+
+    Attributes:
+        unmatched: Conversations that are left out, since their system turn isn't made from the
+            prompt.
+        proving: Cases that are left out, since they prove.
+    """
+
+    to: str
+    files: tuple[Path, ...]
+    cases: tuple[ReplyCase, ...]
+    unmatched: int = 0
+    proving: int = 0
+    bad_rows: tuple[BadRow, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        return f"{count(len(self.cases), 'case')} for {self.to}"
+
+    def records(self) -> list[dict[str, Any]]:
+        return [case.row for case in self.cases]
+
+    def told(self) -> Told:
+        """Yield the files and what was left out."""
+        yield self.headline
+        for path in self.files:
+            yield f"Wrote {path}"
+        left = []
+        if self.proving:
+            left.append(
+                f"{count(self.proving, 'case')} left out for a proof: nobody is to tune on them (--all)"
+            )
+        if self.unmatched:
+            left.append(
+                f"{count(self.unmatched, 'conversation')} left out: the prompt doesn't make their system turn"
+            )
+        yield from notes_told(left)
+
+    def as_json(self) -> dict[str, Any]:
+        left = {"left_out_for_a_proof": self.proving, "left_out_by_prompt": self.unmatched}
+        return self.of("to", "files", "bad_rows") | {"cases": len(self.cases)} | left
+
+
+def cases(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    *,
+    to: str,
+    out: Path,
+    target: str | None = None,
+    prompt: Path | None = None,
+    every: bool = False,
+    reading: ReadOptions,
+    run: RunOptions,
+    progress: Progress,
+) -> CasesResult:
+    """Write cases for a tool, from replies that failed or went well; the store keeps which, for later proofs.
+
+    Raises:
+        BadLabels: There are no cases.
+        WrongUse: No such tool is known, or the folder can't be written.
+    """
+    if to not in CASE_FORMS:
+        raise WrongUse(
+            f"no tool for cases is called {to!r:.40}",
+            remedy=f"one of: {', '.join(CASE_FORMS)}",
+            option="to",
+        )
+    if out.exists() and not out.is_dir():
+        raise WrongUse("it is a file", where=str(out), remedy="give the name of a folder")
+    text = None if prompt is None else PromptText.load(prompt)
+    rubric_set, read, _, wanted = read_held(logs, rubrics, target, reading, run, progress)
+    parts = parts_of(read.conversations, rubric_set.learned_from)
+    checks: dict[str, list[CaseCheck]] = defaultdict(list)
+    contexts: dict[str, ReplyContext] = {}
+    for held in wanted:
+        for context in in_order(held.replies, 0)[:MOST]:
+            rubric = held.rubric
+            contexts[context.id] = context
+            checks[context.id].append(
+                CaseCheck(rubric.id, rubric.polarity, rubric.text, context.reply.content)
+            )
+    found = []
+    for context in in_order(contexts.values(), 0):
+        said = messages_of(context.conversation)[: context.turn]
+        id_ = context.conversation.id
+        if text is not None:
+            system = rendered_for(context, text)
+            said = [
+                {"role": "system", "content": system},
+                *(one for one in said if one["role"] != "system"),
+            ]
+        if text is None or system is not None:
+            found.append(
+                ReplyCase(context.id, said, checks[context.id], id_, context.turn, parts[id_])
+            )
+    shown = [case for case in found if every or case.part != "prove"]
+    if not shown:
+        what = (
+            f"no cases: {len(found)} replies, all of them left for a proof"
+            if found
+            else "no reply shows a rubric"
+        )
+        raise BadLabels(what, remedy="give more conversations")
+    model = "MODEL" if rubric_set.judge.built_in else rubric_set.judge.name
+    texts = case_files(to, shown, model)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, written in texts.items():
+        require_writable(out / name, *files_of(logs, rubrics, prompt), named=False)
+        write_text(out / name, written, named=False)
+    hashes = sorted({contexts[case.id].conversation.text_hash[:16] for case in shown})
+    with Store.open(run.store) as store:
+        store.keep([FactRow("", CASES, now(), pack(hashes))])
+    return CasesResult(
+        to=to,
+        files=tuple(out / name for name in texts),
+        cases=tuple(shown),
+        unmatched=len(contexts) - len(found),
+        proving=len(found) - len(shown),
+        bad_rows=read.bad_rows,
+    )

@@ -1,0 +1,276 @@
+"""What replies, judges and people come to: a verdict for each change, with what speaks against it first."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from pollex.conversations.conversation import Label
+from pollex.measures.arrays import Floats
+from pollex.rooms.remedy.agents.assistant import AssistantReply
+from pollex.rooms.remedy.graphs.graph import compared_arm, ended_of, proven_in
+from pollex.rooms.remedy.graphs.trial import RemedyWork, Trial
+from pollex.rooms.remedy.measures.proofs import (
+    FAILING,
+    FEWEST_USERS,
+    OLD,
+    Primary,
+    effect,
+    of_users,
+    verdict_of,
+)
+from pollex.rooms.remedy.services.people import people_say
+from pollex.rooms.remedy.services.result import RANKS, STRATA
+from pollex.rooms.remedy.services.trials import Gathered
+from pollex.selection.threshold import fit_calibration
+from pollex.services.evaluate import FEWEST, beginning, user_turns
+from pollex.services.scorer import BatchScorer
+
+MOST_DIVERGED = 0.1
+AGREE = "better, people agree"
+AGAINST = "people prefer the old one"
+OWN = "judged better, by its own family"
+DRAWS = 200
+BASIS = "if the relation of rubrics and thumbs in the log holds for the new replies too"
+
+
+def conclude_edits(
+    found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, own: bool
+) -> list[dict[str, Any]]:
+    """Conclude on each change that was proven, the best first; return the fields of each `ProvenEdit`.
+
+    Args:
+        own: Whether judges and assistant are of one family.
+    """
+    trial = live.trials["prove"]
+    believes = state["flatterer"]
+    verdicts = list[dict[str, Any]]()
+    arrays = trial.arrays
+    sealed = {one.text for one in found.guards if one.id in found.sealed}
+    for arm, ended in sorted(ended_of(state).items()):
+        edit = proven_in(state)[arm - 1]
+        primary = arrays.primary(arm, ended)
+        guards = arrays.guardrails(ended.look, arm, found.options.margin)
+        pair = state["pairs"].get(edit["name"])
+        wording = wording_of(live, arm, primary)
+        over = shown_over_sealed(trial, arm, ended.look, sealed)
+        said = {
+            "over 10 % of the old arm left the recorded calls of tools": has_diverged(trial, OLD),
+            "over 10 % of the new arm left the recorded calls of tools": has_diverged(trial, arm),
+            believes["said"]: believes["found"],
+            "the rubrics like it, a reader without rubrics doesn't": pair and pair["against"],
+            "it depends on the wording of the target": wording
+            and any(not one["holds"] for one in wording),
+            "guardrails that the proposer saw rise more than sealed ones": over and over["low"] > 0,
+        }
+        speaks = [words for words, holds in said.items() if holds]
+        missing = missing_told(trial, arm, ended.look)
+        verdict, against = verdict_of(primary, guards, speaks, missing, found.options.margin)
+        people = None
+        level = "R"
+        named = verdict
+        if state["choices"] and arm == compared_arm(state):
+            people = people_say(trial, arm, state["choices"], found.options, live.salt)
+            if people["value"] is not None and people["high"] < 0.5:
+                named = AGAINST
+                level = "P"
+            elif people["value"] is not None and people["low"] > 0.5 and verdict == "judged better":
+                named = AGREE
+                level = "P"
+        verdicts.append({
+            "name": edit["name"],
+            "diff": edit["diff"],
+            "prompt": edit["text"],
+            "purpose": edit["purpose"],
+            "verdict": OWN if named == "judged better" and own else named,
+            "level": level,
+            "against": against,
+            "primary": asdict(primary),
+            "guardrails": [asdict(one) | {"sealed": one.name in sealed} for one in guards],
+            "traffic": arrays.traffic(ended.look, arm, found.shares),
+            "thumbs": thumbs_of(found, trial, arm, ended.look),
+            "pair": pair,
+            "wording": wording,
+            "people": people,
+            "shown_over_sealed": over,
+        })  # fmt: skip
+    return sorted(verdicts, key=lambda one: RANKS.index(one["verdict"]))
+
+
+def missing_told(trial: Trial, arm: int, look: int) -> str:
+    """Say how many of the replies of both arms, that were asked for up to a look, are missing; empty for none."""
+    here = set(np.flatnonzero(trial.arrays.wave <= look).tolist())
+    asked = [place for place in trial.places(arms=[OLD, arm]) if place[0] in here]
+    lacks = [place for place in asked if np.isnan(trial.arrays.values[(*place, 0)])]
+    if not lacks:
+        return ""
+    new = sum(place[1] == arm for place in lacks)
+    return f"{len(lacks)} of {len(asked)} replies are missing, {new} of them under the change"
+
+
+def has_diverged(trial: Trial, arm: int) -> bool:
+    """Tell whether an arm left the recorded tools too often for a proof by replies."""
+    return trial.missing(arm)["diverged"] > MOST_DIVERGED * sum(
+        place[1] == arm for place in trial.texts
+    )
+
+
+def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, Any]] | None:
+    """Return the effect by other words of the target, and by its mirror; None where nobody was asked."""
+    trial = live.trials["prove"]
+    if (worded := trial.worded.get(arm)) is None or live.second is None:
+        return None
+    found = []
+    for number, question in enumerate(live.second.wordings):
+        values = trial.arrays.users_of(worded[:, 1, number] - worded[:, 0, number], FAILING)
+        mean = float(values.mean()) if len(values) else None
+        holds = mean is not None and mean >= primary.effect.value / 2
+        found.append({"text": question.text, "value": mean, "n": len(values), "holds": holds})
+    return found
+
+
+def shown_over_sealed(trial: Trial, arm: int, look: int, sealed: set[str]) -> dict[str, Any] | None:
+    """Return how much more guardrails rose that the proposer saw than those it didn't; None without both."""
+    arrays = trial.arrays
+    most = len(trial.questions)
+    hidden = np.array([name in sealed for name in arrays.names[1:most]], bool)
+    if not hidden.any() or hidden.all():
+        return None
+    each = arrays.differences(look, arm)[:, 1:most]
+    values = arrays.users_of(each[:, ~hidden].mean(axis=1) - each[:, hidden].mean(axis=1))
+    return asdict(effect(values)) if len(values) >= FEWEST_USERS else None
+
+
+def thumbs_of(found: Gathered, trial: Trial, arm: int, look: int) -> dict[str, Any]:
+    """Return the effect on P(thumb up) where the target failed, as `pollex turns` fits it, labels resampled."""
+    able = [one.turns for one in found.rubric_set.turns if one.helps]
+    if not found.rubric_set.judge.built_in:
+        return {
+            "value": None,
+            "reason": "the set's judge is a model: every rubric would be paid for at each reply",
+        }
+    if not able:
+        return {
+            "value": None,
+            "reason": "the set has no probability that helps after a turn (`pollex turns`)",
+        }
+    depth = min(able)
+    scorer = BatchScorer(found.rubric_set)
+    arrays = trial.arrays
+    here = (arrays.wave <= look) & (arrays.stratum == FAILING)
+    mine = [n for n, one in enumerate(trial.contexts) if here[n] and user_turns(one.cut) == depth]
+    old, new = (netsat_of(trial, number, mine, scorer) for number in (OLD, arm))
+    known = ~np.isnan(old) & ~np.isnan(new)
+    labeled = [
+        one
+        for one in found.logs.conversations
+        if one.label is not Label.NONE and user_turns(one) >= depth
+    ]
+    if known.sum() < FEWEST // 2 or len(labeled) < FEWEST:
+        return {
+            "value": None,
+            "reason": f"{int(known.sum())} replies after turn {depth}, where a probability helps",
+        }
+    scored = scorer.scores([beginning(one, depth) for one in labeled])
+    x = np.array([np.nan if one.netsat is None else one.netsat for one in scored], float)
+    up = np.array([one.label is Label.POSITIVE for one in labeled])
+    x, up = x[~np.isnan(x)], up[~np.isnan(x)]
+    rng = np.random.default_rng(found.options.seed)
+    drawn = []
+    users = arrays.user[np.array(mine)[known]]
+    for number in range(DRAWS + 1):
+        rows = rng.integers(0, len(x), len(x)) if number else np.arange(len(x))
+        if up[rows].all() or not up[rows].any():
+            continue
+        fitted = fit_calibration(x[rows], up[rows])
+        each = of_users(fitted.probability(new[known]) - fitted.probability(old[known]), users)
+        drawn.append(
+            float(each[rng.integers(0, len(each), len(each))].mean() if number else each.mean())
+        )
+    low, high = np.quantile(drawn[1:], (0.025, 0.975))
+    told = {"value": drawn[0], "low": float(low), "high": float(high), "n": int(known.sum())}
+    return told | {"basis": f"{BASIS}; where the target failed, after turn {depth}"}
+
+
+def netsat_of(trial: Trial, arm: int, mine: Sequence[int], scorer: BatchScorer) -> Floats:
+    """Return the mean NetSAT of the conversations up to the replies `[context]`; NaN: no reply."""
+    found = np.full(len(mine), np.nan)
+    for place, n in enumerate(mine):
+        replies = (trial.texts.get(one) for one in trial.places([n], [arm]))
+        texts = [one.text for one in replies if isinstance(one, AssistantReply)]
+        scores = [
+            one.netsat
+            for one in scorer.scores([trial.contexts[n].with_reply(text) for text in texts])
+        ]
+        if scores and None not in scores:
+            found[place] = float(np.mean(np.array(scores, float)))
+    return found
+
+
+def family(name: str) -> str:
+    """Return the family of a model by its name."""
+    return (re.match(r"[a-z]+", name.casefold().rpartition("/")[2]) or [name])[0]
+
+
+def arms_of(state: Mapping[str, Any], trial: str) -> list[str]:
+    """Return the names of a trial's arms."""
+    proven = ["new"] if len(state["edits"]) == 1 else state["edits"]
+    arms = {"prove": proven, "headroom": ["naive", "ceiling"], "flatter": ["flatterer"]}
+    return ["old", *arms.get(trial, state.get("tried", []))]
+
+
+def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> dict[str, Any]:
+    """Return what a run was about and came to, but for the verdicts."""
+    trial = live.trials.get("prove")
+    target = found.target
+    strata = [stratum for _, stratum in found.proof]
+    arms = {} if trial is None else dict(enumerate(arms_of(state, "prove")))
+    return {
+        "target": {"id": target.id, "text": target.text, "polarity": target.polarity},
+        "headroom": state["headroom"],
+        "candidates": [
+            {name: one[name] for name in ("name", "purpose", "diff", "refused")}
+            | {
+                "proven": bool(state["looks"]) and one["name"] in state["edits"],
+                "left": reason_left(state, one),
+            }
+            for one in ([] if found.edits else state["candidates"])
+        ],
+        "flatterer": state["flatterer"],
+        "contexts": {name: strata.count(n) for n, name in enumerate(STRATA)}
+        | {"users": found.users, "learned_from": found.proving(found.learned)},
+        "left_out_by_prompt": found.unmatched,
+        "missing": {
+            name: dict(sorted(trial.missing(n).items())) for n, name in arms.items() if trial
+        },
+        "per_reply": {name: sizes_of(trial, n) for n, name in arms.items() if trial},
+    }
+
+
+def reason_left(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
+    """Say why a proposal wasn't proven; empty if it was."""
+    name = candidate["name"]
+    if candidate["refused"]:
+        return candidate["refused"]
+    if name in state["edits"]:
+        return "" if state["looks"] else "the run ended before a proof"
+    waves = [scores for scores in state.get("scores", ()) if name in scores]
+    if waves:
+        last = waves[-1][name]
+        best = max(waves[-1].values())
+        return f"not selected: it came to {last:+.2f} (effect less twice what fell), the best to {best:+.2f}"
+    return (
+        "not accepted"
+        if name not in state["tried"]
+        else "not selected: the run ended before a selection"
+    )
+
+
+def sizes_of(trial: Trial, arm: int) -> dict[str, float]:
+    """Return mean characters and cost of a reply, in tokens of its prompt; what nobody counts is left out."""
+    known = {name: size[:, arm] for name, size in trial.arrays.sizes.items()}
+    return {
+        name: float(np.nanmean(size)) for name, size in known.items() if not np.isnan(size).all()
+    }

@@ -1,0 +1,334 @@
+"""Where the assistant's replies failed, went well, or are any others: what is asked for again."""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pollex.agents.roles import Judge, answer_each
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.errors import BadRubrics, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import Progress
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext, may_answer
+from pollex.rubrics.answers import NEUTRAL, Answer, Question
+from pollex.rubrics.headlines import headlines
+from pollex.rubrics.judge_settings import DEFAULT_MODEL
+from pollex.rubrics.lint import marks_on_words
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric import Polarity, Rubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.known_answers import answers_by_rubric
+from pollex.services.logs import Sources, logs_from
+from pollex.services.named_sets import read_set
+from pollex.services.options import RunOptions
+from pollex.services.roles import embedded_judge, embedder_for, embeds_with
+from pollex.services.workspace import run_to_end
+from pollex.store.store import Store
+from pollex.text import count
+
+SIDES: tuple[Polarity, ...] = ("dsat", "sat")
+SURVIVES = 0.6
+"""Share of its replies whose evidence must end there, and in which a built-in judge finds it without what follows."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Where a rubric holds.
+
+    Attributes:
+        asked: Conversations that were answered.
+        holds: Conversations in which it holds.
+        replies: Of these, the first assistant's turn that its evidence names; none where it tells
+            of the user's turns.
+        without: Replies in conversations that had the occasion, where it doesn't hold.
+        later: Of the replies, those after which the evidence goes on with turns of the user's.
+    """
+
+    rubric: ChosenRubric
+    asked: int
+    holds: int
+    replies: tuple[ReplyContext, ...]
+    without: tuple[ReplyContext, ...] = ()
+    later: int = 0
+
+
+def read_held(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    target: str | None,
+    reading: ReadOptions,
+    run: RunOptions,
+    progress: Progress,
+) -> tuple[RubricSet, Logs, dict[str, Held], list[Held]]:
+    """Read a set and a log; return them, where each rubric holds, and the target that is named or all there are.
+
+    Raises:
+        BadRubrics: See `held_in`.
+        WrongUse: See `target_of`.
+    """
+    rubric_set = read_set(rubrics, run.store, arrays=False)
+    read = logs_from(logs, reading, progress)
+    held = held_in(rubric_set, read.conversations, run.store)
+    return (
+        rubric_set,
+        read,
+        held,
+        targets(rubric_set, held) if target is None else [target_of(rubric_set, held, target)],
+    )
+
+
+def held_in(
+    rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path
+) -> dict[str, Held]:
+    """Find where each rubric holds, by id; no model is asked.
+
+    A built-in judge answers anew. Of a model's set the answers of its learning run are read from
+    the store; where that isn't there, the exchanges that the set quotes are all there is.
+
+    Raises:
+        BadRubrics: A model judged, and neither its answers nor the quoted conversations are here.
+    """
+    scorable = [one for one in conversations if not one.not_scorable]
+    said = _answers(rubric_set, scorable, store)
+    if not said:
+        return _quoted(rubric_set, {one.id: one for one in scorable})
+    found = {}
+    for rubric in rubric_set.rubrics:
+        known = [
+            (one, answer, answer.value() > NEUTRAL)
+            for one, answer in said[rubric.id]
+            if not answer.never_came_up
+        ]
+        places: dict[bool, list[ReplyContext]] = {True: [], False: []}
+        later = 0
+        for one, answer, holds in known:
+            turn = reply_at(one, answer.turns)
+            if turn is not None:  # the first reply that the evidence names
+                places[holds].append(ReplyContext(one, turn))
+                later += holds and any(
+                    one.turns[n].role == "user" for n in answer.turns if n > turn
+                )
+        holding = sum(holds for *_, holds in known)
+        replies, without = map(tuple, (places[True], places[False]))
+        found[rubric.id] = Held(rubric, len(said[rubric.id]), holding, replies, without, later)
+    return found | _with_occasions(
+        found, {id_ for id_ in found if is_local(rubric_set, found[id_].rubric)}
+    )
+
+
+def reply_at(conversation: Conversation, evidence: Sequence[int]) -> int | None:
+    """Return the first reply that evidence names, or that follows a call or result that it names; None for none."""
+    for turn in sorted(evidence):
+        # From a call or its result on, up to the next turn of the user's.
+        for place in range(turn, len(conversation.turns)):
+            if conversation.turns[place].role == "user":
+                break
+            if may_answer(conversation, place):
+                return place
+    return None
+
+
+Said = list[tuple[Conversation, Answer]]
+
+
+def _answers(
+    rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path
+) -> dict[str, Said]:
+    """Return the answers about each rubric: without a model anew, of a model as the learning run kept them."""
+    said: dict[str, Said] = defaultdict(list)
+    rubrics = [rubric for rubric in rubric_set.rubrics if is_local(rubric_set, rubric)]
+    local = [Question.about(rubric, rubric_set.judge.scale) for rubric in rubrics]
+
+    async def judged() -> None:
+        judge = local_judge(rubric_set)
+        await judge.prepare(conversations)
+        for conversation in conversations:
+            for answer in await answer_each(judge, conversation, local):
+                if isinstance(answer, Answer):
+                    said[answer.question_id].append((conversation, answer))
+
+    if not rubric_set.judge.built_in and store.is_dir():
+        text_hashes = [conversation.text_hash for conversation in conversations]
+        with Store.open(store) as opened:
+            known = answers_by_rubric(rubric_set, opened, text_hashes)
+        for conversation in conversations:
+            for rubric_id, answer in known.get(conversation.text_hash, {}).items():
+                if isinstance(answer, Answer):
+                    said[rubric_id].append((conversation, answer))
+    # Where a model judged and nothing of it is here, what the set quotes tells of all its rubrics
+    # alike.
+    if local and (said or rubric_set.judge.built_in):
+        run_to_end(judged())
+    return said
+
+
+def is_local(rubric_set: RubricSet, rubric: Rubric | None) -> bool:
+    """Tell whether a rubric is answered without a model."""
+    return rubric_set.judge.built_in or bool(rubric and rubric.answered_by)
+
+
+def local_judge(rubric_set: RubricSet) -> Judge:
+    """Return who answers a set's rubrics without a model: all of them, or those that its model leaves."""
+    if rubric_set.judge.built_in:
+        return embedded_judge(rubric_set, None)
+    # NumPy and the tables of the built-in roles come with it
+    from pollex.agents.distilled.judge import LocalJudge
+
+    own = {rubric.id for rubric in rubric_set.rubrics if rubric.answered_by}
+    learned = {id_: what for id_, what in rubric_set.judge.learned.items() if id_ in own}
+    return LocalJudge(embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_MODEL)), learned)
+
+
+def _with_occasions(
+    found: Mapping[str, Held], among: Collection[str] | None = None
+) -> dict[str, Held]:
+    """Add where it went well: without a model's answers no occasions are known, but what holds for the other side is.
+
+    Args:
+        among: Ids of the rubrics that have no such answers; None: all.
+    """
+    changed = dict(found)
+    for id_, held in found.items():
+        if among is not None and id_ not in among:
+            continue
+        failed = {context.conversation.id for context in held.replies}
+        other = [
+            each
+            for each in found.values()
+            if each.rubric.polarity != held.rubric.polarity and each.rubric.leads
+        ]
+        without = {
+            c.conversation.id: c
+            for each in other
+            for c in each.replies
+            if c.conversation.id not in failed
+        }
+        changed[id_] = replace(held, without=tuple(without.values()), later=0)
+    return changed
+
+
+def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) -> dict[str, Held]:
+    reasons = {reason.id: reason for reason in rubric_set.reasons}
+    found = {}
+    for rubric in rubric_set.rubrics:
+        seen = set[str]()
+        replies = dict[str, ReplyContext]()
+        for quote in (
+            quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes
+        ):
+            if (one := conversations.get(quote.conversation_id)) is not None:
+                seen.add(one.id)
+                spoken = (
+                    not quote.of_comment
+                    and quote.turn < len(one.turns)
+                    and may_answer(one, quote.turn)
+                )
+                if spoken and quote.text in one.turns[quote.turn].shown:
+                    replies[one.id] = ReplyContext(one, quote.turn)
+        found[rubric.id] = Held(rubric, len(conversations), len(seen), tuple(replies.values()))
+    if not any(one.holds for one in found.values()):
+        what = f"{rubric_set.judge.name} judged, and its answers (run {rubric_set.run}) are not in the store"
+        raise BadRubrics(
+            what,
+            remedy="give the store of that run, or the log that it was learned from",
+            option="store",
+        )
+    return _with_occasions(found)
+
+
+def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
+    """List what a change of the prompt may aim at, commonest first; see `why_no_target`."""
+    able = [
+        held[one.id]
+        for one in headline_rubrics(rubric_set)
+        if not why_no_target(rubric_set, held[one.id])
+    ]
+    return sorted(able, key=lambda one: (one.rubric.polarity != "dsat", -len(one.replies)))
+
+
+def headline_rubrics(rubric_set: RubricSet) -> list[ChosenRubric]:
+    """Return the rubrics of both headline lists."""
+    return [entry.rubric for side in SIDES for entry in headlines(rubric_set.rubrics, side)]
+
+
+def why_no_target(rubric_set: RubricSet, held: Held) -> str:
+    """Return why a rubric can't be a target; empty if it can.
+
+    Of two parts that can be done apart none is a target: the half that is easier would be done for
+    the whole.
+    """
+    for mark in marks_on_words(held.rubric):
+        if mark.why.startswith(TWO_PARTS):
+            return f"{mark.why}{'; better: ' + ' · '.join(mark.better) if mark.better else ''}"
+    if not held.holds:
+        return "it holds in no conversation of this log"
+    if not held.replies and TELLS_OF_USER.match(held.rubric.text):
+        return (
+            "it tells of the user's turns, which no reply shows: only whole dialogues or thumbs can"
+        )
+    if not held.replies:
+        return "it tells of the whole conversation, which no single reply shows: only whole dialogues or thumbs can"
+    if held.later > (1 - SURVIVES) * len(held.replies):
+        return "what it is told by goes on with what the user says after the reply, which no reply shows"
+    if (
+        is_local(rubric_set, held.rubric)
+        and (share := share_that_survives(rubric_set, held)) < SURVIVES
+    ):
+        seen = (
+            f"{round(share * len(held.replies))} of {count(len(held.replies), 'reply', 'replies')}"
+        )
+        return f"it takes what comes after the reply to see it: by the reply alone the judge finds it in {seen}"
+    return ""
+
+
+TWO_PARTS = "two parts"
+TELLS_OF_USER = re.compile(
+    r"(?:the|a) user\b|.*\bthe user (?:gives|takes|has to|turns|drops|asks|repeats)\b",
+    re.IGNORECASE,
+)
+
+
+def failures_of(held: Held) -> tuple[ReplyContext, ...]:
+    """Return where a target fails: where it holds for dissatisfaction, where it might hold for satisfaction."""
+    return held.replies if held.rubric.polarity == "dsat" else held.without
+
+
+def went_well(held: Held) -> tuple[ReplyContext, ...]:
+    """Return where the occasion of a target came up, and it went well."""
+    return held.without if held.rubric.polarity == "dsat" else held.replies
+
+
+def target_of(rubric_set: RubricSet, held: Mapping[str, Held], named: str) -> Held:
+    """Return the target with an id, or the beginning of one.
+
+    Raises:
+        WrongUse: None or several have it, or it can't be a target.
+    """
+    ids = [id_ for id_ in held if id_.startswith(named)] if named else []
+    remedy = "one of: " + ", ".join(one.rubric.id for one in targets(rubric_set, held)[:8])
+    if len(ids) != 1:
+        what = f"{len(ids)} rubrics have an id that begins with {named!r:.40}"
+        raise WrongUse(what, remedy=remedy, option="target")
+    if why := why_no_target(rubric_set, held[ids[0]]):
+        if why.startswith(TWO_PARTS):
+            remedy = "reword it (`pollex rubrics reword`) and fit it again"
+        raise WrongUse(f"the rubric {ids[0]} can't be a target: {why}", remedy=remedy)
+    return held[ids[0]]
+
+
+def share_that_survives(rubric_set: RubricSet, held: Held) -> float:
+    """Return in which share of its replies the built-in judge finds a rubric without what follows the reply."""
+    question = Question.about(held.rubric, rubric_set.judge.scale)
+    judge = local_judge(rubric_set)
+
+    async def count() -> int:
+        found = 0
+        for context in held.replies:
+            (answer,) = await answer_each(judge, context.cut, [question])
+            found += isinstance(answer, Answer) and bool(answer.turns) and answer.value() > NEUTRAL
+        return found
+
+    return run_to_end(count()) / len(held.replies)

@@ -1,0 +1,465 @@
+"""Who works on a remedy, and what its graph asks of them and of people."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pollex.agents.llm.asker import Asker
+from pollex.agents.roles import Judge
+from pollex.errors import AnswersPending, WrongUse
+from pollex.formats.write import write_lines
+from pollex.gateway.batches.desk import Round
+from pollex.gateway.budget import Budget
+from pollex.graphs.run import carry_out
+from pollex.measures.correlations import weighted_kappa
+from pollex.measures.intervals import Figure
+from pollex.outputs import write_text
+from pollex.prompts.domain import DomainProfile
+from pollex.rooms.remedy.agents.assistant import (
+    Assistant,
+    EndpointAssistant,
+    FileAssistant,
+    NoReply,
+)
+from pollex.rooms.remedy.agents.llm.second_reader import LastExchange, SecondReader, reply_judge_of
+from pollex.rooms.remedy.graphs.graph import CUT, REGISTERED, RemedyContext, build
+from pollex.rooms.remedy.graphs.trial import RemedyWork, Trial
+from pollex.rooms.remedy.measures.looks import alpha_of
+from pollex.rooms.remedy.measures.proofs import ANY, FAILING, FINE
+from pollex.rooms.remedy.services.assistants import AssistantOptions
+from pollex.rooms.remedy.services.conclude import arms_of, conclude_edits, family, record_of
+from pollex.rooms.remedy.services.people import CHOICES, PAIRS, read_choices, sheet_of
+from pollex.rooms.remedy.services.proposals import propose_and_vet
+from pollex.rooms.remedy.services.result import (
+    COMMAND,
+    COMPARED,
+    FORMAT,
+    SHEET,
+    RemedyResult,
+    pairs_of,
+    rows_of,
+)
+from pollex.rooms.remedy.services.trials import Gathered, require_enough
+from pollex.rubrics.answers import NEUTRAL, Answer
+from pollex.services.grade import asker_of
+from pollex.services.options import ModelOptions
+from pollex.services.results import ModelUsage
+from pollex.services.roles import Workers, hire, hire_judge
+from pollex.services.runs import digest, running
+from pollex.services.workspace import Workspace
+from pollex.store.resume import runs, step
+from pollex.store.store import Store
+from pollex.store.tables import FactRow, pack
+from pollex.text import encode, without_nan
+
+NO_WIDTH = 1e-4
+LEDGER = frozenset({"cut", "prompt", "log", "target", "proof", "said", "number", "hashes"})
+LARGEST = 1 << 25
+"""Bytes of a result that is looked through for an earlier proof."""
+LEAST_KAPPA, FEWEST_JUDGED = 0.6, 30
+"""A model must know a target in the reply alone as it does in whole conversations, measured on so many replies."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemedyDesk:
+    """Who works on a remedy, and answers what its graph asks.
+
+    Attributes:
+        askers, staffs: By role; `judging` is the judge's staff.
+        out: Where the result is written; what people read or write stands beside it.
+    """
+
+    found: Gathered
+    store: Store
+    out: Path | None
+    judge: Judge
+    assistant: Assistant
+    second: SecondReader | None
+    askers: Mapping[str, Asker]
+    staffs: Mapping[str, Workers]
+
+    @property
+    def paid(self) -> Workers:
+        """Whose usage is the run's: the assistant's, or the judge's where only that is a model."""
+        return self.staffs.get("assistant", self.staffs["judging"])
+
+    @property
+    def own(self) -> bool:
+        """Whether the judge is of the assistant's family, or of the second judge's."""
+        kin = {family(one.name) for one in (self.assistant, self.second) if one}
+        return not isinstance(self.judge, LastExchange) and family(self.judge.name) in kin
+
+    @property
+    def folder(self) -> Path:
+        """Where people find pairs, and write what they choose."""
+        return Path(f"{self.out.with_suffix('')}-people" if self.out else "people")
+
+    async def propose(self, trial: Trial) -> list[dict[str, str]]:
+        """Have changes proposed and vetted."""
+        proposer = self.askers["proposer"]
+        embedder = self.staffs["judging"].embedder
+        return [
+            one.kept
+            for one in await propose_and_vet(self.found, trial, proposer, self.second, embedder)
+        ]
+
+    async def register(self, run: str, trial: Trial, changed: Sequence[str]) -> int:
+        """Keep what may not change once the first reply of a proof is asked for, then what came first, and its number.
+
+        Returns:
+            Which proof of the target it is on any of its conversations, from 1; 0 before its first
+            replies. The same replies judged once more are no other proof, unless a cap had ended
+            it.
+        """
+        mine = step(self.store, run, REGISTERED) or self.found.frozen(trial, changed)
+        if trial.texts and "number" not in mine:
+            told = [
+                (place, one.kind if isinstance(one, NoReply) else one.text)
+                for place, one in trial.texts.items()
+            ]
+            said = digest([self.judge.fingerprint, sorted(told)])
+            # The same replies judged once more are no other proof, unless a cap had ended the
+            # first.
+            others = {
+                (one["proof"], one["said"], one["cut"]): int(one["number"])
+                for one in [*proofs_in_store(self.store, run), *proofs_beside(self.out)]
+                if one["target"] == mine["target"] and {*mine["hashes"]} & {*one["hashes"]}
+            }
+            mine |= {"said": said, "number": others.get((mine["proof"], said, ""), 1 + len(others))}
+        await self.store.write_step(run, REGISTERED, mine)
+        return int(mine.get("number", 0))
+
+    def answers(self, run: str, wanted: Mapping[str, Any]) -> Any:
+        """Return what people answered to an interrupt; nothing to wait.
+
+        Raises:
+            BadInput: A line is no choice.
+            WrongUse: No proposal has a name that is accepted.
+        """
+        if "pairs" in wanted:
+            asked = {one["key"] for one in wanted["pairs"]}  # the file may be of an earlier run
+            return {
+                key: one
+                for key, one in read_choices(self.folder, self.store, run).items()
+                if key in asked
+            }
+        if (accept := self.found.options.accept) in (None, "all"):
+            return accept
+        names = [one.strip() for one in accept.split(",")]
+        there = [one["name"] for one in wanted["edits"]]
+        if unknown := [one for one in names if one not in there]:
+            remedy = f"one or several of {', '.join(there)}"
+            raise WrongUse(
+                f"no proposal is called {unknown[0]!r:.60}", remedy=remedy, option="accept"
+            )
+        return names
+
+    async def waits(self, run: str, wanted: Mapping[str, Any]) -> None:
+        """Write what people are asked, and wait.
+
+        Raises:
+            AnswersPending: Always.
+        """
+        if "pairs" in wanted:
+            path = self.folder / PAIRS
+            told = '{"key": …, "choice": "1", "2" or "0"}'
+            shown = (
+                {name: pair[name] for name in ("key", "said", "1", "2")} for pair in wanted["pairs"]
+            )
+            write_lines(path, shown, named=False)
+            remedy = f"compare them in `pollex serve` (Remedies), or write {told} a line into {self.folder / CHOICES}"
+            await self.store.write_step(run, SHEET, list(wanted["pairs"]))
+            raise AnswersPending(
+                f"{len(wanted['pairs'])} pairs wait for people", where=str(path), remedy=remedy
+            )
+        names = [one["name"] for one in wanted["edits"]]
+        where = "; ".join(f"{one['name']}: {one['diff']!r}" for one in wanted["edits"])
+        if self.out is not None:
+            folder = self.out.with_name(f"{self.out.stem}-edits")
+            folder.mkdir(parents=True, exist_ok=True)
+            for one in wanted["edits"]:
+                diff = folder / f"{one['name'].replace(' ', '-')}.diff"
+                write_text(diff, f"{one['purpose']}\n\n{one['diff']}", named=False)
+            where = str(folder)
+        remedy = f"read them, then go on with --resume --accept all, or {','.join(names)!r}"
+        raise AnswersPending(
+            f"{len(names)} proposals wait to be accepted", where=where, remedy=remedy
+        )
+
+
+def proofs_in_store(store: Store, this: str) -> Iterator[dict[str, Any]]:
+    """Yield what a store knows of earlier proofs than that of a run, as `ledger_of` writes it."""
+    for run in runs(store):
+        frozen = (
+            (step(store, run.id, REGISTERED) or {})
+            if run.command == COMMAND and run.id != this
+            else {}
+        )
+        if "number" in frozen:
+            yield ledger_of(frozen, run.id if step(store, run.id, CUT) else "")
+
+
+def ledger_of(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any]:
+    """Return what a later proof has to know of one: its prompt's and its log's digests, in whatever store it is.
+
+    Args:
+        cut: The run, where a cap ended it: the same replies once more are another proof then.
+    """
+    prompt, *_ = frozen["prompts"]
+    names = ("target", "proof", "said", "number", "hashes")
+    about = {"cut": cut, "prompt": digest(prompt), "log": digest(frozen["hashes"])}
+    return about | {name: frozen[name] for name in names}
+
+
+def proofs_beside(out: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield the proofs of results that stand where this one is to stand, of whatever store."""
+    for path in sorted(out.absolute().parent.glob("*.json")) if out else ():
+        if path.is_file() and path.stat().st_size < LARGEST:
+            try:
+                ledger = json.loads(path.read_text("utf-8")).get("ledger")
+            except (ValueError, OSError, AttributeError):
+                continue  # any other file of that folder
+            if isinstance(ledger, dict) and ledger.keys() >= LEDGER:
+                yield ledger
+
+
+@asynccontextmanager
+async def hire_all(
+    found: Gathered, asked: AssistantOptions, model: ModelOptions, store: Store, out: Path | None
+) -> AsyncIterator[RemedyDesk]:
+    """Hire the judge and all that the profiles name."""
+    seed = found.options.seed
+    second = None
+    # of the whole command
+    whole = Budget(model.limits)
+    together = Round()
+    async with AsyncExitStack() as stack:
+        judge = await hire_judge(model, found.rubric_set, store, whole, together)
+        judging = await stack.enter_async_context(judge)
+        staffs = {"judging": judging}
+        askers = dict[str, Asker]()
+        for role, options in asked.models.items():
+            own = Budget(options.limits, whole)
+            staff = await hire(options, DomainProfile.neutral(), store, seed, own, together)
+            staffs[role] = await stack.enter_async_context(staff)
+            askers[role] = asker_of(staff, options, store, seed)
+        if "second" in askers:
+            second = await SecondReader.of(
+                askers["second"], found.target, found.rubric_set.judge.scale
+            )
+        yield RemedyDesk(
+            found=found,
+            store=store,
+            out=out,
+            judge=reply_judge_of(judging.roles.judge),
+            assistant=assistant_among(asked, askers),
+            second=second,
+            askers=askers,
+            staffs=staffs,
+        )
+
+
+def assistant_among(asked: AssistantOptions, askers: Mapping[str, Asker]) -> Assistant:
+    """Return who answers: an object of Python, a folder of files, or a model."""
+    if asked.files is not None:
+        return FileAssistant.of(asked.files)
+    if asked.given is not None:
+        return asked.given
+    price = asked.models["assistant"].limits.price
+    written = price.written / price.read if price and price.read else 4.0
+    return EndpointAssistant(askers["assistant"], asked.temperature, written)
+
+
+async def carried_out(
+    opened: Workspace,
+    found: Gathered,
+    asked: AssistantOptions,
+    model: ModelOptions,
+    arguments: dict[str, Any],
+    out: Path | None,
+) -> RemedyResult:
+    """Carry a run out, and keep what it comes to.
+
+    Raises:
+        AnswersPending: Replies are to be written into a file first, or people are asked.
+        BadLabels: There are too few failing contexts for a proof.
+        ResumeRefused: The run to resume was started with other settings.
+        WrongUse: The judge doesn't know the target in the reply alone.
+    """
+    store = opened.store
+    options = found.options
+    async with hire_all(found, asked, model, store, out) as desk:
+        opened.announce(desk.paid)
+        kappa, without = await agreement(desk.judge, found)
+        found = replace(found, without=without)
+        require_enough(found)
+        desk = replace(desk, found=found)
+        prompts = [one.new.text for one in found.edits]
+        begun = asdict(replace(options, render=None))
+        begun |= {"accept": None, "prompt": found.prompt.text, "edit": prompts}
+        given = [one.kept for one in found.edits]
+        waves = found.make("prove", prompts).arrays.wave.tolist()
+        registered = digest([begun, desk.assistant.name, waves, desk.second and desk.second.name])
+        fingerprint = {"registered": registered, "judge": desk.judge.fingerprint}
+        setting = opened.setting(arguments, desk.paid)
+        async with running(COMMAND, fingerprint, setting, [desk.judge.name]) as run:
+            live = RemedyWork(
+                **setting.of_run(run.id),
+                stage=COMMAND,
+                fine=frozenset({"asked"}),
+                workers=[desk.judge.name],
+                judge=desk.judge,
+                assistant=desk.assistant,
+                second=desk.second,
+                tools=asked.tools,
+                make=found.make,
+                propose=desk.propose,
+                begun={
+                    "split": found.split,
+                    "candidates": given,
+                    "edits": [one["name"] for one in given],
+                },
+                register=desk.register,
+                finalists=options.finalists,
+                sheet=lambda trial, arm: sheet_of(trial, arm, options, live.salt),
+                conclude=partial(conclude_edits, found, own=desk.own),
+                seed=options.seed,
+                blind=options.people > 0,
+            )
+            answers = partial(desk.answers, run.id)
+            state = await carry_out(
+                build(), live, RemedyContext.of(arguments), anew=True, people=answers
+            )
+            if waited := state.get("__interrupt__"):
+                await desk.waits(run.id, waited[0].value)
+        usage = ModelUsage.of(desk.paid)
+        usages = {
+            role: used
+            for role, one in desk.staffs.items()
+            if one is not desk.paid and (used := ModelUsage.of(one))
+        }
+    frozen = step(store, live.run, REGISTERED) if state["verdicts"] else None
+    first = next(iter(state["verdicts"]), None)
+    record: dict[str, Any] = {
+        "format": FORMAT,
+        "verdict": first["verdict"] if first else state["why"],
+        "level": first["level"] if first else None,
+        "registered": frozen and frozen["proof"],
+        "ledger": ledger_of(frozen, live.run if state["cut"] else "")
+        if frozen and "number" in frozen
+        else None,
+        "proof": state["proof"],
+        "ended": state["why"],
+        "assistant": desk.assistant.name,
+        "judge": desk.judge.name,
+        "second": desk.second and desk.second.name,
+        "notes": [*notes_on(desk, state, kappa), *found.notes],
+        "bad_rows": encode(found.logs.bad_rows),
+    }
+    record = without_nan(record | record_of(live, state, found) | {"edits": state["verdicts"]})
+    replies = [
+        row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))
+    ]
+    pairs = (
+        pairs_of(live.trials["prove"], arms_of(state, "prove")) if "prove" in live.trials else []
+    )
+    await store.write_step(live.run, COMMAND, record)
+    kept = enumerate({one["conversation"]: one} for one in pairs)  # so each can be forgotten
+    await store.write([FactRow(live.run, COMPARED, str(n), pack(pair)) for n, pair in kept])
+    about: dict[str, Any] = {"run": live.run, "out": out, "usage": usage, "usages": usages}
+    return RemedyResult(record=record, replies=replies, compared=pairs, **about)
+
+
+async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, frozenset[str]]:
+    """Measure whether a model answers of the logged reply alone as of the whole conversation; no reply is bought yet.
+
+    A built-in judge answered both where the target was chosen; see `contexts.share_that_survives`.
+
+    Returns:
+        The agreement, and ids of contexts where the occasion never came up.
+
+    Raises:
+        WrongUse: It doesn't: what the rubric tells of isn't in the reply, or the judge can't see it
+            there.
+    """
+    if isinstance(judge, LastExchange):
+        return None, frozenset()
+    question = gathered.questions[0]
+    dsat = gathered.target.polarity == "dsat"
+    known = [(one, stratum) for one, stratum in gathered.proof if stratum != ANY]
+    found = await asyncio.gather(*(judge.judge(context.cut, [question]) for context, _ in known))
+    said = [(*one, a) for one, (a,) in zip(known, found, strict=True) if isinstance(a, Answer)]
+    without = frozenset(one.id for one, _, answer in said if answer.never_came_up)
+    if len(said) < FEWEST_JUDGED or not any(stratum == FINE for _, stratum in known):
+        too_few = f"{len(said)} replies, {FEWEST_JUDGED} of both kinds are needed"
+        return Figure(None, n=len(said), undefined=too_few), without
+    whole = np.array([float((stratum == FAILING) == dsat) for _, stratum, _ in said])
+    alone = [
+        float(not one.never_came_up and one.value(question.options) > NEUTRAL) for *_, one in said
+    ]
+    kappa = weighted_kappa(whole, np.array(alone), np.arange(len(said)), np.random.default_rng(0))
+    if kappa.value is None or kappa.value < LEAST_KAPPA:
+        what = f"shown the reply alone, {judge.name} answers otherwise than of whole conversations: {told_of(kappa)}, "
+        remedy = "take another target, or reword it (`pollex rubrics reword`)"
+        raise WrongUse(f"{what}n {kappa.n}", where=question.id, remedy=remedy)
+    return kappa, without
+
+
+def told_of(kappa: Figure) -> str:
+    """Return an agreement, or why there is none."""
+    return (
+        kappa.undefined if kappa.value is None else f"agreement beyond chance (κ) {kappa.value:.2f}"
+    )
+
+
+def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -> list[str]:
+    """Return what a reader must know."""
+    judge = desk.judge.name
+    assistant = desk.assistant.name
+    second = desk.second
+    kin = " and ".join(dict.fromkeys([assistant, *([second.name] if second else [])]))
+    notes = (
+        [f"the judge {judge} is of the model family of {kin}, and may favor it"] if desk.own else []
+    )
+    notes.append(
+        "“judged better” is what a judge says: only people who compare blind, or thumbs after a release, tell"
+    )
+    if second is None or (state["cut"] and not state["pairs"]):
+        notes.append(
+            f"no second reader compared the replies{'' if second else ' ([second] in the profiles)'}"
+        )
+    if kappa is not None:
+        said = "how far the judge answers of the reply alone as of the whole conversation"
+        notes.append(f"{said}: {told_of(kappa)}{'' if kappa.value is None else f', n {kappa.n}'}")
+    if (times := state["proof"]) > 1:
+        notes.append(
+            f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}"
+        )
+    notes.append(
+        "earlier proofs are known from this store and from results in the same folder; what was proven in another "
+        "store, or a copy of this one, can't be known, and would make this level stricter"
+    )
+    if cut := state["cut"]:
+        notes.append(
+            f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked"
+        )
+    notes.append("how long replies take is not compared")
+    if desk.found.options.live_tools != "no":
+        notes.append("tools of the assistant acted for real")
+    unsure = (unspread(one["name"], **one["primary"]["effect"]) for one in state["verdicts"])
+    return [*notes, *filter(None, unsure)]
+
+
+def unspread(name: str, low: float, high: float, users: int, **_: float) -> str:
+    """Say what an interval without width means: nobody differed, among so many; empty for any other."""
+    if high - low > NO_WIDTH:
+        return ""
+    others = f"for up to {1 - 0.05 ** (1 / users):.0%} of other users it may be different (one-sided 95 % bound)"
+    return f"{name}: the effect was the same for all {users} users, but that is not certainty: {others}"

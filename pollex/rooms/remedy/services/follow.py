@@ -1,0 +1,195 @@
+"""Remedies that were found: shown again, and followed after they were deployed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pollex.conversations.logs import Logs
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import Progress
+from pollex.measures.intervals import LEVEL
+from pollex.rooms.remedy.services.result import COMMAND, RemedyResult
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.compare import compare
+from pollex.services.logs import Sources
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.results import Shown
+from pollex.services.workspace import run_to_end
+from pollex.store.resume import find_run, runs, step
+from pollex.store.store import Store
+from pollex.text import Told
+
+FOLLOWED, LOOKED, FEWEST = "followed", "followed: looks", 3
+"""Names of what is kept, and remedies from which on a regression tells how far predictions can be believed."""
+
+
+def show(name: str, *, run: RunOptions) -> RemedyResult:
+    """Show what a run came to.
+
+    Raises:
+        WrongUse: It is no run of `remedy`, or it didn't come to its end.
+    """
+    with Store.open(run.store, read_only=True) as store:
+        found = find_run(store, name, COMMAND)
+        if (kept := step(store, found.id, COMMAND)) is None:
+            raise WrongUse(
+                f"{found.id} has no remedy", remedy="name a run of `pollex remedy run` that ended"
+            )
+        return RemedyResult(record=kept, run=found.id)
+
+
+def promised(traffic: Mapping[str, float] | float | None) -> float | None:
+    """Return the effect per conversation that a proof promised; runs of before have it without an interval."""
+    return traffic["value"] if isinstance(traffic, Mapping) else traffic
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FollowResult(Shown):
+    """What a remedy promised, and what came of it.
+
+    Attributes:
+        first, second: The field's values for the old and the new prompt.
+        rows: Of the target's mean, of the probability of a thumb up, and of labels at random:
+            predicted and realised.
+        plan: What a live comparison of both prompts takes.
+        believed: Slope of realised on predicted over all followed remedies, with its interval; None
+            under three.
+    """
+
+    json_fields = ("run", "target", "first", "second", "believed", "plan", "figures=rows")
+    run: str
+    target: str
+    first: str
+    second: str
+    rows: tuple[dict[str, Any], ...]
+    believed: dict[str, float] | None
+    plan: str
+
+    @property
+    def headline(self) -> str:
+        """Return the target's difference, predicted and realised."""
+        one = self.rows[0]
+        predicted = "nothing" if one["predicted"] is None else f"{one['predicted']:+.3f}"
+        said = f"{one['what']}: {predicted} predicted, {one['realised']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+        better = [row["what"] for row in self.rows[2:] if row["low"] is not None and row["low"] > 0]
+        said = f"{self.second} − {self.first}: {said}"
+        return said + (" · better (L: thumbs of users)" if better else "")
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row a figure."""
+        return list(self.rows)
+
+    def told(self) -> Told:
+        """Yield each figure as it was predicted and as it came, and how far remedies can be believed."""
+        yield self.headline
+        for one in self.rows[1:]:
+            predicted = "–" if one["predicted"] is None else f"{one['predicted']:+.3f}"
+            yield f"  {one['what']}: {predicted} predicted, {one['realised']:+.3f} came"
+        if (slope := self.believed) is not None:
+            yield f"Came {slope['slope']:.2f} [{slope['low']:.2f}, {slope['high']:.2f}] of what remedies had predicted"
+
+        yield f"Live, conversations to either prompt by chance: {self.plan}"
+        yield "Mark each with its prompt; `pollex check NEW --against OLD --again` may look at any time."
+
+
+def follow(
+    name: str,
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    *,
+    by: str,
+    baseline: str,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> FollowResult:
+    """Compare what a remedy promised with what conversations under both prompts show, and keep both.
+
+    Args:
+        baseline: The value of `by` for the old prompt: a guess could turn the difference round.
+
+    Raises:
+        WrongUse: The run has no remedy, nothing was proven, or the log has one prompt alone, or
+            several new ones.
+    """
+    found = show(name, run=run)
+    if not found.edits:
+        raise WrongUse(
+            f"{found.run} proved nothing: {found.verdict}", remedy="name one that proved a change"
+        )
+    edit = found.edits[0]
+    target = found.record["target"]
+    about: dict[str, Any] = {"reading": reading, "run": run, "model": model, "progress": progress}
+    if thumbs := edit.thumbs["value"]:
+        about["see"] = abs(thumbs)
+    one = compare(
+        [logs] if isinstance(logs, str | Path) else logs, rubrics, by=by, baseline=baseline, **about
+    )
+    seen, *others = one.comparisons
+    if others:
+        what = f"{by} has several values beside {baseline!r}: {', '.join(each.second for each in one.comparisons)}"
+        raise WrongUse(
+            what, remedy="give the conversations under the old prompt and one new one", option="by"
+        )
+    side = 1 if target["polarity"] == "sat" else -1
+    mine = next((each.difference for each in seen.rubrics if each.id == target["id"]), None)
+    if mine is None or mine.value is None:
+        raise WrongUse(
+            f"the set has no rubric {target['id']}",
+            remedy="give the set of that run",
+            option="rubrics",
+        )
+    ends = sorted(side * end / 10 for end in (mine.low or 0.0, mine.high or 0.0))
+    chance = seen.probability
+    share = seen.share
+    figures = [
+        (target["text"], promised(edit.traffic), side * mine.value / 10, *ends),
+        ("P(thumb up)", edit.thumbs["value"], chance.value or 0.0, chance.low, chance.high),
+        *(
+            []
+            if share is None
+            else [("share of thumbs up", None, share.value, share.low, share.high)]
+        ),
+    ]
+    with Store.open(run.store) as store:
+        look = 1 + int((step(store, found.run, LOOKED) or {}).get("looks", 0))
+        run_to_end(store.write_step(found.run, LOOKED, {"looks": look}))
+        names = ("what", "predicted", "realised", "low", "high")
+        rows = [at_look(dict(zip(names, figure, strict=True)), look) for figure in figures]
+        run_to_end(store.write_step(found.run, FOLLOWED, rows[0]))
+        known = [step(store, each.id, FOLLOWED) for each in runs(store) if each.command == COMMAND]
+    pairs = [
+        (row["predicted"], row["realised"]) for row in known if row and row["predicted"] is not None
+    ]
+    about = {"run": found.run, "target": target["text"], "plan": seen.plan.headline}
+    about |= {"first": seen.first, "second": seen.second}
+    return FollowResult(**about, rows=tuple(rows), believed=slope_of_promises(pairs))
+
+
+def at_look(row: dict[str, Any], look: int) -> dict[str, Any]:
+    """Return a figure with an interval that holds at every look: the j-th spends 1/j(j + 1) of all."""
+    if row["low"] is None or row["high"] is None:
+        return row
+    from scipy.stats import norm  # half a second
+
+    level = (1 - LEVEL) / (look * (look + 1))
+    wider = float(norm.isf(level / 2) / norm.isf((1 - LEVEL) / 2))
+    low, high = (row["realised"] + wider * (row[end] - row["realised"]) for end in ("low", "high"))
+    return row | {"low": low, "high": high}
+
+
+def slope_of_promises(pairs: list[tuple[float, float]]) -> dict[str, float] | None:
+    """Return the slope of realised on predicted differences with its 95 % interval; None under three remedies."""
+    from scipy.stats import linregress, t  # half a second
+
+    if len(pairs) < FEWEST or len({x for x, _ in pairs}) < 2:
+        return None
+    fitted = linregress(*np.array(pairs).T)
+    half = float(t.ppf(0.975, len(pairs) - 2) * fitted.stderr)
+    slope = float(fitted.slope)
+    return {"slope": slope, "low": slope - half, "high": slope + half, "n": float(len(pairs))}

@@ -1,0 +1,139 @@
+"""What people say of pairs of replies, blind: which helps more, with a reader without rubrics as prediction."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pollex.errors import BadInput
+from pollex.measures.distributions import wilson
+from pollex.measures.share import FEWEST, Labeled, share_at_random
+from pollex.rooms.remedy.agents.assistant import keyed_lines
+from pollex.rooms.remedy.conversations.reply_context import chance_of
+from pollex.rooms.remedy.graphs.trial import Trial
+from pollex.rooms.remedy.measures.proofs import FINE
+from pollex.rooms.remedy.services.result import chosen_of, said_before
+from pollex.rooms.remedy.services.sample import RemedyOptions
+from pollex.store.store import Store
+
+PAIRS = "pairs.jsonl"
+CHOICES = "choices.jsonl"
+
+
+def draw_pairs(trial: Trial, arm: int, seed: int) -> list[int]:
+    """Return contexts of traffic in random order, whose replies are there under both prompts."""
+    there = [
+        n
+        for n in range(len(trial.contexts))
+        if trial.arrays.stratum[n] != FINE and trial.pair(arm, n)
+    ]
+    return sorted(there, key=lambda n: chance_of(f"pair {trial.contexts[n].id}", seed))
+
+
+def key_of(trial: Trial, n: int, secret: bytes) -> str:
+    """Name a pair at random, for this run alone; the name also tells which side the new reply is on."""
+    return hashlib.sha256(
+        secret + f"pair {trial.contexts[n].id}".encode("utf-8", "replace")
+    ).hexdigest()[:16]
+
+
+def sides_of(key: str, pair: tuple[str, str]) -> tuple[str, str]:
+    """Return the replies as they are shown, left and right."""
+    return pair[::-1] if int(key[-1], 16) % 2 else pair
+
+
+def sheet_of(trial: Trial, arm: int, options: RemedyOptions, secret: bytes) -> list[dict[str, Any]]:
+    """Return the pairs that people are shown: no prompt, arm, rubric or judge; equal replies need no look."""
+    rows = []
+    for n in draw_pairs(trial, arm, options.seed)[: options.people]:
+        pair = trial.pair(arm, n)
+        key = key_of(trial, n, secret)
+        if pair and pair[0] != pair[1]:
+            left, right = sides_of(key, pair)
+            about = {
+                "conversation": trial.contexts[n].conversation.id,
+                "said": said_before(trial.contexts[n]),
+            }
+            rows.append({"key": key, **about, "1": left, "2": right})
+    return sorted(rows, key=lambda row: row["key"])
+
+
+def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
+    """Read what people chose in a file and in the browser, by pair; of several the most frequent, or no difference.
+
+    Raises:
+        BadInput: A line is no choice.
+    """
+    found = dict[str, list[str]]()
+    for key, choice, where in keyed_lines(folder / CHOICES, "choice"):
+        if choice.upper() not in ("1", "2", "0", "S"):
+            raise BadInput(
+                f"{choice!r:.20} is no choice",
+                where=where,
+                remedy="1, 2, 0 for no difference, or S",
+            )
+        found.setdefault(key, []).append(choice.upper())
+    for key, by in chosen_of(store, run).items():
+        found.setdefault(key, []).extend(by.values())
+    said = {key: [choice for choice in every if choice != "S"] for key, every in found.items()}
+    return {
+        key: max(every, key=every.count) if len(set(every)) < 2 or len(every) > 2 else "0"
+        for key, every in said.items()
+        if every
+    }
+
+
+def people_say(
+    trial: Trial, arm: int, choices: Mapping[str, str], options: RemedyOptions, secret: bytes
+) -> dict[str, Any]:
+    """Estimate the share that prefers the new reply, by prediction-powered inference.
+
+    What a reader without rubrics says is the prediction, where there is one.
+    """
+    every = draw_pairs(trial, arm, options.seed)
+    wins = trial.wins.get(arm)
+    guess = (
+        np.full(len(trial.contexts), 0.5) if wins is None else np.where(np.isnan(wins), 0.5, wins)
+    )
+    known: dict[int, float] = {}
+    for n in every[: options.people]:
+        key, (old, new) = key_of(trial, n, secret), trial.pair(arm, n) or ("", "")
+        if old == new or choices.get(key) == "0":
+            known[n] = 0.5
+        elif choices.get(key) in ("1", "2"):
+            known[n] = float(sides_of(key, ("old", "new"))[int(choices[key]) - 1] == "new")
+    mine = list(known)
+    if len(mine) < FEWEST:
+        return {
+            "value": None,
+            "n": len(mine),
+            "reason": f"{FEWEST - len(mine)} more pairs are needed",
+        }
+    others = [n for n in every if n not in known] if wins is not None else []
+    good = np.array(list(known.values()))
+    user = trial.arrays.user
+    found = share_at_random(Labeled(good, guess[mine], guess[others], user[mine], user[others]))
+    decided = [
+        (good[i] > 0.5) == (guess[n] > 0.5)
+        for i, n in enumerate(mine)
+        if good[i] != 0.5 and guess[n] != 0.5
+    ]
+    agree = None
+    if decided:
+        low, high = wilson(float(np.mean(decided)), len(decided))
+        agree = {
+            "value": float(np.mean(decided)),
+            "low": float(low),
+            "high": float(high),
+            "n": len(decided),
+        }
+    told = {
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "n": found.n,
+        "method": found.method,
+    }
+    return told | {"drawn": "random", "reader_agrees": agree}

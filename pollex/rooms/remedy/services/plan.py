@@ -1,0 +1,150 @@
+"""What a remedy would cost, and the smallest effect that it can find, before a cent is spent."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from pollex.agents.llm.judge import LlmJudge
+from pollex.prompts.domain import DomainProfile
+from pollex.rooms.remedy.agents.assistant import AssistantReply, EndpointAssistant
+from pollex.rooms.remedy.agents.llm.proposer import propose_hunks
+from pollex.rooms.remedy.agents.llm.second_reader import SecondReader, reply_judge_of
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext
+from pollex.rooms.remedy.graphs.trial import Trial, request_for, value_of
+from pollex.rooms.remedy.measures.looks import bounds_at_equal_steps
+from pollex.rooms.remedy.measures.proofs import ANY, FAILING, smallest_effect
+from pollex.rooms.remedy.services.assistants import AssistantOptions
+from pollex.rooms.remedy.services.prompt_text import naive_sentence, with_line
+from pollex.rooms.remedy.services.proposals import SHOWN, asked_for, items
+from pollex.rooms.remedy.services.trials import Gathered
+from pollex.rubrics.answers import Question
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import CallPlan, Plan, call_plan
+from pollex.services.results import ModelUsage
+from pollex.services.roles import options_as_before, seed_of
+
+SPREAD = 0.32
+"""Standard deviation of a user's difference with two replies an arm, for plans; as in the benchmark's world."""
+
+
+def count_calls(
+    found: Gathered, assistant: AssistantOptions, run: RunOptions, model: ModelOptions
+) -> CallPlan:
+    """Count the calls of a remedy: exactly up to the proposals, and at most after them."""
+    calls = _Calls(found, assistant, run, model)
+    asyncio.run(calls.count())
+    smallest = smallest_effect(SPREAD, found.users, bounds_at_equal_steps()[-1])
+    proof = [stratum for _, stratum in found.proof]
+    notes = [
+        f"{calls.replies} replies at most: a proof asks {len(proof)} contexts, {proof.count(FAILING)} "
+        f"failing, of {found.users} users, {found.replies('prove')} an arm; a look after each quarter may end it "
+        "sooner.",
+        f"The smallest effect that it finds in 80 %: {smallest:.2f} of the scale. Where half of these replies fail "
+        "again, an edit that mends half of that is worth about .10.",
+        *found.notes,
+    ]
+    tables = [(role, plan) for role, plan in calls.plans.items() if plan.planner.table.stages]
+    if "assistant" not in assistant.models:
+        notes.append(
+            "The assistant is a function or files of yours: what it asks is its own affair."
+        )
+    if not tables:
+        return CallPlan(models=(), notes=tuple(notes))
+    (first, plan), *others = tables
+    panel = [
+        (role, ModelUsage(one.planner.table, calls.models[role].limits.price))
+        for role, one in others
+    ]
+    known = first == "judge" and calls.known
+    counted = call_plan(calls.models[first], plan.planner.table, probed=known, panel=panel)
+    return replace(counted, notes=(*counted.notes, *notes))
+
+
+class _Calls:
+    def __init__(
+        self, found: Gathered, asked: AssistantOptions, run: RunOptions, model: ModelOptions
+    ) -> None:
+        self.found = found
+        self.replies = 0
+        self.known = False
+        self.judge = None
+        record = found.rubric_set.judge
+        neutral = DomainProfile.neutral()
+        self.models = {**asked.models}
+        self.plans = {
+            role: Plan.of(one, neutral, run, found.options.seed)
+            for role, one in asked.models.items()
+        }
+        if not record.built_in:
+            judging = options_as_before(model, record)
+            known = record.options.capabilities
+            self.known, self.models["judge"] = known is not None, judging
+            self.plans["judge"] = Plan.of(
+                judging, found.rubric_set.domain, run, seed_of(record), known
+            )
+            self.judge = reply_judge_of(LlmJudge(self.plans["judge"].asker))
+        if "assistant" in asked.models:
+            self.speaker = EndpointAssistant(self.plans["assistant"].asker, asked.temperature)
+
+    @contextmanager
+    def at_most(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            for plan in self.plans.values():
+                stack.enter_context(plan.planner.estimating())
+            yield
+
+    async def count(self) -> None:
+        found = self.found
+        own = bool(self.found.edits)
+        reader = None
+        if second := self.plans.get("second"):
+            reader = await SecondReader.of(second.asker, found.target, found.rubric_set.judge.scale)
+            reader = replace(reader, wordings=found.questions[:1] * 2)
+        for context, stratum in found.proof:
+            if stratum != ANY:
+                await self.of_judging(context, found.questions[:1])
+        edits = [one.new.text for one in found.edits]
+        if not own:
+            await self.of_trial(tried := found.make("headroom"))
+            edits = [with_line(found.prompt, naive_sentence(found.target)).text] * found.most
+            shown = items(found, [one for one, _ in found.taken(("propose",), SHOWN)], tried)
+            for number in range(asked_for(found.most) if "proposer" in self.plans else 0):
+                await propose_hunks(self.plans["proposer"].asker, shown, number)
+        with self.at_most():
+            known = f"{found.prompt.text}\n{found.rubric_set.domain.model_dump_json()}"
+            for edit in () if own else edits:
+                if reader:
+                    await reader.new_facts(known, edit)
+            if not own and len(edits) > 1:
+                await self.of_trial(found.make("select", edits))
+            await self.of_trial(found.make("flatter"))
+            proof = found.make("prove", edits if own else edits[: found.options.finalists])
+            await self.of_trial(proof)
+            if reader:
+                await self.of_second(proof, reader)
+
+    async def of_trial(self, trial: Trial) -> None:
+        """Count the replies of a trial, and their judging, with the logged reply in the place of each."""
+        for place in trial.places():
+            self.replies += 1
+            trial.texts[place] = AssistantReply(trial.contexts[place[0]].reply.content)
+            if "assistant" in self.plans:
+                await self.speaker.reply(request_for(trial, place, b"", self.found.options.seed))
+            await self.of_judging(trial.contexts[place[0]], trial.questions)
+
+    async def of_judging(self, context: ReplyContext, questions: Sequence[Question]) -> None:
+        if self.judge is not None:
+            await self.judge.judge(
+                context.cut, [one for one in questions if one.rubric and not one.rubric.answered_by]
+            )
+
+    async def of_second(self, proof: Trial, reader: SecondReader) -> None:
+        """Count the pairs, and the judging by other words."""
+        for _ in range(len(proof.systems) - 1):
+            for context, stratum in zip(proof.contexts, proof.arrays.stratum, strict=True):
+                said = context.reply.content
+                for pair in ((said, f"{said} "), (f"{said} ", said)):
+                    await reader.wins(context, *pair)  # the first order alone: nobody answers
+                for _side in range(2 * (stratum == FAILING)):
+                    await reader.reworded(context.cut, value_of)

@@ -1,0 +1,364 @@
+"""The assistant's system prompt, a text with protected parts or a template of it; and changes of it, as diffs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import zip_longest
+from pathlib import Path
+
+from pollex.conversations.conversation import Conversation
+from pollex.errors import UNREADABLE, BadInput, WrongUse
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext
+from pollex.rubrics.rubric import Rubric
+from pollex.text import read_lines
+
+KEEP = re.compile(r"<!--\s*keep\s*-->")
+PLACE = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}|\{([^\W\d]\w*)\}")
+"""A value of a conversation: `{name}` or `{{name}}`."""
+HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
+ANY_HUNK = re.compile(r"^@@ ")
+SIGNATURE = re.compile(r"^-- ?$")
+BETWEEN = ("diff ", "index ", "--- ", "+++ ", "old mode", "new mode", "\\")
+"""What stands before the first hunk of a file, or after its last one."""
+DIFFS = (".diff", ".patch")
+
+
+@dataclass(frozen=True)
+class PromptText:
+    """A system prompt.
+
+    Attributes:
+        keep: Patterns of lines that nobody may change.
+        name: As a user calls it who has several.
+    """
+
+    text: str
+    keep: tuple[str, ...] = ()
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for pattern in self.keep:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise WrongUse(f"{pattern!r:.60} is no pattern: {error}", option="keep") from None
+
+    @classmethod
+    def load(cls, path: Path, keep: Sequence[str] = (), name: str = "") -> PromptText:
+        """Read a prompt from its file.
+
+        Raises:
+            BadInput: It can't be read, has no words, or a `<!-- keep -->` has no partner.
+        """
+        text = read_file(path, "prompt")
+        if not text.strip():
+            raise BadInput(
+                "the prompt has no words",
+                where=str(path),
+                remedy="give the assistant's system prompt",
+            )
+        if len(KEEP.findall(text)) % 2:
+            what = "a `<!-- keep -->` has no second one: what it protects has no end"
+            raise BadInput(
+                what, where=str(path), remedy="put one before and one after the protected part"
+            )
+        return cls(text, tuple(keep), name)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines."""
+        return lines_of(self.text)
+
+    @cached_property
+    def places(self) -> tuple[str, ...]:
+        """The places for values, as they are written, sorted."""
+        return tuple(sorted(match.group() for match in PLACE.finditer(self.text)))
+
+    @cached_property
+    def protected(self) -> tuple[str, ...]:
+        """The lines that nobody may change, in order."""
+        inside = False
+        found = []
+        for line in self.lines:
+            marks = len(KEEP.findall(line))
+            if inside or marks or any(re.search(pattern, line) for pattern in self.keep):
+                found.append(line)
+            inside ^= bool(marks % 2)
+        return tuple(found)
+
+    def values_in(self, logged: str) -> dict[str, str] | None:
+        """Return the values with which the logged system turn was made from this template; None if it wasn't.
+
+        Each value ends where the text after its place stands first, so that a long turn is read
+        once. Where a place comes again, the text between is looked for with the value that it had.
+        """
+        said = logged.strip()
+        text = self.text.strip()
+        places = list(PLACE.finditer(text))
+        if not places:
+            return {} if said == text else None
+        starts = [*(place.start() for place in places), len(text)]
+        after = [text[place.end() : start] for place, start in zip(places, starts[1:], strict=True)]
+        before = text[: starts[0]]
+        if not said.startswith(before):
+            return None
+
+        values: dict[str, str] = {}
+        at = len(before)
+        for number, (place, then) in enumerate(zip(places, after, strict=True)):
+            name = place[1] or place[2]
+            last = number == len(places) - 1
+            if name in values:
+                end = at + len(values[name])
+                if said[at:end] != values[name] or not said.startswith(then, end):
+                    return None
+            else:
+                end = _end_of_value(said, at, then, last=last)
+                if end < 0:
+                    return None
+                values[name] = said[at:end]
+            at = end + len(then)
+        return values if at == len(said) else None
+
+    def rendered(self, values: dict[str, str]) -> str | None:
+        """Fill the places; None where a value is missing: nothing is ever filled with emptiness."""
+        names = {match[1] or match[2] for match in PLACE.finditer(self.text)}
+        if names - values.keys():
+            return None
+        return PLACE.sub(lambda match: values[match[1] or match[2]], self.text)
+
+
+def _end_of_value(said: str, at: int, then: str, *, last: bool) -> int:
+    """Return where a value ends, before the text that follows it; -1 if that isn't there."""
+    if last:
+        end = len(said) - len(then)
+        return end if end >= at and said.endswith(then) else -1
+    return said.find(then, at)
+
+
+def read_file(path: Path, what: str) -> str:
+    """Read a prompt or a change of it.
+
+    Raises:
+        BadInput: It can't be read.
+    """
+    try:
+        return read_lines(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(
+            f"the {what} can't be read: {error}", where=str(path), remedy=UNREADABLE
+        ) from error
+
+
+def named_file(given: str | Path) -> tuple[str, Path]:
+    """Return the name and the path of `NAME=FILE`; a file has no name."""
+    name, _, path = str(given).partition("=")
+    return (name, Path(path)) if path and not Path(given).exists() else ("", Path(given))
+
+
+def rendered_for(
+    context: ReplyContext,
+    prompt: PromptText,
+    *,
+    any_prompt: bool = False,
+    made_from: PromptText | None = None,
+    render: Callable[[str, Conversation], str | None] | None = None,
+) -> str | None:
+    """Return the prompt with a conversation's values, from its system turn or its metadata; None where they miss.
+
+    Args:
+        any_prompt: Whether a system turn that another prompt made is passed over: values are the
+            metadata's then.
+        made_from: The prompt that made the logged system turn; None: this one.
+        render: A function of the user's that does it.
+    """
+    if render is not None:
+        return render(prompt.text, context.conversation)
+    metadata = context.conversation.metadata
+    known = {
+        name: str(value) for name, value in metadata.items() if isinstance(value, str | int | float)
+    }
+    system = next(
+        (turn.content for turn in context.conversation.turns if turn.role == "system"), None
+    )
+    if system is None and prompt.name not in {"", *known.values()}:
+        return None
+    values = known if system is None else (made_from or prompt).values_in(system)
+    if values is None:
+        return prompt.rendered(known) if any_prompt else None
+    return prompt.rendered(values)
+
+
+def with_line(prompt: PromptText, line: str) -> PromptText:
+    """Return a prompt with one more line at its end."""
+    return replace(prompt, text=f"{prompt.text.rstrip()}\n{line}\n")
+
+
+def naive_sentence(rubric: Rubric) -> str:
+    """Write the rubric's opposite as one sentence of a prompt: the floor that every clever edit has to beat."""
+    said = rubric.text.strip().rstrip(".")
+    lead = "Wherever it fits, reply" if rubric.polarity == "sat" else "Never reply"
+    return f"{lead} so that this is true: {said}."
+
+
+def with_hint(prompt: PromptText, rubric: Rubric, context: ReplyContext) -> PromptText:
+    """Return a prompt with the remedy of one conversation: the most that any prompt could do there."""
+    # no place for a value
+    told = " ".join(context.reply.content.split())[:600].replace("{", "(").replace("}", ")")
+    return with_line(prompt, f"{naive_sentence(rubric)} Here above all. This reply failed: {told}")
+
+
+def flattering_prompt(prompt: PromptText, rubric: Rubric) -> PromptText:
+    """Return a prompt that changes no deed, and only has replies claim to do well."""
+    claimed = "true" if rubric.polarity == "sat" else "not true"
+    said = rubric.text.strip().rstrip(".")
+    return with_line(
+        prompt,
+        f"Change nothing in what you do, but end each reply by stating that this is {claimed}: {said}.",
+    )
+
+
+@dataclass(frozen=True)
+class PromptEdit:
+    """A changed prompt.
+
+    Attributes:
+        name: As people call it.
+        purpose: What it is for, in the proposer's words.
+        refused: Why it isn't tried; empty if it is.
+    """
+
+    name: str
+    old: PromptText
+    new: PromptText
+    purpose: str = ""
+    refused: str = ""
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        lines = difflib.unified_diff(self.old.lines, self.new.lines, "old", "new", lineterm="")
+        return "\n".join([*lines, ""])
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """Its fields and the diff, as JSON values."""
+        about = {"name": self.name, "purpose": self.purpose, "diff": self.diff}
+        return about | {"text": self.new.text, "refused": self.refused}
+
+    @property
+    def added(self) -> str:
+        """The lines that it adds."""
+        found = difflib.ndiff(self.old.lines, self.new.lines)
+        return "\n".join(line[2:] for line in found if line.startswith("+ "))
+
+    @property
+    def fault(self) -> str:
+        """Why nobody may make it; empty if it is fine."""
+        if self.new.text.strip() == self.old.text.strip():
+            return "it changes nothing"
+        for old, new in zip_longest(self.old.protected, self.new.protected):
+            if old != new:
+                return f"protected lines are changed, the first: {(new if old is None else old)[:80]!r}"
+        if self.new.places != self.old.places:
+            return f"places for values are changed: {', '.join(self.old.places)} became {', '.join(self.new.places)}"
+        return ""
+
+
+def read_edit(path: Path, prompt: PromptText) -> PromptEdit:
+    """Read a diff (`.diff`, `.patch`) or a changed prompt, and check it.
+
+    Raises:
+        BadInput: It can't be read, doesn't apply, changes nothing, or changes what is protected or
+            a place for a value.
+    """
+    text = read_file(path, "edit")
+    changed = apply_diff(prompt, text, str(path)) if path.suffix in DIFFS else text
+    edit = PromptEdit(path.stem, prompt, PromptText(changed, prompt.keep))
+    if edit.fault:
+        raise BadInput(edit.fault, where=str(path), remedy="leave that part as it is in the prompt")
+    return edit
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text as diffs have them: only a line feed, perhaps after a carriage return, ends one."""
+    lines = text.split("\n")
+    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
+
+
+def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
+    """Return the first line and the body of each hunk; mails of `git format-patch` have more around them.
+
+    Raises:
+        BadInput: There is none, it is of several files, or has a line that is none of a diff.
+    """
+    mend = "write it with `diff -u OLD NEW`"
+    hunks: list[tuple[int, list[str]]] = []
+    left = [0, 0]
+    files = 0
+    for number, line in enumerate(lines_of(diff.rstrip("\r\n")), 1):
+        place = f"{where}:{number}"
+        if match := HUNK.match(line):
+            hunks.append((int(match[1]), []))
+            left = [int(count or 1) for count in match.groups()[1:]]
+        elif ANY_HUNK.match(line):
+            raise BadInput(f"no hunk begins like this: {line[:60]!r}", where=place, remedy=mend)
+        elif hunks and max(left) <= 0 and SIGNATURE.match(line):
+            break
+        elif not hunks or (max(left) <= 0 and line.startswith(BETWEEN)):
+            files += line.startswith("+++ ")
+        elif line[:1] in ("", " ", "+", "-"):
+            hunks[-1][1].append(line or " ")
+            left = [left[0] - (line[:1] != "+"), left[1] - (line[:1] != "-")]
+        elif not line.startswith("\\"):
+            raise BadInput(
+                f"a line of a diff begins with a blank, + or -: {line[:60]!r}",
+                where=place,
+                remedy=mend,
+            )
+    if not hunks:
+        raise BadInput("no hunk (`@@ -1,3 +1,4 @@`) in it", where=where, remedy=mend)
+    if files > 1:
+        raise BadInput(
+            f"it changes {files} files", where=where, remedy="give a diff of the prompt alone"
+        )
+    return hunks
+
+
+def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
+    """Apply a unified diff.
+
+    Raises:
+        BadInput: A hunk doesn't fit the prompt; its number and line are named.
+    """
+    hunks = hunks_in(diff, where)
+    lines = list(prompt.lines)
+    moved = 0
+    for number, (start, body) in enumerate(hunks, 1):
+        before = [line[1:] for line in body if line[:1] in " -"]
+        after = [line[1:] for line in body if line[:1] in " +"]
+        place = _place(lines, before, start - 1 + moved)
+        if place is None:
+            known = prompt.lines[start - 1] if 0 < start <= len(prompt.lines) else "(no such line)"
+            what = f"hunk {number} doesn't apply at line {start}: the prompt has {known[:60]!r}, the diff "
+            remedy = "make it anew against this prompt (`diff -u OLD NEW`)"
+            raise BadInput(what + f"{(before or [''])[0][:60]!r}", where=where, remedy=remedy)
+        lines[place : place + len(before)] = after
+        moved += len(after) - len(before)
+    return "\n".join([*lines, ""])
+
+
+def _place(lines: list[str], before: list[str], wanted: int) -> int | None:
+    """Return where lines stand: at the wanted place, else at the only other one."""
+    if not before:
+        return min(max(wanted + 1, 0), len(lines))
+    places = [
+        n for n in range(len(lines) - len(before) + 1) if lines[n : n + len(before)] == before
+    ]
+    if wanted in places:
+        return wanted
+    return places[0] if len(places) == 1 else None

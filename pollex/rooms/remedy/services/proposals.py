@@ -1,0 +1,211 @@
+"""Proposals of a model as changes of a prompt, vetted by code before anybody tries them."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.llm.asker import Asker
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.redaction import found_in
+from pollex.rooms.remedy.agents.assistant import AssistantReply
+from pollex.rooms.remedy.agents.llm.proposer import Hunk, propose_hunks
+from pollex.rooms.remedy.agents.llm.second_reader import SecondReader
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext
+from pollex.rooms.remedy.graphs.trial import Trial
+from pollex.rooms.remedy.measures.proofs import FAILING, OLD
+from pollex.rooms.remedy.services.advice import NEVER_PLAIN, advice_on
+from pollex.rooms.remedy.services.prompt_text import (
+    PromptEdit,
+    PromptText,
+    naive_sentence,
+    with_line,
+)
+from pollex.rooms.remedy.services.trials import Gathered
+from pollex.services.inspect import language_of_text
+from pollex.text import printable
+
+SHOWN, ROW, WORDS, GROWTH, TWIN = 12, 6, 80, 0.15, 0.9
+"""Exchanges a proposer sees, words in a row that are copied, words added, growth, and likeness of near twins."""
+SPEAKS = re.compile(
+    r"\b(judg\w*|rubric\w*|scor\w*|thumbs?|rating\w*|rated|evaluat\w*|graded?|grader\w*)\b",
+    re.IGNORECASE,
+)
+"""A prompt that speaks of how it is measured aims at the measure."""
+CALLED = re.compile(r"`([^`]+)`|\b(\w+_\w+)\b|\b(\w+)\(\)")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Vetting:
+    """What refuses a proposal.
+
+    Attributes:
+        said: All conversations' words, for copies.
+        tools: Names of tools that the log has.
+    """
+
+    said: Sequence[str]
+    tools: frozenset[str]
+
+    @classmethod
+    def of(cls, conversations: Sequence[Conversation]) -> "Vetting":
+        """Return what refuses copies of some conversations."""
+        said = [
+            words_of(turn.content)
+            for one in conversations
+            for turn in one.turns
+            if turn.role != "system"
+        ]
+        names = {call.name for one in conversations for turn in one.turns for call in turn.calls}
+        return cls(said, frozenset(names))
+
+    def refusal(self, edit: PromptEdit, earlier: Sequence[PromptEdit]) -> str:
+        """Return why a proposal isn't tried; empty if it is."""
+        added = edit.added
+        old = edit.old.text
+        grown = len(edit.new.text.split()) - len(old.split())
+        called = {name for found in CALLED.findall(added) for name in found if name}
+        language = language_of_text()
+        reasons: dict[str, Callable[[], Any]] = {
+            "it holds invisible characters": lambda: printable(added, keep_lines=True) != added,
+            "it takes text away": lambda: grown < 0 or not added.strip(),
+            f"it adds more than {WORDS} words": lambda: len(added.split()) > WORDS,
+            f"the prompt grows by over {GROWTH:.0%}": lambda: (
+                grown > max(GROWTH * len(old.split()), WORDS / 2)
+            ),
+            "it copies words of a conversation": lambda: self.copied(added, old),
+            "it holds a name, number, address, link or key": lambda: found_in(added),
+            "it speaks of how replies are judged": lambda: SPEAKS.search(added),
+            "it names a tool that isn't there": lambda: [
+                x for x in called if x not in old and x not in self.tools
+            ],
+            "it is in another language than the prompt": lambda: (
+                len({language(old), language(added)} - {"unsure"}) > 1
+            ),
+            "it is nearly an earlier one": lambda: any(
+                share_of_words(added, one.added) >= TWIN for one in earlier
+            ),
+        }
+        return edit.fault or next((why for why, found in reasons.items() if found()), "")
+
+    def copied(self, added: str, old: str) -> bool:
+        """Tell whether six words in a row stand in any conversation, and not in the prompt."""
+        words = words_of(added).split()
+        known = words_of(old)
+        rows = {f" {' '.join(words[n : n + ROW])} " for n in range(len(words) - ROW + 1)}
+        return any(row in text for row in rows if row not in known for text in self.said)
+
+
+def words_of(text: str) -> str:
+    """Return the words of a text in one form, each between spaces."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def share_of_words(one: str, other: str) -> float:
+    """Return the share of words that two texts have in common."""
+    a = set(words_of(one).split())
+    b = set(words_of(other).split())
+    return len(a & b) / max(len(a | b), 1)
+
+
+async def propose_and_vet(
+    found: Gathered, trial: Trial, asker: Asker, second: SecondReader | None, embedder: Embedder
+) -> list[PromptEdit]:
+    """Ask the proposer, who sees the part that proposes; return what came, the naive one first, with why it's refused.
+
+    Args:
+        trial: What the old prompt said now, and whether it failed.
+        second: Looks for facts that stand nowhere; None: nobody does.
+    """
+    prompt = found.prompt
+    most = found.most
+    hunks = list[list[Hunk]]()
+    plain = with_line(prompt, naive_sentence(found.target))
+    safe = advice_on(found.target).kind not in NEVER_PLAIN
+    edits = [PromptEdit("naive", prompt, plain, "the plain opposite")] if most > 1 and safe else []
+    for number, contexts in enumerate(clusters(found, asked_for(most), embedder)):
+        asked = await propose_hunks(asker, items(found, contexts, trial), number)
+        name = f"proposal {number + 1}"
+        if isinstance(asked, str):
+            edits.append(PromptEdit(name, prompt, prompt, refused=asked))
+        else:
+            hunks.append(asked)
+            edits.append(edit_of(name, prompt, asked))
+    if most > 3 and len(hunks) > 1:
+        edits.append(edit_of("merged", prompt, [one[0] for one in hunks[:2]]))
+    vetting = Vetting.of(found.logs.conversations)
+    known = f"{prompt.text}\n{found.rubric_set.domain.model_dump_json()}"
+    done = list[PromptEdit]()
+    for edit in edits:
+        why = edit.refused or vetting.refusal(edit, [one for one in done if not one.refused])
+        if not why and second is not None and edit.name != "naive":
+            facts = await second.new_facts(known, edit.added)
+            why = f"it states what nobody said: {facts[0][:120]}" if facts else ""
+        done.append(replace(edit, refused=why))
+    return done
+
+
+def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
+    """Return hunks as a change."""
+    purpose = printable(" · ".join(one.purpose for one in hunks), 300)
+    lines = list(prompt.lines)
+    for hunk in sorted(hunks, key=lambda one: -one.line):
+        insert = hunk.kind == "insert"
+        if not (0 if insert else 1) <= hunk.line <= len(lines):
+            return PromptEdit(name, prompt, prompt, purpose, "a line isn't there")
+        lines[hunk.line if insert else hunk.line - 1 : hunk.line] = [hunk.text]
+    return PromptEdit(name, prompt, replace(prompt, text="\n".join([*lines, ""])), purpose)
+
+
+def clusters(found: Gathered, number: int, embedder: Embedder) -> list[list[ReplyContext]]:
+    """Part the failing contexts that propose by what they are about."""
+    contexts = [one for one, _ in found.taken(("propose",), 200)]
+    number = max(1, min(number, len(contexts) // 2))
+    if number == 1:
+        return [contexts]
+    from sklearn.cluster import KMeans  # it takes a second to import
+
+    vectors = embedder.embed([one.before[-1].content for one in contexts])
+    labels = KMeans(number, random_state=0, n_init=3).fit_predict(vectors)
+    return [
+        [one for one, label in zip(contexts, labels, strict=True) if label == n]
+        for n in range(number)
+    ]
+
+
+def items(found: Gathered, contexts: Sequence[ReplyContext], trial: Trial) -> list[dict[str, Any]]:
+    """Return what the proposer sees: nothing of judges, scales, scores, other parts or sealed rubrics."""
+    target = found.target
+    mine = {one.conversation.id for one in contexts}
+    protected = set(found.prompt.protected)
+    items: list[dict[str, Any]] = [
+        {"line": n, "text": line, "protected": line in protected}
+        for n, line in enumerate(found.prompt.lines, 1)
+    ]
+    items.append(
+        {"goes_wrong": target.text} if target.polarity == "dsat" else {"is_missing": target.text}
+    )
+    reasons = {one.text for one in found.rubric_set.reasons if one.conversation_id in mine}
+    items += [{"why": text} for text in sorted(reasons)[:SHOWN]]
+    failing = {
+        one.id: n for n, one in enumerate(trial.contexts) if trial.arrays.stratum[n] == FAILING
+    }
+    for number, one in enumerate(contexts[:SHOWN], 1):
+        said = [f"{turn.role}: {turn.content}" for turn in one.before[-4:]]
+        items.append({"exchange": number, "said": said, "failed": one.reply.content})
+        for place in trial.places([failing[one.id]] if one.id in failing else [], [OLD]):
+            if isinstance(reply := trial.texts.get(place), AssistantReply):
+                bad = bool(trial.arrays.values[(*place, 0)] < 0.5)
+                items.append({"exchange": number, "reply_now": reply.text, "failed": bad})
+    shown = {one.id for one in found.guards} - found.sealed
+    well = [
+        one.text for one in found.rubric_set.rubrics if one.polarity == "sat" and one.id in shown
+    ]
+    return items + [{"goes_well": text} for text in well[:SHOWN]]
+
+
+def asked_for(most: int) -> int:
+    """Return how many a model is asked for: beside the plain one, and one that is merged where there are many."""
+    return most - (most > 1) - (most > 3)

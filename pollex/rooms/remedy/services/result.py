@@ -1,0 +1,326 @@
+"""What a remedy came to, and its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pollex.formats.write import write_rows
+from pollex.outputs import require_output, write_text
+from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext
+from pollex.rooms.remedy.reports.remedies import advice_of, remedies_page
+from pollex.rubrics.answers import Answer
+from pollex.services.results import ModelUsage, Shown, usage_json
+from pollex.store.store import Store
+from pollex.store.tables import unpack
+from pollex.text import Line, Told, notes_told, without_nan
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from pollex.rooms.remedy.graphs.trial import Trial
+
+COMMAND = "remedy"
+FORMAT = 1
+PAIRS = 10
+STRATA = ("failing", "fine", "any")
+COLUMNS = dict.fromkeys(
+    ("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"), "VARCHAR"
+)
+COLUMNS |= {
+    "turn": "INTEGER",
+    "k": "INTEGER",
+    "length": "INTEGER",
+    "values": "JSON",
+    "distributions": "JSON",
+}
+COLUMNS |= {"said": "VARCHAR", "reader": "DOUBLE"}
+COMPARED, SHEET, SAID = "pair", "pairs", 3
+"""The kind of fact that a pair of replies is, which also begins the question that people's choices of a run are kept
+under; the step that has what they compare; and turns that are shown before the replies."""
+RANKS = ("better, people agree", "judged better", "judged better, by its own family", "no difference found",
+         "not proven", "not cleared", "people prefer the old one", "no gain, likely harm", "worse")  # fmt: skip
+"""Verdicts, the best first."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ProvenEdit(Shown):
+    """What one change of the prompt does; all are JSON values.
+
+    Attributes:
+        level: R, replies judged by rubrics; P, people prefer it.
+        against: What speaks against the change, or is open, the worst first.
+        primary: Effect on the target where it failed; see `measures.proofs.Primary`.
+        traffic: The effect per conversation of the log with its interval; None where it has none.
+        thumbs: Effect on the probability of a thumb up, or None with the reason.
+        pair, wording, people: What a reader without rubrics, other words and people say; None: not
+            asked.
+    """
+
+    name: str
+    diff: str
+    prompt: str
+    purpose: str
+    verdict: str
+    level: str
+    against: list[str]
+    primary: dict[str, Any]
+    guardrails: list[dict[str, Any]]
+    traffic: dict[str, float] | float | None
+    thumbs: dict[str, Any]
+    pair: dict[str, Any] | None
+    wording: list[dict[str, Any]] | None
+    people: dict[str, Any] | None
+    shown_over_sealed: dict[str, Any] | None
+
+    @property
+    def headline(self) -> str:
+        """Return the verdict with its interval and level."""
+        one = self.primary["effect"]
+        figures = f"{one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}] of the scale, n = {one['n']}"
+        basis = "people compared blind" if self.level == "P" else "replies judged by rubrics"
+        named = f"not proven: {self.against[0]}" if self.verdict == "not proven" else self.verdict
+        said = f"{named} ({self.level}: {basis}): {figures}, {one['users']} users, look {self.primary['look']} of 4"
+        if self.verdict in ("no difference found", "not proven"):
+            said += f"; {self.primary['smallest']:.3f} would have been found in 80 %"
+        return said
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for the target and each guardrail."""
+        about = {"edit": self.name, "kind": "target", "what": "target", "state": self.verdict}
+        rows = [about | self.primary["effect"]]
+        about["kind"] = "guardrail"
+        return rows + [
+            about | {"what": one["name"], "state": one["state"]} | one["effect"]
+            for one in self.guardrails
+        ]
+
+    def told(self) -> Told:
+        """Yield the verdict, what speaks against it, and the effects."""
+        advice, why = advice_of(vars(self))
+        yield f"{self.name}: {advice}: {why}"
+        yield self.headline
+        for line in self.against:
+            yield f"  {line}"
+        # runs of before have no interval: a figure alone isn't told
+        if isinstance(self.traffic, dict):
+            hundred = {end: 100 * value for end, value in self.traffic.items()}
+            told = f"{hundred['value']:+.1f} [{hundred['low']:+.1f}, {hundred['high']:+.1f}]"
+            yield f"Per 100 conversations of this log: {told} of the scale"
+        for what, one in (
+            ("Thumbs up", self.thumbs),
+            ("A reader without rubrics", self.pair),
+            ("People", self.people),
+        ):
+            if one is not None:
+                yield f"{what}: {one.get('reason') if one['value'] is None else _interval(one)}"
+        yield f"With missing new replies as failing: {_interval(self.primary['worst'])}"
+        for guard in self.guardrails:
+            sealed = " (sealed)" if guard["sealed"] else ""
+            yield f"  {guard['state']:8} {_interval(guard['effect'])}  {guard['name']}{sealed}"
+
+
+def _interval(one: dict[str, Any]) -> str:
+    return f"{one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RemedyResult(Shown):
+    """What changes of the prompt do, each with its level of evidence.
+
+    Attributes:
+        record: All that is kept, as JSON values: the same for the same replies.
+        replies: A row a reply.
+        compared: Pairs of replies of the proof; see `pairs_of`.
+        usage: Of the assistant, or of the judge where only that is a model; the others' by role in
+            `usages`.
+    """
+
+    record: Mapping[str, Any]
+    replies: Sequence[dict[str, Any]] = ()
+    compared: Sequence[dict[str, Any]] = ()
+    run: str = ""
+    out: Path | None = None
+    usage: ModelUsage | None = None
+    usages: Mapping[str, ModelUsage] = field(default_factory=dict)
+
+    @property
+    def edits(self) -> tuple[ProvenEdit, ...]:
+        """The best first; empty where it ended before a proof."""
+        return tuple(ProvenEdit(**one) for one in self.record["edits"])
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row was read."""
+        return not self.record["bad_rows"]
+
+    @property
+    def verdict(self) -> str:
+        """The best change's verdict; or why it ended before a proof."""
+        return str(self.record["verdict"])
+
+    @property
+    def headline(self) -> str:
+        """Return the best change's verdict with its interval and level; or why it ended before a proof."""
+        return self.edits[0].headline if self.edits else self.verdict
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for the target and each guardrail of each change."""
+        return [row for one in self.edits for row in one.records()]
+
+    def pairs(self) -> DataFrame:
+        """Return a pandas table of a row a reply."""
+        from pandas import DataFrame  # it takes half a second to import
+
+        return DataFrame(list(self.replies))
+
+    def save(self, path: str | Path) -> None:
+        """Write the result, its page, a table of replies, and the changes."""
+        out = Path(path)
+        record = self.record
+        require_output(out, regular=True)  # other files stand beside it
+        folder = out.with_name(f"{out.stem}-edits")
+        folder.mkdir(parents=True, exist_ok=True)
+        texts = {
+            out.with_suffix(".html"): remedies_page(self.run, record, examples(self.compared)),
+            out: json.dumps(
+                without_nan(dict(record)), ensure_ascii=False, indent=1, allow_nan=False
+            )
+            + os.linesep,
+        }
+        for number, one in enumerate(self.edits, 1):
+            texts |= {folder / f"{number}.diff": one.diff, folder / f"{number}.md": one.prompt}
+        for place, text in texts.items():
+            write_text(place, text, named=place == out)
+        write_rows(
+            out.with_name(f"{out.stem}-pairs.parquet"), list(self.replies), COLUMNS, named=False
+        )
+
+    def told(self) -> Told:
+        """Yield each verdict with its level, what speaks against it, the effects, and what is missing."""
+        record = self.record
+        yield record["target"]["text"]
+        if room := record["headroom"]:
+            most = room["room_high"]
+            hints = room["ceiling"]["value"]
+            yield f"Room {room['room']:+.3f} (at most {most:+.3f}); with hints {hints:+.3f}"
+        for one in record["candidates"]:
+            became = (
+                "proven" if one["proven"] else one.get("left") or one["refused"] or "not selected"
+            )
+            yield f"  {became:32} {one['name']}: {one['purpose']}"
+        if not self.edits:
+            yield self.verdict
+        for edit in self.edits:
+            yield from edit.told()
+        for arm, kinds in record["missing"].items():
+            if kinds:
+                told = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+                note = f"Note: missing under the {arm} prompt, and no score: {told}"
+                yield Line(note, "yellow")
+        yield from notes_told(record["notes"])
+        if self.out is not None:
+            stem = self.out.with_suffix("")
+            yield f"Wrote {self.out}, {stem}-pairs.parquet and {stem}-edits (run {self.run})"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON values that `--json` prints."""
+        others = {role: one.by_stage() for role, one in self.usages.items()}
+        return {"run": self.run} | dict(self.record) | usage_json(self.usage) | others
+
+
+def chosen_of(store: Store, run: str) -> dict[str, dict[str, str]]:
+    """Return what people chose in the browser: by pair, each person's last choice by name."""
+    found: dict[str, dict[str, str]] = {}
+    sql = "SELECT annotator, text_hash, value FROM labels WHERE question = ? ORDER BY rowid"
+    for row in store.rows(sql, [f"{COMPARED} {run}"]):
+        found.setdefault(row["text_hash"], {})[row["annotator"]] = unpack(row["value"])
+    return found
+
+
+def people_for(key: str) -> int:
+    """Return how many people compare a pair: two for one in five, which tells how far they agree."""
+    return 1 + (int(key[:4], 16) % 5 == 0)
+
+
+def said_before(context: ReplyContext) -> list[str]:
+    """Return the last turns before a reply."""
+    return [f"{turn.role}: {turn.content}" for turn in context.before[-SAID:]]
+
+
+def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
+    """Return a row a reply of a trial."""
+    rows = []
+    for (n, arm, k), found in sorted(trial.texts.items()):
+        context = trial.contexts[n]
+        here = trial.arrays.values[n, arm, k]
+        reply = found if isinstance(found, AssistantReply) else None
+        answers = trial.answers.get((n, arm, k), ())
+        read = trial.wins[arm][n] if k == 0 and arm in trial.wins else np.nan
+        values = {
+            name: None if np.isnan(v) else float(v)
+            for name, v in zip(trial.arrays.names, here, strict=True)
+        }
+        rows.append({
+            "trial": trial.name,
+            "context": context.id,
+            "conversation": context.conversation.id,
+            "user": hashlib.sha256(context.user.encode("utf-8", "replace")).hexdigest()[:12],
+            "stratum": STRATA[trial.arrays.stratum[n]],
+            "arm": arms[arm],
+            "turn": context.turn,
+            "k": k,
+            "reply": reply.text if reply else "",
+            "outcome": found.kind if isinstance(found, NoReply) else "replied",
+            "length": len(reply.text) if reply else None,
+            "said": said_before(context),
+            "reader": None if np.isnan(read) else float(read),
+            "values": values,
+            "distributions": {a.question_id: list(a.probabilities) for a in answers if isinstance(a, Answer)},
+        })  # fmt: skip
+    return rows
+
+
+def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the pairs of replies of the proof, with what the target and the worst guardrail gained."""
+    from pollex.rooms.remedy.measures.proofs import OLD  # half a second, and pages read this module
+
+    names = trial.arrays.names[1:]
+    values = trial.arrays.values
+    pairs = []
+    for n, context in enumerate(trial.contexts):
+        for arm, edit in list(enumerate(arms))[1:]:
+            gained = dict(zip(names, values[n, arm, 0, 1:] - values[n, OLD, 0, 1:], strict=True))
+            known = {name: float(value) for name, value in gained.items() if not np.isnan(value)}
+            change = float(values[n, arm, 0, 0] - values[n, OLD, 0, 0])
+            both = trial.pair(arm, n)
+            if both is None or np.isnan(change):
+                continue
+            worst = min(known, key=known.__getitem__, default="")
+            read = trial.wins[arm][n] if arm in trial.wins else np.nan
+            pairs.append({
+                "context": context.id,
+                "conversation": context.conversation.id,
+                "said": said_before(context),
+                "reader": None if np.isnan(read) else float(read),
+                "edit": edit,
+                "change": change,
+                "guardrail": worst,
+                "fell": known.get(worst),
+                "old": both[0],
+                "new": both[1],
+            })  # fmt: skip
+    return sorted(pairs, key=lambda one: (one["change"], one["context"]))
+
+
+def examples(pairs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return pairs for people's eyes: the ten that differ most."""
+    return sorted(pairs, key=lambda one: (-abs(one["change"]), one["context"]))[:PAIRS]

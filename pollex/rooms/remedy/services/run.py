@@ -1,0 +1,245 @@
+"""Find or take changes of the assistant's prompt, and prove them on users who took no part in finding them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.logs import Logs
+from pollex.conversations.redaction import found_in
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.write import require_writable
+from pollex.graphs.context import Progress
+from pollex.rooms.remedy.agents.assistant_process import ProcessAssistant
+from pollex.rooms.remedy.services.advice import advice_on
+from pollex.rooms.remedy.services.assistants import AssistantOptions
+from pollex.rooms.remedy.services.contexts import failures_of, read_held, targets
+from pollex.rooms.remedy.services.plan import count_calls
+from pollex.rooms.remedy.services.prompt_text import (
+    PromptEdit,
+    PromptText,
+    naive_sentence,
+    named_file,
+    read_edit,
+    rendered_for,
+    with_line,
+)
+from pollex.rooms.remedy.services.result import COMMAND, RemedyResult
+from pollex.rooms.remedy.services.sample import CASES, RemedyOptions
+from pollex.rooms.remedy.services.trials import Gathered, require_enough, sample_contexts
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.life import outcome_of_proof
+from pollex.services.logs import Sources, files_of, names_of
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import Planned
+from pollex.services.workspace import workspace
+from pollex.store.database import FILE
+from pollex.store.resume import facts_of, runs
+from pollex.store.store import Store
+from pollex.store.tables import now
+
+
+def remedy(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    options: RemedyOptions,
+    assistant: AssistantOptions,
+    *,
+    out: Path | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> RemedyResult:
+    """Prove changes of a prompt: the user's, or such as a model proposes.
+
+    Raises:
+        AnswersPending: The assistant's replies are to be written into a file first, or a person is
+            asked.
+        BadInput: A change doesn't apply, or changes what is protected.
+        BadLabels: There are too few failing contexts for a proof.
+        WrongUse: The target can't be one, nobody proposes, or the set's judge has to be confirmed.
+    """
+    try:
+        return prove(
+            logs,
+            rubrics,
+            options,
+            assistant,
+            out=out,
+            reading=reading,
+            run=run,
+            model=model,
+            progress=progress,
+        )
+    finally:
+        if isinstance(assistant.given, ProcessAssistant):
+            assistant.given.close()
+
+
+def prove(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    options: RemedyOptions,
+    assistant: AssistantOptions,
+    *,
+    out: Path | None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> RemedyResult:
+    """Prove changes; see `remedy`."""
+    if out is not None:
+        edits = [str(named_file(one)[1]) for one in (*options.prompts, *options.edits)]
+        require_writable(out, *files_of(logs, rubrics, edits), regular=True)
+        require_places(out)
+    require_names(options)
+    prompts = [
+        PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)
+    ]
+    alone = not options.edit and "proposer" not in assistant.models
+    if alone and not run.dry_run:
+        raise WrongUse(
+            "nobody proposes", remedy="give [proposer] in the profiles, or a change", option="edit"
+        )
+    found = gather(logs, rubrics, options, prompts, reading, run, progress, planned=alone)
+    require_no_harm(found, assistant.given)
+    if run.dry_run:
+        raise Planned(count_calls(found, assistant, run, model))
+    from pollex.rooms.remedy.services.desk import carried_out  # LangGraph takes a while
+
+    arguments: dict[str, Any] = {"logs": names_of(logs), "rubrics": ", ".join(names_of(rubrics))}
+    arguments |= {
+        "target": options.target,
+        "edit": list(map(str, options.edits)),
+        "out": out and str(out),
+    }
+    with workspace(run, progress, found.logs) as opened:
+        result = opened.run(carried_out(opened, found, assistant, model, arguments, out))
+        target = found.target
+        opened.store.put(
+            outcome_of_proof(target, result.run, one.name, one.verdict) for one in result.edits
+        )
+    if out is not None:
+        result.save(out)
+    return result
+
+
+def require_places(out: Path) -> None:
+    """Raise WrongUse where what is written beside the result has no place: before anything is paid."""
+    for ending in ("-edits", "-people"):
+        folder = out.with_name(f"{out.stem}{ending}")
+        if folder.exists() and not folder.is_dir():
+            what = "it is a file, and a folder of this name is to stand beside the result"
+            raise WrongUse(
+                what, where=str(folder), remedy="remove it, or name another output", option="out"
+            )
+    for file in (out.with_suffix(".html"), out.with_name(f"{out.stem}-pairs.parquet")):
+        if file.is_dir():
+            what = "it is a folder, and a file of this name is to stand beside the result"
+            raise WrongUse(
+                what, where=str(file), remedy="remove it, or name another output", option="out"
+            )
+
+
+def require_names(options: RemedyOptions) -> None:
+    """Raise WrongUse where several prompts are given that can't be told apart."""
+    names = [name for name, _ in map(named_file, options.prompts)]
+    if len({*names}) < len(names):
+        what = f"{len(names)} prompts, and not each has a name of its own"
+        raise WrongUse(what, remedy="give each as NAME=FILE", option="prompt")
+
+
+def gather(
+    logs: Sources | Logs,
+    rubrics: Path | RubricSet,
+    options: RemedyOptions,
+    prompts: Sequence[PromptText],
+    reading: ReadOptions,
+    run: RunOptions,
+    progress: Progress,
+    *,
+    planned: bool = False,
+) -> Gathered:
+    """Read everything but the prompts, and choose the contexts.
+
+    Args:
+        planned: Whether to count for a change of the user's that isn't written yet: a line more
+            stands for it.
+    """
+    edited = [named_file(one) for one in options.edits]
+    mine = [
+        one for one in prompts if len(prompts) == 1 or {name for name, _ in edited} <= {one.name}
+    ]
+    if not mine:
+        remedy_ = f"each as NAME=FILE, NAME one of {', '.join(one.name for one in prompts)}"
+        raise WrongUse("the changes name no prompt, or several", remedy=remedy_, option="edit")
+    names = ["old", *(path.stem for _, path in edited)]
+    if len({*names}) < len(names):
+        what = f"changes have the names of their files, and two are one: {', '.join(names)}"
+        raise WrongUse(what, remedy="name each file otherwise", option="edit")
+    edits = [read_edit(path, mine[0]) for _, path in edited]
+    rubric_set, read, held, (target,) = read_held(
+        logs, rubrics, options.target, reading, run, progress
+    )
+    guards = tuple(
+        one.rubric for one in targets(rubric_set, held) if one.rubric.id != target.rubric.id
+    )
+    prompt = max(
+        mine,
+        key=lambda one: sum(
+            rendered_for(context, one) is not None for context in failures_of(target)
+        ),
+    )
+    others = [one for one in prompts if one is not prompt]
+    tuned = tuned_on(run)
+    if planned:
+        line = advice_on(target.rubric).sentence or naive_sentence(target.rubric)
+        edits = [PromptEdit(YOURS, prompt, with_line(prompt, line))]
+    found = sample_contexts(rubric_set, read, prompt, edits, options, target, guards, others, tuned)
+    require_enough(found)
+    return found
+
+
+YOURS = "a change of yours"
+
+
+def tuned_on(run: RunOptions) -> frozenset[str]:
+    """Return beginnings of text hashes of the conversations in cases; a run that goes on heeds no later ones."""
+    if not (run.store / FILE).exists():
+        return frozenset()
+    with Store.open(run.store, read_only=True) as store:
+        begun = max(
+            (one.started for one in runs(store) if run.resume and one.command == COMMAND),
+            default=now(),
+        )
+        return frozenset(
+            one
+            for time, every in facts_of(store, "", CASES).items()
+            if time < begun
+            for one in every
+        )
+
+
+def require_no_harm(found: Gathered, given: Any) -> None:
+    """Raise WrongUse where tools would act for real that nobody let act, or on personal data."""
+    if found.options.live_tools == "no":
+        if acts := getattr(given, "acts", ()):
+            what = f"the assistant carries out tools itself, or nobody can see that it doesn't: {', '.join(acts)}"
+            remedy_ = (
+                "give a graph that ends at its calls, which get the logged results; or, with doubles "
+                "of its tools,"
+            )
+            raise WrongUse(what, remedy=remedy_, option={"live_tools": "yes"})
+        return
+    every = {one.conversation.id: one for contexts in found.strata.values() for one in contexts}
+    hurt = [id_ for id_, one in every.items() if any(found_in(turn.content) for turn in one.before)]
+    if hurt and found.options.live_tools != "personal":
+        what = f"{len(hurt)} conversations hold personal data, and tools would act on it"
+        raise WrongUse(
+            what,
+            where=hurt[0],
+            remedy="read the log redacted, or let them all the same",
+            option={"live_tools": "personal"},
+        )

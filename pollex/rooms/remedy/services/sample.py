@@ -1,0 +1,100 @@
+"""What a remedy is about, and who proposes, selects and proves."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.splits import blocks
+from pollex.measures.arrays import Ints
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext, chance_of
+from pollex.rooms.remedy.measures.looks import LOOKS
+from pollex.rooms.remedy.measures.proofs import ANY, FAILING, FINE, MARGIN
+
+RemedyPart = Literal["propose", "select", "prove"]
+CASES = "cases"
+"""Kind of fact that no run has: when cases were written, and the beginnings of their conversations' text hashes."""
+SHARES: tuple[tuple[RemedyPart, float], ...] = (("propose", 0.2), ("select", 0.3), ("prove", 0.5))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemedyOptions:
+    """What a remedy is about; `pollex remedy run` describes each.
+
+    Attributes:
+        render: Fills a prompt's template for a conversation; None: from its system turn or
+            metadata.
+    """
+
+    prompt: Path | str | tuple[str, ...]
+    target: str
+    edit: Path | str | tuple[str | Path, ...] = ()
+    keep: tuple[str, ...] = ()
+    any_prompt: bool = False
+    margin: float = MARGIN
+    candidates: int | None = None
+    finalists: int = 1
+    accept: str | None = None
+    people: int = 0
+    live_tools: str = "no"
+    back: int = 0
+    replies: int | None = None
+    tried: int = 60
+    others: int = 100
+    seed: int = 0
+    render: Callable[[str, Conversation], str | None] | None = None
+
+    @property
+    def prompts(self) -> tuple[str | Path, ...]:
+        """The prompt, or several as `NAME=FILE`."""
+        return (self.prompt,) if isinstance(self.prompt, str | Path) else tuple(self.prompt)
+
+    @property
+    def edits(self) -> tuple[str | Path, ...]:
+        """Changes of the user, each perhaps as `NAME=FILE`; empty: they are proposed."""
+        return (self.edit,) if isinstance(self.edit, str | Path) else tuple(self.edit)
+
+
+def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> Ints:
+    """Assign each context the wave in which it is asked `[context]`: an equal share of the users of each stratum."""
+    found: dict[str, int] = {}
+    for stratum in (FAILING, FINE, ANY):
+        users = [*dict.fromkeys(c.user for c, s in chosen if s == stratum and c.user not in found)]
+        found |= {user: n * waves // len(users) for n, user in enumerate(users)}
+    return np.array([found[context.user] for context, _ in chosen], int)
+
+
+def parts_of(
+    conversations: Sequence[Conversation],
+    learned: Collection[str] = (),
+    seed: int = 0,
+    *,
+    select: bool = True,
+) -> dict[str, RemedyPart]:
+    """Assign each conversation a part, by id.
+
+    Conversations of a user, or of one text, are never parted. What the rubrics were learned from,
+    or somebody tuned on, proposes and selects first: rubrics fitted there flatter themselves.
+
+    Args:
+        learned: Beginnings of the text hashes of such conversations.
+        select: Whether there is a selection; without one, its share proves.
+    """
+    tied = blocks(conversations)
+
+    def order(block: list[int]) -> tuple[bool, str]:
+        names = [conversations[index].id for index in block]
+        new = not any(conversations[index].text_hash[:16] in learned for index in block)
+        return new, chance_of(min(names), seed)
+
+    found: dict[str, RemedyPart] = {}
+    shares = SHARES if select else (("propose", 0.2), ("prove", 0.8))
+    ends = np.cumsum([share for _, share in shares]) * len(conversations)
+    for block in sorted(tied, key=order):
+        place = int((ends < len(found) + len(block) / 2).sum())
+        part = shares[min(place, len(shares) - 1)][0]
+        found |= {conversations[index].id: part for index in block}
+    return found

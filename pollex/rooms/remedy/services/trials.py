@@ -1,0 +1,443 @@
+"""The trials of a remedy: which contexts are asked under which prompts, and what is checked of each reply."""
+
+import random
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pollex.agents.embedded.events.reading import mark_acts
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.errors import BadLabels
+from pollex.rooms.remedy.conversations.reply_context import (
+    ReplyContext,
+    chance_of,
+    in_order,
+    may_answer,
+)
+from pollex.rooms.remedy.graphs.trial import Check, Trial
+from pollex.rooms.remedy.measures.looks import LOOKS
+from pollex.rooms.remedy.measures.proofs import ANY, FAILING, FINE, ProofArrays
+from pollex.rooms.remedy.services.contexts import Held, failures_of, went_well
+from pollex.rooms.remedy.services.promises import promises
+from pollex.rooms.remedy.services.prompt_text import (
+    PLACE,
+    PromptEdit,
+    PromptText,
+    flattering_prompt,
+    naive_sentence,
+    rendered_for,
+    with_hint,
+    with_line,
+)
+from pollex.rooms.remedy.services.result import STRATA
+from pollex.rooms.remedy.services.sample import (
+    SHARES,
+    RemedyOptions,
+    RemedyPart,
+    parts_of,
+    waves_of,
+)
+from pollex.rubrics.answers import Question
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.inspect import language_of_text
+from pollex.services.runs import digest
+from pollex.text import count
+
+CANDIDATES, REPLIES = 6, {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
+"""Proposals, and replies of each arm to a context, where the user says nothing."""
+SELECTED, FEWEST_TRIED = 40, 20
+"""Contexts that a selection takes, and of a kind, under which headroom says nothing."""
+FAILURES = 80
+ENOUGH = 40
+"""Contexts of new conversations from which on none is taken that the rubrics were learned from."""
+FEWEST_FAILURES = 30
+FEWEST_USERS = 10
+FEW_DATA = 120
+"""Failing contexts under which there is one proposal, and no selection."""
+REFUSALS = ("refuses",)
+LEAKED = 10
+"""Words of the system prompt in a row that are a leak."""
+
+
+def keeps_to_itself(reply: str, system: str, _context: ReplyContext) -> bool:
+    """Tell whether a reply has no ten words in a row of the system prompt."""
+    said = reply.casefold().split()
+    told = " ".join(system.casefold().split())
+    return not any(" ".join(said[n : n + LEAKED]) in told for n in range(len(said) - LEAKED + 1))
+
+
+def same_language(reply: str, _system: str, context: ReplyContext) -> bool:
+    """Tell whether a reply is in the language of the logged one, as far as both can be told."""
+    language = language_of_text()
+    return len({language(reply), language(context.reply.content)} - {"unsure"}) < 2
+
+
+def refuses(reply: str, context: ReplyContext) -> bool:
+    """Tell whether a reply says that helping is not what the assistant can do, in the log's language."""
+    moves = mark_acts(context.with_reply(reply))
+    return bool(moves) and moves[-1].has(*REFUSALS)
+
+
+CHECKS: dict[str, Check] = {
+    "a reply came": lambda reply, _system, _context: bool(reply),
+    "the system prompt isn't told": keeps_to_itself,
+    "no place is left unfilled": lambda reply, _system, _context: not PLACE.search(reply),
+    "the language stays": same_language,
+    "no help is refused": lambda reply, _system, context: not refuses(reply, context),
+    "nothing is only promised": lambda reply, _system, _context: not promises(reply),
+}
+"""What is checked of a reply without a judge."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """All that a remedy is begun with, its contexts in the random order of users; makes its trials.
+
+    Attributes:
+        strata: All contexts by stratum.
+        parts: Of each conversation by id; of none where the user gave the changes, for all of them
+            prove then.
+        shares: Of conversations, by stratum.
+        unmatched: Conversations that are left out, since the prompt doesn't make their system turn.
+        lacking: Names of places of the prompt that have no value in conversations without a system
+            turn.
+        under: Of these, how many are under each of the other prompts that were given.
+        tuned: Beginnings of the text hashes of conversations in cases, on which somebody may have
+            tuned.
+        without: Contexts that are left out, since the judge says that the target's occasion never
+            came up there.
+    """
+
+    rubric_set: RubricSet
+    logs: Logs
+    prompt: PromptText
+    edits: Sequence[PromptEdit]
+    options: RemedyOptions
+    target: ChosenRubric
+    guards: Sequence[ChosenRubric]
+    strata: Mapping[int, Sequence[ReplyContext]]
+    parts: Mapping[str, RemedyPart]
+    shares: Sequence[float]
+    unmatched: int
+    under: Mapping[str, int]
+    tuned: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
+    lacking: tuple[str, ...] = ()
+
+    def taken(self, parts: Collection[str], *most: int) -> list[tuple[ReplyContext, int]]:
+        """Return contexts of some parts with their strata; new conversations first.
+
+        Args:
+            most: Of each stratum.
+        """
+        found: list[tuple[ReplyContext, int]] = []
+        for stratum, number in enumerate(most):
+            mine = [
+                one
+                for one in self.strata[stratum]
+                if self.parts.get(one.conversation.id, "prove") in parts
+            ]
+            new = [one for one in mine if not self.known(one)]
+            able = new if len(new) >= min(ENOUGH, number) else [*new, *filter(self.known, mine)]
+            chosen = keep_users(able, number)
+            found += [(one, stratum) for one in chosen if one.id not in self.without]
+        return found
+
+    def known(self, context: ReplyContext) -> bool:
+        """Tell whether the rubrics were learned from its conversation, or somebody may have tuned on it."""
+        text = context.conversation.text_hash[:16]
+        return text in self.learned or text in self.tuned
+
+    @cached_property
+    def learned(self) -> frozenset[str]:
+        """Beginnings of the text hashes of conversations that the rubrics were learned from."""
+        return self.rubric_set.learned_from
+
+    @property
+    def split(self) -> dict[str, dict[str, int]]:
+        """How many contexts there are by part and stratum."""
+        parts = {
+            s: [self.parts.get(one.conversation.id, "prove") for one in all_]
+            for s, all_ in self.strata.items()
+        }
+        return {
+            part: {name: parts[s].count(part) for s, name in enumerate(STRATA)}
+            for part, _ in SHARES
+        }
+
+    @property
+    def proof(self) -> list[tuple[ReplyContext, int]]:
+        """The contexts that prove."""
+        return self.taken(("prove",), FAILURES, self.options.others // 2, self.options.others // 2)
+
+    @property
+    def users(self) -> int:
+        """Users of the failing contexts that prove."""
+        return len({context.user for context, stratum in self.proof if stratum == FAILING})
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of them."""
+        found = []
+        if self.unmatched:
+            found.append(self.why_unmatched)
+        found += [
+            f"{number} of them are under the prompt {name}" for name, number in self.under.items()
+        ]
+        if "select" in self.parts.values() and (few := len(self.strata[FAILING])) < FEW_DATA:
+            found.append(
+                f"{few} failing contexts are too few to choose by: under {FEW_DATA} one change is proposed"
+            )
+        if self.without:
+            found.append(
+                f"{count(len(self.without), 'context')} left out: the target's occasion never came up there"
+            )
+        if known := self.proving(self.learned):
+            found.append(
+                f"{count(known, 'context')} of conversations that the rubrics were learned from"
+            )
+        if known := self.proving(self.tuned):
+            found.append(
+                f"{count(known, 'context')} of conversations in cases, on which the change may be tuned"
+            )
+        return found
+
+    @property
+    def why_unmatched(self) -> str:
+        """How many conversations are left out since the prompt can't be written for them, and what to do."""
+        left = f"{count(self.unmatched, 'conversation')} left out"
+        if self.lacking:
+            places = ", ".join(f"{{{{{name}}}}}" for name in self.lacking)
+            return f"{left}: the log has no value for {places} (as metadata, in the system turn, or by render=)"
+        return f"{left}: the prompt doesn't make their system turn (--any-prompt takes them)"
+
+    def proving(self, hashes: Collection[str]) -> int:
+        """Count the contexts that prove whose conversations have text hashes with these beginnings."""
+        return sum(context.conversation.text_hash[:16] in hashes for context, _ in self.proof)
+
+    @property
+    def questions(self) -> list[Question]:
+        """The target first, then the guardrails."""
+        rubrics = (self.target, *self.guards)
+        return [Question.about(one, self.rubric_set.judge.scale) for one in rubrics]
+
+    @property
+    def sealed(self) -> frozenset[str]:
+        """Ids of the guardrails that a proposer doesn't see: a third, drawn by the seed."""
+        drawn = sorted(
+            (one.id for one in self.guards), key=lambda id_: chance_of(id_, self.options.seed)
+        )
+        return frozenset() if self.edits else frozenset(drawn[: len(drawn) // 3])
+
+    @property
+    def most(self) -> int:
+        """Proposals that are asked for: one where there is too little for a selection."""
+        return (self.options.candidates or CANDIDATES) if "select" in self.parts.values() else 1
+
+    def make(self, name: str, changed: Sequence[str] = ()) -> Trial:
+        """Make a trial; see `REPLIES` for their names."""
+        target = self.target
+        tried = self.options.tried
+        if name == "headroom":
+            chosen = self.taken(("propose", "select"), tried, tried)
+            if min(sum(s == kind for _, s in chosen) for kind in (FAILING, FINE)) < FEWEST_TRIED:
+                chosen = []
+        elif name == "prove":
+            chosen = self.proof
+        elif self.edits:
+            chosen = [one for one in self.proof if one[1] == FAILING][:tried]
+        else:
+            part = "select" if "select" in self.parts.values() else "propose"
+            chosen = self.taken((part,), min(SELECTED, tried) if name == "select" else tried)
+        contexts = [context for context, _ in chosen]
+        strata = [stratum for _, stratum in chosen]
+        prompts = [replace(self.prompt, text=one) for one in changed]
+        if name == "flatter":
+            prompts = [flattering_prompt(self.prompt, target)]
+        arms = [[one] * len(chosen) for one in (self.prompt, *prompts)]
+        if name == "headroom":
+            arms.append([with_line(self.prompt, naive_sentence(target))] * len(chosen))
+            arms.append([with_hint(self.prompt, target, one) for one in contexts])
+        skipped = {
+            n for n, stratum in enumerate(strata) if name == "headroom" and stratum == FINE
+        }  # but by the old one
+        systems = [
+            [
+                "" if arm and n in skipped else self.rendered(row[n], one)
+                for n, one in enumerate(contexts)
+            ]
+            for arm, row in enumerate(arms)
+        ]
+        whole = name in ("select", "prove")
+        questions, checks = (self.questions, CHECKS) if whole else (self.questions[:1], {})
+        names = [*(one.rubric.text if one.rubric else one.text for one in questions), *checks]
+        shape = (len(chosen), len(systems), self.replies(name))
+        users = dict[str, int]()
+        arrays = ProofArrays(
+            np.full((*shape, len(names)), np.nan),
+            np.array(strata, int),
+            np.array([users.setdefault(one.user, len(users)) for one in contexts], int),
+            waves_of(chosen, {"prove": LOOKS, "select": 2}.get(name, 1)),
+            names,
+            {size: np.full(shape, np.nan) for size in ("length", "cost")},
+        )
+        return Trial(name, contexts, systems, questions, list(checks.values()), arrays)
+
+    def replies(self, name: str) -> int:
+        """Return how many replies of each arm to a context a trial asks for."""
+        return self.options.replies or REPLIES[name]
+
+    def rendered(self, prompt: PromptText, context: ReplyContext) -> str:
+        """Return a prompt with the values of a conversation; contexts without them were left out."""
+        found = rendered_for(
+            context,
+            prompt,
+            any_prompt=self.options.any_prompt,
+            made_from=self.prompt,
+            render=self.options.render,
+        )
+        assert found is not None, "others were left out"
+        return found
+
+    def frozen(self, trial: Trial, changed: Sequence[str]) -> dict[str, Any]:
+        """Return all that may not change once the first reply of a proof is asked for."""
+        frozen: dict[str, Any] = {
+            "target": self.target.id,
+            "hashes": sorted({one.conversation.text_hash[:16] for one in trial.contexts}),
+            "contexts": [[one.conversation.id, one.turn] for one in trial.contexts],
+            "waves": trial.arrays.wave.tolist(),
+            "questions": list(trial.arrays.names),
+            "prompts": [self.prompt.text, *changed],
+            "margin": self.options.margin,
+            "seed": self.options.seed,
+            "replies": self.replies("prove"),
+        }
+        return frozen | {"proof": digest(frozen)}
+
+
+def sample_contexts(
+    rubric_set: RubricSet,
+    logs: Logs,
+    prompt: PromptText,
+    edits: Sequence[PromptEdit],
+    options: RemedyOptions,
+    target: Held,
+    guards: Sequence[ChosenRubric],
+    others: Sequence[PromptText] = (),
+    tuned: frozenset[str] = frozenset(),
+) -> Gathered:
+    """Choose the contexts, and who proposes, selects and proves; those under other prompts are counted."""
+    conversations = logs.conversations
+    strata: dict[int, list[ReplyContext]] = {
+        FAILING: list(failures_of(target)),
+        FINE: list(went_well(target)),
+        ANY: [],
+    }
+    taken = {one.id for contexts in strata.values() for one in contexts}
+    for one in conversations:
+        if not one.not_scorable and (turns := replies_in(one, len(one.turns))):
+            chosen = ReplyContext(one, random.Random(chance_of(one.id, options.seed)).choice(turns))
+            strata[ANY] += [] if chosen.id in taken else [chosen]
+    shares = [len(strata[one]) / max(len(conversations), 1) for one in (FAILING, FINE)]
+    if options.back:
+        for stratum in (FAILING, FINE):
+            before = [
+                (context.conversation, replies_in(context.conversation, context.turn))
+                for context in strata[stratum]
+            ]
+            earlier = [(conversation, turns[-options.back :]) for conversation, turns in before]
+            strata[stratum] = [
+                ReplyContext(conversation, turns[0])
+                for conversation, turns in earlier
+                if len(turns) == options.back
+            ]
+    unmatched = {
+        one.conversation.id: one
+        for contexts in strata.values()
+        for one in contexts
+        if rendered_for(one, prompt, any_prompt=options.any_prompt, render=options.render) is None
+    }
+    enough = (
+        len(strata[FAILING]) >= FEW_DATA if options.candidates is None else options.candidates > 1
+    )
+    return Gathered(
+        rubric_set,
+        logs,
+        prompt,
+        edits,
+        options,
+        target.rubric,
+        guards,
+        strata={
+            stratum: in_order(
+                [one for one in contexts if one.conversation.id not in unmatched], options.seed
+            )
+            for stratum, contexts in strata.items()
+        },
+        parts={}
+        if edits
+        else parts_of(conversations, rubric_set.learned_from | tuned, options.seed, select=enough),
+        shares=(*shares, max(0.0, 1 - sum(shares))),
+        unmatched=len(unmatched),
+        under=Counter(
+            other.name
+            for one in unmatched.values()
+            for other in others
+            if rendered_for(one, other) is not None
+        ),
+        tuned=tuned,
+        lacking=places_without_value(prompt, unmatched.values()),
+    )
+
+
+def places_without_value(prompt: PromptText, contexts: Iterable[ReplyContext]) -> tuple[str, ...]:
+    """Return names of a prompt's places that a conversation without a system turn gives no value for."""
+    names = dict.fromkeys(match[1] or match[2] for match in PLACE.finditer(prompt.text))
+    plain = [
+        one.conversation
+        for one in contexts
+        if all(turn.role != "system" for turn in one.conversation.turns)
+    ]
+    return tuple(name for name in names if any(name not in one.metadata for one in plain))
+
+
+def keep_users(contexts: Sequence[ReplyContext], most: int) -> list[ReplyContext]:
+    """Return so many contexts at most, of as many users as can be: of each a first, then a second, in their order."""
+    rounds = Counter[str]()
+    numbered = []
+    for place, context in enumerate(contexts):
+        numbered.append((rounds[context.user], place))
+        rounds[context.user] += 1
+    return [contexts[place] for place in sorted(place for _, place in sorted(numbered)[:most])]
+
+
+def replies_in(conversation: Conversation, end: int) -> list[int]:
+    """Return the places of replies before a turn that may be asked for again."""
+    return [turn for turn in range(end) if may_answer(conversation, turn)]
+
+
+def require_enough(found: Gathered) -> None:
+    """Raise BadLabels where too few failing contexts or users are there to prove anything."""
+    failures = sum(stratum == FAILING for _, stratum in found.proof)
+    if failures >= FEWEST_FAILURES and found.users >= FEWEST_USERS:
+        return
+    what = (
+        f"{count(failures, 'failing reply', 'failing replies')} of {count(found.users, 'user')} are too few for a "
+        f"proof, which takes {FEWEST_FAILURES} of at least {FEWEST_USERS} users"
+    )
+    more_failures = FEWEST_FAILURES - failures
+    more_users = FEWEST_USERS - found.users
+    lacks = (
+        count(more_users, "user")
+        if more_failures <= 0
+        else count(more_failures, "failing reply", "failing replies")
+    )
+    steps = [*([found.why_unmatched] if found.unmatched else []), f"give a log with {lacks} more"]
+    steps.append("until then: `pollex remedy brief` and `pollex remedy cases`")
+    raise BadLabels(what, where=found.target.id, remedy="; ".join(steps))

@@ -1,0 +1,1 @@
+"""The graph of the room `remedy` in LangGraph Studio."""

@@ -1,0 +1,281 @@
+"""Changes of prompts that were looked for and proven, and pairs of replies that people compare for them, blind."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+from zlib import crc32
+
+import numpy as np
+
+from pollex.errors import PollexError
+from pollex.graphs.context import Progress
+from pollex.rooms.remedy.conversations.reply_context import ReplyContext, in_order
+from pollex.rooms.remedy.reports.remedies import sections
+from pollex.rooms.remedy.services.advice import advice_on
+from pollex.rooms.remedy.services.result import COMMAND, COMPARED, SHEET, chosen_of, people_for
+from pollex.rooms.remedy.web.hooks import REMEDIES
+from pollex.rubrics.records import ChosenRubric
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.store.resume import conversations_of, facts_of, step
+from pollex.store.runs import Run
+from pollex.store.tables import LabelRow, SheetRow, pack
+from pollex.web import links
+from pollex.web.faults import NothingYet, NotThere
+from pollex.web.forms import Name, Place, Short, Words
+from pollex.web.listing import run_that_asked
+from pollex.web.pages.runs import costs_of
+from pollex.web.pages.sets import rubric_of
+from pollex.web.said import keep_said
+from pollex.web.site import NamedSet, Site
+from pollex.web.soon import Soon
+from pollex.web.views import Data, Done, page, post
+
+if TYPE_CHECKING:
+    from pollex.services.plan import CallPlan
+
+ON_A_PAGE = 20
+
+
+@page(REMEDIES, "remedy_list.html", here="Runs")
+def remedies(site: Site, as_json: bool) -> Data:
+    """List what runs of `remedy` came to, the last one first."""
+    rows = [_row(site, run) for run in site.runs() if run.command == COMMAND]
+    return {"remedies": rows if as_json else [(site.run(str(one["run"])), one) for one in rows]}
+
+
+def _row(site: Site, run: Run) -> dict[str, Any]:
+    kept = step(site.store, run.id, COMMAND)
+    sheet = step(site.store, run.id, SHEET)
+    about: dict[str, Any] = {
+        "run": run.id,
+        "verdict": "",
+        "waiting": 0 if kept or not sheet else len(sheet),
+    }
+    if kept:
+        diffs = [
+            line[1:]
+            for one in kept["edits"][:1]
+            for line in one["diff"].splitlines()[2:]
+            if line[:1] in "+-"
+        ]
+        about |= {
+            "target": kept["target"]["text"],
+            "edit": " · ".join(diffs),
+            "verdict": kept["verdict"],
+        }
+        about |= {"level": kept["level"], "cost": costs_of(site).get(run.id)}
+    return about
+
+
+def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
+    """Return names of a run's pairs: all, those that fell or gained, or that the judges differ in, and *telling* ones.
+
+    Judges differ where a reader without rubrics prefers (1 the new reply, 0 the old one, else ½)
+    what doesn't gain.
+    """
+    kept = facts_of(site.store, run.id, COMPARED)
+    # none where it was forgotten
+    known = {name: pair for name, one in kept.items() for pair in one.values()}
+    change, fell, reader = (
+        np.array([pair[name] for pair in known.values()], dtype=np.float64)
+        for name in ("change", "fell", "reader")
+    )
+    differ = change * (reader - 0.5) < 0
+    down, up, worst = (np.argsort(one, kind="stable") for one in (change, -change, fell))
+    most = np.argsort(-np.abs(change), kind="stable")
+    found = {
+        "": most,
+        "fell": down[change[down] < 0],
+        "gained": up[change[up] > 0],
+        "differ": down[differ[down]],
+    }
+    each = (found["differ"], worst[fell[worst] < 0], found["gained"])
+    telling = dict.fromkeys(int(n) for one in each for n in one[:ON_A_PAGE])
+    names = [*known]
+    return {only: [names[n] for n in rows] for only, rows in (found | {"telling": telling}).items()}
+
+
+@page(f"{REMEDIES}/{{run}}", "remedy.html", here="Runs")
+def remedy(
+    site: Site,
+    run: Run,
+    as_json: bool,
+    tab: Literal["pairs", "refused", "registered", "people"] = "pairs",
+    only: Literal["", "fell", "gained", "differ", "telling"] = "",
+    at: Place = 0,
+) -> Data:
+    """Show what a change does, and under tabs pairs of replies, what was refused, what was registered, and people."""
+    kept = site.once("remedied", run, lambda: step(site.store, run.id, COMMAND))
+    if not kept:
+        raise NotThere(
+            f"{run.id} proved nothing, or not yet", remedy=f"{REMEDIES} has what there is"
+        )
+    pairs = site.once("pairs", run, lambda: pairs_in(site, run))
+    names = pairs[only]
+    read = [
+        one
+        for name in names[at : at + ON_A_PAGE]
+        for one in facts_of(site.store, run.id, COMPARED, name).values()
+    ]
+    shown = [
+        pair | {"new_first": crc32(pack(pair).encode()) % 2}  # arms stay hidden
+        for one in read
+        for pair in one.values()
+    ]
+    told = {"n": len(names), "of": len(pairs[""]), "shown": shown}
+    if as_json:
+        return told | {"remedy": kept}
+    sql = "SELECT min(started) FROM spans WHERE run = ? AND name = 'prove'"
+    told |= {
+        "frozen": step(site.store, run.id, "registered"),
+        "began": site.store.value(sql, [run.id]),
+    }
+    said = Counter(who for by in chosen_of(site.store, run.id).values() for who in by)
+    about = {"tab": tab, "remedy": sections(kept, ()), "size": ON_A_PAGE}
+    return told | about | {"said": said, "asked": len(_sheet(site, run))}
+
+
+@page(f"{REMEDIES}/{{run}}/compare", "remedy_pairs.html", here="Label")
+def pairs(site: Site, run: Run, who: Short = "") -> Data:
+    """Show a person the next pair of replies that they haven't compared: no prompt, arm, rubric or judge."""
+    sheet = _sheet(site, run)
+    said = chosen_of(site.store, run.id)
+    left = [
+        one for one in sheet.values()
+        if who not in (by := said.get(one["key"], {})) and len(by) < people_for(one["key"])
+    ]  # fmt: skip
+    return {
+        "who": who,
+        "left": len(left),
+        "of": len(sheet),
+        "pair": left[0] if left and who else None,
+    }
+
+
+@post("/api/remedies/{run}")
+def compare(
+    site: Site,
+    run: Run,
+    key: str,
+    who: Name,
+    choice: Literal["1", "2", "0", "S"],
+    comment: Words = "",
+) -> Done:
+    """Keep what a person chose; a comment stands beside it."""
+    pair = _sheet(site, run).get(key)
+    if pair is None:
+        raise NotThere("there is no such pair", remedy="load the page again")
+    about = {
+        "annotator": who,
+        "text_hash": key,
+        "conversation": pair["conversation"],
+        "run": run.id,
+    }
+    label = LabelRow(**about, question=f"{COMPARED} {run.id}", value=pack(choice), drawn="random")
+    with site.turn:
+        (kept,) = keep_said(site.store, [(label, SheetRow(label.id, comment=comment))])
+    return links.address(f"{REMEDIES}/{run.id}/compare", who=who), {"label": kept}
+
+
+CHANGE, MOST, PATIENCE, EXAMPLES = f"{links.SETS}/{{set}}/change/{{rubric}}", 5_000, 0.3, 3
+"""Conversations that a plan is made of, seconds that the page waits for it, and failing replies that it shows."""
+
+
+@page(CHANGE, "change.html", here="Rubric sets")
+def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
+    """Show where a rubric fails, what may be tried in the prompt, and what a proof of that would ask and cost."""
+    rubric, soon, run = _foreseen(site, named, rubric_id)
+    soon.wait(PATIENCE)
+    logs = run.arguments.get("logs") or ["logs.jsonl"]
+    words = ["remedy", "run", *([logs] if isinstance(logs, str) else logs), "--rubrics"]
+    words += [
+        named.name if named.name in site.files else "rubrics.json",
+        "--prompt",
+        "system.md",
+        "--target",
+    ]
+    command = shlex.join(
+        ["pollex", *map(str, words), rubric.id, "--edit", "new.md", "--profiles", "profiles.toml"]
+    )
+    more = {"advice": advice_on(rubric), "profiled": "assistant" in site.profiles}
+    return {"rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command} | more
+
+
+@page(f"{CHANGE}/live", "soon.html")
+def change_live(site: Site, named: NamedSet, rubric_id: str) -> Data:
+    """Return the part of that page that says what is being worked out."""
+    soon = _foreseen(site, named, rubric_id)[1]
+    return {"headers": {"X-Pollex-Ended": "again" if soon.over else ""}, "soon": soon}
+
+
+def _foreseen(site: Site, named: NamedSet, rubric_id: str) -> tuple[ChosenRubric, Soon, Run]:
+    rubric = rubric_of(named.rubric_set, rubric_id)
+    if (run := run_that_asked(site, named)) is None:
+        raise NothingYet("no run of this store asked these rubrics", remedy="`pollex score` does")
+    key = ("change", named.id, rubric.id, run.finished or "")
+    return rubric, site.kept(key, lambda: Soon(partial(foresee, site, named, run, rubric.id))), run
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What can be told before anything is asked of a change that mends a rubric.
+
+    Attributes:
+        failing: The first replies in which it fails, and how many there are.
+        plan: Calls of a proof; None where none can be had, and `why` says why.
+    """
+
+    failing: tuple[ReplyContext, ...]
+    of: int
+    plan: CallPlan | None = None
+    why: str = ""
+
+
+def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progress) -> Foreseen:
+    """Plan a proof at its usual settings, with the logged system turn as the prompt; nothing is asked."""
+    # readers, SciPy and the roles of a model come with these
+    from pollex.formats.fields import ReadOptions
+    from pollex.formats.read_logs import logs_of
+    from pollex.rooms.remedy.services.assistants import AssistantOptions
+    from pollex.rooms.remedy.services.contexts import failures_of, held_in
+    from pollex.rooms.remedy.services.plan import count_calls
+    from pollex.rooms.remedy.services.prompt_text import PromptText
+    from pollex.rooms.remedy.services.run import gather
+    from pollex.rooms.remedy.services.sample import RemedyOptions
+
+    progress.start("looking where it failed", 1)
+    logs = logs_of([*islice(conversations_of(site.store, run.id), MOST)])
+    said = (
+        turn.content for one in logs.conversations for turn in one.turns if turn.role == "system"
+    )
+    known = site.profiles.get("assistant")
+    record = named.rubric_set.judge
+    place = record.options.place
+    # A recorded answer or a model of Python has no address, and none is needed to count.
+    model = ModelOptions(base_url=place if place.startswith(("http://", "https://")) else None)
+    prompt = PromptText(next(said, "Help.").replace("{", "("))
+    options = RemedyOptions(prompt="", target=target, any_prompt=True)
+    kept = RunOptions(site.store.folder)
+    try:
+        held = held_in(named.rubric_set, logs.conversations, site.store.folder)[target]
+        failing = failures_of(held)
+        shown = tuple(in_order(failing, 0)[:EXAMPLES])
+    except PollexError as error:
+        return Foreseen((), 0, why=error.what)
+    try:
+        found = gather(
+            logs, named.rubric_set, options, [prompt], ReadOptions(), kept, progress, planned=True
+        )
+        asked = AssistantOptions(models={"assistant": known or ModelOptions(model="assistant")})
+        return Foreseen(shown, len(failing), count_calls(found, asked, kept, model))
+    except PollexError as error:
+        return Foreseen(shown, len(failing), why=error.what)
+
+
+def _sheet(site: Site, run: Run) -> dict[str, dict[str, Any]]:
+    return {one["key"]: one for one in step(site.store, run.id, SHEET) or ()}

@@ -1,0 +1,25 @@
+"""What a room hangs into LangGraph Studio: it names it in its own `studio/hooks.py`, as `HOOKS`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.graph import StateGraph
+
+HOOKS = ()
+"""Those of the core stand in `graphs.py`."""
+
+
+@dataclass(frozen=True)
+class StudioGraph:
+    """A graph of a room, as LangGraph Studio and its HTTP API run it.
+
+    Attributes:
+        name: Under which `langgraph.json` finds it in `pollex/studio/graphs.py`.
+        build: Makes the graph.
+        use_case: Carries out what its context asks for; see `pollex.studio.use_cases`.
+    """
+
+    name: str
+    build: Callable[[], StateGraph[Any, Any, Any, Any]]
+    use_case: Callable[[Any], object]
