@@ -69,6 +69,11 @@ class ServeStore(AtTerminal):
         metavar="NAME",
     )
     behind: str | None = opt("Address of the proxy in front of it.", default=None, metavar="URL")
+    allow_local_endpoints: bool = opt(
+        "Models may be named in the browser at addresses of this machine and its network, too, "
+        "where others can reach the server.",
+        default=False,
+    )
     read_only: bool = opt("Allow no changes.", default=False)
     no_token: bool = opt("Require no token; on this machine only.", default=False)
     no_open: bool = opt("Do not open the browser.", default=False, group="Output")

@@ -1,5 +1,6 @@
-"""Commands that the browser starts: `pollex …` in processes, one at a time."""
+"""Commands that the browser starts: `pollex …` in processes that a server which is started anew finds again."""
 
+import fcntl
 import json
 import os
 import secrets
@@ -7,23 +8,35 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
 
 from pollex.children import safe_environment
+from pollex.store.folder import make_private
+from pollex.store.runs import is_locked
+from pollex.store.tables import now
 from pollex.web.faults import Fault, NotThere
 
 MOST_WAITING = 8
 PATIENCE = 10.0
 """Seconds between asking a command to end, and ending it."""
+LAST_LINES = 40
+LONGEST_TAIL = 1 << 16
+LOOK_EVERY = 0.5
+"""Seconds between two looks at a command that an earlier server started."""
 
 State = Literal["waiting", "running", "done", "failed", "stopped"]
+KEPT = ("words", "arguments", "back", "began", "remove")
+"""What a record has of a command, beside its process: no key, and nothing of its environment."""
 
 
 @dataclass
@@ -33,10 +46,10 @@ class Child:
     Attributes:
         words: What it does, for people.
         back: Address of the page that started it.
+        record: File that its process holds a lock on while it lives; what it writes stands beside it.
         remove: Files and folders that it read, and that nobody needs after it.
         folder: Where it works; None for the server's own.
         environment: What it finds there beside the server's own: keys, which no command line shows.
-        said: The last lines that it wrote for people.
         after: What is done once it is done.
         told: What it printed as JSON; None before its end, and where it printed none.
     """
@@ -45,19 +58,30 @@ class Child:
     words: str
     arguments: tuple[str, ...]
     back: str
+    record: Path
     remove: tuple[Path, ...] = ()
     folder: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     after: Callable[[], None] | None = None
+    began: str = field(default_factory=now)
     state: State = "waiting"
-    said: deque[str] = field(default_factory=lambda: deque(maxlen=40))
     told: Any = None
-    process: subprocess.Popen[bytes] | None = None
+    pid: int = 0
+    lines: Sequence[str] = ()
 
     @property
     def over(self) -> bool:
         """Whether it has ended."""
         return self.state not in ("waiting", "running")
+
+    @property
+    def said(self) -> Sequence[str]:
+        """The last lines that it wrote for people."""
+        return self.lines if self.lines else last_lines(self.written("err"))
+
+    def written(self, stream: Literal["out", "err"]) -> Path:
+        """Return the file of one of its two streams."""
+        return self.record.with_suffix(f".{stream}")
 
     def stop(self) -> None:
         """Ask it to end; what it has done is kept."""
@@ -67,19 +91,47 @@ class Child:
         self.signal(signal.SIGINT)
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command and all that it started."""
-        if self.process is not None and self.process.poll() is None:
+        """Send a signal to the command and all that it started, while it lives."""
+        if self.pid and is_locked(self.record):
             with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, number)
+                os.killpg(self.pid, number)
+
+    def keep_record(self) -> None:
+        """Write down what a later server needs to find it."""
+        kept = {name: getattr(self, name) for name in KEPT}
+        text = json.dumps(kept | {"pid": self.pid}, default=str)
+        self.record.write_text(text, encoding="utf-8")
+
+    def clear_away(self) -> None:
+        """Remove what it read and wrote, once it has ended; the last lines stay in memory."""
+        self.lines = last_lines(self.written("err"))
+        for path in (*self.remove, self.written("out"), self.written("err"), self.record):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 @dataclass
 class Children:
-    """All commands that this server started, the last one last."""
+    """All commands that this server started, and those of an earlier one that still ran; the last one last.
 
+    Attributes:
+        place: Folder of what is known of those that run; a temporary one if not set.
+    """
+
+    place: Path | None = None
     by_id: dict[str, Child] = field(default_factory=dict)
     _worker: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+    _quick: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     _begun: list[Future[None]] = field(default_factory=list)
+
+    @cached_property
+    def folder(self) -> Path:
+        """The folder of records, which nobody else may look into."""
+        folder = self.place or Path(tempfile.mkdtemp(prefix="pollex-"))
+        make_private(folder)
+        return folder
 
     def start(
         self,
@@ -91,8 +143,12 @@ class Children:
         folder: str | None = None,
         environment: Mapping[str, str] | None = None,
         after: Callable[[], None] | None = None,
+        quick: bool = False,
     ) -> Child:
         """Start `pollex` with arguments once those before it have ended.
+
+        Args:
+            quick: It only counts or looks, and waits for no long one.
 
         Raises:
             Fault: Eight wait already.
@@ -101,27 +157,47 @@ class Children:
             raise Fault(
                 "eight commands are waiting already", remedy="wait until one of them has ended"
             )
+        id_ = secrets.token_hex(4)
         child = Child(
-            secrets.token_hex(4),
+            id_,
             words,
             tuple(arguments),
             back,
+            self.folder / f"{id_}.json",
             tuple(remove),
             folder,
             environment or {},
             after,
         )
         self.by_id[child.id] = child
-        self._begun.append(self._worker.submit(_run, child))
+        worker = self._quick if quick else self._worker
+        self._begun.append(worker.submit(_run, child))
         return child
+
+    def find_again(self) -> None:
+        """Find the commands that an earlier server started: those that still run are watched to their end."""
+        if self.place is None or not self.place.is_dir():
+            return
+        for record in sorted(self.place.glob("*.json")):
+            child = _recorded(record)
+            if child is None:
+                record.unlink(missing_ok=True)
+                continue
+            self.by_id[child.id] = child
+            if is_locked(record):
+                child.state = "running"
+                Thread(target=_watch, args=(child,), daemon=True).start()
+            else:
+                _end(child, code=None)
 
     def find(self, child_id: str) -> Child:
         """Return a command by its id. Raises NotThere where there is none."""
-        if (found := self.by_id.get(child_id)) is None:
+        child = self.by_id.get(child_id)
+        if child is None:
             raise NotThere(
                 "this server started no such command", remedy="what it did is in the list of runs"
             )
-        return found
+        return child
 
     def last_of(self, back: str) -> Child | None:
         """Return the last command that a page started."""
@@ -135,6 +211,9 @@ class Children:
         for child in self.by_id.values():
             child.signal(signal.SIGTERM)
         self._worker.shutdown()
+        self._quick.shutdown()
+        if self.place is None and "folder" in vars(self):
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _run(child: Child) -> None:
@@ -142,46 +221,95 @@ def _run(child: Child) -> None:
         if child.state == "waiting":
             _work(child)
     finally:
-        for path in child.remove:
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        child.clear_away()
 
 
 def _work(child: Child) -> None:
-    with subprocess.Popen(  # noqa: S603 - ours
-        [sys.executable, "-P", "-m", "pollex", *child.arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        cwd=child.folder,
-        env=safe_environment(child.environment),
-    ) as process:
-        child.process = process
-        if child.over:  # it was stopped meanwhile
-            child.signal(signal.SIGINT)
-        else:
-            child.state = "running"
-        assert process.stdout is not None
-        assert process.stderr is not None
-        listening = Thread(target=_listen, args=(child, process.stderr), daemon=True)
-        listening.start()
-        printed = process.stdout.read()
-        listening.join()
-        code = process.wait()
-    child.told = _json(printed)
-    if child.state == "running":
-        if code in (0, 3) and child.after is not None:
-            child.after()
-        child.state = "done" if code in (0, 3) else "failed"
+    """Run the command to its end; its two streams go to files, which outlive this server."""
+    with (
+        _opened(child.record) as record,
+        _opened(child.written("out")) as out,
+        _opened(child.written("err")) as err,
+    ):
+        # the process inherits the lock: while it lives, anybody can tell
+        fcntl.flock(record, fcntl.LOCK_EX)
+        process = subprocess.Popen(  # noqa: S603 - ours
+            [sys.executable, "-P", "-m", "pollex", *child.arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+            cwd=child.folder,
+            env=safe_environment(child.environment),
+            pass_fds=(record.fileno(),),
+        )
+        child.pid = process.pid
+        child.keep_record()
+    if child.over:  # it was stopped meanwhile
+        child.signal(signal.SIGINT)
+    else:
+        child.state = "running"
+    _end(child, process.wait())
 
 
-def _listen(child: Child, lines: Iterable[bytes]) -> None:
-    for line in lines:
-        child.said.append(line.decode("utf-8", "replace").rstrip())
+def _end(child: Child, code: int | None) -> None:
+    """Take up what a command came to.
+
+    Args:
+        code: Its exit code; None where an earlier server started it: then its output tells.
+    """
+    child.told = _json(child.written("out"))
+    is_done = code in (0, 3) if code is not None else child.told is not None
+    if child.state == "stopped":
+        return
+    if is_done and child.after is not None:
+        child.after()
+    child.state = "done" if is_done else "failed"
+    if code is None:
+        child.clear_away()
 
 
-def _json(printed: bytes) -> Any:
+def _watch(child: Child) -> None:
+    while is_locked(child.record):
+        time.sleep(LOOK_EVERY)
+    _end(child, code=None)
+    child.clear_away()
+
+
+def _opened(path: Path) -> Any:
+    """Open a new file that only its owner reads."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+def _recorded(record: Path) -> Child | None:
+    """Return the command that a record tells of; None where it tells of none."""
     try:
-        return json.loads(printed.splitlines()[-1])
-    except (ValueError, IndexError):
+        kept = json.loads(record.read_text("utf-8"))
+        # a store may be a stranger's: nothing outside of it is ever removed for its records
+        store = record.parent.parent.resolve()
+        named = [Path(path).resolve() for path in kept["remove"]]
+        remove = tuple(path for path in named if store in path.parents)
+        about = {name: kept[name] for name in KEPT} | {"remove": remove}
+        about["arguments"] = tuple(map(str, kept["arguments"]))
+        return Child(record.stem, record=record, pid=int(kept["pid"]), **about)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def last_lines(path: Path) -> list[str]:
+    """Return the last lines of a file that may still grow; none where it isn't there."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - LONGEST_TAIL))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    return list(deque((line.rstrip() for line in text.splitlines()), maxlen=LAST_LINES))
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes().splitlines()[-1])
+    except (OSError, ValueError, IndexError):
         return None

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pollex.store.runs import Run
 from pollex.web import links
@@ -20,6 +20,8 @@ from pollex.web.site import Site
 
 URL_OPTION = "--base-url"
 KEY = "OPENAI_API_KEY"
+GOES_ON = {"learn", "refit", "score", "evaluate", "judge", "grade", "answer", "ask", "share"}
+"""Verbs whose runs a command goes on with."""
 URLS = ("POLLEX_BASE_URL", "OPENAI_BASE_URL")
 
 
@@ -33,6 +35,7 @@ class KeptCommand:
         model: Name of the model that it would ask; empty for none.
         endpoint: Address that it names for the model; empty where it names none.
         trusted: Whether the model would be asked where this server's owner named it, with the key.
+        key: One that was typed for its address since this server's start; empty for none.
     """
 
     words: Sequence[str]
@@ -40,6 +43,7 @@ class KeptCommand:
     model: str
     endpoint: str
     trusted: bool
+    key: str = field(default="", repr=False)
 
     @property
     def shown(self) -> str:
@@ -63,18 +67,20 @@ class KeptCommand:
         told = f"It asks {self.model} at {self.endpoint}"
         if self.trusted:
             return f"{told}."
+        if self.key:
+            return f"{told}, with the key that was typed for that address."
         return f"{told}, without this server's key: its owner did not name that address (POLLEX_BASE_URL, --profiles)."
 
     @property
     def environment(self) -> Mapping[str, str]:
         """What the command finds beside the server's own environment."""
-        return {"POLLEX_MODEL": self.model, **({} if self.trusted else {KEY: ""})}
+        return {"POLLEX_MODEL": self.model, **({} if self.trusted and not self.key else {KEY: self.key})}
 
 
 def kept_command(site: Site, run: Run) -> KeptCommand | None:
-    """Return the command that goes on with a run of `learn`; None where no such command began it."""
+    """Return the command that goes on with a run; None where no such command began it."""
     words = resumed(run, site.store.folder)
-    if words[1:2] != ["learn"]:
+    if not set(words[1:2]) & GOES_ON:
         return None
     named = list(values_of(words, URL_OPTION))
     folder = run.arguments.get("folder")
@@ -85,6 +91,7 @@ def kept_command(site: Site, run: Run) -> KeptCommand | None:
         model=" ".join(values_of(words, "--model")) or (model if isinstance(model, str) else ""),
         endpoint=" ".join(named),
         trusted=set(named) <= addresses_named(site),
+        key=site.keys.get(" ".join(named), ""),
     )
 
 

@@ -10,6 +10,9 @@ CONVERSATIONS = "/conversations"
 CONVERSATION = "/conversation"
 CALIBRATION = "/calibration"
 CHILDREN = "/children"
+BEGIN = "/begin"
+PLAN = "/begin/plan"
+AT_WORK = "/at-work"
 DRAFTS = "/drafts"
 SETS = "/sets"
 SET_DIFF = "/sets/diff"
@@ -39,6 +42,11 @@ def address(path: str, **query: object) -> str:
 def calibrator(name: str) -> str:
     """Link to a calibrator: a folder that was named at the start, or that of a rubric set by its id."""
     return f"{CALIBRATION}/{quote(name, safe='')}"
+
+
+def begin(slug: str, **query: object) -> str:
+    """Link to the form of a use case."""
+    return address(f"{BEGIN}/{slug}", **query)
 
 
 def run(run_id: str, part: str = "", **query: object) -> str:

@@ -70,7 +70,11 @@ def serve(asked: ServeStore) -> int:
             asked_for,
             calibrators=calibrators,
             profiles=profiles,
+            here=Path() if is_for_its_owner(asked) else None,
+            local_endpoints=asked.allow_local_endpoints or is_for_its_owner(asked),
         )
+        if not asked.read_only:
+            site.children.find_again()
         if studies := read_studies(asked.studies, profiles):
             site.require_writing()
             store.put(studies)
@@ -88,6 +92,11 @@ def serve(asked: ServeStore) -> int:
             site.children.close()
             remove_copies(folder, asked)
     return 0
+
+
+def is_for_its_owner(asked: ServeStore) -> bool:
+    """Return whether only this machine reaches the server, under no other name and behind no proxy."""
+    return is_loopback(asked.host) and not asked.allow_host and not asked.behind
 
 
 def remove_copies(folder: Path, asked: ServeStore) -> None:

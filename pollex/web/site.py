@@ -29,6 +29,8 @@ from pollex.web.faults import Forbidden, NotThere
 
 TOKEN = "token"  # noqa: S105 - a file's name
 CALIBRATOR = "calibrator.json"
+COMMANDS = "commands"
+"""Folder in the store of what is known of commands that run."""
 LARGEST_SET = 16 << 20
 KEPT = 6
 """Runs whose columns stay in memory."""
@@ -75,6 +77,10 @@ class Site:
         typed: The words that each of them was asked in.
         budgets: What talking has cost since the start, by profile.
         children: Commands that the browser started.
+        keys: Keys that were typed, by the address they are for: here alone, gone with this process.
+        begun: What was asked for on a form, by id: shown again, and planned, before it starts.
+        here: Folder whose logs may be chosen by whoever comes in; None for none.
+        local_endpoints: Whether addresses of this machine and its network may be typed.
         turn: Held by whoever gives out or keeps labels: no conversation is given out once too
             often.
     """
@@ -96,9 +102,17 @@ class Site:
     typed: dict[str, str] = field(default_factory=dict)
     budgets: dict[str, Budget] = field(default_factory=dict)
     children: Children = field(default_factory=Children)
+    keys: dict[str, str] = field(default_factory=dict, repr=False)
+    begun: dict[str, Any] = field(default_factory=dict)
+    here: Path | None = None
+    local_endpoints: bool = False
     _sets: dict[str, NamedSet] = field(default_factory=dict)
     _made: dict[Any, Any] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        if self.children.place is None:
+            self.children.place = self.store.folder / COMMANDS
 
     @property
     def id(self) -> str:

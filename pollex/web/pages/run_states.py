@@ -229,28 +229,3 @@ async def _edited(site: Site, run: Run, node: str, rows: Sequence[Mapping[str, s
     if not rows:
         raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
     return (await begin_fork(site.store, Fork(run.id, node, rows))).id
-
-
-@page(f"{links.CHILDREN}/{{child}}", "child.html")
-def shown(child: Child, as_json: bool) -> Data:
-    """Show a command."""
-    return state_of(child) if as_json else {}
-
-
-@page(f"{links.CHILDREN}/{{child}}/live", "child_live.html")
-def live(child: Child) -> Data:
-    """Return the part of the page that tells how far the command is."""
-    ended = "again" if child.back == links.HOME else "1"
-    return {"headers": {"X-Pollex-Ended": ended if child.over else ""}}
-
-
-def state_of(found: Child) -> dict[str, object]:
-    """Return what is known of a command, as JSON values."""
-    return {"id": found.id, "state": found.state, "said": list(found.said), "told": found.told}
-
-
-@post("/api/children/{child}/stop")
-def stop(child: Child) -> Done:
-    """End a command; what it has done is kept."""
-    child.stop()
-    return f"{links.CHILDREN}/{child.id}", state_of(child)

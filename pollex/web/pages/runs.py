@@ -14,6 +14,7 @@ from pollex.services.runs import cost_so_far
 from pollex.store.runs import Run
 from pollex.store.tables import unpack
 from pollex.web import links
+from pollex.web.begun import child_of
 from pollex.web.drawings import distribution
 from pollex.web.faults import NotThere
 from pollex.web.forms import Place, Window
@@ -186,6 +187,7 @@ def run_page(
         "pool": states.waiting,
         "kept": kept_command(site, run),
         "child": site.children.last_of(links.run(run.id)),
+        "working": child_of(site, run),
         "new": NEW,
         "strip": strip,
         "bins": BINS,

@@ -287,7 +287,7 @@ async def test_a_list_is_narrowed_by_answers_groups_and_ranges(client: AsyncClie
     assert 'name="turns_from" value="4.0"' in page
 
 
-async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_the_command(
+async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_leads_to_it(
     nothing: AsyncClient,
 ) -> None:
     empty = ("/check", "/share", "/compare", *(entry.address for entry in menu()))
@@ -295,7 +295,9 @@ async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_th
     assert {address: answer.status_code for address, answer in shown.items()} == dict.fromkeys(
         empty, 200
     )
-    told = re.compile(r"<p>Here (is|are) .*\n<pre[^>]*>pollex ")
+    told = re.compile(
+        r'<p>Here (is|are) .*\n(<p class="row"><a [^>]*href="/begin/.*\n.*\n)?<pre[^>]*>pollex '
+    )
     assert [address for address, answer in shown.items() if not told.search(answer.text)] == []
     assert (
         await nothing.get("/conversations", headers={"accept": "application/json"})

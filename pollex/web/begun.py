@@ -1,0 +1,328 @@
+"""What somebody asks for on a form: read, checked by the use case itself, and started as a command."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pollex.errors import PollexError
+from pollex.services.options import ModelOptions
+from pollex.store.folder import make_private
+from pollex.store.runs import Run
+from pollex.web import links
+from pollex.web.children import Child
+from pollex.web.controls import (
+    AMONG_MODEL,
+    Control,
+    asks_a_model,
+    controls_of,
+    label_of,
+    names_a_model,
+    profile_from,
+    shown_command,
+    words_of,
+)
+from pollex.web.doors import Door
+from pollex.web.faults import Fault
+from pollex.web.kept_commands import KEY, addresses_named
+from pollex.web.logs_at_hand import BUNDLED, BUNDLED_GROUP, logs_at_hand
+from pollex.web.site import NamedSet, Site
+from pollex.web.typed_endpoints import require_endpoint
+
+TEXTS = "texts"
+"""Folder in the store of profiles and prompts that were typed."""
+MOST_KEPT = 200
+PROFILE = "profile"
+"""Field of the form: the name of a model of the server's owner."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The model that a command asks.
+
+    Attributes:
+        base_url: Empty where the server's settings say.
+        key_env: Variable of the server with the owner's key, for a model that the owner named.
+        is_named: Whether the owner of the server named the address, so that the server's key may go there.
+        secret_address: Whether the address holds a key, so that no command line shows it.
+    """
+
+    model: str
+    base_url: str = ""
+    key_env: str = KEY
+    is_named: bool = True
+    secret_address: bool = False
+
+    def environment(self, keys: Mapping[str, str]) -> dict[str, str]:
+        """Return what the command finds in its environment: a key that was typed comes before the owner's."""
+        variables = {"POLLEX_MODEL": ""}
+        if self.secret_address:
+            variables["POLLEX_BASE_URL"] = self.base_url
+        owners = os.environ.get(self.key_env, "") if self.is_named else ""
+        return variables | {KEY: keys.get(self.base_url) or owners}
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A use case as it was asked for on a form.
+
+    Attributes:
+        typed: What the form held, without the key.
+        logs: Values of the logs that were chosen.
+        words: The command behind `pollex`.
+        asking: None where no model is asked.
+    """
+
+    id: str
+    door: Door
+    typed: Mapping[str, str]
+    logs: tuple[str, ...]
+    words: tuple[str, ...]
+    asking: Asking | None
+
+    @property
+    def command(self) -> str:
+        """The same in a terminal."""
+        return shown_command(self.words)
+
+    @property
+    def title(self) -> str:
+        """What is at work, for lists."""
+        return self.door.title
+
+
+def read_form(
+    site: Site, door: Door, typed: Mapping[str, str], logs: Sequence[str], key: str = ""
+) -> Begun:
+    """Read a form, and have the use case check what it says.
+
+    Raises:
+        PollexError: Something is missing or wrong.
+    """
+    values: dict[str, Any] = {}
+    controls = list(controls_of(door.use_case, door))
+    for control in controls:
+        values[control.option.name] = _value(site, control, typed, logs)
+    asking = _asking(site, door, values, typed)
+    limited = _limited(values, is_asked=asking is not None)
+    named = {name: value for name, value in limited.items() if value is not None}
+    if BUNDLED in logs and "group_field" in {control.option.name for control in controls}:
+        named.setdefault("group_field", BUNDLED_GROUP)
+    try:
+        door.use_case(**named)
+    except PollexError as error:
+        fields = ", ".join(map(label_of, error.options))
+        what = f"{fields}: {error.what}" if fields else error.what
+        raise Fault(what, remedy=error.remedy) from error
+    if asking is not None and key.strip():
+        site.keys[asking.base_url] = key.strip()
+    words = _words(controls, named)
+    if door.result:
+        words.append(f"--out={free_result(site.store.folder, door.result)}")
+    words.append(f"--store={site.store.folder}")
+    return Begun(
+        secrets.token_hex(6), door, dict(typed), tuple(logs), (*door.verb.split(), *words), asking
+    )
+
+
+def _words(controls: Sequence[Control], values: Mapping[str, Any]) -> list[str]:
+    """Return the words of a command: its sources first, and nothing that is as usual anyway."""
+    options = [control.option for control in controls if control.option.name in values]
+    options.sort(key=lambda option: option.place != "argument")
+    given = [option for option in options if values[option.name] != option.usual]
+    return [word for option in given for word in words_of(option, values[option.name])]
+
+
+def _value(site: Site, control: Control, typed: Mapping[str, str], logs: Sequence[str]) -> Any:
+    """Return what a form says of one field, as the use case takes it."""
+    text = typed.get(control.name, "")
+    if control.kind == "logs":
+        if not logs:
+            raise Fault("no log is chosen", remedy="choose one")
+        return tuple(source_of(site, value) for value in logs)
+    if control.kind == "log":
+        chosen = control.read(text)
+        return None if chosen is None else source_of(site, chosen)
+    if control.kind == "set":
+        chosen = control.read(text)
+        return None if chosen is None else word_of_set(site, site.set(chosen))
+    if control.kind == "profile":
+        profile = profile_from(typed)
+        return None if profile is None else kept_text(site, "domain.toml", profile.toml())
+    if control.kind == "text":
+        chosen = control.read(text)
+        return None if chosen is None else kept_text(site, f"{control.option.name}.md", chosen)
+    return control.read(text)
+
+
+def source_of(site: Site, value: str) -> str:
+    """Return the word of a command for a log, or a run, that was chosen.
+
+    Raises:
+        Fault: It isn't among those that can be.
+    """
+    sources = {log.value: log.source for log in logs_at_hand(site)}
+    runs = {run.id: run.id for run in site.runs()}
+    source = (sources | runs).get(value)
+    if source is None:
+        raise Fault(f"there is no log {value[:80]!r}", remedy="choose one of those of the list")
+    return source
+
+
+def word_of_set(site: Site, named: NamedSet) -> str:
+    """Return the word of a command for a rubric set: its digest, or its file where the store has it not."""
+    if named.run in {run.id for run in site.runs()}:
+        return named.id
+    for place in (site.store.folder.absolute().parent / named.name, Path(named.name)):
+        if place.is_file():
+            return str(place)
+    return named.id
+
+
+def kept_text(site: Site, name: str, text: str) -> str:
+    """Write a text that was typed where a command can read it, for its owner alone; return its path."""
+    folder = site.store.folder / TEXTS / hashlib.sha256(text.encode()).hexdigest()[:16]
+    make_private(folder.parent)
+    make_private(folder)
+    path = folder / name
+    if not path.exists():
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(opened, "w", encoding="utf-8") as file:
+            file.write(text)
+    return str(path)
+
+
+def _asking(
+    site: Site, door: Door, values: dict[str, Any], typed: Mapping[str, str]
+) -> Asking | None:
+    """Return the model that is asked; its address is checked, and a profile's fields are filled in.
+
+    Raises:
+        PollexError: It may not be asked, or has no name.
+    """
+    profile = site.profiles.get(typed.get(PROFILE, ""))
+    if profile is not None:
+        return _asking_profile(values, profile)
+    base_url = values.get("base_url") or ""
+    if base_url:
+        require_endpoint(site, base_url)
+    if not names_a_model(door.use_case):
+        model = _judge_of(site, typed)
+        is_named = not base_url or base_url in addresses_named(site)
+        return Asking(model, base_url, is_named=is_named) if model else None
+    model = values.get("model") or ""
+    if base_url and not model:
+        raise Fault("the model has no name", remedy="fill in Model, or leave Base URL out")
+    if not model:
+        return None
+    return Asking(model, base_url, is_named=not base_url or base_url in addresses_named(site))
+
+
+def _asking_profile(values: dict[str, Any], profile: ModelOptions) -> Asking:
+    """Fill in a profile of the server's owner."""
+    endpoint = profile.endpoint()
+    has_secret = bool(set(endpoint.secrets) - {endpoint.api_key})
+    price = profile.limits.price
+    if "model" in values:
+        values["model"] = profile.model
+    values["base_url"] = None if has_secret else endpoint.base_url
+    if price is not None:
+        values["price"] = f"{price.read}:{price.written}"
+    if profile.limits.max_cost is not None:
+        values["max_cost"] = profile.limits.max_cost
+    return Asking(endpoint.model, endpoint.base_url, profile.key_env, True, has_secret)
+
+
+def _judge_of(site: Site, typed: Mapping[str, str]) -> str:
+    """Return the model that judges by the rubric set that was chosen; empty for the built-in judge."""
+    chosen = site.sets().get(typed.get("o-rubrics", ""))
+    if chosen is None or chosen.rubric_set.judge.built_in:
+        return ""
+    return chosen.rubric_set.judge.name
+
+
+def _limited(values: Mapping[str, Any], *, is_asked: bool) -> dict[str, Any]:
+    """Return the values without limits that hold for nothing: nobody is asked, or no price is known."""
+    if not is_asked:
+        return {name: value for name, value in values.items() if name not in AMONG_MODEL}
+    if values.get("price") is None:
+        return {name: value for name, value in values.items() if name != "max_cost"}
+    return dict(values)
+
+
+def free_result(store: Path, name: str) -> Path:
+    """Return a name beside the store that no file has yet: what pollex writes stands there as from a terminal."""
+    folder = Path(os.path.relpath(store.absolute().parent))
+    stem, _, ending = name.rpartition(".")
+    number = 1
+    path = folder / name
+    while path.exists():
+        number += 1
+        path = folder / f"{stem}-{number}.{ending}"
+    return path
+
+
+def remember(site: Site, begun: Begun) -> Begun:
+    """Keep what was asked for in memory, to show it again; the oldest go."""
+    site.begun[begun.id] = begun
+    for old in list(site.begun)[: max(0, len(site.begun) - MOST_KEPT)]:
+        del site.begun[old]
+    return begun
+
+
+def find_begun(site: Site, id_: str) -> Begun:
+    """Return what was asked for. Raises Fault where the server has forgotten it."""
+    begun = site.begun.get(id_)
+    if not isinstance(begun, Begun):
+        raise Fault("this form is not known any more", remedy="fill it in again")
+    return begun
+
+
+def start(site: Site, begun: Begun, *, planned: bool = False) -> Child:
+    """Start the command of a form.
+
+    Args:
+        planned: Only count the calls that it would make.
+    """
+    asking = begun.asking or Asking("")
+    words = (*begun.words, "--json", *(("--dry-run",) if planned else ()))
+    back = f"{links.PLAN}/{begun.id}" if planned else links.begin(begun.door.slug, begun=begun.id)
+    return site.children.start(
+        f"Plan: {begun.title}" if planned else begun.title,
+        words,
+        back=back,
+        environment=asking.environment(site.keys),
+        quick=planned,
+    )
+
+
+def is_planned_first(begun: Begun) -> bool:
+    """Return whether people see the calls before anything is asked."""
+    return begun.asking is not None and asks_a_model(begun.door.use_case)
+
+
+def child_of(site: Site, run: Run) -> Child | None:
+    """Return the command of this server that works on a run now; None where none does."""
+    for child in site.children.by_id.values():
+        is_carried_on = child.back == links.run(run.id)
+        if not child.over and (is_carried_on or run_of(site, child) == run):
+            return child
+    return None
+
+
+def run_of(site: Site, child: Child) -> Run | None:
+    """Return the run that a command makes; None before it has begun one, or where it makes none."""
+    command = shlex.join(["pollex", *child.arguments])
+    for run in site.runs():
+        if child.back == links.run(run.id):
+            return run
+        if run.started >= child.began and run.arguments.get("command") == command:
+            return run
+    return None
+

@@ -1,0 +1,329 @@
+"""Controls of a form, made of a use case's fields: what is typed in them is a use case, and a command."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from pydantic.fields import FieldInfo
+
+from pollex.prompts.domain import DomainProfile
+from pollex.rubrics.judge_settings import JudgeSettings
+from pollex.usecases.families import Calls
+from pollex.usecases.use_case import NEEDED, UseCase, VerbOption, options_of
+from pollex.web.doors import Door
+from pollex.web.faults import Fault
+
+BEGINNING = "o-"
+"""What the name of a use case's control begins with in a form."""
+OF_PROFILE = "domain-"
+"""What the name of a control of the domain profile begins with."""
+
+Kind = Literal[
+    "choice", "yes", "whole", "number", "line", "lines", "text", "log", "logs", "set", "profile"
+]
+"""How a field is given: `yes` is a box to tick, `lines` are several values, `text` becomes a file."""
+
+SPECIAL: Mapping[str, Kind] = {
+    "logs": "logs",
+    "sources": "logs",
+    "new": "log",
+    "against": "log",
+    "labels": "log",
+    "rubrics": "set",
+    "starter": "set",
+    "cascade": "set",
+    "domain": "profile",
+    "prompt": "text",
+    "edit": "text",
+}
+"""Fields that name a file or a run: what is chosen or written in the browser instead."""
+
+LABELS: Mapping[str, str] = {
+    "logs": "Log",
+    "sources": "Log",
+    "base_url": "Base URL",
+    "by_batch": "By batch",
+    "id_field": "Field of the id",
+    "label_field": "Field of the label",
+    "messages_field": "Field of the turns",
+    "judge_field": "Field of the annotator",
+    "group_field": "Field of the user or group",
+    "comment_field": "Field of the comment",
+    "max_bad": "Malformed rows, at most",
+    "max_calls": "Calls, at most",
+    "max_cost": "Cost, at most",
+    "max_wait": "Wait for the endpoint, at most",
+    "price": "Price",
+    "rubrics": "Rubric set",
+    "starter": "Set learned elsewhere",
+    "rubrics_from": "Rubrics written by hand",
+    "domain": "Domain profile",
+    "out": "Name",
+    "new": "New conversations",
+    "against": "Baseline",
+    "fail_if": "Fails if",
+    "no_prompts": "Keep no prompts",
+    "system": "As",
+    "purpose": "For",
+    "edit": "The changed prompt",
+    "prompt": "The assistant’s prompt",
+    "target": "Rubric to aim at",
+}
+"""Names of fields that say too little in words."""
+
+TITLES: Mapping[str, str] = {
+    "Data": "How the log is read",
+    "Rubrics": "Rubrics",
+    "Question": "Chance",
+    "Other": "How it is done",
+    "Model": "How the model is asked",
+    "Limits": "Limits of the model",
+    "Output": "Output",
+}
+"""Groups of fields, as headings in their order."""
+
+AMONG_MODEL = ("model", "base_url", "price", "max_cost", "max_calls")
+"""Fields that stand with the model."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """One field of a form.
+
+    Attributes:
+        name: Of the form's field.
+        choices: Values with words, of a choice.
+        usual: Value where nothing was typed yet.
+        needed: Whether it can't be left empty.
+        least: Least value of a number; `most` likewise; None for no bound.
+    """
+
+    option: VerbOption
+    label: str
+    help: str
+    kind: Kind
+    usual: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    needed: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the form's field."""
+        return BEGINNING + self.option.name
+
+    @property
+    def step(self) -> str:
+        """Step of a number."""
+        return "1" if self.kind == "whole" else "any"
+
+    def read(self, text: str) -> Any:
+        """Return what was typed as the use case takes it; None for nothing.
+
+        Raises:
+            Fault: It can't be that.
+        """
+        typed = text.strip()
+        if not typed:
+            if self.needed:
+                raise Fault(f"{self.label} is missing", remedy="fill it in")
+            return None
+        try:
+            return self._value(typed)
+        except ValueError:
+            raise Fault(f"{self.label}: {typed[:80]!r} is none", remedy=self.help) from None
+
+    def _value(self, typed: str) -> Any:
+        option = self.option
+        if self.kind == "choice" and typed not in {value for value, _ in self.choices}:
+            raise ValueError
+        if self.kind == "choice" and option.kind is bool:
+            return typed == "yes"
+        if self.kind == "yes":
+            return True
+        if self.kind in ("whole", "number"):
+            number = int(typed) if self.kind == "whole" else float(typed)
+            if not math.isfinite(number):
+                raise ValueError
+            return number
+        if self.kind == "lines":
+            return tuple(line.strip() for line in typed.splitlines() if line.strip())
+        if option.parse is not None:
+            option.parse(typed)
+        return typed
+
+
+def controls_of(use_case: type[UseCase[Any]], door: Door) -> Iterator[Control]:
+    """Yield a control for each field that can be given in the browser."""
+    for option in options_of(use_case):
+        if option.door != "python" and door.reason_against(option.name) is None:
+            yield _control(option, door)
+
+
+def _control(option: VerbOption, door: Door) -> Control:
+    usual = door.usual.get(option.name, option.usual)
+    kind = _kind_of(option)
+    return Control(
+        option=option,
+        label=door.labels.get(option.name) or label_of(option.name),
+        help=door.helps.get(option.name) or help_of(option),
+        kind=kind,
+        usual=_shown(usual),
+        choices=tuple((value, door.answers.get(value, word)) for value, word in _choices(option)),
+        needed=option.usual is NEEDED and kind not in ("logs",),
+    )
+
+
+def _kind_of(option: VerbOption) -> Kind:
+    if option.name in SPECIAL:
+        return SPECIAL[option.name]
+    if isinstance(option.kind, tuple) or option.presets is not None:
+        return "choice"
+    if option.kind is bool:
+        return "yes" if option.usual is False else "choice"
+    if option.parse is not None:
+        return "line"
+    if option.many:
+        return "lines"
+    numbers: dict[Any, Kind] = {int: "whole", float: "number"}
+    return numbers.get(option.kind, "line")
+
+
+def _choices(option: VerbOption) -> tuple[tuple[str, str], ...]:
+    """Return the values of a choice with words; what is usual comes first, as nothing chosen."""
+    words: Sequence[str] = ()
+    if option.presets is not None:
+        words = list(option.presets)
+    elif isinstance(option.kind, tuple):
+        words = option.kind
+    elif option.kind is bool and option.usual is not False:
+        words = ("yes", "no")
+    if not words:
+        return ()
+    nothing = () if isinstance(option.usual, str) and option.usual in words else (("", "as usual"),)
+    return (*nothing, *((word, word) for word in words))
+
+
+def _shown(value: Any) -> str:
+    """Return a default as a form has it."""
+    if value is NEEDED or value in (None, (), "", False):
+        return ""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
+
+
+@cache
+def label_of(name: str) -> str:
+    """Return a field's name in words."""
+    return LABELS.get(name) or name.replace("_", " ").capitalize()
+
+
+def help_of(option: VerbOption) -> str:
+    """Return what a field is for, without the spellings of a terminal."""
+    text = option.help or _described(option.name)
+    text = re.sub(r"`?--([a-z][a-z-]*)`?", lambda match: _quoted(match[1]), text)
+    return re.sub(r"\s*\[default: (.*)\]$", r" If nothing is given: \1.", text)
+
+
+def _quoted(flag: str) -> str:
+    return f"“{label_of(flag.replace('-', '_'))}”"
+
+
+def _described(name: str) -> str:
+    """Return the words of the setting that describes itself; none for what its kind explains."""
+    field = JudgeSettings.model_fields.get(name)
+    if field is None:
+        return ""
+    usual = f" Default: {field.default}." if field.default else ""
+    return f"{field.description}{usual}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Controls under one heading."""
+
+    title: str
+    controls: tuple[Control, ...]
+
+
+def groups_of(controls: Sequence[Control]) -> list[Group]:
+    """Sort controls by their groups; a group without any is left out."""
+    by_title = {
+        title: tuple(control for control in controls if control.option.group == title)
+        for title in TITLES
+    }
+    return [Group(TITLES[title], those) for title, those in by_title.items() if those]
+
+
+def asks_a_model(use_case: type[UseCase[Any]]) -> bool:
+    """Return whether a use case may ask a model, so that a plan of its calls can be shown first."""
+    return issubclass(use_case, Calls) and use_case.plans
+
+
+def names_a_model(use_case: type[UseCase[Any]]) -> bool:
+    """Return whether people name the model, and not a rubric set."""
+    return any(
+        option.name == "model" and option.door != "python" for option in options_of(use_case)
+    )
+
+
+def words_of(option: VerbOption, value: Any) -> list[str]:
+    """Return the words of a command that give a field a value.
+
+    A value stands in the same word as its option: one that begins with a dash is no option.
+    """
+    if value is None or value == () or (value is False and option.place != "setting"):
+        return []
+    if option.place == "argument":
+        return list(value) if isinstance(value, tuple) else [str(value)]
+    values = value if isinstance(value, tuple) else (value,)
+    if option.place == "setting":
+        typed = [{True: "yes", False: "no"}.get(one, one) for one in values]
+        return [word for one in typed for word in ("--set", f"{option.name}={one}")]
+    flag = f"--{(option.flag or option.name).replace('_', '-')}"
+    if value is True:
+        return [flag]
+    return [f"{flag}={one}" for one in values]
+
+
+def profile_questions() -> Mapping[str, FieldInfo]:
+    """Return the fields of a domain profile, each with its question."""
+    return DomainProfile.questions()
+
+
+def profile_from(typed: Mapping[str, str]) -> DomainProfile | None:
+    """Return the domain profile that was typed; what is left empty is as for any assistant.
+
+    Returns:
+        None where nothing was typed.
+
+    Raises:
+        Fault: A text is too long.
+    """
+    neutral = DomainProfile.neutral().model_dump()
+    given: dict[str, Any] = {}
+    for name in profile_questions():
+        text = typed.get(OF_PROFILE + name, "").strip()
+        if text and isinstance(neutral[name], tuple):
+            given[name] = tuple(line.strip() for line in text.splitlines() if line.strip())
+        elif text:
+            given[name] = " ".join(text.split())
+    if not given:
+        return None
+    try:
+        return DomainProfile.model_validate(neutral | given)
+    except ValueError as error:
+        raise Fault(
+            "the domain profile is too long", remedy="at most 2,000 characters a field"
+        ) from error
+
+
+def shown_command(words: Sequence[str]) -> str:
+    """Return a command as one types it."""
+    return shlex.join(["pollex", *words])

@@ -1,0 +1,165 @@
+"""Use cases with a door in the browser: what stands first on their forms, and which fields make no sense there.
+
+A room names its own in a module of its own, `web/doors.py`, as the tuple `HOOKS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from pollex.rooms import hooks_of, module_named
+from pollex.usecases.use_case import VERBS, UseCase
+from pollex.web.faults import NotThere
+
+MOST_COST = 5.0
+MOST_CALLS = 20_000
+"""Limits of a run that somebody begins in the browser and sets none for."""
+
+NOWHERE: Mapping[str, str] = {
+    "store": "it is the store that this server shows",
+    "resume": "a run's page goes on with it",
+    "verbose": "the page of the command shows all that it says",
+    "langsmith": "the owner of the server says where traces go",
+    "batch_files": "it is a folder of the server",
+    "embedding_model": "it is a folder of the server, or is downloaded to it",
+    "start": "the states on a run's page do this",
+    "out": "the store keeps what comes of it, and its page gives it as a file",
+    "page": "the store keeps what comes of it, and pages show it",
+    "junit": "only a build reads it",
+    "github": "only a build reads it",
+    "engine": "it writes a folder of the server",
+    "workers": "the owner of the server says how much of it is used",
+    "address": "it is the address of a cluster of the server's owner",
+    "events": "the owner of the server says where scores are sent",
+    "form": "it writes a file for another tool",
+    "assistant": "it would run code of the server",
+    "profiles": "the owner of the server names models at its start",
+    "questionnaire": "a queue of the Label page asks one",
+    "calibrator": "the Calibration page has it",
+}
+"""Fields that no form has, with the reason."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """How a use case looks in the browser.
+
+    Attributes:
+        verb: Of the use case.
+        title: What it does, as a heading.
+        lead: One sentence on what one gets.
+        button: Words of the button that begins it.
+        first: Fields that stand in front; all others are folded under *More*.
+        left_out: Fields that only this form lacks, with the reason.
+        usual: What fields hold before anybody typed.
+        needs_set: Whether it can't be begun before there is a rubric set.
+        result: Name of the file that it writes beside the store, if it wants one.
+        labels: Labels of fields that this form calls otherwise.
+        helps: What fields are for, where the terminal's words say nothing here.
+        answers: Words of a choice's values.
+    """
+
+    verb: str
+    title: str
+    lead: str
+    button: str
+    first: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    usual: Mapping[str, Any] = field(default_factory=dict)
+    needs_set: bool = True
+    result: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    helps: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def slug(self) -> str:
+        """Its name in addresses."""
+        return self.verb.replace(" ", "-")
+
+    @property
+    def use_case(self) -> type[UseCase[Any]]:
+        """The class whose fields the form has."""
+        home = module_named("usecases", self.verb.partition(" ")[0])
+        assert home is not None, "a door is of a verb"
+        import_module(home)
+        return next(kind for kind in VERBS[home] if kind.verb == self.verb)
+
+    def reason_against(self, name: str) -> str | None:
+        """Return why the form has no such field; None where it has."""
+        return self.left_out.get(name) or NOWHERE.get(name)
+
+
+LIMITS = {"max_cost": MOST_COST, "max_calls": MOST_CALLS}
+
+HOOKS = (
+    Door(
+        "learn",
+        "Learn from a log",
+        "Finds the sentences that tell conversations with a thumb up from those with a thumb down.",
+        "Learn",
+        first=("logs", "domain", "review"),
+        usual=LIMITS,
+        needs_set=False,
+        result="rubrics.json",
+        labels={"review": "Edit the sentences before they are judged"},
+        helps={
+            "review": "The run then waits for you once it has written them.",
+            "rubrics_from": "Fit these instead: the name of a set that comes with pollex "
+            "(generic, generic_debugging).",
+        },
+        answers={"pool": "yes: wait for me"},
+    ),
+    Door(
+        "score",
+        "Score a log",
+        "Says of each conversation how likely it is good, by a rubric set, and why.",
+        "Score",
+        first=("logs", "rubrics"),
+        usual=LIMITS,
+        result="scores.parquet",
+    ),
+    Door(
+        "evaluate",
+        "Evaluate a rubric set",
+        "Says how well a rubric set tells thumbs of conversations that it hasn't seen.",
+        "Evaluate",
+        first=("logs", "rubrics"),
+        usual=LIMITS,
+    ),
+    Door(
+        "compare",
+        "Compare two logs",
+        "Says which of two samples of conversations is better, in which rubrics, and how sure that is.",
+        "Compare",
+        first=("logs", "rubrics", "by", "baseline"),
+        usual=LIMITS,
+    ),
+    Door(
+        "check",
+        "Check a release",
+        "Says whether new conversations have become worse than those of before.",
+        "Check",
+        first=("new", "against", "rubrics", "fail_if"),
+        usual=LIMITS | {"fail_if": "mean(p) drops by 0.03"},
+    ),
+)
+
+
+def doors() -> tuple[Door, ...]:
+    """Return the doors of all rooms, the core's first."""
+    return hooks_of(Door)
+
+
+def door_named(slug: str) -> Door:
+    """Return a door. Raises NotThere where there is none."""
+    for door in doors():
+        if door.slug == slug:
+            return door
+    raise NotThere(
+        f"nothing called {slug[:60]!r} can be begun here",
+        remedy=f"what can be: {', '.join(door.slug for door in doors())}",
+    )

@@ -1,0 +1,73 @@
+"""Logs that a form offers: those that are there, by name; nobody types a path of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from pollex.store.outputs import outputs_of
+from pollex.web.site import Site
+
+ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".ods")
+PACKED = (".gz", ".zst", ".zip")
+BUNDLED = "bundled"
+BUNDLED_GROUP = "user_id"
+"""Field of the user in the bundled log."""
+MOST = 200
+
+
+@dataclass(frozen=True)
+class LogAtHand:
+    """A log that can be chosen.
+
+    Attributes:
+        value: What the form sends.
+        name: For people.
+        source: The word of a command that names it.
+    """
+
+    value: str
+    name: str
+    source: str
+
+
+def logs_at_hand(site: Site) -> list[LogAtHand]:
+    """Return the logs that can be chosen here: of the folder of the start, and the one that comes with pollex."""
+    return [*_beside(site), _bundled()]
+
+
+def _bundled() -> LogAtHand:
+    with as_file(files("pollex.examples")) as examples:
+        source = str(examples / "bikes.jsonl")
+    return LogAtHand(BUNDLED, "The log that comes with pollex: 480 talks of a bicycle shop", source)
+
+
+def _beside(site: Site) -> Iterator[LogAtHand]:
+    """Yield the files beside the store that may be logs; what pollex wrote is none."""
+    if site.here is None or not site.here.is_dir():
+        return
+    written = {output.place(site.store.folder) for output in outputs_of(site.store)}
+    paths = [path for path in sorted(site.here.iterdir()) if _may_be_log(path)]
+    for path in paths[:MOST]:
+        if path.resolve() not in written and path.name not in site.files:
+            yield LogAtHand(f"file:{path.name}", f"{path.name} ({size_of(path)})", str(path))
+
+
+def _may_be_log(path: Path) -> bool:
+    name = path.name.lower()
+    for ending in PACKED:
+        name = name.removesuffix(ending)
+    is_named_so = name.endswith(ENDINGS) or path.name.lower().endswith(PACKED)
+    return is_named_so and not path.name.startswith((".", "-")) and path.is_file()
+
+
+def size_of(path: Path) -> str:
+    """Return a file's size in words."""
+    size = float(path.stat().st_size)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.0f} {unit}" if unit in ("bytes", "kB") else f"{size:.1f} {unit}"
+        size /= 1000
+    raise AssertionError("a gigabyte is the last unit")

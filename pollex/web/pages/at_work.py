@@ -1,0 +1,102 @@
+"""What is at work: commands that the browser started, runs that go on, and those that stopped before their end."""
+
+from typing import Any
+
+from pollex.store.runs import Run
+from pollex.web import links
+from pollex.web.begun import run_of
+from pollex.web.children import Child
+from pollex.web.faults import Clash
+from pollex.web.kept_commands import go_on, kept_command, require_yes
+from pollex.web.listing import SCORING
+from pollex.web.pages.runs import ENDED, pulse_of, to_go_on
+from pollex.web.site import Site
+from pollex.web.views import Data, Done, page, post
+
+LAST = 10
+"""Commands that have ended and are still listed."""
+
+
+@page(links.AT_WORK, "at_work.html", here="")
+def at_work(site: Site, as_json: bool) -> Data:
+    """List what goes on, what stopped, and what has ended since the server's start."""
+    children = [child for child in reversed(site.children.by_id.values()) if not child.over]
+    ended = [child for child in reversed(site.children.by_id.values()) if child.over]
+    if as_json:
+        return {"commands": [state_of(child) for child in (*children, *ended[:LAST])]}
+    every = [(run, site.status(run)) for run in site.runs()]
+    of_children = {run.id for child in children if (run := run_of(site, child))}
+    return {
+        "working": [(child, progress_of(site, child)) for child in children],
+        "elsewhere": [
+            (run, status, pulse_of(site, run))
+            for run, status in every
+            if status in ("running", "stalled") and run.id not in of_children
+        ],
+        "stopped": [(run, status, kept_command(site, run)) for run, status in to_go_on(every)],
+        "ended": ended[:LAST],
+        "folder": site.store.folder,
+    }
+
+
+def progress_of(site: Site, child: Child) -> Data:
+    """Return the run that a command makes, and how far that is; no run before it has begun one."""
+    run = run_of(site, child)
+    if run is None:
+        return {"run": None}
+    status = site.status(run)
+    return {
+        "run": run,
+        "status": status,
+        "pulse": pulse_of(site, run) if status not in ENDED else None,
+        "folder": site.store.folder,
+        "scoring": run.command in SCORING,
+    }
+
+
+@page(f"{links.CHILDREN}/{{child}}", "child.html")
+def shown(site: Site, child: Child, as_json: bool) -> Data:
+    """Show a command."""
+    return state_of(child) if as_json else progress_of(site, child)
+
+
+@page(f"{links.CHILDREN}/{{child}}/live", "child_live.html")
+def live(site: Site, child: Child) -> Data:
+    """Return the part of the page that tells how far the command is."""
+    return progress_of(site, child) | {"headers": {"X-Pollex-Ended": "again" if child.over else ""}}
+
+
+def state_of(child: Child) -> dict[str, Any]:
+    """Return what is known of a command, as JSON values."""
+    return {
+        "id": child.id,
+        "words": child.words,
+        "state": child.state,
+        "said": list(child.said),
+        "told": child.told,
+    }
+
+
+@post("/api/children/{child}/stop")
+def stop(child: Child) -> Done:
+    """End a command; what it has done is kept."""
+    child.stop()
+    return f"{links.CHILDREN}/{child.id}", state_of(child)
+
+
+@post("/api/runs/{run}/go-on")
+def go_on_with(site: Site, run: Run, confirmed: str = "", key: str = "") -> Done:
+    """Go on with a run that stopped, by the command that the store keeps, once somebody has said yes to it."""
+    require_yes(site, run, confirmed)
+    if site.status(run) in ("running", "stalled"):
+        raise Clash(f"{run.id} is at work", remedy="wait until it has ended")
+    command = kept_command(site, run)
+    if command is not None and key.strip():
+        site.keys[command.endpoint] = key.strip()
+    child = go_on(site, run)
+    if child is None:
+        raise Clash(
+            f"no command began {run.id}",
+            remedy="start it again where it was started, with `resume`",
+        )
+    return f"{links.CHILDREN}/{child.id}", {"child": child.id}

@@ -1,0 +1,203 @@
+"""Forms of use cases: filled in, planned where a model is asked, and begun."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from pollex.errors import PollexError
+from pollex.web import frame, links
+from pollex.web.begun import (
+    Begun,
+    find_begun,
+    is_planned_first,
+    read_form,
+    remember,
+    start,
+)
+from pollex.web.children import Child
+from pollex.web.controls import (
+    AMONG_MODEL,
+    OF_PROFILE,
+    Control,
+    asks_a_model,
+    controls_of,
+    groups_of,
+    names_a_model,
+    profile_questions,
+)
+from pollex.web.doors import Door, door_named, doors
+from pollex.web.forms import Fields
+from pollex.web.listing import SCORING
+from pollex.web.logs_at_hand import logs_at_hand
+from pollex.web.site import Site
+from pollex.web.views import Data, Done, page, post
+
+Typed = Annotated[Fields, "o-", "domain-"]
+"""The fields of a use case by name, and those of the domain profile."""
+LOOK = "look"
+
+
+@page(links.BEGIN, "begin_list.html", here="")
+def begin_list(site: Site) -> Data:
+    """List what can be begun here."""
+    return {"doors": doors(), "has_set": bool(site.sets())}
+
+
+@page(f"{links.BEGIN}/{{door}}", here="")
+def begin(
+    site: Site, door_id: str, begun: str = "", log: str = "", rubrics: str = "", against: str = ""
+) -> Response:
+    """Show the form of a use case; as it was filled in, where somebody did so before."""
+    door = door_named(door_id)
+    before = site.begun.get(begun)
+    if isinstance(before, Begun) and before.door == door:
+        return _form(site, door, before.typed, before.logs)
+    typed = {"o-rubrics": rubrics, "o-new": log, "o-against": against}
+    chosen = {name: value for name, value in typed.items() if value}
+    return _form(site, door, chosen, (log,) if log else ())
+
+
+def _form(
+    site: Site,
+    door: Door,
+    typed: Mapping[str, str],
+    logs: tuple[str, ...],
+    fault: PollexError | None = None,
+    command: str = "",
+) -> Response:
+    """Show a form; with what is wrong in it, as 400."""
+    controls = list(controls_of(door.use_case, door))
+    front = [control for control in controls if control.option.name in door.first]
+    front.sort(key=lambda control: door.first.index(control.option.name))
+    of_model = [control for control in controls if control.option.name in AMONG_MODEL]
+    rest = [control for control in controls if control not in (*front, *of_model)]
+    values = FormValues(controls, typed, is_new=not typed)
+    return frame.page(
+        "begin.html",
+        400 if fault else 200,
+        site=site.id,
+        here="",
+        read_only=site.read_only,
+        door=door,
+        front=front,
+        of_model=of_model,
+        plans=asks_a_model(door.use_case),
+        names_model=names_a_model(door.use_case),
+        groups=groups_of(rest),
+        values=values,
+        logs=logs_at_hand(site),
+        chosen_logs=logs,
+        runs=[run.id for run in site.runs() if run.command in SCORING],
+        sets=list(site.sets().values()),
+        profiles=site.profiles,
+        questions=profile_questions(),
+        has_profile=any(name.startswith(OF_PROFILE) and typed[name] for name in typed),
+        key_kept=bool(site.keys.get(typed.get("o-base_url", ""))),
+        fault=fault,
+        command=command or f"pollex {door.verb} …",
+    )
+
+
+@dataclass(frozen=True)
+class FormValues:
+    """What a form's fields hold: what was typed, or what is usual where nobody typed yet."""
+
+    controls: list[Control]
+    typed: Mapping[str, str]
+    is_new: bool
+
+    def of(self, control: Control) -> str:
+        """Return the value of a control."""
+        if control.name in self.typed or not self.is_new:
+            return self.typed.get(control.name, "")
+        return control.usual
+
+    def named(self, name: str) -> str:
+        """Return the value of another field."""
+        return self.typed.get(name, "")
+
+
+@post("/api/begin/{door}")
+def begin_from_form(
+    site: Site,
+    request: Request,
+    door_id: str,
+    typed: Typed,
+    log: tuple[str, ...] = (),
+    profile: str = "",
+    key: str = "",
+    do: str = "",
+) -> Done | Response:
+    """Begin what a form asks for; or show its plan, or its command alone."""
+    door = door_named(door_id)
+    given = {name: str(value) for name, value in typed.items()} | {"profile": profile}
+    try:
+        begun = read_form(site, door, given, log, "" if do == LOOK else key)
+    except PollexError as fault:
+        if do == LOOK and frame.wants_json(request.scope):
+            told = {"ok": False, "error": fault.what, "remedy": fault.advice}
+            return JSONResponse(told)  # a form that is half filled in is no mistake
+        if frame.wants_json(request.scope):
+            raise
+        return _form(site, door, given, log, fault)
+    if do == LOOK:
+        if frame.wants_json(request.scope):
+            return JSONResponse({"ok": True, "command": begun.command})
+        return _form(site, door, given, log, command=begun.command)
+    remember(site, begun)
+    if is_planned_first(begun):
+        child = start(site, begun, planned=True)
+        return f"{links.PLAN}/{begun.id}", {"plan": begun.id, "child": child.id}
+    child = start(site, begun)
+    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
+
+
+@page(f"{links.PLAN}/{{begun}}", "plan.html", here="")
+def plan(site: Site, begun_id: str) -> Data:
+    """Show what a command would ask, what it may cost, and what leaves this machine."""
+    begun = find_begun(site, begun_id)
+    child = site.children.last_of(f"{links.PLAN}/{begun.id}")
+    return {
+        "begun": begun,
+        "child": child,
+        "run": None,
+        "planned": _planned(child),
+        "stages": _stages(child),
+        "redacts": begun.typed.get("o-redact", ""),
+        "keyed": bool(begun.asking and begun.asking.environment(site.keys).get("OPENAI_API_KEY")),
+    }
+
+
+@page(f"{links.PLAN}/{{begun}}/live", "child_live.html")
+def plan_live(site: Site, begun_id: str) -> Data:
+    """Return the part of a plan's page that tells how far the counting is."""
+    child = site.children.last_of(f"{links.PLAN}/{find_begun(site, begun_id).id}")
+    over = child is None or child.over
+    return {"child": child, "run": None, "headers": {"X-Pollex-Ended": "again" if over else ""}}
+
+
+def _planned(child: Child | None) -> dict[str, Any]:
+    """Return what a dry run told; nothing before its end."""
+    if child is None or not isinstance(child.told, dict) or "plan" not in child.told:
+        return {}
+    return child.told
+
+
+def _stages(child: Child | None) -> list[dict[str, Any]]:
+    """Return a row for each stage of a plan, with what is likely beside what is most."""
+    planned = _planned(child)
+    likely = planned.get("likely", {})
+    return [
+        row | {"name": name, "likely": likely.get(name)}
+        for name, row in planned.get("plan", {}).items()
+    ]
+
+
+@post(f"/api{links.PLAN}/{{begun}}/start")
+def begin_planned(site: Site, begun_id: str) -> Done:
+    """Begin what was planned."""
+    child = start(site, find_begun(site, begun_id))
+    return f"{links.CHILDREN}/{child.id}", {"child": child.id}

@@ -1,0 +1,71 @@
+"""Addresses of models that people type in the browser: which of them this server may ask."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from pollex.gateway.endpoint import refuse_no_address
+from pollex.gateway.redaction import secrets_of_address
+from pollex.web.faults import Fault, Forbidden
+from pollex.web.kept_commands import addresses_named
+from pollex.web.site import Site
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def require_endpoint(site: Site, base_url: str) -> None:
+    """Refuse an address that a person typed and that this server may not ask.
+
+    Raises:
+        Fault: It is no address, holds a key, or can't be looked up.
+        Forbidden: It is one of this machine, its network or a metadata service, and others reach this server.
+    """
+    refuse_no_address(base_url)
+    if base_url in addresses_named(site):
+        return
+    if secrets_of_address(base_url):
+        raise Fault("the address holds a key or a password", remedy="type it into the field Key")
+    if site.local_endpoints:
+        return
+    host = urlsplit(base_url).hostname or ""
+    inner = [address for address in looked_up(host) if not is_public(address)]
+    if inner:
+        raise Forbidden(
+            f"{host} is an address of this server's own network",
+            remedy="the server's owner allows it by --allow-local-endpoints",
+        )
+
+
+def looked_up(host: str) -> list[Address]:
+    """Return the addresses of a host.
+
+    Raises:
+        Fault: There are none.
+    """
+    with suppress(ValueError):
+        return [ipaddress.ip_address(host)]
+    with suppress(OSError, UnicodeError):  # other spellings of one: 2130706433, 0x7f.1
+        return [ipaddress.ip_address(socket.inet_aton(host))]
+    try:
+        entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise Fault(f"there is no host {host[:80]!r}", remedy="look at the address") from None
+    return [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in entries]
+
+
+def is_public(address: Address) -> bool:
+    """Return whether an address is one of the internet, also where it is written as another kind's."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        if inner is not None:
+            return is_public(inner)
+        if address in TRANSLATED:
+            return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return address.is_global and not address.is_multicast
+
+
+TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+"""IPv4 addresses behind a translator (RFC 6052)."""
