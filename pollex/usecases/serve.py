@@ -10,7 +10,7 @@ from pollex.usecases.use_case import AtTerminal, found_at, opt, use_case
 
 @use_case("serve")
 class ServeStore(AtTerminal):
-    """Show runs, conversations, rubric sets and labels in the browser.
+    """Learn, score, label and compare in the browser, and look at runs, conversations and rubric sets.
 
     It listens on this machine only, and lets in whoever has the token in the address that it
     prints. It sends nothing anywhere, unless --profiles or the set of --score name a model, or

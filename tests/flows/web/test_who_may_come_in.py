@@ -14,7 +14,8 @@ from pollex.web.views import every_route
 
 OPEN = {links.ENTER, links.HEALTH}
 ROUTES = {route.path: route for route in routes() if isinstance(route, Route)}
-NAMES = {"run": "learn-1", **dict.fromkeys(("id", "set", "rubric", "calibrator", "study"), "x")}
+NAMES = {"run": "learn-1", "door": "learn"}
+NAMES |= dict.fromkeys(("id", "set", "rubric", "calibrator", "study", "begun"), "x")
 NAMES |= dict.fromkeys(("queue", "child", "draft", "guest"), "1")
 PAGES = [
     path.format(**NAMES)
