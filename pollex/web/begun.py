@@ -325,4 +325,3 @@ def run_of(site: Site, child: Child) -> Run | None:
         if run.started >= child.began and run.arguments.get("command") == command:
             return run
     return None
-

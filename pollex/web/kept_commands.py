@@ -74,7 +74,10 @@ class KeptCommand:
     @property
     def environment(self) -> Mapping[str, str]:
         """What the command finds beside the server's own environment."""
-        return {"POLLEX_MODEL": self.model, **({} if self.trusted and not self.key else {KEY: self.key})}
+        return {
+            "POLLEX_MODEL": self.model,
+            **({} if self.trusted and not self.key else {KEY: self.key}),
+        }
 
 
 def kept_command(site: Site, run: Run) -> KeptCommand | None:

@@ -12,12 +12,11 @@ from pollex.services.pool_review import Fork, begin_fork, take_pool, waiting_poo
 from pollex.store.database import CHECKPOINTS
 from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.children import Child
 from pollex.web.faults import Fault, NotThere
 from pollex.web.forms import Fields
 from pollex.web.kept_commands import go_on, require_yes
 from pollex.web.site import Site
-from pollex.web.views import Data, Done, page, post
+from pollex.web.views import Done, page, post
 
 MOST_ROWS = 60
 """Rows of a table that a page shows; the whole state is JSON at an address of its own."""

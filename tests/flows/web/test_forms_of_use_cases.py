@@ -1,5 +1,6 @@
 """Forms are made of the use cases' fields, and what is typed in them becomes a command."""
 
+import json
 import re
 import shlex
 from html import unescape
@@ -210,10 +211,8 @@ def test_a_record_of_a_strangers_store_removes_nothing_outside_of_it(tmp_path: P
     outside = tmp_path / "mine.txt"
     outside.write_text("x")
     record = commands / "0123abcd.json"
-    record.write_text(
-        '{"words": "w", "arguments": [], "back": "/", "began": "", "remove": ["%s"], "pid": 1}'
-        % outside
-    )
+    kept = {"words": "w", "arguments": [], "back": "/", "began": "", "pid": 1}
+    record.write_text(json.dumps(kept | {"remove": [str(outside)]}))
     children = Children(commands)
     children.find_again()
     assert children.find("0123abcd").over
