@@ -35,7 +35,7 @@ def require_endpoint(site: Site, base_url: str) -> None:
     if inner:
         raise Forbidden(
             f"{host} is an address of this server's own network",
-            remedy="the server's owner allows it by --allow-local-endpoints",
+            remedy="the server's owner can allow it at the start: allow_local_endpoints",
         )
 
 
