@@ -213,8 +213,7 @@ def chosen_rubrics(
     merged = {} if material.by_evidence else merged_families(material, training, reasons)
     families = selection.get("families") or merged
     asked_when = material.judge_record.scale == "occasion"
-    # families join them
-    twin_of = {} if material.by_evidence else twins(chosen, table.matrix(training, chosen)[0])
+    twin_of = twins_among(material, training)
     standings, worths = in_one_voice(chosen, standings, worths)
     return tuple(
         ChosenRubric(
@@ -235,6 +234,14 @@ def chosen_rubrics(
         )
         for r in chosen
     )
+
+
+def twins_among(material: Material, training: Sequence[Conversation]) -> dict[str, str]:
+    """Return the rubric under which another is told that says nearly the same, by the other's id."""
+    chosen = material.chosen
+    table = material.table
+    values = None if material.by_evidence else table.matrix(training, chosen)[0]
+    return twins(chosen, table.held(training, chosen), values)
 
 
 def with_choice(figures: Assessment, folds: int) -> Assessment:

@@ -35,6 +35,7 @@ from pollex.reports.page import REASON, render, short
 from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marked_turns
 from pollex.rubrics.headlines import (
     along_with,
+    also_borne_out,
     headlines,
     hints_of,
     outcomes_of,
@@ -42,6 +43,7 @@ from pollex.rubrics.headlines import (
     sounds_of,
     topics_apart,
     turned,
+    why_beside,
 )
 from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
 from pollex.rubrics.lint import Mark
@@ -67,6 +69,9 @@ from pollex.rubrics.worth import (
 )
 from pollex.selection.threshold import Window
 from pollex.store.folder import STORE, store_option
+
+BESIDE = "Also proven or likely"
+"""Title of what labels bear out and doesn't lead."""
 
 FIRST = 5
 """Rubrics of a side before anything is unfolded."""
@@ -112,6 +117,7 @@ class Finding:
         quote: The best one, with the words that decided marked.
         source: Where it stands.
         never: How often its occasion never came up, in words; empty where nobody says so.
+        why_beside: Why it doesn't lead though labels bear it out; empty where it does.
         marks: What makes it hard to judge.
         also: Near twins, which stand under it.
         apart: Cases of another kind in its family, each with its best quote.
@@ -126,6 +132,7 @@ class Finding:
     source: Quote | None
     examples: tuple[Example, ...]
     never: str = ""
+    why_beside: str = ""
     marks: Sequence[Mark] = ()
     also: tuple[Finding, ...] = ()
     apart: tuple[Apart, ...] = ()
@@ -140,6 +147,7 @@ class Findings:
         outcomes: By side, what tells how it came out, and restates the thumb.
         said: By side, words that labels bear out, in whatever language.
         along: Those that go along with a circumstance, which explains their difference.
+        beside: Those that labels bear out and that don't lead all the same.
         hints: Those of which too few thumbs can tell.
         turned: Those whose thumbs on held-out conversations went the other way.
         sounds: Those that tell how people sound.
@@ -152,12 +160,23 @@ class Findings:
     outcomes: Mapping[Polarity, Sequence[Finding]]
     said: Mapping[Polarity, Sequence[Finding]]
     along: Sequence[Finding]
+    beside: Sequence[Finding]
     hints: Sequence[Finding]
     turned: Sequence[Finding]
     sounds: Sequence[Finding]
     topics: Sequence[tuple[Segment, tuple[Example, ...]]]
     wrong: Sequence[tuple[LabelledScore, Example, str]]
     shown: Sequence[Mapping[str, object]]
+
+    def none_of(self, side: Polarity) -> str:
+        """Say what there is of a side on which nothing leads."""
+        if any(one.rubric.polarity == side for one in self.beside):
+            return f"What is proven or likely on this side is further down, under “{BESIDE}”."
+        if self.outcomes[side]:
+            return "Nothing that could be a cause is proven or likely on this side; how it came out is, below."
+        if self.said[side]:
+            return "No deed is proven or likely on this side; words are, below."
+        return "Nothing is proven or likely on this side."
 
     @property
     def any_leads(self) -> bool:
@@ -209,10 +228,10 @@ def findings_of(
         for side in ("dsat", "sat")
     }
     along = [finding(one, places) for one in along_with(rubrics.rubrics)]
+    borne_out = [finding(rubric, places) for rubric in also_borne_out(rubrics.rubrics)]
     against = [finding(rubric, places) for rubric in turned(rubrics.rubrics)]
     hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
-    beside = sounds_of(rubrics.rubrics)
-    sounds = [finding(rubric, places, examples=0) for rubric in beside]
+    sounds = [finding(rubric, places, examples=0) for rubric in sounds_of(rubrics.rubrics)]
     topics = [
         (one, tuple(map(places.example, one.examples)))
         for one in topics_apart(rubrics.segments)[:SEGMENTS]
@@ -222,7 +241,9 @@ def findings_of(
         for one, id_ in ((one, one.conversation_id) for one in most_wrong(scores))
     ]
     shown = prepare(rubrics, places)
-    return Findings(leading, outcomes, said, along, hints, against, sounds, topics, wrong, shown)
+    return Findings(
+        leading, outcomes, said, along, borne_out, hints, against, sounds, topics, wrong, shown
+    )
 
 
 def finding(
@@ -251,6 +272,7 @@ def finding(
         source=quote,
         examples=tuple(map(places.example, quoted_in(rubric)[:examples])),
         never=unbreak(never),
+        why_beside=why_beside(rubric) if also_borne_out([rubric]) else "",
         marks=places.marks.get(rubric.id, ()),
         also=tuple(finding(twin, places, examples) for twin in also),
         apart=tuple(apart(case, places) for case in rubric.apart),
@@ -537,6 +559,7 @@ def learning_page(
         rubrics=rubrics,
         found=found,
         first=FIRST,
+        beside_title=BESIDE,
         trust=trust(rubrics),
         behind_plain=behind_plain(rubrics),
         associations=ASSOCIATIONS,
@@ -601,9 +624,7 @@ def trust(rubrics: RubricSet) -> str:
             f"Take these rubrics as hints: of a good and a bad conversation they tell which is which {share} "
             f"({tested}), and that may be luck, as guessing has {percent(CHANCE)}."
         )
-    leading = [one.rubric for side in SIDES for one in headlines(rubrics.rubrics, side)]
-    leading += [one for side in SIDES for one in said_of(rubrics.rubrics, side)]
-    if not any(one.stands in ("proven", "likely", "unknown") for one in leading):
+    if not anything_is_borne_out(rubrics.rubrics):
         return (
             f"Take these rubrics as hints: together they tell a good from a bad conversation {share} ({tested}; "
             f"guessing has {percent(CHANCE)}), and none of them is borne out by itself."
@@ -611,6 +632,17 @@ def trust(rubrics: RubricSet) -> str:
     return (
         f"These rubrics hold for new conversations: of a good and a bad one, they tell which is which {share} "
         f"({tested}; guessing has {percent(CHANCE)})."
+    )
+
+
+def anything_is_borne_out(rubrics: Sequence[ChosenRubric]) -> bool:
+    """Tell whether labels bear out anything that the page tells; in a set of before all that leads counts."""
+    leads = [entry.rubric for side in SIDES for entry in headlines(rubrics, side)]
+    others = also_borne_out(rubrics)
+    for side in SIDES:
+        others += [*said_of(rubrics, side), *outcomes_of(rubrics, side)]
+    return any(rubric.stands != "hint" for rubric in leads) or any(
+        rubric.stands in ("proven", "likely") for rubric in others
     )
 
 

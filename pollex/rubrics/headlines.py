@@ -1,15 +1,27 @@
 """Headline lists: rubrics to act on, near twins under one entry; those that went the other way stand apart."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pollex.measures.arrays import Floats
+from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.records import ChosenRubric, Segment
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric
 from pollex.rubrics.worth import speaks_against
 from pollex.selection.multi_split import ALIKE, correlations
+
+MOSTLY = 0.5
+"""Two rubrics hold in much the same conversations from this share of those in which either holds."""
+
+NEAR_WORDS = 0.6
+"""Share of the words of two sentences that both have, from which on they say nearly the same."""
+
+LEAST_LETTERS = 4
+"""Of a word that says what a sentence is about."""
+
+_WORD = re.compile(r"[^\W\d_]+")
 
 SAYS = 0.5
 """Correlation of answers from which on a model's rubric says what a built-in one says."""
@@ -92,10 +104,28 @@ def thumbs_explained(rubric: ChosenRubric) -> float:
 
 def hints_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds and outcomes of which too few thumbs can tell, without what went the other way."""
+    return [one for one in _not_leading(rubrics) if one.stands in ("hint", "unknown")]
+
+
+def also_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List deeds that labels bear out, and that don't lead all the same; `why_beside` says why."""
+    return [one for one in _not_leading(rubrics) if one.stands in ("proven", "likely")]
+
+
+def why_beside(rubric: ChosenRubric) -> str:
+    """Say why a rubric that labels bear out doesn't lead."""
+    if rubric.unexpected:
+        return "one would expect it on the other side"
+    return "found by a program; beside a model's sentences, one of these leads only if it is proven"
+
+
+def _not_leading(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     return [
-        one
-        for one in in_order(rubrics)
-        if one.leads and not (one.headlined or _told_elsewhere(one)) and not went_the_other_way(one)
+        rubric
+        for rubric in in_order(rubrics)
+        if rubric.leads
+        and not (rubric.headlined or _told_elsewhere(rubric))
+        and not went_the_other_way(rubric)
     ]
 
 
@@ -136,35 +166,66 @@ def in_order(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     )
 
 
-def twins(rubrics: Sequence[Rubric], values: Floats) -> dict[str, str]:
+def twins(rubrics: Sequence[Rubric], held: Bools, values: Floats | None) -> dict[str, str]:
     """Return the earlier twin of each headline rubric that has one, by id.
 
-    Twins are of one side, and are the same event with objects of different breadth, or are answered
-    alike.
+    Twins are of one side, and hold in much the same conversations, are answered alike, or are the
+    same event with objects of different breadth.
 
     Args:
         rubrics: In the order of choice.
-        values: Terms of NetSAT on training conversations `[conversation, rubric]`.
+        held: Where each of them holds on training conversations `[conversation, rubric]`.
+        values: Terms of NetSAT, likewise; None where what is answered alike, and what is of one
+            event, is one entry already.
     """
     mixed = has_models(rubrics)
     own = np.array([mixed and rubric.answered_by == BUILT_IN for rubric in rubrics], dtype=bool)
-    # A built-in rubric stands under a model's that says about the same, whichever was chosen first.
-    alike = correlations(values) >= np.where(own[:, None] != own[None, :], SAYS, ALIKE)
+    alike = much_the_same(rubrics, held)
+    if values is not None:
+        # A built-in rubric stands under a model's that says about the same, whichever was chosen
+        # first.
+        enough = np.where(own[:, None] != own[None, :], SAYS, ALIKE)
+        alike |= (correlations(values) >= enough) | _of_other_breadth(rubrics)
+
     leading = sorted(
-        (i for i, rubric in enumerate(rubrics) if rubric.leads), key=lambda i: (bool(own[i]), i)
+        (place for place, rubric in enumerate(rubrics) if rubric.leads),
+        key=lambda place: (bool(own[place]), place),
     )
     found = {}
-    for place, j in enumerate(leading):
-        for i in leading[:place]:
-            same_side = rubrics[i].polarity == rubrics[j].polarity
-            if same_side and (
-                alike[i, j] or _of_other_breadth(rubrics[i].source, rubrics[j].source)
-            ):
-                found[rubrics[j].id] = rubrics[i].id
+    for rank, later in enumerate(leading):
+        for earlier in leading[:rank]:
+            same_side = rubrics[earlier].polarity == rubrics[later].polarity
+            if same_side and alike[earlier, later]:
+                found[rubrics[later].id] = rubrics[earlier].id
                 break
     return found
 
 
-def _of_other_breadth(one: str, other: str) -> bool:
-    (kind, _, narrow), (same, _, narrower) = one.partition(" "), other.partition(" ")
-    return kind == same and kind.startswith("event:") and bool(narrow) != bool(narrower)
+def much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:
+    """Tell which rubrics hold in much the same conversations `[rubric, rubric]`.
+
+    Where they are in nearly the same words, most conversations of the rarer one are enough.
+    """
+    both = (held.T.astype(np.int64) @ held).astype(np.float64)
+    alone = np.diag(both)
+    either = alone[:, None] + alone[None, :] - both
+    rarer = np.minimum(alone[:, None], alone[None, :])
+    words = [_words_of(rubric.text) for rubric in rubrics]
+    near = np.array(
+        [[len(one & other) >= NEAR_WORDS * len(one | other) for other in words] for one in words]
+    ).reshape(both.shape)
+    return np.asarray((both > 0) & ((both >= MOSTLY * either) | (near & (both >= MOSTLY * rarer))))
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(text.lower()) if len(word) >= LEAST_LETTERS)
+
+
+def _of_other_breadth(rubrics: Sequence[Rubric]) -> Bools:
+    """Tell which rubrics are the same event, one of a single object and one of any `[rubric, rubric]`."""
+    parts = [rubric.source.partition(" ") for rubric in rubrics]
+    kinds = np.array([kind for kind, _, _ in parts])
+    events = np.array([kind.startswith("event:") for kind in kinds.tolist()], dtype=bool)
+    narrow = np.array([bool(topic) for _, _, topic in parts], dtype=bool)
+    same = (kinds[:, None] == kinds[None, :]) & events[:, None]
+    return np.asarray(same & (narrow[:, None] != narrow[None, :]))

@@ -426,6 +426,11 @@ def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
             f"Nothing that happens in these conversations tells of the {thumbs} thumbs by itself: what differs goes "
             f"along with the {', the '.join(along)}, and within each there is hardly a difference left."
         )
+    if any(one.stands in ("proven", "likely") for one in rubrics):
+        return (
+            f"No deed can be told to go along with the {thumbs} thumbs that test it: what is proven or likely "
+            "says how a conversation came out or how people sound, or has a reason beside it why it isn't a finding."
+        )
     return (
         f"Nothing that happens in these conversations can be told to go along with the {thumbs} thumbs that test it. A "
         "difference of 15 points in something that holds in a fifth of them takes up to "

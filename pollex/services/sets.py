@@ -20,6 +20,7 @@ from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
 from pollex.rubrics.headlines import (
     Headline,
     along_with,
+    also_borne_out,
     headlines,
     hints_of,
     outcomes_of,
@@ -27,6 +28,7 @@ from pollex.rubrics.headlines import (
     sounds_of,
     turned,
     went_the_other_way,
+    why_beside,
 )
 from pollex.rubrics.lint import Mark, marks_on_answers, marks_on_pairs, marks_on_words
 from pollex.rubrics.records import ChosenRubric, Remark
@@ -63,6 +65,7 @@ SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the sc
 """The side of a rubric, where the heading doesn't say it."""
 
 TURNED = "Went the other way on conversations that they did not see"
+BESIDE = "Also proven or likely, but not among the findings"
 ALONG = "What goes along with a circumstance, which explains it"
 HINTS = "Hints: too few conversations to tell"
 LONGEST = 1000
@@ -86,16 +89,19 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         yield nothing_leads(rubrics.rubrics, rubrics.data)
     yield from _group(ALONG, map(Headline, along_with(rubrics.rubrics)), verbose)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
+    borne_out = also_borne_out(rubrics.rubrics)
     hints = hints_of(rubrics.rubrics)
     against = turned(rubrics.rubrics)
     sounds = sounds_of(rubrics.rubrics)
     if verbose:
+        yield from _group(BESIDE, map(Headline, borne_out), verbose)
         yield from _group(HINTS, map(Headline, hints), verbose)
         yield from _group(TURNED, map(Headline, against), verbose)
         people = "How people sound: these count for the score, but give nothing to act on"
         yield from _group(people, map(Headline, sounds), verbose)
         return
-    told = [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
+    told = [f"{len(borne_out)} also proven or likely"] if borne_out else []
+    told += [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
     told += (
         [f"{len(against)} that went the other way on conversations that they did not see"]
         if against
@@ -103,7 +109,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     )
     told += [f"{len(sounds)} of how people sound"] if sounds else []
     if told:
-        more = len(hints) + len(against) + len(sounds)
+        more = len(borne_out) + len(hints) + len(against) + len(sounds)
         yield f"{count(more, 'more rubric')} ({'; '.join(told)}): in the report, or here with -v"
 
 
@@ -122,7 +128,9 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
         if not number:
             yield Line(f"{heading}:", "bold")
         for rubric in (entry.rubric, *entry.also):
-            text = " ".join(filter(None, ("also:" * (rubric is not entry.rubric), *rubric.entry)))
+            text = " ".join(
+                filter(None, ("nearly the same:" * (rubric is not entry.rubric), *rubric.entry))
+            )
             headed = (*SIDES.values(), *OUTCOMES.values(), *SAID.values())
             side = [SCORES[rubric.polarity]] if heading not in headed else []
             details = [count(len(rubric.reason_ids), "reason")] if verbose else []
@@ -143,12 +151,14 @@ def rubric_line(text: str, figures: Sequence[str]) -> Line:
 def figures_of(rubric: ChosenRubric) -> list[str]:
     """Return a rubric's worth in a few words, and why it can't be relied on."""
     stands = [rubric.stands] if rubric.standing else []
+    aside = [f"not among the findings: {why_beside(rubric)}"] if also_borne_out([rubric]) else []
     if rubric.worth is None:
-        return [*stands, "not measured on conversations that it did not see"]
+        return [*stands, "not measured on conversations that it did not see", *aside]
     why = "" if stands else doubt(rubric.worth, rubric.polarity).partition(":")[0]
     beside = filter(None, map(signal_in_words, rubric.signals))
     along = [str(rubric.circumstance)] if rubric.circumstance else []
-    return [*stands, shares_told(rubric.worth), *along, *beside, *([why] if why else [])]
+    doubts = [why] if why else []
+    return [*stands, shares_told(rubric.worth), *along, *beside, *aside, *doubts]
 
 
 Kind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]

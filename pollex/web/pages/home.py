@@ -1,7 +1,16 @@
 """The first page: what the thumbs are about, active runs, and open labels."""
 
 from pollex.reports.charts import trend
-from pollex.rubrics.headlines import along_with, headlines, outcomes_of, said_of, topics_apart
+from pollex.rubrics.headlines import (
+    along_with,
+    also_borne_out,
+    headlines,
+    outcomes_of,
+    said_of,
+    topics_apart,
+    why_beside,
+)
+from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import nothing_leads
@@ -63,6 +72,9 @@ def home(site: Site) -> Data:
         "outcomes": {title: outcomes_of(own.rubrics, kind) for kind, title in SIDES} if own else {},
         "said": said,
         "topics": topics_apart(own.segments)[:LAST] if own else [],
+        "beside_findings": [(one, why_beside(one)) for one in also_borne_out(own.rubrics)]
+        if own
+        else [],
         "along": along_with(own.rubrics) if own else [],
         "nothing": nothing_leads(own.rubrics, own.data) if own and not found_anything else "",
     }
@@ -89,7 +101,9 @@ LEFT = """
 """The queue that somebody labeled last."""
 
 
-def leading(found: RubricSet, kind: Polarity) -> list[SupportedRubric]:
-    """Return the first five headlines of a kind, in their order."""
+def leading(
+    found: RubricSet, kind: Polarity
+) -> list[tuple[SupportedRubric, tuple[ChosenRubric, ...]]]:
+    """Return the first five headlines of a kind, in their order, each with its near twins."""
     every = {one.rubric.id: one for one in supported(found, kind)}
-    return [every[one.rubric.id] for one in headlines(found.rubrics, kind)[:LAST]]
+    return [(every[one.rubric.id], one.also) for one in headlines(found.rubrics, kind)[:LAST]]

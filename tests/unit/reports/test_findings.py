@@ -125,7 +125,7 @@ def test_a_near_twin_stands_under_its_rubric_with_its_own_worth_and_quote() -> N
         ("event1", ["event2"])
     ]
     page = whole_page(rubric_set(rubrics=(event(1), narrower)))
-    assert "also: The user wants a museum" in " ".join(before_unfolding(page).split())
+    assert "Nearly the same: The user wants a museum" in " ".join(before_unfolding(page).split())
     assert page.count('<mark class="decided">Sorry</mark>, it is full.') == 2
 
 

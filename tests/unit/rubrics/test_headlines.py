@@ -7,6 +7,7 @@ import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 
 from pollex.rubrics.headlines import (
+    also_borne_out,
     headlines,
     hints_of,
     outcomes_of,
@@ -14,6 +15,7 @@ from pollex.rubrics.headlines import (
     sounds_of,
     turned,
     twins,
+    why_beside,
 )
 from pollex.rubrics.lint import marks_on_answers, marks_on_pairs, marks_on_words
 from pollex.rubrics.records import Alone, ChosenRubric, Family, Member, StandingRecord, Worth
@@ -62,11 +64,16 @@ def test_in_a_set_with_a_models_rubrics_these_lead_and_a_built_in_one_only_if_it
     unproven = event(3, answered_by="built-in", standing=LIKELY, yields=True)
     same = event(4, answered_by="built-in", standing=PROVEN, twin_of="event1")
     assert listed(proven, unproven, same, model) == [["event1", "event4"], ["event2"]]
-    assert [one.id for one in hints_of((proven, unproven, same, model))] == ["event3"]
+    assert hints_of((proven, unproven, same, model)) == []
+    assert [one.id for one in also_borne_out((proven, unproven, same, model))] == ["event3"]
+    assert "only if it is proven" in why_beside(unproven)
     values = np.array(
         [[0.0, 0.0], [10.0, 10.0], [0.0, 0.0], [10.0, 10.0], [0.0, 10.0], [10.0, 10.0]]
     )
-    assert twins([proven, model], values) == {"event2": "event1"}, "whichever was chosen first"
+    apart = np.zeros(values.shape, dtype=bool)
+    assert twins([proven, model], apart, values) == {"event2": "event1"}, (
+        "whichever was chosen first"
+    )
 
 
 def test_what_went_the_other_way_stands_apart_and_what_explains_most_thumbs_leads() -> None:
@@ -139,13 +146,14 @@ def test_twins_stand_under_one_entry_without_those_that_went_the_other_way() -> 
 
 def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_objects_are_not() -> None:
     values = np.random.default_rng(0).normal(size=(50, 4))
+    apart = np.zeros(values.shape, dtype=bool)
     pool = [
         event(1, 'answer_no {"topic":"hotel"}'),
         event(2, 'answer_no {"topic":"train"}'),
         event(3, "answer_no"),
         event(4, "fail_left"),
     ]
-    assert twins(pool, values) == {"event3": "event1"}
+    assert twins(pool, apart, values) == {"event3": "event1"}
     first = values[:, 0]
     other = values[:, 1]
     alike = np.stack([first, first + 0.1 * other, first, other], axis=1)
@@ -155,11 +163,32 @@ def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_object
         event(3, "pushed").model_copy(update={"polarity": "sat"}),
         event(4, "asked"),
     ]
-    assert twins(pool, alike) == {"event2": "event1"}, "of one side and answered alike"
+    assert twins(pool, apart, alike) == {"event2": "event1"}, "of one side and answered alike"
     sounds = [event(1, source="signal:thanks"), event(2, source="signal:praise")]
-    assert twins(sounds, np.ones((9, 2)) * np.arange(9)[:, None]) == {}, (
+    assert twins(sounds, np.ones((9, 2), dtype=bool), np.ones((9, 2))) == {}, (
         "how users sound has no twins"
     )
+
+
+def test_what_holds_in_much_the_same_conversations_is_told_under_the_first() -> None:
+    rows = np.arange(40)
+    held = np.stack([rows < 20, (rows >= 5) & (rows < 22), (rows >= 15) & (rows < 35)], axis=1)
+    pool = [event(1), event(2, "pushed"), event(3, "asked")]
+    assert twins(pool, held, None) == {"event2": "event1"}, "15 of 22 are of both"
+    assert twins([pool[0], event(2, "x", polarity="sat")], held[:, :2], None) == {}
+
+
+def test_nearly_the_same_words_need_fewer_of_the_same_conversations() -> None:
+    rows = np.arange(40)
+    held = np.stack([rows < 30, (rows >= 22) & (rows < 34)], axis=1)
+    texts = (
+        "The assistant makes no proposal when the wanted time is taken.",
+        "The assistant makes no other proposal when the wanted time is gone.",
+        "The user thanks for a ticket.",
+    )
+    first, near, other = (event(n, f"{n}", text=text) for n, text in enumerate(texts, 1))
+    assert twins([first, near], held, None) == {"event2": "event1"}, "8 of the rarer one's 12"
+    assert twins([first, other], held, None) == {}
 
 
 FAILS = ChosenRubric(text="The assistant can't do what is asked.", polarity="dsat")
