@@ -54,24 +54,24 @@ class ToolCall(BaseModel):
     def mapped(self, change: Callable[[str], str]) -> ToolCall:
         """Return the call with changed texts."""
         return self.model_copy(
-            update={"name": change(self.name), "arguments": _inside(self.arguments, change)}
+            update={"name": change(self.name), "arguments": _change_arguments(self.arguments, change)}
         )
 
 
-def _inside(arguments: str, change: Callable[[str], str]) -> str:
+def _change_arguments(arguments: str, change: Callable[[str], str]) -> str:
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return change(arguments)
-    changed = _texts(value, change)
+    changed = _change_texts(value, change)
     return arguments if changed == value else json.dumps(changed, ensure_ascii=False)
 
 
-def _texts(value: object, change: Callable[[str], str]) -> object:
+def _change_texts(value: object, change: Callable[[str], str]) -> object:
     if isinstance(value, dict):
-        return {change(name): _texts(inner, change) for name, inner in value.items()}
+        return {change(name): _change_texts(inner, change) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_texts(inner, change) for inner in value]
+        return [_change_texts(inner, change) for inner in value]
     if isinstance(value, int | float) and not isinstance(value, bool):
         written = json.dumps(value)  # a number may be somebody's
         return value if change(written) == written else change(written)
@@ -160,14 +160,14 @@ class Turn(BaseModel):
 
     def placed(self) -> list[tuple[int, ToolCall]]:
         """Return the place behind the mark of each call, up to the first call without one."""
-        found = []
+        places = []
         at = 0
         for call in self.calls:
             if (place := self.content.find(call.mark, at)) < 0:
                 break
             at = place + len(call.mark)
-            found.append((at, call))
-        return found
+            places.append((at, call))
+        return places
 
     def mapped(self, change: Callable[[str], str]) -> Turn:
         """Return the turn with changed texts."""
@@ -274,13 +274,13 @@ class Conversation(BaseModel):
     @cached_property
     def text_hash(self) -> str:
         """SHA-256 (hex) of turns and sources: equal for two conversations of the same text, and the same arguments."""
-        given = [
+        parts = [
             [turn.role, turn.content, *(call.arguments for call in turn.calls)]
             for turn in self.turns
         ]
-        given += [["source", source.name, source.text] for source in self.sources]
+        parts += [["source", source.name, source.text] for source in self.sources]
         has_more = self.sources or any(call.arguments for turn in self.turns for call in turn.calls)
-        return _hash(given) if has_more else self.words_hash
+        return _hash(parts) if has_more else self.words_hash
 
     @cached_property
     def asked_hash(self) -> str:
@@ -293,10 +293,10 @@ class Conversation(BaseModel):
         if len(texts) < FEWEST_ASKED:
             return ""
         turns = [_WORDS.findall(text.casefold()) for text in texts]
-        said = [words for words in turns if words]
-        if len(said) < FEWEST_ASKED or sum(map(len, said)) < FEWEST_WORDS:
+        word_lists = [words for words in turns if words]
+        if len(word_lists) < FEWEST_ASKED or sum(map(len, word_lists)) < FEWEST_WORDS:
             return ""
-        return hashlib.sha256("\n".join(map(" ".join, said)).encode("utf-8", "replace")).hexdigest()
+        return hashlib.sha256("\n".join(map(" ".join, word_lists)).encode("utf-8", "replace")).hexdigest()
 
     @cached_property
     def has_sources(self) -> bool:
@@ -321,8 +321,8 @@ class Conversation(BaseModel):
     @property
     def opening(self) -> str:
         """First user turn with text, for lists; else the first turn with text."""
-        said = [turn for turn in self.turns if turn.content.strip()]
-        first = next((turn for turn in said if turn.role == "user"), said[0] if said else None)
+        turns = [turn for turn in self.turns if turn.content.strip()]
+        first = next((turn for turn in turns if turn.role == "user"), turns[0] if turns else None)
         return first.content if first else ""
 
     @property
@@ -356,11 +356,11 @@ def prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
     """Return the prompt's version: of a usual field, also one level down, else a hash of the system turn."""
     inner = metadata.get("metadata")
     places = (metadata, inner if isinstance(inner, Mapping) else {})
-    found = (place.get(name) for name in PROMPT_NAMES for place in places)
-    if said := next(
-        (str(one) for one in found if isinstance(one, str | int | float) and one != ""), ""
+    values = (place.get(name) for name in PROMPT_NAMES for place in places)
+    if version := next(
+        (str(value) for value in values if isinstance(value, str | int | float) and value != ""), ""
     ):
-        return said
+        return version
     return (
         hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:8] if system else NO_PROMPT
     )
@@ -398,15 +398,15 @@ def tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
             after = [place for place in results if place > index]
             named = [place for place in after if call.id is not None and results[place] == call.id]
             free = [place for place in after if call.id is None or results[place] is None]
-            found = next(iter(named or free), None)
-            if found is not None:
-                del results[found]
-            yield ToolUse(index, call, found)
+            result = next(iter(named or free), None)
+            if result is not None:
+                del results[result]
+            yield ToolUse(index, call, result)
 
 
 def messages_of(conversation: Conversation) -> list[dict[str, Any]]:
     """Return the turns, OpenAI style."""
-    return [_message(turn) for turn in conversation.turns]
+    return [_message_of(turn) for turn in conversation.turns]
 
 
 def sources_of(conversation: Conversation) -> list[dict[str, Any]]:
@@ -414,7 +414,7 @@ def sources_of(conversation: Conversation) -> list[dict[str, Any]]:
     return [source.model_dump(exclude_defaults=True) for source in conversation.sources]
 
 
-def _message(turn: Turn) -> dict[str, Any]:
+def _message_of(turn: Turn) -> dict[str, Any]:
     message: dict[str, Any] = {"role": turn.role, "content": turn.content}
     if turn.calls:
         message["tool_calls"] = [

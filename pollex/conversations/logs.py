@@ -202,7 +202,7 @@ class Logs:
     @property
     def learnable(self) -> tuple[Conversation, ...]:
         """Conversations with a thumb that a judge can be asked about, each text once."""
-        return self._once[0]
+        return self._choose_once[0]
 
     @property
     def repeated(self) -> dict[str, str]:
@@ -210,30 +210,30 @@ class Logs:
 
         Texts with as many thumbs up as down have no label to learn; their ids stand for themselves.
         """
-        return self._once[1]
+        return self._choose_once[1]
 
     @cached_property
-    def _once(self) -> tuple[tuple[Conversation, ...], dict[str, str]]:
+    def _choose_once(self) -> tuple[tuple[Conversation, ...], dict[str, str]]:
         """Choose one conversation of each text, with the label that most of its repetitions have.
 
         Where annotators are named each of them counts: what several say of one text is no
         repetition.
         """
         alike: dict[tuple[str, str | None], list[Conversation]] = {}
-        for one in self:
-            if one.label is not Label.NONE and not one.not_scorable:
-                alike.setdefault((one.text_hash, one.judge), []).append(one)
-        kept: list[Conversation] = []
+        for conversation in self:
+            if conversation.label is not Label.NONE and not conversation.not_scorable:
+                alike.setdefault((conversation.text_hash, conversation.judge), []).append(conversation)
+        chosen_ones: list[Conversation] = []
         repeated: dict[str, str] = {}
         for same in alike.values():
-            ups = sum(one.label is Label.POSITIVE for one in same)
+            ups = sum(conversation.label is Label.POSITIVE for conversation in same)
             most = Label.POSITIVE if 2 * ups > len(same) else Label.NEGATIVE
             chosen = (
-                None if 2 * ups == len(same) else next(one for one in same if one.label is most)
+                None if 2 * ups == len(same) else next(conversation for conversation in same if conversation.label is most)
             )
-            kept += [chosen] if chosen else []
-            repeated |= {one.id: (chosen or one).id for one in same if one is not chosen}
-        return tuple(kept), repeated
+            chosen_ones += [chosen] if chosen else []
+            repeated |= {conversation.id: (chosen or conversation).id for conversation in same if conversation is not chosen}
+        return tuple(chosen_ones), repeated
 
     @property
     def note_on_repeats(self) -> list[str]:

@@ -93,23 +93,23 @@ _DATE = re.compile(
 
 def mails(text: str) -> Iterator[Identifier]:
     """Find mail addresses."""
-    yield from (Identifier(*one.span(), "MAIL") for one in _MAIL.finditer(text) if "@" in text)
+    yield from (Identifier(*match.span(), "MAIL") for match in _MAIL.finditer(text) if "@" in text)
 
 
 def links(text: str) -> Iterator[Identifier]:
     """Find addresses of the web, and of machines."""
-    for one in _LINK.finditer(text):
-        yield Identifier(one.start(), one.start() + len(one.group().rstrip(_LINK_ENDS)), "LINK")
-    for one in _IP.finditer(text):
-        if not _VERSION.search(text[max(0, one.start() - NEAR) : one.start()]):
-            yield Identifier(*one.span(), "IP")
+    for match in _LINK.finditer(text):
+        yield Identifier(match.start(), match.start() + len(match.group().rstrip(_LINK_ENDS)), "LINK")
+    for match in _IP.finditer(text):
+        if not _VERSION.search(text[max(0, match.start() - NEAR) : match.start()]):
+            yield Identifier(*match.span(), "IP")
 
 
 def keys(text: str) -> Iterator[Identifier]:
     """Find credentials: those that show by their form, and those that are said to be one."""
-    yield from (Identifier(*one.span(), "KEY") for one in _KEY.finditer(text))
-    for one in _SAID_KEY.finditer(text):
-        value = one.group("value").rstrip(".!?)")
+    yield from (Identifier(*match.span(), "KEY") for match in _KEY.finditer(text))
+    for match in _SAID_KEY.finditer(text):
+        value = match.group("value").rstrip(".!?)")
         mixed = any(c.isdigit() for c in value) and (
             any(c.isalpha() for c in value) or len(value) <= 8
         )
@@ -117,37 +117,37 @@ def keys(text: str) -> Iterator[Identifier]:
             len(value) >= 6
             and any(not c.isalnum() for c in value[1:-1].replace("-", "").replace("/", ""))
         ):
-            yield Identifier(one.start("value"), one.start("value") + len(value), "KEY")
+            yield Identifier(match.start("value"), match.start("value") + len(value), "KEY")
 
 
 def find_accounts(text: str) -> Iterator[Identifier]:
     """Find international bank account numbers whose check digits are right, or that are called so."""
-    for one in _IBAN.finditer(text):
-        words = one.group().split(" ")
+    for match in _IBAN.finditer(text):
+        words = match.group().split(" ")
         # the words that follow may look like a part of it
         for count in range(len(words), 0, -1):
             candidate = " ".join(words[:count])
             if iban.is_valid(candidate, check_country=False):
-                yield Identifier(one.start(), one.start() + len(candidate), "ACCOUNT")
+                yield Identifier(match.start(), match.start() + len(candidate), "ACCOUNT")
                 break
         else:
             if re.search(
                 r"\bIBAN\W{0,6}(?:is\W)?$",
-                text[max(0, one.start() - 12) : one.start()],
+                text[max(0, match.start() - 12) : match.start()],
                 re.IGNORECASE,
             ):
-                yield Identifier(*one.span(), "ACCOUNT")
+                yield Identifier(*match.span(), "ACCOUNT")
 
 
 def numbers(text: str) -> Iterator[Identifier]:
     """Find numbers of phones, cards, accounts and people."""
-    for one in _DIGITS.finditer(text):
+    for match in _DIGITS.finditer(text):
         if kind := kind_of(
-            one.group(),
-            text[max(0, one.start() - NEAR) : one.start()],
-            text[one.end() : one.end() + 1],
+            match.group(),
+            text[max(0, match.start() - NEAR) : match.start()],
+            text[match.end() : match.end() + 1],
         ):
-            yield Identifier(*one.span(), kind)
+            yield Identifier(*match.span(), kind)
 
 
 def kind_of(number: str, before: str, after: str = "") -> str:
@@ -176,7 +176,7 @@ _WORDS = {"ID": _ID_WORD, "CARD": _CARD_WORD, "ACCOUNT": _ACCOUNT_WORD, "PHONE":
 def named_kind(before: str) -> str:
     """Return the kind that the last telling word before a number names; empty without one."""
     last = {
-        kind: max((one.end() for one in word.finditer(before)), default=-1)
+        kind: max((match.end() for match in word.finditer(before)), default=-1)
         for kind, word in _WORDS.items()
     }
     best = max(last, key=lambda kind: last[kind])
@@ -224,14 +224,14 @@ def finders_of(redact: str) -> tuple[Finder, ...]:
 
 def found_in(text: str, finders: Sequence[Finder] = FINDERS) -> list[Identifier]:
     """Return what is found in a text, in order, without overlaps."""
-    taken: list[Identifier] = []
+    identifiers: list[Identifier] = []
     for find in finders:
-        for one in find(text):
+        for identifier in find(text):
             # behind all that begin before its end; none of them overlap
-            place = bisect_left(taken, (one.end,))
-            if not place or taken[place - 1].end <= one.start:
-                taken.insert(place, one)
-    return taken
+            place = bisect_left(identifiers, (identifier.end,))
+            if not place or identifiers[place - 1].end <= identifier.start:
+                identifiers.insert(place, identifier)
+    return identifiers
 
 
 class Placeholders:
@@ -251,9 +251,9 @@ class Placeholders:
         """Return the text with placeholders."""
         parts = []
         end = 0
-        for one in found_in(text, self._finders):
-            parts += [text[end : one.start], self._name(one.kind, text[one.start : one.end])]
-            end = one.end
+        for identifier in found_in(text, self._finders):
+            parts += [text[end : identifier.start], self._placeholder_of(identifier.kind, text[identifier.start : identifier.end])]
+            end = identifier.end
         return "".join([*parts, text[end:]])
 
     def everywhere(self, value: Any) -> Any:
@@ -264,7 +264,7 @@ class Placeholders:
             return {self.redacted(name): self.everywhere(inner) for name, inner in value.items()}
         return [self.everywhere(inner) for inner in value] if isinstance(value, list) else value
 
-    def _name(self, kind: str, original: str) -> str:
+    def _placeholder_of(self, kind: str, original: str) -> str:
         """Return the placeholder of a text; numbers count as the same however they are written."""
         same = (
             re.sub(r"[^\d+]", "", original)
@@ -294,8 +294,8 @@ def mask(
     """Return a conversation without what says who somebody is, and what each placeholder stands for."""
     places = Placeholders(finders)
     turns = tuple(turn.mapped(places.redacted) for turn in conversation.turns)
-    feedback = tuple(_redacted_feedback(one, places, finders) for one in conversation.feedback)
-    sources = tuple(one.mapped(places.redacted) for one in conversation.sources)
+    feedback = tuple(_redact_feedback(feedback, places, finders) for feedback in conversation.feedback)
+    sources = tuple(source.mapped(places.redacted) for source in conversation.sources)
     changes: dict[str, Any] = {"turns": turns, "feedback": feedback, "sources": sources}
     changes["metadata"] = places.everywhere(conversation.metadata)
     for field in ("id", "judge", "group"):
@@ -305,10 +305,10 @@ def mask(
     return conversation.model_copy(update=changes), places.originals
 
 
-def _redacted_feedback(one: Feedback, places: Placeholders, finders: Sequence[Finder]) -> Feedback:
-    named = one.author is not None and bool(found_in(one.author, finders))
-    return one.mapped(places.redacted).model_copy(
-        update={"author": pseudonym(str(one.author))} if named else {}
+def _redact_feedback(feedback: Feedback, places: Placeholders, finders: Sequence[Finder]) -> Feedback:
+    named = feedback.author is not None and bool(found_in(feedback.author, finders))
+    return feedback.mapped(places.redacted).model_copy(
+        update={"author": pseudonym(str(feedback.author))} if named else {}
     )
 
 
@@ -334,7 +334,7 @@ def names() -> Callable[[str], Iterator[Identifier]]:
             remedy="install it (`pip install 'pollex[names]'`), or give `--set redact=yes`",
         ) from None
     models = sorted(
-        one for one in spacy.util.get_installed_models() if one.startswith(f"{NAMES_LANGUAGE}_")
+        model for model in spacy.util.get_installed_models() if model.startswith(f"{NAMES_LANGUAGE}_")
     )
     if not models:
         raise WrongUse(
@@ -352,9 +352,9 @@ def names() -> Callable[[str], Iterator[Identifier]]:
     )
 
     def find(text: str) -> Iterator[Identifier]:
-        for one in analyzer.analyze(
+        for entity in analyzer.analyze(
             text, language=NAMES_LANGUAGE, entities=list(NAMED_KINDS), score_threshold=LEAST_SCORE
         ):
-            yield Identifier(one.start, one.end, NAMED_KINDS[one.entity_type])
+            yield Identifier(entity.start, entity.end, NAMED_KINDS[entity.entity_type])
 
     return find

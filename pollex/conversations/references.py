@@ -60,34 +60,34 @@ class Case(BaseModel):
         """The question and the answer as a conversation; all else is metadata."""
         turns = [Turn(role="user", content=self.question)]
         turns += [] if self.answer is None else [Turn(role="assistant", content=self.answer)]
-        about = self.model_dump(exclude={"id", "question", "answer", "sources"})
-        return Conversation(id=self.id, turns=tuple(turns), sources=self.sources, metadata=about)
+        metadata = self.model_dump(exclude={"id", "question", "answer", "sources"})
+        return Conversation(id=self.id, turns=tuple(turns), sources=self.sources, metadata=metadata)
 
     @classmethod
     def of(cls, conversation: Conversation) -> Case:
         """Return the case that a conversation was made of."""
-        said = {turn.role: turn.content for turn in conversation.turns}
-        known = {
+        text_by_role = {turn.role: turn.content for turn in conversation.turns}
+        fields = {
             name: value for name, value in conversation.metadata.items() if name in cls.model_fields
         }
-        told = {
-            "question": said.get("user", ""),
-            "answer": said.get("assistant"),
+        from_turns = {
+            "question": text_by_role.get("user", ""),
+            "answer": text_by_role.get("assistant"),
             "sources": conversation.sources,
         }
-        return cls(**known | {"id": conversation.id} | told)
+        return cls(**fields | {"id": conversation.id} | from_turns)
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Warnings about the case; languages are compared by script only."""
-        found = [] if self.reference else [NO_REFERENCE]
+        warnings = [] if self.reference else [NO_REFERENCE]
         if not speaks_of_languages(self.question):
-            found += [REFERENCE_LANGUAGE] if differ_in_script(self.reference, self.question) else []
-            found += [ANSWER_LANGUAGE] if differ_in_script(self.answer or "", self.question) else []
+            warnings += [REFERENCE_LANGUAGE] if differ_in_script(self.reference, self.question) else []
+            warnings += [ANSWER_LANGUAGE] if differ_in_script(self.answer or "", self.question) else []
         elif differ_in_script(self.answer or "", self.reference):
             # a question that asks for a language: the reference is in it
-            found += [ANSWER_LANGUAGE]
-        return tuple(found)
+            warnings += [ANSWER_LANGUAGE]
+        return tuple(warnings)
 
 
 @dataclass(frozen=True)

@@ -58,14 +58,14 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
     if test_fraction == 0:
         return Split(tuple(ordered), ())
     apart = preferred(ordered)
-    free = [one for one, chosen in zip(ordered, apart, strict=True) if not chosen]
-    dealt = _deal(free, np.array([1 - test_fraction, test_fraction]), seed)
+    free = [conversation for conversation, chosen in zip(ordered, apart, strict=True) if not chosen]
+    dealt = _deal_into_bins(free, np.array([1 - test_fraction, test_fraction]), seed)
     sides = np.zeros(len(ordered), dtype=np.int64)
     if dealt is not None:
         sides[~apart] = dealt
     if dealt is None:
         raise BadLabels(
-            f"both classes can't be on both sides of a split: {_counted(ordered)}",
+            f"both classes can't be on both sides of a split: {_describe_counts(ordered)}",
             remedy="add labeled conversations or groups, or hold nothing out",
             option={"test_fraction": 0},
         )
@@ -77,11 +77,11 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
 
 def preferred(conversations: Sequence[Conversation]) -> NDArray[np.bool_]:
     """Return whether each conversation is tied to one that a queue preferred, [conversation]."""
-    found = np.zeros(len(conversations), dtype=bool)
-    if any(one.preferred for one in conversations):
+    is_preferred = np.zeros(len(conversations), dtype=bool)
+    if any(conversation.preferred for conversation in conversations):
         for block in blocks(conversations):
-            found[block] = any(conversations[index].preferred for index in block)
-    return found
+            is_preferred[block] = any(conversations[index].preferred for index in block)
+    return is_preferred
 
 
 def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
@@ -93,10 +93,10 @@ def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
     """
     if k < 2:
         raise WrongUse(f"{k} folds", remedy="cross-validation needs at least 2")
-    dealt = _deal(conversations, np.full(k, 1 / k), seed)
+    dealt = _deal_into_bins(conversations, np.full(k, 1 / k), seed)
     if dealt is None:
         raise BadLabels(
-            f"both classes can't be in each of {k} folds: {_counted(conversations)}",
+            f"both classes can't be in each of {k} folds: {_describe_counts(conversations)}",
             remedy="add labeled conversations or groups, or take fewer folds",
         )
     return dealt
@@ -133,20 +133,20 @@ def block_ids(conversations: Sequence[Conversation]) -> Ints:
     return numbers
 
 
-def _deal(conversations: Sequence[Conversation], shares: Floats, seed: int) -> Ints | None:
+def _deal_into_bins(conversations: Sequence[Conversation], shares: Floats, seed: int) -> Ints | None:
     """Return the bin of each conversation; None if some bin would lack a class.
 
     Args:
         shares: Of each bin, [bin], summing to 1.
     """
-    tied = sorted(blocks(conversations), key=lambda block: _order(conversations, block, seed))
+    tied = sorted(blocks(conversations), key=lambda block: _order_key(conversations, block, seed))
     counts = np.zeros((len(tied), len(LABELS)), dtype=np.int64)
     for row, block in enumerate(tied):
         for index in block:
             counts[row, LABELS.index(conversations[index].label)] += 1
     in_runs = all(conversation.group is None for conversation in conversations)
-    bins = _fill(counts, shares, in_runs)
-    if not _mend(bins, counts, shares):
+    bins = _fill_bins(counts, shares, in_runs)
+    if not _complete_bins(bins, counts, shares):
         return None
     dealt = np.zeros(len(conversations), dtype=np.int64)
     for row, block in enumerate(tied):
@@ -154,12 +154,12 @@ def _deal(conversations: Sequence[Conversation], shares: Floats, seed: int) -> I
     return dealt
 
 
-def _order(conversations: Sequence[Conversation], block: list[int], seed: int) -> tuple[int, str]:
+def _order_key(conversations: Sequence[Conversation], block: list[int], seed: int) -> tuple[int, str]:
     name = min(conversations[index].id for index in block)
     return -len(block), hashlib.sha256(f"{seed}:{name}".encode("utf-8", "replace")).hexdigest()
 
 
-def _fill(counts: Ints, shares: Floats, in_runs: bool) -> Ints:
+def _fill_bins(counts: Ints, shares: Floats, in_runs: bool) -> Ints:
     """Assign blocks, [block, label] counts, greedily by squared distance to the quotas.
 
     A label's weight is the inverse of its frequency, so that the rarer class is split as evenly as
@@ -180,18 +180,18 @@ def _fill(counts: Ints, shares: Floats, in_runs: bool) -> Ints:
         left[bins[row]] -= block
     for label, quotas in enumerate(left.T):
         rows = np.flatnonzero(~greedy & (counts[:, label] > 0))
-        bins[rows] = _runs(quotas, len(rows))
+        bins[rows] = _deal_in_runs(quotas, len(rows))
     return bins
 
 
-def _runs(quotas: Floats, n: int) -> Ints:
+def _deal_in_runs(quotas: Floats, n: int) -> Ints:
     """Return the bin of each of n in order: as many to the first bin as its quota, then to the next."""
-    wanted = np.cumsum(np.maximum(quotas, 0))
-    ends = np.round(wanted * n / max(wanted[-1], 1e-9))
+    filled_up_to = np.cumsum(np.maximum(quotas, 0))
+    ends = np.round(filled_up_to * n / max(filled_up_to[-1], 1e-9))
     return np.searchsorted(ends[:-1], np.arange(n), side="right")
 
 
-def _mend(bins: Ints, counts: Ints, shares: Floats) -> bool:
+def _complete_bins(bins: Ints, counts: Ints, shares: Floats) -> bool:
     """Move blocks, in place, until each bin has both classes; False if impossible.
 
     With two bins it always succeeds where it can be done at all: a bin that lacks a class gets it
@@ -199,21 +199,21 @@ def _mend(bins: Ints, counts: Ints, shares: Floats) -> bool:
     """
     held = np.stack([counts[bins == n].sum(axis=0) for n in range(len(shares))])
     movable = np.flatnonzero(counts[:, CLASSES].any(axis=1))
-    while lacking := _lacking(held):
+    while lacking := _count_lacking(held):
         moves = [
-            (_lacking(moved), _distance(moved, shares), row, target)
+            (_count_lacking(moved), _distance(moved, shares), row, target)
             for row, target in itertools.product(movable, range(len(shares)))
-            for moved in [_moved(held, counts[row], bins[row], target)]
+            for moved in [_move_block(held, counts[row], bins[row], target)]
         ]
         left, _, row, target = min(moves, default=(lacking, 0.0, 0, 0))
         if left >= lacking:
             return False
-        held = _moved(held, counts[row], bins[row], target)
+        held = _move_block(held, counts[row], bins[row], target)
         bins[row] = target
     return True
 
 
-def _lacking(held: Ints) -> int:
+def _count_lacking(held: Ints) -> int:
     return int((held[:, CLASSES] == 0).sum())
 
 
@@ -222,14 +222,14 @@ def _distance(held: Ints, shares: Floats) -> float:
     return float(((held - shares[:, None] * total) ** 2 / np.maximum(total, 1)).sum())
 
 
-def _moved(held: Ints, block: Ints, source: int, target: int) -> Ints:
+def _move_block(held: Ints, block: Ints, source: int, target: int) -> Ints:
     moved = held.copy()
     moved[source] -= block
     moved[target] += block
     return moved
 
 
-def _counted(conversations: Sequence[Conversation]) -> str:
+def _describe_counts(conversations: Sequence[Conversation]) -> str:
     labels = [conversation.label for conversation in conversations]
     good = labels.count(Label.POSITIVE)
     bad = labels.count(Label.NEGATIVE)
@@ -246,7 +246,7 @@ def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMU
     Raises:
         BadLabels: Says how many there are of each class.
     """
-    repeated, told = (
+    repeated, lost_labels = (
         (conversations.repeated, conversations.lost_labels)
         if isinstance(conversations, Logs)
         else ({}, [])
@@ -266,11 +266,11 @@ def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMU
     )
     left_out += f", {len(repeated)} with the text of another one" if repeated else ""
     counts = f"{good} positive, {bad} negative, {labels[Label.NONE]} without a label{left_out}"
-    remedy = told[0] if told else _remedy(good, bad, lost, minimum)
-    raise BadLabels(f"{_lack(good, bad, lost, minimum)}: {counts}", remedy=remedy)
+    remedy = lost_labels[0] if lost_labels else _suggest_remedy(good, bad, lost, minimum)
+    raise BadLabels(f"{_describe_lack(good, bad, lost, minimum)}: {counts}", remedy=remedy)
 
 
-def _lack(good: int, bad: int, lost: int, minimum: int) -> str:
+def _describe_lack(good: int, bad: int, lost: int, minimum: int) -> str:
     if not good and not bad:
         return (
             "no conversation with a label can be scored" if lost else "no conversation has a label"
@@ -281,7 +281,7 @@ def _lack(good: int, bad: int, lost: int, minimum: int) -> str:
     return f"fewer than {minimum} conversations of a class"
 
 
-def _remedy(good: int, bad: int, lost: int, minimum: int) -> str:
+def _suggest_remedy(good: int, bad: int, lost: int, minimum: int) -> str:
     if not good and not bad and not lost:
         return f"say where the labels are, and give bounds for ratings: {spell(label_field='stars', **BOUNDS)}"
     if lost:

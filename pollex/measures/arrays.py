@@ -9,7 +9,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-One = TypeVar("One")
+Item = TypeVar("Item")
 
 
 def numbers_of(names: Iterable[Hashable]) -> Ints:
@@ -18,11 +18,11 @@ def numbers_of(names: Iterable[Hashable]) -> Ints:
     return np.array([places.setdefault(name, len(places)) for name in names], dtype=np.int64)
 
 
-def some_of(given: Sequence[One], most: int, rng: np.random.Generator) -> list[One]:
+def some_of(items: Sequence[Item], max_items: int, rng: np.random.Generator) -> list[Item]:
     """Draw so many at random, in their order; all where there aren't more."""
     drawn = (
-        range(len(given))
-        if len(given) <= most
-        else np.sort(rng.choice(len(given), most, replace=False)).tolist()
+        range(len(items))
+        if len(items) <= max_items
+        else np.sort(rng.choice(len(items), max_items, replace=False)).tolist()
     )
-    return [given[place] for place in drawn]
+    return [items[place] for place in drawn]

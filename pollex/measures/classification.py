@@ -120,26 +120,26 @@ def assess(
         together: One number for what belongs together, a user's conversations for example
             `[conversation]`; None: each conversation is alone.
     """
-    order, sample = _positives_first(np.asarray(positive, bool), together)
+    order, sample = _order_positives_first(np.asarray(positive, bool), together)
     scores = np.asarray(scores, float)[order]
     positive = np.asarray(positive, bool)[order]
-    said = scores > np.broadcast_to(theta, scores.shape)[order]
+    called_positive = scores > np.broadcast_to(theta, scores.shape)[order]
     outside = np.asarray(outside, bool)[order]
-    right = said == positive
+    right = called_positive == positive
     everyone = np.ones(len(scores), bool)
     sizes = sample.sizes
     either, over, under = (
-        sample.units(said | positive),
-        *(_share(scores * one, one) for one in (positive, ~positive)),
+        sample.units(called_positive | positive),
+        *(_share_statistic(scores * side, side) for side in (positive, ~positive)),
     )
     measures = {
-        "accuracy": _measured_share(right, everyone, sample),
-        "precision": _measured_share(said & positive, said, sample, "nothing is labeled positive"),
-        "recall": _measured_share(said & positive, positive, sample),
+        "accuracy": _share_measure(right, everyone, sample),
+        "precision": _share_measure(called_positive & positive, called_positive, sample, "nothing is labeled positive"),
+        "recall": _share_measure(called_positive & positive, positive, sample),
         # F1 = 2·TP / (labeled positive + truly positive) = 2·J / (1 + J), J the share of TP in
         # those that are either
         "f1": _Measure(
-            _share(2 * (said & positive), said.astype(int) + positive),
+            _share_statistic(2 * (called_positive & positive), called_positive.astype(int) + positive),
             sum(sizes),
             exact=lambda value: _f1_of_shares(*_all_or_none(either)(value)),
         ),
@@ -151,12 +151,12 @@ def assess(
             odds=True,
         ),
         "delta_netsat": _Measure(lambda weights: over(weights) - under(weights), sum(sizes)),
-        "yield_rate": _measured_share(outside, everyone, sample, needs_labels=False),
-        "confident_accuracy": _measured_share(
+        "yield_rate": _share_measure(outside, everyone, sample, needs_labels=False),
+        "confident_accuracy": _share_measure(
             right & outside, outside, sample, "every score is in the uncertainty window"
         ),
     }
-    metrics = _measured(measures, sample, rng, resamples)
+    metrics = _estimate_figures(measures, sample, rng, resamples)
     return Assessment(n=sum(sizes), positives=sizes[0], negatives=sizes[1], **metrics)
 
 
@@ -174,14 +174,14 @@ def assess_window(
     nothing = "nothing is outside the window"
     unit = np.arange(len(positive)) if together is None else np.asarray(together)
     return WindowAssessment(
-        yield_rate=_exact(over | under, np.ones(len(positive), bool), unit, "no conversations"),
-        accuracy=_exact((over & positive) | (under & ~positive), over | under, unit, nothing),
-        positive=_exact(over & positive, over, unit, f"{nothing} on this side"),
-        negative=_exact(under & ~positive, under, unit, f"{nothing} on this side"),
+        yield_rate=_exact_figure(over | under, np.ones(len(positive), bool), unit, "no conversations"),
+        accuracy=_exact_figure((over & positive) | (under & ~positive), over | under, unit, nothing),
+        positive=_exact_figure(over & positive, over, unit, f"{nothing} on this side"),
+        negative=_exact_figure(under & ~positive, under, unit, f"{nothing} on this side"),
     )
 
 
-def _exact(part: Bools, whole: Bools, unit: Ints, empty: str) -> Figure:
+def _exact_figure(part: Bools, whole: Bools, unit: Ints, empty: str) -> Figure:
     return exact_share(int(part.sum()), int(whole.sum()), len(np.unique(unit[whole])), empty)
 
 
@@ -210,12 +210,12 @@ def auc_of_scores(
     Args:
         together: As for `assess`.
     """
-    order, sample = _positives_first(positive, together)
+    order, sample = _order_positives_first(positive, together)
     exact = _all_or_none(min(sample.having)) if 0 not in sample.sizes else None
     measure = _Measure(
         auc_statistic(scores[order], sample.sizes[0]), len(order), exact=exact, odds=True
     )
-    return _measured({"auc": measure}, sample, rng, resamples)["auc"]
+    return _estimate_figures({"auc": measure}, sample, rng, resamples)["auc"]
 
 
 def auc_difference(
@@ -234,20 +234,20 @@ def auc_difference(
     Args:
         together: As for `assess`.
     """
-    order, sample = _positives_first(positive, together)
-    one, other = (auc_statistic(scores[order], sample.sizes[0]) for scores in (first, second))
-    measure = _Measure(lambda weights: one(weights) - other(weights), len(order))
-    found = _measured({"difference": measure}, sample, rng, resamples)["difference"]
-    if found.low is None or found.low != found.high:
-        return found
-    own = [float(statistic(np.ones((1, len(order))))[0]) for statistic in (one, other)]
-    if not {0.0, 1.0} & set(own):
-        return found
+    order, sample = _order_positives_first(positive, together)
+    auc_of_first, auc_of_second = (auc_statistic(scores[order], sample.sizes[0]) for scores in (first, second))
+    measure = _Measure(lambda weights: auc_of_first(weights) - auc_of_second(weights), len(order))
+    figure = _estimate_figures({"difference": measure}, sample, rng, resamples)["difference"]
+    if figure.low is None or figure.low != figure.high:
+        return figure
+    values = [float(statistic(np.ones((1, len(order))))[0]) for statistic in (auc_of_first, auc_of_second)]
+    if not {0.0, 1.0} & set(values):
+        return figure
     exact = _all_or_none(min(sample.having))
     (low, high), (others_low, others_high) = (
-        exact(value) if value in (0.0, 1.0) else (value, value) for value in own
+        exact(value) if value in (0.0, 1.0) else (value, value) for value in values
     )
-    return replace(found, low=low - others_high, high=high - others_low)
+    return replace(figure, low=low - others_high, high=high - others_low)
 
 
 def auc_statistic(scores: Floats, positives: int) -> Statistic:
@@ -280,13 +280,13 @@ def require_both_classes(positive: Bools) -> None:
         )
 
 
-def _positives_first(positive: Bools, together: Ints | None = None) -> tuple[Ints, ClassSample]:
+def _order_positives_first(positive: Bools, together: Ints | None = None) -> tuple[Ints, ClassSample]:
     order = np.argsort(~positive, kind="stable")
     sizes = (int(positive.sum()), int((~positive).sum()))
     return order, ClassSample(sizes, None if together is None else np.asarray(together)[order])
 
 
-def _measured(
+def _estimate_figures(
     measures: Mapping[str, _Measure], sample: ClassSample, rng: np.random.Generator, resamples: int
 ) -> dict[str, Figure]:
     if sum(sample.sizes) == 0:
@@ -297,33 +297,33 @@ def _measured(
         for name, measure in measures.items():
             draws[name].append(measure.statistic(weights))
     return {
-        name: _metric(
+        name: _make_figure(
             measure, float(measure.statistic(actual)[0]), np.concatenate(draws[name]), sample
         )
         for name, measure in measures.items()
     }
 
 
-def _metric(measure: _Measure, value: float, draws: Floats, sample: ClassSample) -> Figure:
+def _make_figure(measure: _Measure, value: float, draws: Floats, sample: ClassSample) -> Figure:
     if measure.needs_labels and 0 in sample.sizes:
-        one = "negative" if sample.sizes[0] == 0 else "positive"
-        return Figure(None, None, None, measure.n, f"only {one} conversations")
+        only_class = "negative" if sample.sizes[0] == 0 else "positive"
+        return Figure(None, None, None, measure.n, f"only {only_class} conversations")
     if np.isnan(value):
         return Figure(None, None, None, measure.n, measure.empty)
     units = min(sample.having) if measure.needs_labels else max(sample.having)
     if measure.exact and value in (0.0, 1.0) and units > 1:
         return Figure(value, *measure.exact(value), measure.n)
     units = min(units, measure.units or units)
-    found = draws[~np.isnan(draws)]
-    if units < FEWEST or len(found) < 2:
+    defined = draws[~np.isnan(draws)]
+    if units < FEWEST or len(defined) < 2:
         return Figure(value, None, None, measure.n)
     low, high = (
-        bounds_on_log_odds(value, found, units) if measure.odds else interval_bounds(found, units)
+        bounds_on_log_odds(value, defined, units) if measure.odds else interval_bounds(defined, units)
     )
     return Figure(value, low, high, measure.n)
 
 
-def _share(part: ArrayLike, whole: ArrayLike) -> Statistic:
+def _share_statistic(part: ArrayLike, whole: ArrayLike) -> Statistic:
     columns = np.stack([part, whole], axis=1).astype(float)
 
     def statistic(weights: Floats) -> Floats:
@@ -333,11 +333,11 @@ def _share(part: ArrayLike, whole: ArrayLike) -> Statistic:
     return statistic
 
 
-def _measured_share(
+def _share_measure(
     part: Bools, whole: Bools, sample: ClassSample, empty: str = "", needs_labels: bool = True
 ) -> _Measure:
     units = sample.units(whole)
-    share = _share(part, whole)
+    share = _share_statistic(part, whole)
     n = int(whole.sum())
     return _Measure(share, n, empty, needs_labels, _all_or_none(units), units=units)
 
@@ -367,16 +367,16 @@ def recovered(
     """
     if positive.all() or not positive.any():
         return Figure(None, n=len(positive), undefined="there is only one class")
-    order = _positives_first(positive)[0]
-    own, other = (auc_statistic(one[order], int(positive.sum())) for one in (ours, plain))
-    found = estimate({"plain": Measure(other)}, unit[order], rng, OF_RATIOS)["plain"]
-    if found.low is None or found.low <= GUESSING:
+    order = _order_positives_first(positive)[0]
+    our_auc, plain_auc = (auc_statistic(scores[order], int(positive.sum())) for scores in (ours, plain))
+    plain_figure = estimate({"plain": Measure(plain_auc)}, unit[order], rng, OF_RATIOS)["plain"]
+    if plain_figure.low is None or plain_figure.low <= GUESSING:
         return Figure(
             None,
             n=len(positive),
             undefined="the plain method itself is not surely better than guessing",
         )
-    share = Measure(lambda weights: ratio(own(weights) - GUESSING, other(weights) - GUESSING))
+    share = Measure(lambda weights: ratio(our_auc(weights) - GUESSING, plain_auc(weights) - GUESSING))
     return estimate({"share": share}, unit[order], rng, OF_RATIOS)["share"]
 
 
@@ -399,7 +399,7 @@ def learning_curve(
         By number of labels, the mean AUC over draws of these; and what further labels are worth in
         AUC.
     """
-    order = _positives_first(positive)[0]
+    order = _order_positives_first(positive)[0]
     up = int(positive.sum())
     statistics = {
         size: [auc_statistic(draw[order], up) for draw in draws] for size, draws in scores.items()

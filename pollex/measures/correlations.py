@@ -30,7 +30,7 @@ def pearson_statistic(x: Floats, y: Floats) -> Statistic:
 
     def statistic(weights: Floats) -> Floats:
         moments = (weights @ columns / weights.sum(axis=1, keepdims=True)).T
-        return _correlation(moments, floors)
+        return _correlate_moments(moments, floors)
 
     return statistic
 
@@ -39,7 +39,7 @@ def spearman_statistic(x: Floats, y: Floats) -> Statistic:
     """Make Spearman's correlation a statistic: Pearson's of the ranks, where ties share their mean rank."""
 
     def of_tables(tables: Floats) -> Floats:
-        ranks = _midranks(tables.sum(axis=2)), _midranks(tables.sum(axis=1))
+        ranks = _compute_midranks(tables.sum(axis=2)), _compute_midranks(tables.sum(axis=1))
         total = tables.sum(axis=(1, 2))
         a = ranks[0] - (total / 2)[:, None]
         b = ranks[1] - (total / 2)[:, None]
@@ -50,9 +50,9 @@ def spearman_statistic(x: Floats, y: Floats) -> Statistic:
             np.einsum("rxy,ry->r", tables, b * b),
             np.einsum("rxy,rx,ry->r", tables, a, b, optimize=True),
         ]
-        return _correlation(np.stack(moments), (0.0, 0.0))
+        return _correlate_moments(np.stack(moments), (0.0, 0.0))
 
-    return _of_tables(of_tables, x, y)
+    return _statistic_of_tables(of_tables, x, y)
 
 
 def kendall_statistic(x: Floats, y: Floats) -> Statistic:
@@ -72,7 +72,7 @@ def kendall_statistic(x: Floats, y: Floats) -> Statistic:
         untied = [(total**2 - (tables.sum(axis=axis) ** 2).sum(axis=1)) / 2 for axis in (2, 1)]
         return ratio(agreement, np.sqrt(untied[0] * untied[1]))
 
-    return _of_tables(of_tables, x, y)
+    return _statistic_of_tables(of_tables, x, y)
 
 
 def mean_correlation(values: Floats, unit: Ints, rng: np.random.Generator) -> Figure:
@@ -89,8 +89,8 @@ def mean_correlation(values: Floats, unit: Ints, rng: np.random.Generator) -> Fi
         spread = np.sqrt(np.maximum(weights @ squares / total - mean**2, 0))
         together = weights @ products / total - mean[:, first] * mean[:, second]
         both = spread[:, first] * spread[:, second]
-        found: Floats = np.divide(together, both, out=np.zeros_like(both), where=both > 1e-9)
-        return np.asarray(found.mean(axis=1))
+        correlation: Floats = np.divide(together, both, out=np.zeros_like(both), where=both > 1e-9)
+        return np.asarray(correlation.mean(axis=1))
 
     return estimate({"mean": Measure(statistic)}, unit, rng, 500)["mean"]
 
@@ -132,7 +132,7 @@ def kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
     return statistic
 
 
-def _of_tables(
+def _statistic_of_tables(
     of_tables: Callable[[Floats], Floats], x: npt.NDArray[Any], y: npt.NDArray[Any]
 ) -> Statistic:
     (xs, row), (ys, column) = np.unique(x, return_inverse=True), np.unique(y, return_inverse=True)
@@ -159,16 +159,16 @@ def _of_tables(
     return statistic
 
 
-def _midranks(counts: Floats) -> Floats:
+def _compute_midranks(counts: Floats) -> Floats:
     return np.asarray(counts.cumsum(axis=1) - counts / 2)
 
 
-def _correlation(moments: Floats, floors: tuple[float, float]) -> Floats:
+def _correlate_moments(moments: Floats, floors: tuple[float, float]) -> Floats:
     a, b, aa, bb, ab = moments
     spread = aa - a * a, bb - b * b
     varies = (spread[0] > floors[0]) & (spread[1] > floors[1])
-    found = ratio(ab - a * b, np.sqrt(np.where(varies, spread[0] * spread[1], 0.0)))
-    return np.clip(found, -1.0, 1.0)  # rounding
+    correlation = ratio(ab - a * b, np.sqrt(np.where(varies, spread[0] * spread[1], 0.0)))
+    return np.clip(correlation, -1.0, 1.0)  # rounding
 
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -195,7 +195,7 @@ def alpha(
         answer: Place of the option that was chosen `[judgment]`.
         values: What each option is worth.
     """
-    counts = _counts(text, judge, answer, len(values))
+    counts = _count_answers(text, judge, answer, len(values))
     counts = counts[counts.sum(axis=1) > 1]
     n = int(counts.sum())
     if not n:
@@ -207,14 +207,14 @@ def alpha(
     value = value_of(value_counts=counts, value_domain=np.array(values), level_of_measurement=level)
     measure = Measure(_alpha_statistic(counts, np.array(values), level))
     # A unit of resampling is a text, so each stands for all its judgments here.
-    found = estimate({"alpha": measure}, np.arange(len(counts)), rng, resamples)["alpha"]
+    figure = estimate({"alpha": measure}, np.arange(len(counts)), rng, resamples)["alpha"]
     # so does every resample, which doesn't make it certain
     if (counts.max(axis=1) == counts.sum(axis=1)).all():
         return Figure(1.0, n=n, units=len(counts))
-    return Figure(float(value), found.low, found.high, n, units=len(counts))
+    return Figure(float(value), figure.low, figure.high, n, units=len(counts))
 
 
-def _counts(text: Ints, judge: Ints, answer: Ints, options: int) -> Ints:
+def _count_answers(text: Ints, judge: Ints, answer: Ints, options: int) -> Ints:
     if not len(text):
         return np.zeros((0, options), np.int64)
     # A number of its own for everybody who is not known.
@@ -236,18 +236,18 @@ def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
         totals = observed.sum(axis=2)
         n = totals.sum(axis=1)
         chance = totals[:, :, None] * totals[:, None, :] - totals[:, :, None] * np.eye(options)
-        distances = _distances(totals, values, level)
-        seen = (observed * distances).sum(axis=(1, 2))
+        distances = _compute_distances(totals, values, level)
+        disagreements = (observed * distances).sum(axis=(1, 2))
         by_chance = (chance * distances).sum(axis=(1, 2)) / (n - 1)
         disagreement: Floats = np.divide(
-            seen, by_chance, out=np.full(len(n), np.nan), where=by_chance > 0
+            disagreements, by_chance, out=np.full(len(n), np.nan), where=by_chance > 0
         )
         return 1 - disagreement
 
     return statistic
 
 
-def _distances(totals: Floats, values: Floats, level: Level) -> Floats:
+def _compute_distances(totals: Floats, values: Floats, level: Level) -> Floats:
     if level == "nominal":
         return np.broadcast_to(1 - np.eye(len(values)), (len(totals), len(values), len(values)))
     if level == "interval":
@@ -260,7 +260,7 @@ def _distances(totals: Floats, values: Floats, level: Level) -> Floats:
 
 
 def weighted_kappa(
-    one: Floats, other: Floats, unit: Ints, rng: np.random.Generator | None = None
+    first: Floats, second: Floats, unit: Ints, rng: np.random.Generator | None = None
 ) -> Figure:
     """Compute Cohen's κ with quadratic weights between two sets of answers to the same questions.
 
@@ -271,5 +271,5 @@ def weighted_kappa(
 
     Source: Cohen 1968, doi:10.1037/h0026256.
     """
-    measure = Measure(kappa_statistic(one, other), empty="all answers are alike")
+    measure = Measure(kappa_statistic(first, second), empty="all answers are alike")
     return estimate({"kappa": measure}, unit, rng)["kappa"]

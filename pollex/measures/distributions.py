@@ -129,29 +129,29 @@ def smece(
         return nothing, [nothing] * options
     hits = np.eye(options)[answer]
     codes = unit_codes(text)
-    values = _errors(proba, hits, np.ones((1, len(answer))))[0]
+    values = _smooth_errors(proba, hits, np.ones((1, len(answer))))[0]
     draws = np.concatenate(
         [
             np.zeros((0, options)),
-            *(_errors(proba, hits, weights) for weights in resample(codes, resamples, rng)),
+            *(_smooth_errors(proba, hits, weights) for weights in resample(codes, resamples, rng)),
         ]
     )
     n = len(answer)
     texts = int(codes.max()) + 1
-    each = [
+    by_answer = [
         with_interval(float(value), draw, n, texts, kind="basic")
         for value, draw in zip(values, draws.T, strict=True)
     ]
-    return with_interval(float(values.mean()), draws.mean(axis=1), n, texts, kind="basic"), each
+    return with_interval(float(values.mean()), draws.mean(axis=1), n, texts, kind="basic"), by_answer
 
 
-def _errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
+def _smooth_errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
     copies = [np.repeat(np.arange(len(proba)), row.astype(int)) for row in weights]
     options = proba.shape[1]
     # of two answers, one is the mirror image of the other
     apart = 1 if options == 2 else options
     errors = np.array(
-        [[smooth_error(proba[rows, o], hits[rows, o])[0] for o in range(apart)] for rows in copies]
+        [[smooth_error(proba[rows, option], hits[rows, option])[0] for option in range(apart)] for rows in copies]
     )
     return np.broadcast_to(errors, (len(copies), options))
 
@@ -176,7 +176,7 @@ def reliability(
             value=value,
             smece=error,
             bins=tuple(bin_predictions(probability, hit, text)),
-            **_curve(probability, hit, text),
+            **_draw_curve(probability, hit, text),
         )
         for value, error, probability, hit in zip(values, errors, proba.T, hits.T, strict=True)
     ]
@@ -194,7 +194,7 @@ def smooth_hits(
         hit: `[judgment]`.
         weights: `[resample, judgment]`.
     """
-    kernel, _ = _kernel(probability, mesh, width)
+    kernel, _ = _evaluate_kernel(probability, mesh, width)
     below = weights @ kernel
     shares: Floats = np.divide(
         (weights * hit) @ kernel, below, out=np.full(below.shape, np.nan), where=below > 0
@@ -202,7 +202,7 @@ def smooth_hits(
     return shares
 
 
-def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Floats]:
+def _evaluate_kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Floats]:
     """Evaluate the reflected normal density of mesh points around probabilities, without norm.
 
     Five images on either side: farther ones contribute less than e⁻⁷ of the nearest, even at width
@@ -222,13 +222,13 @@ def _kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Fl
     return np.exp(logs - top).sum(axis=1), np.exp(top)
 
 
-def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
+def _draw_curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
     _, width = smooth_error(probability, hit)
     mesh = np.linspace(0, 1, MESH)
-    kernel, scale = _kernel(probability, mesh, width)
+    kernel, scale = _evaluate_kernel(probability, mesh, width)
     density = kernel.sum(axis=0) * scale
     curve = smooth_hits(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
-    low, high = wilson(curve, _texts_behind(kernel, unit_codes(text)))
+    low, high = wilson(curve, _count_texts_behind(kernel, unit_codes(text)))
     return {
         "mesh": mesh,
         "curve": curve,
@@ -239,7 +239,7 @@ def _curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
     }
 
 
-def _texts_behind(kernel: Floats, codes: Ints) -> Floats:
+def _count_texts_behind(kernel: Floats, codes: Ints) -> Floats:
     """Return the effective number of texts behind a smoothed share `[mesh]`.
 
     Source: Kish 1965, "Survey Sampling", on the effective size of a sample with weights.
@@ -273,15 +273,15 @@ def bin_predictions(probability: Floats, hit: Floats | Bools, text: Ints) -> lis
         hit: Whether what was predicted came true `[judgment]`.
         text: Judgments with the same number count as one in the intervals `[judgment]`.
     """
-    wanted = min(max(len(probability) // FEWEST_IN_BIN, 1), MOST_BINS)
+    bin_count = min(max(len(probability) // FEWEST_IN_BIN, 1), MOST_BINS)
     cuts = (
-        np.quantile(probability, np.arange(1, wanted) / wanted, method="lower")
+        np.quantile(probability, np.arange(1, bin_count) / bin_count, method="lower")
         if len(probability)
         else np.zeros(0)
     )
     numbers = np.searchsorted(np.unique(cuts), probability, side="left")
     bins = []
-    for part in (np.flatnonzero(numbers == each) for each in np.unique(numbers)):
+    for part in (np.flatnonzero(numbers == number) for number in np.unique(numbers)):
         share = float(hit[part].mean())
         texts = len(np.unique(text[part]))
         low, high = map(float, wilson(share, texts))
@@ -418,17 +418,17 @@ def assess(
     quick = estimate(figures_of(predictions), predictions.text, rng, resamples)
     texts = len(np.unique(predictions.text))
     if smooth:
-        mean, each = smece(
+        mean, by_answer = smece(
             predictions.proba, predictions.answer, predictions.text, rng, smece_resamples
         )
     else:
         mean = Figure(None, n=len(predictions), undefined="not asked for", units=texts)
-        each = [mean] * len(predictions.values)
+        by_answer = [mean] * len(predictions.values)
     return Quality(
         n=len(predictions),
         texts=texts,
         smece=mean,
-        smece_of=dict(zip(predictions.values, each, strict=True)),
+        smece_of=dict(zip(predictions.values, by_answer, strict=True)),
         **quick,
     )
 
@@ -502,11 +502,11 @@ def difference(
     Args:
         measure: `rmse`, `pearson`, `spearman`, `kendall`, `log_loss`, `brier` or `kappa`.
     """
-    one, other = (figures_of(predictions)[measure] for predictions in (first, second))
+    first_measure, second_measure = (figures_of(predictions)[measure] for predictions in (first, second))
     figure = Measure(
-        lambda weights: one.statistic(weights) - other.statistic(weights),
-        one.undefined or other.undefined,
-        one.empty,
+        lambda weights: first_measure.statistic(weights) - second_measure.statistic(weights),
+        first_measure.undefined or second_measure.undefined,
+        first_measure.empty,
     )
     return estimate({measure: figure}, first.text, rng, resamples)[measure]
 
@@ -514,18 +514,18 @@ def difference(
 def figures_of(predictions: Predictions) -> dict[str, Measure]:
     """Return each measure as a statistic of weights, and why it is undefined."""
     expected = predictions.expected
-    given = predictions.given
+    answers = predictions.given
     unordered = "" if predictions.ordinal else "its answers have no order"
-    constant = unordered or _constant(expected, given)
+    constant = unordered or _say_what_is_constant(expected, answers)
     losses = log_losses(predictions.proba, predictions.answer)
     impossible = int(np.isinf(losses).sum())
     rated = (predictions.nearest, predictions.answer)
-    square = mean_of((expected - given) ** 2)
+    square = mean_of((expected - answers) ** 2)
     return {
         "rmse": Measure(lambda weights: np.sqrt(square(weights)), unordered),
-        "pearson": Measure(pearson_statistic(expected, given), constant),
-        "spearman": Measure(spearman_statistic(expected, given), constant),
-        "kendall": Measure(kendall_statistic(expected, given), constant),
+        "pearson": Measure(pearson_statistic(expected, answers), constant),
+        "spearman": Measure(spearman_statistic(expected, answers), constant),
+        "kendall": Measure(kendall_statistic(expected, answers), constant),
         "log_loss": Measure(
             mean_of(losses),
             f"{impossible} of {len(losses)} given answers had probability 0" if impossible else "",
@@ -537,10 +537,10 @@ def figures_of(predictions: Predictions) -> dict[str, Measure]:
     }
 
 
-def _constant(expected: Floats, given: Floats) -> str:
-    if len(given) < 2:
+def _say_what_is_constant(expected: Floats, answers: Floats) -> str:
+    if len(answers) < 2:
         return "fewer than two judgments"
-    if np.ptp(given) == 0:
+    if np.ptp(answers) == 0:
         return "all answers are alike"
     # Σ p·value of one and the same distribution differs by rounding.
     return "all predictions are alike" if np.ptp(expected) <= 1e-12 * np.abs(expected).max() else ""
@@ -560,10 +560,10 @@ def mean_grade(grades: Floats, rng: np.random.Generator) -> Figure:
     Args:
         grades: `[text]`, one a text; NaN is a text without one, which counts for nothing.
     """
-    given = grades[~np.isnan(grades)]
-    found = estimate({"mean": Measure(mean_of(given))}, np.arange(len(given)), rng)["mean"]
+    present = grades[~np.isnan(grades)]
+    figure = estimate({"mean": Measure(mean_of(present))}, np.arange(len(present)), rng)["mean"]
     # All resamples are alike then, too, and would call the mean certain.
-    return replace(found, low=None, high=None) if len(given) and np.ptp(given) == 0 else found
+    return replace(figure, low=None, high=None) if len(present) and np.ptp(present) == 0 else figure
 
 
 def cumulative(grades: Floats, levels: Floats) -> Floats:
@@ -572,10 +572,10 @@ def cumulative(grades: Floats, levels: Floats) -> Floats:
     Args:
         grades: `[text]`; NaN counts for nothing.
     """
-    given = grades[~np.isnan(grades)]
-    if not len(given):
+    present = grades[~np.isnan(grades)]
+    if not len(present):
         return np.full(len(levels), np.nan)
-    return np.asarray(np.searchsorted(np.sort(given), levels, side="right") / len(given), float)
+    return np.asarray(np.searchsorted(np.sort(present), levels, side="right") / len(present), float)
 
 
 def agreement_of_grades(
@@ -599,13 +599,13 @@ def agreement_of_grades(
         "spearman": spearman_statistic,
         "alpha": interval_alpha_statistic,
     }
-    measured_ = {name: Measure(make(x, y), empty=why) for name, make in measures.items()}
-    found = estimate(measured_, np.arange(len(x)), rng)
+    measurements = {name: Measure(make(x, y), empty=why) for name, make in measures.items()}
+    figures = estimate(measurements, np.arange(len(x)), rng)
     # All resamples of grades that are the same are perfect, too, which doesn't make it certain.
     return (
-        {name: replace(one, low=None, high=None) for name, one in found.items()}
+        {name: replace(figure, low=None, high=None) for name, figure in figures.items()}
         if (x == y).all()
-        else found
+        else figures
     )
 
 
@@ -638,15 +638,15 @@ def areas(
         for name, pair in pairs.items()
     }
     values = {name: float(pair.areas(np.ones((1, n)))[0]) for name, pair in pairs.items()}
-    found = {}
+    figures = {}
     for name, pair in pairs.items():
         swaps = (rng.choice([1.0, -1.0], size=w.shape) for w in weights)
         alike = np.concatenate([[], *map(pair.areas, swaps)])
-        found[name] = _measured_area(values[name], drawn[name], alike, n)
+        figures[name] = _make_area_figure(values[name], drawn[name], alike, n)
     for name, (a, b) in differences.items():
         value = values[a] - values[b]
-        found[name] = Figure(value, *_widest(value, drawn[a] - drawn[b], n), n, units=n)
-    return found
+        figures[name] = Figure(value, *_widest_interval(value, drawn[a] - drawn[b], n), n, units=n)
+    return figures
 
 
 @dataclass(frozen=True, eq=False)
@@ -674,19 +674,19 @@ class _Pair:
         return np.asarray(gaps @ self.widths, float)
 
 
-def _measured_area(value: float, draws: Floats, alike: Floats, texts: int) -> Figure:
+def _make_area_figure(value: float, draws: Floats, alike: Floats, texts: int) -> Figure:
     """Give an area its interval, which begins at 0 if a permutation test fails.
 
     Args:
         alike: Areas with a text's two grades swapped at random `[draw]`: a permutation test.
     """
-    low, high = _widest(value, draws, texts)
+    low, high = _widest_interval(value, draws, texts)
     if low is not None and value <= np.quantile(alike, LEVEL):
         low = 0.0
     return Figure(value, None if low is None else max(0.0, low), high, texts, units=texts)
 
 
-def _widest(value: float, draws: Floats, texts: int) -> tuple[float | None, float | None]:
+def _widest_interval(value: float, draws: Floats, texts: int) -> tuple[float | None, float | None]:
     """Compute the interval, mirrored at the value or moved back, whichever reaches further.
 
     Resampling drives up an area, even one of 0, and that of one judge more than another's. The

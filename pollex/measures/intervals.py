@@ -216,7 +216,7 @@ class ClassSample:
         classes = [np.bincount(self.unit, side) > 0 for side in (positive, ~positive)]
         self.having = int(classes[0].sum()), int(classes[1].sum())
         self._has = np.stack(
-            [each for each in classes if each.any()] or [np.ones(len(classes[0]), bool)], axis=1
+            [has_class for has_class in classes if has_class.any()] or [np.ones(len(classes[0]), bool)], axis=1
         )
         alone = np.bincount(self.unit) == 1
         self._strata = [
@@ -271,10 +271,10 @@ def with_interval(
     """
     if np.isnan(value):
         return Figure(None, n=n, undefined=empty, units=units)
-    found = draws[~np.isnan(draws)]
-    if len(found) < 2:
+    defined = draws[~np.isnan(draws)]
+    if len(defined) < 2:
         return Figure(value, n=n, units=units)
-    low, high = interval_bounds(found, units)
+    low, high = interval_bounds(defined, units)
     if kind == "basic":
         low, high = max(0.0, min(value, 2 * value - high)), max(value, 2 * value - low)
     return Figure(value, low, high, n, units=units)

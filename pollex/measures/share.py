@@ -120,19 +120,19 @@ def share_at_random(labeled: Labeled) -> Share:
     θ = ȳ + λ (f̄_N − f̄_n), λ = clip(cov(y, f) / ((1 + n/N) var f), 0, 1). Standard errors are of
     users: what one user adds counts once.
     """
-    weight = _weight([labeled])
-    value, influence = _influence(labeled, weight)
+    weight = _choose_weight([labeled])
+    value, influence = _compute_influence(labeled, weight)
     classical = wilson_share(labeled.good, "labels alone")
-    _, alone = _influence(labeled, 0.0)
+    _, alone = _compute_influence(labeled, 0.0)
     gain = float(alone @ alone) / max(float(influence @ influence), 1e-12)
-    correlation = _correlation(labeled.good, labeled.probability)
+    correlation = _correlate(labeled.good, labeled.probability)
     if gain < LEAST_GAIN and labeled.user is None:
         note = "scores tell too little of the labels to narrow the interval"
         return replace(
             classical, method="labels at random, alone", correlation=correlation, note=note
         )
     se = _standard_error(influence)
-    low, high = _ends(value, se, len(influence))
+    low, high = _interval_ends(value, se, len(influence))
     return Share(
         value, low, high, se, len(labeled.good), "labels at random, with scores", gain, correlation
     )
@@ -143,11 +143,11 @@ def difference_at_random(a: Labeled, b: Labeled) -> Share:
 
     PPI++ on each side, with one λ for both.
     """
-    weight = _weight([a, b])
-    (value_a, part_a), (value_b, part_b) = (_influence(side, weight) for side in (a, b))
+    weight = _choose_weight([a, b])
+    (value_a, part_a), (value_b, part_b) = (_compute_influence(side, weight) for side in (a, b))
     se = float(np.hypot(_standard_error(part_a), _standard_error(part_b)))
     alone = float(
-        np.hypot(_standard_error(_influence(a, 0.0)[1]), _standard_error(_influence(b, 0.0)[1]))
+        np.hypot(_standard_error(_compute_influence(a, 0.0)[1]), _standard_error(_compute_influence(b, 0.0)[1]))
     )
     value = value_b - value_a
     half = float(t.ppf((1 + LEVEL) / 2, len(part_a) + len(part_b) - 2)) * se
@@ -174,10 +174,10 @@ def adjusted_share(voted: Bools, good: Bools, outcome: Floats, propensity: Float
         outcome: Probability of a good vote, by a model that has not seen the conversation `[N]`.
         propensity: Probability of a vote, by a model that has not seen the conversation `[N]`.
     """
-    influence, trimmed = _doubly_robust(voted, good, outcome, propensity)
+    influence, trimmed = _estimate_doubly_robust(voted, good, outcome, propensity)
     value = float(np.clip(influence.mean(), 0.0, 1.0))
     se = float(influence.std(ddof=1) / np.sqrt(len(influence)))
-    low, high = _ends(value, se, int(voted.sum()))
+    low, high = _interval_ends(value, se, int(voted.sum()))
     note = f"{trimmed} propensities under {LEAST_PROPENSITY} were raised to it" if trimmed else ""
     return Share(
         value,
@@ -202,17 +202,17 @@ def bounds_of_share(
     For factor Γ: the mean of σ(logit m(x) ± ln Γ) with the doubly robust residual, ± 1.645 standard
     errors.
     """
-    influence, _ = _doubly_robust(voted, good, outcome, propensity)
+    influence, _ = _estimate_doubly_robust(voted, good, outcome, propensity)
     residual = influence - outcome
     odds = logit(np.clip(outcome, 1e-6, 1 - 1e-6))
-    found = []
+    bounds = []
     for factor in factors:
         ends = []
         for sign in (-1.0, 1.0):
             moved = expit(odds + sign * np.log(factor)) + residual
             ends.append(moved.mean() + sign * ONE_SIDED * moved.std(ddof=1) / np.sqrt(len(moved)))
-        found.append(Bounds(factor, max(0.0, float(ends[0])), min(1.0, float(ends[1]))))
-    return found
+        bounds.append(Bounds(factor, max(0.0, float(ends[0])), min(1.0, float(ends[1]))))
+    return bounds
 
 
 def dependence_of_votes(at_random: Share, adjusted: Share, outcome: Floats) -> Dependence:
@@ -272,7 +272,7 @@ def labels_for_difference(
     return int(np.ceil(reserve * spread * (1 - correlation**2) * (reach / difference) ** 2))
 
 
-def _weight(sides: Sequence[Labeled]) -> float:
+def _choose_weight(sides: Sequence[Labeled]) -> float:
     covariance = spread = 0.0
     for side in sides:
         n = len(side.good)
@@ -284,11 +284,11 @@ def _weight(sides: Sequence[Labeled]) -> float:
     return float(np.clip(covariance / spread, 0.0, 1.0)) if spread > 0 else 0.0
 
 
-def _influence(side: Labeled, weight: float) -> tuple[float, Floats]:
+def _compute_influence(side: Labeled, weight: float) -> tuple[float, Floats]:
     weight = weight if len(side.rest) else 0.0
-    own = side.good - weight * side.probability
-    value = float(own.mean() + (weight * side.rest.mean() if weight else 0.0))
-    of_labels = (own - own.mean()) / len(own)
+    residual = side.good - weight * side.probability
+    value = float(residual.mean() + (weight * side.rest.mean() if weight else 0.0))
+    of_labels = (residual - residual.mean()) / len(residual)
     if side.user is None or side.user_of_rest is None:
         of_rest = (
             weight * (side.rest - side.rest.mean()) / len(side.rest) if weight else np.zeros(0)
@@ -301,10 +301,10 @@ def _influence(side: Labeled, weight: float) -> tuple[float, Floats]:
         if weight
         else np.zeros(len(side.rest))
     )
-    each: Floats = np.bincount(
+    by_user: Floats = np.bincount(
         np.unique(users, return_inverse=True)[1], np.concatenate([of_labels, of_rest])
     ).astype(float)
-    return value, each
+    return value, by_user
 
 
 def _standard_error(influence: Floats) -> float:
@@ -312,18 +312,18 @@ def _standard_error(influence: Floats) -> float:
     return float(np.sqrt(influence @ influence * units / (units - 1)))
 
 
-def _ends(value: float, se: float, units: int) -> tuple[float, float]:
+def _interval_ends(value: float, se: float, units: int) -> tuple[float, float]:
     half = float(t.ppf((1 + LEVEL) / 2, max(units - 1, 1))) * se
     return max(0.0, value - half), min(1.0, value + half)
 
 
-def _correlation(good: Bools | Floats, probability: Floats) -> float:
+def _correlate(good: Bools | Floats, probability: Floats) -> float:
     if np.ptp(probability) == 0 or np.ptp(good.astype(float)) == 0:
         return 0.0
     return float(np.corrcoef(good, probability)[0, 1])
 
 
-def _doubly_robust(
+def _estimate_doubly_robust(
     voted: Bools, good: Bools, outcome: Floats, propensity: Floats
 ) -> tuple[Floats, int]:
     trimmed = int(((propensity < LEAST_PROPENSITY) & voted).sum())
@@ -347,13 +347,13 @@ def mean_differences(
             `[conversation]`.
     """
     return estimate(
-        {name: Measure(_difference(column, second)) for name, column in values.items()}, unit, rng
+        {name: Measure(_difference_statistic(column, second)) for name, column in values.items()}, unit, rng
     )
 
 
-def _difference(values: Floats, second: Bools) -> Statistic:
-    known = ~np.isnan(values)
-    filled = np.where(known, values, 0.0)
+def _difference_statistic(values: Floats, second: Bools) -> Statistic:
+    present = ~np.isnan(values)
+    filled = np.where(present, values, 0.0)
 
     def statistic(weights: Floats) -> Floats:
         means = [
@@ -361,28 +361,28 @@ def _difference(values: Floats, second: Bools) -> Statistic:
         ]
         return np.asarray(means[1] - means[0])
 
-    sides = [np.flatnonzero(known & ~second), np.flatnonzero(known & second)]
+    sides = [np.flatnonzero(present & ~second), np.flatnonzero(present & second)]
     return statistic
 
 
-def names_that_moved(found: Mapping[str, Figure]) -> frozenset[str]:
+def names_that_moved(differences: Mapping[str, Figure]) -> frozenset[str]:
     """Return the names with significant differences, with the false discovery rate bounded.
 
     Source: Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x; p-values by the
         width of the interval.
     """
     p: dict[str, float] = {}
-    for name, one in found.items():
-        if one.value is None or one.low is None or one.high is None:
+    for name, figure in differences.items():
+        if figure.value is None or figure.low is None or figure.high is None:
             continue
-        half = (one.high - one.low) / 2
+        half = (figure.high - figure.low) / 2
         p[name] = (
-            float(2 * norm.sf(abs(one.value) / half * norm.ppf(1 - ALPHA / 2)))
+            float(2 * norm.sf(abs(figure.value) / half * norm.ppf(1 - ALPHA / 2)))
             if half
-            else float(not one.value)
+            else float(not figure.value)
         )
     adjusted = false_discovery_control(list(p.values())) if p else ()
-    return frozenset(name for name, one in zip(p, adjusted, strict=True) if one <= ALPHA)
+    return frozenset(name for name, adjusted_p in zip(p, adjusted, strict=True) if adjusted_p <= ALPHA)
 
 
 def conversations_for_difference(difference: float, spread: float) -> int:

@@ -78,9 +78,9 @@ def of_users(difference: Floats, user: Ints) -> Floats:
     Args:
         user: Number of each context's user `[context]`.
     """
-    known = ~np.isnan(difference)
-    _, codes = np.unique(user[known], return_inverse=True)
-    return np.asarray(np.bincount(codes, difference[known]) / np.bincount(codes))
+    present = ~np.isnan(difference)
+    _, codes = np.unique(user[present], return_inverse=True)
+    return np.asarray(np.bincount(codes, difference[present]) / np.bincount(codes))
 
 
 def z_of(values: Floats) -> Floats:
@@ -180,12 +180,12 @@ def upper_bound(values: Floats) -> Floats:
     )
 
 
-def upper_bound_of_difference(one: Floats, other: Floats) -> Floats:
+def upper_bound_of_difference(first: Floats, second: Floats) -> Floats:
     """Compute the upper one-sided bound of `one`'s mean minus `other`'s `[...]`; their users are different ones."""
-    n = one.shape[-1]
-    m = other.shape[-1]
-    error = np.sqrt(one.var(axis=-1, ddof=1) / n + other.var(axis=-1, ddof=1) / m)
-    return np.asarray(one.mean(axis=-1) - other.mean(axis=-1) + t.ppf(LEVEL, n + m - 2) * error)
+    n = first.shape[-1]
+    m = second.shape[-1]
+    error = np.sqrt(first.var(axis=-1, ddof=1) / n + second.var(axis=-1, ddof=1) / m)
+    return np.asarray(first.mean(axis=-1) - second.mean(axis=-1) + t.ppf(LEVEL, n + m - 2) * error)
 
 
 def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
@@ -341,9 +341,9 @@ class ProofArrays:
         if worst:
             pair[:, 0][np.isnan(pair[:, 0])] = 1.0
             pair[:, 1][np.isnan(pair[:, 1])] = 0.0
-        found = np.diff(mean_of_known(pair), axis=1)[:, 0]
-        found[self.wave > look] = np.nan
-        return np.asarray(found)
+        difference = np.diff(mean_of_known(pair), axis=1)[:, 0]
+        difference[self.wave > look] = np.nan
+        return np.asarray(difference)
 
     def users_of(self, difference: Floats, stratum: int | None = None) -> Floats:
         """Return the mean difference of each user `[user]` in the contexts of a stratum, or in all."""
@@ -365,29 +365,29 @@ class ProofArrays:
             rows.insert(0, (ELSEWHERE, np.where(elsewhere, difference[:, 0], np.nan), margin, 0.0))
         counted = [name for name, size in self.sizes.items() if not np.isnan(size[:, OLD]).all()]
         rows += [(name, -self.log_ratio(name, look, arm), limit, limit) for name in counted]
-        users = [(name, self.users_of(each), least, shift) for name, each, least, shift in rows]
-        known = [row for row in users if len(row[1]) >= FEWEST_USERS]
-        found = [
-            Guardrail(name, PairedEffect(0.0, -1.0, 1.0, 0.0, 0, len(each)), "unknown")
-            for name, each, _, _ in users
-            if len(each) < FEWEST_USERS
+        users = [(name, self.users_of(changes), least, shift) for name, changes, least, shift in rows]
+        measurable = [row for row in users if len(row[1]) >= FEWEST_USERS]
+        guardrails = [
+            Guardrail(name, PairedEffect(0.0, -1.0, 1.0, 0.0, 0, len(changes)), "unknown")
+            for name, changes, _, _ in users
+            if len(changes) < FEWEST_USERS
         ]
-        if not known:
-            return found
+        if not measurable:
+            return guardrails
         worse = called_worse(
-            np.array([float(p_of_drop(each + shift)) for _, each, _, shift in known])
+            np.array([float(p_of_drop(changes + shift)) for _, changes, _, shift in measurable])
         )
         # Few users that all differ alike have no spread: signs of whole users are flipped, as for
         # the target.
-        fell = fell_for_sure(norm.cdf([effect(each + shift).z for _, each, _, shift in known]))
-        for (name, each, least, _), bad, sure in zip(known, worse, fell, strict=True):
+        fell = fell_for_sure(norm.cdf([effect(changes + shift).z for _, changes, _, shift in measurable]))
+        for (name, changes, least, _), bad, sure in zip(measurable, worse, fell, strict=True):
             state: GuardrailState = (
-                "worse" if bad else "cleared" if is_cleared(each, least) else "open"
+                "worse" if bad else "cleared" if is_cleared(changes, least) else "open"
             )
-            needed = 1.645 * float(each.std(ddof=1)) / max(least + float(each.mean()), 0.01)
-            more = max(1, int(np.ceil(needed**2)) - len(each)) if state == "open" else 0
-            found.append(Guardrail(name, effect(each, n=len(each)), state, more, bool(sure)))
-        return found
+            needed = 1.645 * float(changes.std(ddof=1)) / max(least + float(changes.mean()), 0.01)
+            more = max(1, int(np.ceil(needed**2)) - len(changes)) if state == "open" else 0
+            guardrails.append(Guardrail(name, effect(changes, n=len(changes)), state, more, bool(sure)))
+        return guardrails
 
     def known_change(self, difference: Floats, question: int, look: int, arm: int) -> Floats:
         """Return the differences of a question `[context]`; NaN where it was at its worst in all replies of both arms.
@@ -424,18 +424,18 @@ class ProofArrays:
     def log_ratio(self, name: str, look: int, arm: int = 1) -> Floats:
         """Return ln(new / old) of a size `[context]`."""
         mean = mean_of_known(np.log(np.maximum(self.sizes[name], 1e-9)))
-        found = mean[:, arm] - mean[:, OLD]
-        found[self.wave > look] = np.nan
-        return np.asarray(found)
+        log_ratio = mean[:, arm] - mean[:, OLD]
+        log_ratio[self.wave > look] = np.nan
+        return np.asarray(log_ratio)
 
-    def keep(self, known: Bools, look: int) -> float:
+    def keep(self, complete: Bools, look: int) -> float:
         """Leave out contexts for good, where a cap ended the work on a look; return the fraction of users that is left.
 
         Args:
             known: Whether all replies to a context came `[context]`; those of later looks never do.
         """
         failing = self.stratum == FAILING
-        self.wave[~known] = LOOKS
+        self.wave[~complete] = LOOKS
         return len(set(self.user[failing & (self.wave <= look)])) / max(
             len(set(self.user[failing])), 1
         )
@@ -449,30 +449,30 @@ class ProofArrays:
             ended: By arm, what earlier looks decided.
             fraction: See `ProofEnd`.
         """
-        found = dict(ended)
+        ends = dict(ended)
         arms = self.values.shape[1] - 1
-        rejected = sum(one.outcome in (BETTER, WORSE) for one in found.values())
+        rejected = sum(end.outcome in (BETTER, WORSE) for end in ends.values())
         first = ProofEnd(GOING, look, alpha, fraction)
         z = {
-            arm: self.primary(arm, first).effect.z for arm in range(1, arms + 1) if arm not in found
+            arm: self.primary(arm, first).effect.z for arm in range(1, arms + 1) if arm not in ends
         }
-        for arm in sorted(z, key=lambda one: -abs(z[one])):
+        for arm in sorted(z, key=lambda candidate_arm: -abs(z[candidate_arm])):
             at = first._replace(alpha=alpha / max(1, arms - rejected))
             guards = self.guardrails(look, arm)
-            clear = bool(guards) and all(one.state == "cleared" for one in guards)
+            clear = bool(guards) and all(guardrail.state == "cleared" for guardrail in guards)
             outcome = int(
                 decide(np.array([z[arm]]), look, at.bounds, np.array([clear]), at.harm_bounds)[0]
             )
             rejected += outcome in (BETTER, WORSE)
             if outcome != GOING:
-                found[arm] = at._replace(outcome=outcome)
-        return found
+                ends[arm] = at._replace(outcome=outcome)
+        return ends
 
     def score(self, look: int, arm: int) -> float:
         """Return what a selection goes by: the effect, less twice each guardrail's drop beyond its noise."""
         difference = self.differences(look, arm)
         target, *guards = (self.users_of(difference[:, q]) for q in range(len(self.names)))
-        drops = [max(0.0, -float(upper_bound(one))) for one in guards if len(one) >= FEWEST_USERS]
+        drops = [max(0.0, -float(upper_bound(changes))) for changes in guards if len(changes) >= FEWEST_USERS]
         return (float(target.mean()) if len(target) else -1.0) - 2 * sum(drops)
 
     def flattered(self) -> dict[str, Any]:
@@ -481,12 +481,12 @@ class ProofArrays:
         if len(values) < FEWEST_USERS:
             return UNTRIED | {"n": len(values)}
         fooled = float(z_of(values)) > ONE_SIDED
-        said = (
+        sentence = (
             "this judge can be talked into this rubric: only people or thumbs can prove it"
             if fooled
             else ""
         )
-        return {"found": fooled, "said": said, **asdict(effect(values))}
+        return {"found": fooled, "said": sentence, **asdict(effect(values))}
 
     def preferred(self, wins: Floats) -> dict[str, Any]:
         """Return the share of pairs in which a reader without rubrics prefers the new reply.
@@ -497,12 +497,12 @@ class ProofArrays:
         values = self.users_of(wins - 0.5)
         if len(values) < FEWEST_USERS:
             return {"value": None, "low": None, "high": None, "n": len(values), "against": False}
-        one = effect(values, n=int((~np.isnan(wins)).sum()))
+        preference = effect(values, n=int((~np.isnan(wins)).sum()))
         share = {
-            "value": one.value + 0.5,
-            "low": max(0.0, one.low + 0.5),
-            "high": min(1.0, one.high + 0.5),
-            "n": one.n,
+            "value": preference.value + 0.5,
+            "low": max(0.0, preference.low + 0.5),
+            "high": min(1.0, preference.high + 0.5),
+            "n": preference.n,
         }
         return share | {"against": float(z_of(values)) < -ONE_SIDED}
 
@@ -531,13 +531,13 @@ class ProofArrays:
         )
         if high < ROOM:
             ended = "it no longer fails more there than elsewhere, with this model and prompt"
-        found = {
+        figures = {
             "room": room,
             "room_high": high,
             "naive": asdict(effect(naive)),
             "ceiling": asdict(effect(best)),
         }
-        return found | {"ceiling_high": ceiling_high, "ended": ended}
+        return figures | {"ceiling_high": ceiling_high, "ended": ended}
 
     def traffic(self, look: int, arm: int, shares: Sequence[float]) -> dict[str, float] | None:
         """Return the effect per conversation of traffic with its interval; None where it has none.
@@ -587,8 +587,8 @@ def harm_told(primary: Primary) -> str:
     ):
         return ""
     more = users_to_tell(primary)
-    told = f"; about {more} more users would tell" if more else ""
-    return f"the chance that it does harm is {chance_of_harm(primary.everywhere):.0%} by these replies{told}"
+    more_users = f"; about {more} more users would tell" if more else ""
+    return f"the chance that it does harm is {chance_of_harm(primary.everywhere):.0%} by these replies{more_users}"
 
 
 def is_harm_likely(primary: Primary, margin: float = MARGIN) -> bool:
@@ -632,20 +632,20 @@ def verdict_of(
     if primary.outcome == WORSE or fell:
         return "worse", [*fell, *marked, *lacks]
     if primary.outcome != BETTER:
-        told = [*(harm for harm in [harm_told(primary)] if harm), *marked]
+        doubts = [*(harm for harm in [harm_told(primary)] if harm), *marked]
         if is_harm_likely(primary, margin):
-            return "no gain, likely harm", [*told, *lacks]
+            return "no gain, likely harm", [*doubts, *lacks]
         if missing:
-            return "not proven", [missing, *told, *unknown]
-        return "no difference found", [*told, *unknown]
-    said = []
+            return "not proven", [missing, *doubts, *unknown]
+        return "no difference found", [*doubts, *unknown]
+    doubts = []
     if primary.worst.low <= 0:
-        said.append("not shown with missing new replies counted as failing")
+        doubts.append("not shown with missing new replies counted as failing")
     if primary.length:
-        said.append("may be length: at equal length little of it is left, or replies grow by half")
-    said += [*marked, *against, *unknown]
-    if said:
-        return "not cleared", [*said, *lacks]
+        doubts.append("may be length: at equal length little of it is left, or replies grow by half")
+    doubts += [*marked, *against, *unknown]
+    if doubts:
+        return "not cleared", [*doubts, *lacks]
     needs = [
         f"open: {guard.name}, needs about {guard.more} more users"
         for guard in guards
