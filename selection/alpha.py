@@ -67,6 +67,7 @@ def choose_alpha(
     values = np.asarray(values, float)
     positive = np.asarray(positive, bool)
     folds = np.asarray(folds)
+    # scores by each α `[alpha, conversation]`, of rubrics chosen without the fold
     held_out = np.empty((len(alphas), len(values)))
     aucs: list[list[float]] = []
     for fold in np.unique(folds):
@@ -77,6 +78,7 @@ def choose_alpha(
             chosen = choose(pool, alpha, np.random.default_rng([seed, int(fold)]))
             held_out[row, out] = values[np.ix_(out, np.sort(chosen))].sum(1)
         if 0 < positive[out].sum() < out.sum():
+            # a fold of one class has no AUC
             aucs.append([auc(scores[out], positive[out]) for scores in held_out])
     if not aucs:
         raise BadLabels(
@@ -91,6 +93,7 @@ def choose_alpha(
         )
         for alpha, auc_of_seeds in zip(alphas, zip(*aucs, strict=True), strict=True)
     )
+    # of αs that do equally well, the smallest
     best = max(score.mean_auc for score in table)
     row = min(
         (row for row, score in enumerate(table) if score.mean_auc >= best - RESOLUTION),

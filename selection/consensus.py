@@ -198,6 +198,7 @@ def fitted_tau(
         together: Number of each conversation's block [conversation]; None if each is independent.
     """
     rated = (mode != TIE) & ~np.isnan(entropy)
+    # rated conversations in order of entropy, with how many so far are right
     order = np.argsort(entropy[rated], kind="stable")
     sorted_entropy = entropy[rated][order]
     right = np.cumsum((mode == truth)[rated][order])
@@ -209,6 +210,7 @@ def fitted_tau(
     if not len(good):
         return FittedTau(None, len(truth), 0, 0, best)
     at = good[-1]
+    # those that belong together count as one in the interval
     units = None if together is None else len(np.unique(together[rated][order][: at + 1]))
     return FittedTau(
         float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]), best, units
@@ -232,6 +234,7 @@ def crossfit_tau(
         folds: Fold of each conversation [conversation].
         entropy: As for `fitted_tau`; so with the others.
     """
+    # each fold is judged by the τ of the others
     passes = np.zeros(len(truth), dtype=bool)
     for fold in np.unique(folds):
         inside = folds == fold

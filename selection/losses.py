@@ -111,6 +111,7 @@ def candidate_terms(
         evals: Evals of the pool, each `[rubric, conversation]`.
         rows: Which rubrics are candidates `[candidate]`.
     """
+    # some candidates at a time, so that their scores stay in the cache
     terms = Terms(np.empty(len(rows)), np.empty(len(rows)))
     for block in _blocks(len(rows), len(base[0]) + len(base[1])):
         positive, negative = (
@@ -141,10 +142,12 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
         positive: Scores of the positive conversations `[set, positive conversation]`.
         negative: Likewise of the negative ones.
     """
+    # range of each set's scores `[set]`; a range of nothing but rounding is none
     classes = positive, negative
     low = np.minimum(positive.min(1), negative.min(1))
     span = np.maximum(positive.max(1), negative.max(1)) - low
     span[span <= RESOLUTION] = 0.0
+    # θ_c, and the pooled standard deviation within the classes
     means = positive.mean(1), negative.mean(1)
     theta = (means[0] + means[1]) / 2
     # two conversations have no spread
@@ -153,9 +156,11 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
         _sum_of_squares(scores - mean[:, None]) for scores, mean in zip(classes, means, strict=True)
     ]
     spread = np.sqrt((of_classes[0] + of_classes[1]) / freedom)
+    # conversations at or under each threshold, and over it `[class, set, grid]`
     under = np.stack([_at_or_under(scores, low, span, grid) for scores in classes])
     over = np.array([scores.shape[1] for scores in classes])[:, None, None] - under
     thresholds = low[:, None] + span[:, None] * np.linspace(0.0, 1.0, grid)
+    # Prec+ `[set, grid]`, the base rate where nothing scores over a threshold
     base_rate = positive.shape[1] / (positive.shape[1] + negative.shape[1])
     total = over[0] + over[1]
     plus = np.divide(over[0], total, out=np.full_like(total, base_rate), where=total > 0)
@@ -185,6 +190,7 @@ def _blocks(rows: int, width: int) -> Iterator[slice]:
 
 
 def _at_or_under(scores: Floats, low: Floats, span: Floats, grid: int) -> Floats:
+    # scores in grid steps above the lowest one
     per_step = np.divide(grid - 1, span, out=np.zeros_like(span), where=span > 0)
     place = scores - low[:, None]
     place *= per_step[:, None]

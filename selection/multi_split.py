@@ -74,6 +74,7 @@ def one_sided(held: Bools, up: Bools, sat: Bools) -> Floats:
     """
     from scipy.stats import hypergeom  # half a second; only learning needs it
 
+    # of the conversations where it holds, those with the thumb of its side
     held_up = held[up].sum(axis=0)
     n = held.sum(axis=0)
     on_its_side = np.where(sat, held_up, n - held_up)
@@ -94,6 +95,7 @@ def over_halvings(p: Floats) -> Floats:
     """Make one p-value of those of all halvings `[halving, rubric]`: the adaptive quantile rule."""
     splits = len(p)
     ranks = np.arange(max(1, int(np.ceil(LEAST_GAMMA * splits))), splits + 1)
+    # the best of all quantiles from γ on, paid for by 1 − ln γ
     quantiles = np.sort(p, axis=0)[ranks - 1] / (ranks / splits)[:, None]
     return np.asarray(np.minimum(1.0, (1 - np.log(LEAST_GAMMA)) * quantiles.min(axis=0)))
 
@@ -104,6 +106,7 @@ def halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
     Returns:
         `SPLITS` masks `[conversation]` of the halves that choose.
     """
+    # a block counts by the label of its first conversation
     first = np.unique(blocks, return_index=True)[1]
     of_up = up[first]
     names = blocks[first]
@@ -172,7 +175,8 @@ def multi_split(
         blocks: Number of each conversation's user or other unit `[conversation]`.
         came_up: As in `find_holding`.
     """
-    held = find_holding(values, came_up)
+    held = find_holding(values)
+    # p-values `[halving, rubric]`; a rubric that isn't chosen has 1
     p = np.ones((SPLITS, len(ids)))
     was_chosen = np.zeros((SPLITS, len(ids)))
     for row, choosing in enumerate(halvings(up, blocks, rng)):
@@ -229,6 +233,7 @@ def keep_one_a_family(
     events = ranks == EVENT
     alike = correlations(values) >= ALIKE
     members: dict[int, Ints] = {}
+    # the surest rubric first; whatever is of its family goes with it
     gone = np.zeros(len(p), dtype=bool)
     for column in np.argsort(p, kind="stable").tolist():
         if p[column] > likely or gone[column]:
@@ -251,6 +256,7 @@ def keep_one_a_family(
 def proven_within(held: Bools, up: Bools, sat: Bools, first: int, columns: Ints) -> Ints:
     """Return narrower rubrics of a family whose thumbs differ beside the rest of it, with Holm's adjustment."""
     rows = held[:, first]
+    # narrower ones hold in some of the conversations where the first holds
     narrower = columns[held[rows][:, columns].sum(axis=0) < rows.sum()]
     narrower = narrower[held[:, narrower].sum(axis=0) < rows.sum()]
     proven = holm(one_sided(held[rows][:, narrower], up[rows], sat[narrower])) <= PROVEN_P
@@ -259,6 +265,7 @@ def proven_within(held: Bools, up: Bools, sat: Bools, first: int, columns: Ints)
 
 def correlations(values: Floats) -> Floats:
     """Correlate the answers of rubrics `[rubric, rubric]`; 0 where one is constant."""
+    # constant answers correlate with nothing
     spread = values.std(axis=0)
     standard = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     return np.asarray(standard.T @ standard / max(len(values), 1))
@@ -276,6 +283,7 @@ def with_hints(
 ) -> Ints:
     """Add hints that a policy chooses to those that are borne out: columns in their order, `most` in all."""
     columns = narrowed.open
+    # hints fill what room is left behind the rubrics that are borne out
     room = most - len(narrowed.base)
     if not len(columns) or room < 1:
         return narrowed.base[:most]

@@ -113,6 +113,7 @@ class Pool:
 
     def open(self, chosen: frozenset[int]) -> Ints:
         """Return columns that may be added: not chosen, and within their kind's budget."""
+        # kinds whose budget is not used up
         in_set = np.zeros(len(self.kinds), dtype=bool)
         in_set[list(chosen)] = True
         has_room = np.bincount(self.kinds[in_set], minlength=len(self.budget)) < np.array(
@@ -158,6 +159,7 @@ def rank_by_worth(pool: Pool, worth: Floats) -> Ints:
 def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
     """Return losses at every step of rubrics in this order, and of the others."""
     steps: list[Step] = []
+    # the last step at which each rubric was open, and the loss that it would have had
     last_loss = np.zeros(len(pool.kinds))
     last_step = np.full(len(pool.kinds), -1)
     for number, index in enumerate(order.tolist()):
@@ -170,6 +172,7 @@ def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
         steps.append(
             Step(index, float(losses[at]), float(terms.correctness[at]), float(terms.sharpness[at]))
         )
+    # the others, beside what was chosen at that step
     drops = []
     for index in sorted({*range(len(pool.kinds))} - {*order.tolist()}):
         step = last_step[index]

@@ -25,10 +25,12 @@ def log_losses(scores: Floats, positive: Bools) -> Floats:
     Args:
         scores: Of rubrics that did not see the conversation, less their threshold `[conversation]`.
     """
+    # the log-loss of the base rate alone
     share = positive.mean()
     alone = np.where(positive, -np.log(share), -np.log1p(-share))
     if (spread := scores.std()) == 0:
         return np.asarray(alone)
+    # Newton's method for slope and intercept, with a little ridge on the slope
     x = np.column_stack([(scores - scores.mean()) / spread, np.ones(len(scores))])
     beta = np.array([0.0, np.log(share / (1 - share))])
     for _ in range(STEPS):
@@ -52,6 +54,7 @@ def worth_following(losses: Floats, *, instead: bool) -> int:
             two standard errors.
     """
     best = int(np.argmin(losses.mean(axis=1)))
+    # paired gains over following nothing `[conversation]`
     gain = losses[0] - losses[best]
     least = SURE * gain.std(ddof=1) / len(gain) ** 0.5 if instead else 0.0
     return best if gain.mean() > least else 0

@@ -109,12 +109,14 @@ def fit_window(
         BadLabels: All labels are alike.
     """
     require_both_classes(positive)
+    # thresholds half way between scores, and θ
     levels = np.unique(np.round(scores, 9))
     thresholds = np.sort(np.append((levels[:-1] + levels[1:]) / 2, theta))
     up, down = (
         np.searchsorted(np.sort(scores[side]), thresholds, side="right")
         for side in (positive, ~positive)
     )
+    # precision of both sides at each threshold
     over = len(scores) - up - down
     over_up = positive.sum() - up
     lower = thresholds[(thresholds <= theta) & (up + down > 0) & (down >= precision * (up + down))]
@@ -211,6 +213,7 @@ def guaranteed_window(
     """
     require_both_classes(positive)
     scores = np.round(scores, 9)
+    # both sides share δ; the lower one is the upper one of negated scores
     upper = _find_side(scores, ~positive, theta, precision, delta / 2)
     lower = _find_side(-scores, positive, -theta, precision, delta / 2)
     lower = lower if lower.threshold is None else replace(lower, threshold=-lower.threshold)
@@ -254,6 +257,7 @@ def _find_side(
     p = binom.cdf(errors, over, 1 - precision)  # of "wrong more often than 1 − P", one-sided
     passed = np.logical_and.accumulate(p[tried] <= delta)
     if not passed.any():
+        # no threshold passed: how many labels it would take
         needed = _labels_needed(over, errors, len(scores), precision, delta)
         few = 0 if needed else int(over[errors <= (1 - precision) * over].max(initial=0))
         return WindowSide(None, few, 0, needed)
@@ -288,7 +292,9 @@ def _labels_needed(over: Ints, errors: Ints, n: int, precision: float, delta: fl
     promising = over > 0
     # Jeffreys: never 0
     share = over[promising] / n
+    # share beyond each threshold, and its rate of errors
     rate = (errors[promising] + 0.5) / (over[promising] + 1)
+    # labels at which the test would reject with power one half
     gap = (1 - precision) - rate
     beyond = (norm.ppf(1 - delta) ** 2 * precision * (1 - precision)) / np.maximum(gap, 1e-12) ** 2
     labels = np.where(
@@ -326,6 +332,7 @@ def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
         BadLabels: All labels are alike.
     """
     require_both_classes(positive)
+    # Newton's method on standardized scores
     targets = platt_targets(positive.astype(np.int64), 2)[:, 1]
     mean = float(np.mean(scores))
     deviation = float(np.std(scores))
@@ -353,6 +360,7 @@ def _fit_by_newton(z: Floats, targets: Floats) -> tuple[float, float]:
 
 
 def _step_downhill(design: Floats, targets: Floats, weights: Floats, step: Floats) -> Floats:
+    # the step is halved until the loss falls
     start = _cross_entropy(design @ weights, targets)
     sizes = 0.5 ** np.arange(HALVINGS)
     tried = (weights - size * step for size in sizes)

@@ -54,7 +54,10 @@ class ToolCall(BaseModel):
     def mapped(self, change: Callable[[str], str]) -> ToolCall:
         """Return the call with changed texts."""
         return self.model_copy(
-            update={"name": change(self.name), "arguments": _change_arguments(self.arguments, change)}
+            update={
+                "name": change(self.name),
+                "arguments": _change_arguments(self.arguments, change),
+            }
         )
 
 
@@ -274,6 +277,7 @@ class Conversation(BaseModel):
     @cached_property
     def text_hash(self) -> str:
         """SHA-256 (hex) of turns and sources: equal for two conversations of the same text, and the same arguments."""
+        # what a judge can read of it: roles, contents, arguments, and sources
         parts = [
             [turn.role, turn.content, *(call.arguments for call in turn.calls)]
             for turn in self.turns
@@ -292,11 +296,14 @@ class Conversation(BaseModel):
         texts = [turn.content for turn in self.turns if turn.role == "user"]
         if len(texts) < FEWEST_ASKED:
             return ""
+        # few words, or few turns with words, may be the same by chance
         turns = [_WORDS.findall(text.casefold()) for text in texts]
         word_lists = [words for words in turns if words]
         if len(word_lists) < FEWEST_ASKED or sum(map(len, word_lists)) < FEWEST_WORDS:
             return ""
-        return hashlib.sha256("\n".join(map(" ".join, word_lists)).encode("utf-8", "replace")).hexdigest()
+        return hashlib.sha256(
+            "\n".join(map(" ".join, word_lists)).encode("utf-8", "replace")
+        ).hexdigest()
 
     @cached_property
     def has_sources(self) -> bool:
@@ -322,7 +329,8 @@ class Conversation(BaseModel):
     def opening(self) -> str:
         """First user turn with text, for lists; else the first turn with text."""
         turns = [turn for turn in self.turns if turn.content.strip()]
-        first = next((turn for turn in turns if turn.role == "user"), turns[0] if turns else None)
+        of_user = [turn for turn in turns if turn.role == "user"]
+        first = next(iter(of_user or turns), None)
         return first.content if first else ""
 
     @property
@@ -339,6 +347,7 @@ class Conversation(BaseModel):
             return f"too large: more than {MOST_TURNS:,} turns"
         if not any(turn.content.strip() for turn in self.turns):
             return "no turn with text"
+        # a judge needs words of both sides
         roles = {turn.role for turn in self.turns if turn.content.strip()}
         if "user" not in roles:
             return "no user turn"
@@ -356,14 +365,15 @@ def prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
     """Return the prompt's version: of a usual field, also one level down, else a hash of the system turn."""
     inner = metadata.get("metadata")
     places = (metadata, inner if isinstance(inner, Mapping) else {})
-    values = (place.get(name) for name in PROMPT_NAMES for place in places)
-    if version := next(
-        (str(value) for value in values if isinstance(value, str | int | float) and value != ""), ""
-    ):
-        return version
-    return (
-        hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:8] if system else NO_PROMPT
-    )
+    # usual fields, each at the top and one level down
+    for name in PROMPT_NAMES:
+        for place in places:
+            value = place.get(name)
+            if isinstance(value, str | int | float) and value != "":
+                return str(value)
+    if not system:
+        return NO_PROMPT
+    return hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def _hash(turns: list[list[str]]) -> str:
@@ -390,11 +400,13 @@ def tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
     """Yield the calls of a conversation with their results: by id, else the first result not yet taken after it."""
     results = {
         n: turn.result.id if turn.result else None
+        # results not yet taken, by place, with the id of the call that they answer
         for n, turn in enumerate(turns)
         if turn.role == "tool"
     }
     for index, turn in enumerate(turns):
         for call in turn.calls:
+            # the result that names this call, else the next one that names none
             after = [place for place in results if place > index]
             named = [place for place in after if call.id is not None and results[place] == call.id]
             free = [place for place in after if call.id is None or results[place] is None]

@@ -159,11 +159,9 @@ class Logs:
 
     def __getitem__(self, place: int | slice) -> Conversation | list[Conversation]:
         """Return a conversation by its place, or some of them: `logs[0]`, `logs[:5]`."""
-        return (
-            list(self.conversations[place])
-            if isinstance(place, slice)
-            else self.conversations[place]
-        )
+        if isinstance(place, slice):
+            return list(self.conversations[place])
+        return self.conversations[place]
 
     def __repr__(self) -> str:
         up = self.counts.get(Label.POSITIVE, 0)
@@ -219,20 +217,26 @@ class Logs:
         Where annotators are named each of them counts: what several say of one text is no
         repetition.
         """
+        # labeled conversations of the same text, by each annotator
         alike: dict[tuple[str, str | None], list[Conversation]] = {}
         for conversation in self:
             if conversation.label is not Label.NONE and not conversation.not_scorable:
-                alike.setdefault((conversation.text_hash, conversation.judge), []).append(conversation)
+                alike.setdefault((conversation.text_hash, conversation.judge), []).append(
+                    conversation
+                )
         chosen_ones: list[Conversation] = []
         repeated: dict[str, str] = {}
         for same in alike.values():
+            # the label of the majority; a tie has none
             ups = sum(conversation.label is Label.POSITIVE for conversation in same)
-            most = Label.POSITIVE if 2 * ups > len(same) else Label.NEGATIVE
-            chosen = (
-                None if 2 * ups == len(same) else next(conversation for conversation in same if conversation.label is most)
-            )
-            chosen_ones += [chosen] if chosen else []
-            repeated |= {conversation.id: (chosen or conversation).id for conversation in same if conversation is not chosen}
+            majority = Label.POSITIVE if 2 * ups > len(same) else Label.NEGATIVE
+            chosen = None
+            if 2 * ups != len(same):
+                chosen = next(c for c in same if c.label is majority)
+                chosen_ones.append(chosen)
+            for conversation in same:
+                if conversation is not chosen:
+                    repeated[conversation.id] = (chosen or conversation).id
         return tuple(chosen_ones), repeated
 
     @property
@@ -240,6 +244,7 @@ class Logs:
         """A note on labeled conversations of the same text; none without such."""
         if not (repeated := self.repeated):
             return []
+        # the text that stands most often is the example
         id_, most = Counter(repeated.values()).most_common(1)[0]
         example = f" ({printable(id_, 40)!r} stands {most + 1:,} times)" if most > 1 else ""
         ties = sum(id_ == other for id_, other in repeated.items())
@@ -267,6 +272,7 @@ class Logs:
         """
         if (bad := len(self.bad_rows)) > max_bad:
             what = describe_bad_rows(self.bad_rows)
+            # unknown labels can be explained by options; other rows are corrected, or skipped
             every = not self.conversations
             if any(row.of_label for row in self.bad_rows):
                 remedy = "say what these labels mean; no conversation need be left out for one"
@@ -282,14 +288,15 @@ def describe_bad_rows(rows: Sequence[BadRow]) -> str:
 
 def describe_kinds(rows: Sequence[BadRow]) -> list[str]:
     """Describe each kind of bad row once, with the number of rows."""
+    # rows of the same reason and remedy count together
     groups: dict[tuple[str, str], list[BadRow]] = {}
     for row in rows:
         groups.setdefault((row.reason, row.remedy), []).append(row)
-    many = (
-        (f"{len(same)} rows, the first " if len(same) > 1 else "", same[0])
-        for same in groups.values()
-    )
-    return [f"{number}{first}" for number, first in many]
+    lines = []
+    for same in groups.values():
+        number = f"{len(same)} rows, the first " if len(same) > 1 else ""
+        lines.append(f"{number}{same[0]}")
+    return lines
 
 
 def as_list(lines: Sequence[str]) -> str:

@@ -98,8 +98,12 @@ def mails(text: str) -> Iterator[Identifier]:
 
 def links(text: str) -> Iterator[Identifier]:
     """Find addresses of the web, and of machines."""
+    # a sentence's punctuation doesn't belong to the address
     for match in _LINK.finditer(text):
-        yield Identifier(match.start(), match.start() + len(match.group().rstrip(_LINK_ENDS)), "LINK")
+        yield Identifier(
+            match.start(), match.start() + len(match.group().rstrip(_LINK_ENDS)), "LINK"
+        )
+    # what looks like an IP address may be a version
     for match in _IP.finditer(text):
         if not _VERSION.search(text[max(0, match.start() - NEAR) : match.start()]):
             yield Identifier(*match.span(), "IP")
@@ -107,17 +111,17 @@ def links(text: str) -> Iterator[Identifier]:
 
 def keys(text: str) -> Iterator[Identifier]:
     """Find credentials: those that show by their form, and those that are said to be one."""
+    # by their form, then by the words before them
     yield from (Identifier(*match.span(), "KEY") for match in _KEY.finditer(text))
     for match in _SAID_KEY.finditer(text):
         value = match.group("value").rstrip(".!?)")
-        mixed = any(c.isdigit() for c in value) and (
-            any(c.isalpha() for c in value) or len(value) <= 8
-        )
-        if mixed or (
-            len(value) >= 6
-            and any(not c.isalnum() for c in value[1:-1].replace("-", "").replace("/", ""))
-        ):
-            yield Identifier(match.start("value"), match.start("value") + len(value), "KEY")
+        has_digit = any(c.isdigit() for c in value)
+        mixed = has_digit and (any(c.isalpha() for c in value) or len(value) <= 8)
+        inner = value[1:-1].replace("-", "").replace("/", "")
+        has_sign = len(value) >= 6 and any(not c.isalnum() for c in inner)
+        if mixed or has_sign:
+            start = match.start("value")
+            yield Identifier(start, start + len(value), "KEY")
 
 
 def find_accounts(text: str) -> Iterator[Identifier]:
@@ -131,30 +135,28 @@ def find_accounts(text: str) -> Iterator[Identifier]:
                 yield Identifier(match.start(), match.start() + len(candidate), "ACCOUNT")
                 break
         else:
-            if re.search(
-                r"\bIBAN\W{0,6}(?:is\W)?$",
-                text[max(0, match.start() - 12) : match.start()],
-                re.IGNORECASE,
-            ):
+            # its check digits are wrong, and it is called an IBAN
+            before = text[max(0, match.start() - 12) : match.start()]
+            if re.search(r"\bIBAN\W{0,6}(?:is\W)?$", before, re.IGNORECASE):
                 yield Identifier(*match.span(), "ACCOUNT")
 
 
 def numbers(text: str) -> Iterator[Identifier]:
     """Find numbers of phones, cards, accounts and people."""
     for match in _DIGITS.finditer(text):
-        if kind := kind_of(
-            match.group(),
-            text[max(0, match.start() - NEAR) : match.start()],
-            text[match.end() : match.end() + 1],
-        ):
+        before = text[max(0, match.start() - NEAR) : match.start()]
+        after = text[match.end() : match.end() + 1]
+        if kind := kind_of(match.group(), before, after):
             yield Identifier(*match.span(), kind)
 
 
 def kind_of(number: str, before: str, after: str = "") -> str:
     """Return what a number is, by its digits and the words before it; empty for one that says nothing of anybody."""
+    # dates and times are nobody's
     digits = re.sub(r"\D", "", number)
     if _DATE.fullmatch(number) or (after == ":" and len(digits) < 12):
         return ""
+    # numbers that their makers' check digits confirm
     if (
         13 <= len(digits) <= 19
         and digits[0] in "23456"
@@ -164,6 +166,7 @@ def kind_of(number: str, before: str, after: str = "") -> str:
         return "CARD"
     if re.fullmatch(r"\d{3}-\d{2}-\d{4}", number) and ssn.is_valid(number):
         return "ID"
+    # else the word before it says what it is
     named = named_kind(before)
     if named and named != "PHONE" and not _NO_PHONE.search(before):
         return named
@@ -175,10 +178,10 @@ _WORDS = {"ID": _ID_WORD, "CARD": _CARD_WORD, "ACCOUNT": _ACCOUNT_WORD, "PHONE":
 
 def named_kind(before: str) -> str:
     """Return the kind that the last telling word before a number names; empty without one."""
-    last = {
-        kind: max((match.end() for match in word.finditer(before)), default=-1)
-        for kind, word in _WORDS.items()
-    }
+    last = {}
+    for kind, word in _WORDS.items():
+        ends = [match.end() for match in word.finditer(before)]
+        last[kind] = max(ends, default=-1)
     best = max(last, key=lambda kind: last[kind])
     return best if last[best] >= 0 else ""
 
@@ -189,16 +192,15 @@ def is_phone(number: str, digits: str, before: str, *, named: bool) -> bool:
         return False
     if number.startswith(("+", "00")):
         return is_valid(number if number[0] == "+" else f"+{number[2:]}", None) or named
-    written = bool(re.search(r"\d[ )./-]{1,2}\d", number)) and not re.fullmatch(
-        r"\d+(?: \d{3})*", number
-    )
+    # written in groups, as phone numbers are, and not as thousands are
+    in_thousands = re.fullmatch(r"\d+(?: \d{3})*", number)
+    written = bool(re.search(r"\d[ )./-]{1,2}\d", number)) and not in_thousands
     if named and (written or len(digits) >= 9):
         return True
-    return (
-        (named or written)
-        and any(is_valid(number, region) for region in REGIONS)
-        and (named or len(digits) >= 9)
-    )
+    if not (named or written):
+        return False
+    is_valid_somewhere = any(is_valid(number, region) for region in REGIONS)
+    return is_valid_somewhere and (named or len(digits) >= 9)
 
 
 def is_valid(number: str, region: str | None) -> bool:
@@ -252,7 +254,10 @@ class Placeholders:
         parts = []
         end = 0
         for identifier in found_in(text, self._finders):
-            parts += [text[end : identifier.start], self._placeholder_of(identifier.kind, text[identifier.start : identifier.end])]
+            placeholder = self._placeholder_of(
+                identifier.kind, text[identifier.start : identifier.end]
+            )
+            parts += [text[end : identifier.start], placeholder]
             end = identifier.end
         return "".join([*parts, text[end:]])
 
@@ -266,11 +271,9 @@ class Placeholders:
 
     def _placeholder_of(self, kind: str, original: str) -> str:
         """Return the placeholder of a text; numbers count as the same however they are written."""
-        same = (
-            re.sub(r"[^\d+]", "", original)
-            if kind in ("PHONE", "CARD", "ID")
-            else original.casefold()
-        )
+        same = original.casefold()
+        if kind in ("PHONE", "CARD", "ID"):
+            same = re.sub(r"[^\d+]", "", original)
         if (kind, same) not in self._names:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             self._names[kind, same] = name = f"<{kind}_{self._counts[kind]}>"
@@ -280,24 +283,25 @@ class Placeholders:
 
 def pseudonym(name: str) -> str:
     """Return an id in place of one that says who somebody is; the same for the same."""
-    return (
-        "person-"
-        + hashlib.blake2b(
-            name.encode("utf-8", "replace"), digest_size=8, person=b"pollex"
-        ).hexdigest()
-    )
+    data = name.encode("utf-8", "replace")
+    digest = hashlib.blake2b(data, digest_size=8, person=b"pollex").hexdigest()
+    return f"person-{digest}"
 
 
 def mask(
     conversation: Conversation, finders: Sequence[Finder] = FINDERS
 ) -> tuple[Conversation, dict[str, str]]:
     """Return a conversation without what says who somebody is, and what each placeholder stands for."""
+    # texts with placeholders, which mean the same throughout the conversation
     places = Placeholders(finders)
     turns = tuple(turn.mapped(places.redacted) for turn in conversation.turns)
-    feedback = tuple(_redact_feedback(feedback, places, finders) for feedback in conversation.feedback)
+    feedback = tuple(
+        _redact_feedback(feedback, places, finders) for feedback in conversation.feedback
+    )
     sources = tuple(source.mapped(places.redacted) for source in conversation.sources)
     changes: dict[str, Any] = {"turns": turns, "feedback": feedback, "sources": sources}
     changes["metadata"] = places.everywhere(conversation.metadata)
+    # ids that say who somebody is become pseudonyms
     for field in ("id", "judge", "group"):
         value = getattr(conversation, field)
         if value is not None and found_in(value, finders):
@@ -305,7 +309,9 @@ def mask(
     return conversation.model_copy(update=changes), places.originals
 
 
-def _redact_feedback(feedback: Feedback, places: Placeholders, finders: Sequence[Finder]) -> Feedback:
+def _redact_feedback(
+    feedback: Feedback, places: Placeholders, finders: Sequence[Finder]
+) -> Feedback:
     named = feedback.author is not None and bool(found_in(feedback.author, finders))
     return feedback.mapped(places.redacted).model_copy(
         update={"author": pseudonym(str(feedback.author))} if named else {}
@@ -333,8 +339,11 @@ def names() -> Callable[[str], Iterator[Identifier]]:
             "names and places are found by a package that is not installed",
             remedy="install it (`pip install 'pollex[names]'`), or give `--set redact=yes`",
         ) from None
+    # the last of the installed models, by name
     models = sorted(
-        model for model in spacy.util.get_installed_models() if model.startswith(f"{NAMES_LANGUAGE}_")
+        model
+        for model in spacy.util.get_installed_models()
+        if model.startswith(f"{NAMES_LANGUAGE}_")
     )
     if not models:
         raise WrongUse(

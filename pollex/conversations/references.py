@@ -82,11 +82,13 @@ class Case(BaseModel):
         """Warnings about the case; languages are compared by script only."""
         warnings = [] if self.reference else [NO_REFERENCE]
         if not speaks_of_languages(self.question):
-            warnings += [REFERENCE_LANGUAGE] if differ_in_script(self.reference, self.question) else []
-            warnings += [ANSWER_LANGUAGE] if differ_in_script(self.answer or "", self.question) else []
+            if differ_in_script(self.reference, self.question):
+                warnings.append(REFERENCE_LANGUAGE)
+            if differ_in_script(self.answer or "", self.question):
+                warnings.append(ANSWER_LANGUAGE)
         elif differ_in_script(self.answer or "", self.reference):
             # a question that asks for a language: the reference is in it
-            warnings += [ANSWER_LANGUAGE]
+            warnings.append(ANSWER_LANGUAGE)
         return tuple(warnings)
 
 
@@ -155,6 +157,7 @@ _OTHER_LANGUAGE = re.compile(
 
 def script_of(text: str) -> str | None:
     """Return the script of most words of prose in `text`; None if unclear."""
+    # formulas, code and addresses are in no language
     prose = _NOT_PROSE.sub(" ", text)
     words = Counter({name: len(pattern.findall(prose)) for name, pattern in _WORDS.items()})
     if words["Kana"] * 5 >= words["Han"] > 0:  # Japanese is written with both

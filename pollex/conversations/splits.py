@@ -57,6 +57,7 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
     ordered = sorted(conversations, key=lambda conversation: conversation.id)
     if test_fraction == 0:
         return Split(tuple(ordered), ())
+    # what a queue preferred stays in training; the others are dealt
     apart = preferred(ordered)
     free = [conversation for conversation, chosen in zip(ordered, apart, strict=True) if not chosen]
     dealt = _deal_into_bins(free, np.array([1 - test_fraction, test_fraction]), seed)
@@ -104,6 +105,7 @@ def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
 
 def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
     """Return indices of dependent conversations, by group or text; each is in one block."""
+    # a union-find forest over the conversations, with paths halved on the way
     parent = list(range(len(conversations)))
 
     def root(index: int) -> int:
@@ -112,6 +114,7 @@ def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
             index = parent[index]
         return index
 
+    # the first conversation of each text and of each group ties the others to itself
     first: dict[tuple[str, str], int] = {}
     for index, conversation in enumerate(conversations):
         ties = [("text", conversation.text_hash)]
@@ -133,17 +136,21 @@ def block_ids(conversations: Sequence[Conversation]) -> Ints:
     return numbers
 
 
-def _deal_into_bins(conversations: Sequence[Conversation], shares: Floats, seed: int) -> Ints | None:
+def _deal_into_bins(
+    conversations: Sequence[Conversation], shares: Floats, seed: int
+) -> Ints | None:
     """Return the bin of each conversation; None if some bin would lack a class.
 
     Args:
         shares: Of each bin, [bin], summing to 1.
     """
+    # labels of each block `[block, label]`, larger blocks first
     tied = sorted(blocks(conversations), key=lambda block: _order_key(conversations, block, seed))
     counts = np.zeros((len(tied), len(LABELS)), dtype=np.int64)
     for row, block in enumerate(tied):
         for index in block:
             counts[row, LABELS.index(conversations[index].label)] += 1
+    # the bin of each block, mended where a class is missing somewhere
     in_runs = all(conversation.group is None for conversation in conversations)
     bins = _fill_bins(counts, shares, in_runs)
     if not _complete_bins(bins, counts, shares):
@@ -154,7 +161,9 @@ def _deal_into_bins(conversations: Sequence[Conversation], shares: Floats, seed:
     return dealt
 
 
-def _order_key(conversations: Sequence[Conversation], block: list[int], seed: int) -> tuple[int, str]:
+def _order_key(
+    conversations: Sequence[Conversation], block: list[int], seed: int
+) -> tuple[int, str]:
     name = min(conversations[index].id for index in block)
     return -len(block), hashlib.sha256(f"{seed}:{name}".encode("utf-8", "replace")).hexdigest()
 
@@ -168,16 +177,19 @@ def _fill_bins(counts: Ints, shares: Floats, in_runs: bool) -> Ints:
     Args:
         in_runs: Whether blocks of one conversation are dealt in runs instead.
     """
+    # what each bin still lacks of each label `[bin, label]`
     total = counts.sum(axis=0)
     weight = 1 / np.maximum(total, 1)
     left = shares[:, None] * total
     bins = np.zeros(len(counts), dtype=np.int64)
     greedy = (counts.sum(axis=1) > 1) | (not in_runs)
+    # larger blocks go where they bring the counts nearest to the quotas
     for row in np.flatnonzero(greedy):
         block = counts[row]
         gain = (weight * block * (2 * left - block)).sum(axis=1)
         bins[row] = gain.argmax()
         left[bins[row]] -= block
+    # single conversations are dealt in runs, label by label
     for label, quotas in enumerate(left.T):
         rows = np.flatnonzero(~greedy & (counts[:, label] > 0))
         bins[rows] = _deal_in_runs(quotas, len(rows))
@@ -186,6 +198,7 @@ def _fill_bins(counts: Ints, shares: Floats, in_runs: bool) -> Ints:
 
 def _deal_in_runs(quotas: Floats, n: int) -> Ints:
     """Return the bin of each of n in order: as many to the first bin as its quota, then to the next."""
+    # where each bin's run ends
     filled_up_to = np.cumsum(np.maximum(quotas, 0))
     ends = np.round(filled_up_to * n / max(filled_up_to[-1], 1e-9))
     return np.searchsorted(ends[:-1], np.arange(n), side="right")
@@ -197,14 +210,15 @@ def _complete_bins(bins: Ints, counts: Ints, shares: Floats) -> bool:
     With two bins it always succeeds where it can be done at all: a bin that lacks a class gets it
     from a block that the other can spare, or both trade places over two moves.
     """
+    # counts by bin and label `[bin, label]`
     held = np.stack([counts[bins == n].sum(axis=0) for n in range(len(shares))])
     movable = np.flatnonzero(counts[:, CLASSES].any(axis=1))
     while lacking := _count_lacking(held):
-        moves = [
-            (_count_lacking(moved), _distance(moved, shares), row, target)
-            for row, target in itertools.product(movable, range(len(shares)))
-            for moved in [_move_block(held, counts[row], bins[row], target)]
-        ]
+        # of all moves, the one that leaves the fewest gaps, and the smallest distance to the quotas
+        moves = []
+        for block, side in itertools.product(movable.tolist(), range(len(shares))):
+            moved = _move_block(held, counts[block], bins[block], side)
+            moves.append((_count_lacking(moved), _distance(moved, shares), block, side))
         left, _, row, target = min(moves, default=(lacking, 0.0, 0, 0))
         if left >= lacking:
             return False
@@ -246,11 +260,12 @@ def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMU
     Raises:
         BadLabels: Says how many there are of each class.
     """
-    repeated, lost_labels = (
-        (conversations.repeated, conversations.lost_labels)
-        if isinstance(conversations, Logs)
-        else ({}, [])
-    )
+    repeated: dict[str, str] = {}
+    lost_labels: list[str] = []
+    if isinstance(conversations, Logs):
+        repeated = conversations.repeated
+        lost_labels = conversations.lost_labels
+    # labels of what can be scored, and of what can't
     labels: Counter[Label] = Counter()
     unscorable: Counter[Label] = Counter()
     for conversation in conversations:
@@ -260,6 +275,7 @@ def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMU
     bad = labels[Label.NEGATIVE]
     if min(good, bad) >= minimum:
         return
+    # what was left out, and why
     lost = unscorable[Label.POSITIVE] + unscorable[Label.NEGATIVE]
     left_out = (
         f", {unscorable.total()} that can't be scored ({lost} with a label)" if unscorable else ""

@@ -20,9 +20,7 @@ def numbers_of(names: Iterable[Hashable]) -> Ints:
 
 def some_of(items: Sequence[Item], max_items: int, rng: np.random.Generator) -> list[Item]:
     """Draw so many at random, in their order; all where there aren't more."""
-    drawn = (
-        range(len(items))
-        if len(items) <= max_items
-        else np.sort(rng.choice(len(items), max_items, replace=False)).tolist()
-    )
-    return [items[place] for place in drawn]
+    if len(items) <= max_items:
+        return list(items)
+    places = np.sort(rng.choice(len(items), max_items, replace=False)).tolist()
+    return [items[place] for place in places]

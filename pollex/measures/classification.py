@@ -120,26 +120,31 @@ def assess(
         together: One number for what belongs together, a user's conversations for example
             `[conversation]`; None: each conversation is alone.
     """
+    # positives first, in all arrays, as the statistics expect
     order, sample = _order_positives_first(np.asarray(positive, bool), together)
     scores = np.asarray(scores, float)[order]
     positive = np.asarray(positive, bool)[order]
     called_positive = scores > np.broadcast_to(theta, scores.shape)[order]
     outside = np.asarray(outside, bool)[order]
+    # shares of which the parts and wholes are masks `[conversation]`
     right = called_positive == positive
     everyone = np.ones(len(scores), bool)
     sizes = sample.sizes
-    either, over, under = (
-        sample.units(called_positive | positive),
-        *(_share_statistic(scores * side, side) for side in (positive, ~positive)),
-    )
+    either = sample.units(called_positive | positive)
+    mean_of_positives = _share_statistic(scores * positive, positive)
+    mean_of_negatives = _share_statistic(scores * ~positive, ~positive)
     measures = {
         "accuracy": _share_measure(right, everyone, sample),
-        "precision": _share_measure(called_positive & positive, called_positive, sample, "nothing is labeled positive"),
+        "precision": _share_measure(
+            called_positive & positive, called_positive, sample, "nothing is labeled positive"
+        ),
         "recall": _share_measure(called_positive & positive, positive, sample),
         # F1 = 2·TP / (labeled positive + truly positive) = 2·J / (1 + J), J the share of TP in
         # those that are either
         "f1": _Measure(
-            _share_statistic(2 * (called_positive & positive), called_positive.astype(int) + positive),
+            _share_statistic(
+                2 * (called_positive & positive), called_positive.astype(int) + positive
+            ),
             sum(sizes),
             exact=lambda value: _f1_of_shares(*_all_or_none(either)(value)),
         ),
@@ -150,7 +155,9 @@ def assess(
             exact=_all_or_none(min(sample.having)),
             odds=True,
         ),
-        "delta_netsat": _Measure(lambda weights: over(weights) - under(weights), sum(sizes)),
+        "delta_netsat": _Measure(
+            lambda weights: mean_of_positives(weights) - mean_of_negatives(weights), sum(sizes)
+        ),
         "yield_rate": _share_measure(outside, everyone, sample, needs_labels=False),
         "confident_accuracy": _share_measure(
             right & outside, outside, sample, "every score is in the uncertainty window"
@@ -174,8 +181,12 @@ def assess_window(
     nothing = "nothing is outside the window"
     unit = np.arange(len(positive)) if together is None else np.asarray(together)
     return WindowAssessment(
-        yield_rate=_exact_figure(over | under, np.ones(len(positive), bool), unit, "no conversations"),
-        accuracy=_exact_figure((over & positive) | (under & ~positive), over | under, unit, nothing),
+        yield_rate=_exact_figure(
+            over | under, np.ones(len(positive), bool), unit, "no conversations"
+        ),
+        accuracy=_exact_figure(
+            (over & positive) | (under & ~positive), over | under, unit, nothing
+        ),
         positive=_exact_figure(over & positive, over, unit, f"{nothing} on this side"),
         negative=_exact_figure(under & ~positive, under, unit, f"{nothing} on this side"),
     )
@@ -210,6 +221,7 @@ def auc_of_scores(
     Args:
         together: As for `assess`.
     """
+    # an AUC of 0 or 1 has the exact interval of as many pairs as share no conversation
     order, sample = _order_positives_first(positive, together)
     exact = _all_or_none(min(sample.having)) if 0 not in sample.sizes else None
     measure = _Measure(
@@ -234,15 +246,22 @@ def auc_difference(
     Args:
         together: As for `assess`.
     """
+    # both statistics see the same resamples
     order, sample = _order_positives_first(positive, together)
-    auc_of_first, auc_of_second = (auc_statistic(scores[order], sample.sizes[0]) for scores in (first, second))
+    auc_of_first, auc_of_second = (
+        auc_statistic(scores[order], sample.sizes[0]) for scores in (first, second)
+    )
     measure = _Measure(lambda weights: auc_of_first(weights) - auc_of_second(weights), len(order))
     figure = _estimate_figures({"difference": measure}, sample, rng, resamples)["difference"]
+    # an interval of no width, though an AUC of 0 or 1 is not certain
     if figure.low is None or figure.low != figure.high:
         return figure
-    values = [float(statistic(np.ones((1, len(order))))[0]) for statistic in (auc_of_first, auc_of_second)]
+    values = [
+        float(statistic(np.ones((1, len(order))))[0]) for statistic in (auc_of_first, auc_of_second)
+    ]
     if not {0.0, 1.0} & set(values):
         return figure
+    # as wide as the exact intervals of both allow
     exact = _all_or_none(min(sample.having))
     (low, high), (others_low, others_high) = (
         exact(value) if value in (0.0, 1.0) else (value, value) for value in values
@@ -257,6 +276,7 @@ def auc_statistic(scores: Floats, positives: int) -> Statistic:
         scores: `[conversation]`, positives first.
         positives: How many of them are positive.
     """
+    # the statistic sums weights by level: scores that are the same are one level
     order = np.argsort(scores, kind="stable")
     levels = np.flatnonzero(np.diff(scores[order], prepend=-np.inf) > 0)
     up = order < positives
@@ -265,6 +285,7 @@ def auc_statistic(scores: Floats, positives: int) -> Statistic:
         sorted_weights = weights[:, order]
         ups = np.add.reduceat(sorted_weights * up, levels, axis=1)
         downs = np.add.reduceat(sorted_weights * ~up, levels, axis=1)
+        # a positive wins over all negatives below its level, and half of those on it
         won = (ups * (downs.cumsum(1) - downs / 2)).sum(1)
         return ratio(won, ups.sum(1) * downs.sum(1))
 
@@ -280,7 +301,9 @@ def require_both_classes(positive: Bools) -> None:
         )
 
 
-def _order_positives_first(positive: Bools, together: Ints | None = None) -> tuple[Ints, ClassSample]:
+def _order_positives_first(
+    positive: Bools, together: Ints | None = None
+) -> tuple[Ints, ClassSample]:
     order = np.argsort(~positive, kind="stable")
     sizes = (int(positive.sum()), int((~positive).sum()))
     return order, ClassSample(sizes, None if together is None else np.asarray(together)[order])
@@ -291,6 +314,7 @@ def _estimate_figures(
 ) -> dict[str, Figure]:
     if sum(sample.sizes) == 0:
         return {name: Figure(None, None, None, 0, "no conversations") for name in measures}
+    # the values of all resamples, by measure
     actual = np.ones((1, sum(sample.sizes)))
     draws: dict[str, list[Floats]] = {name: [] for name in measures}
     for weights in sample.resampled(resamples, rng):
@@ -310,6 +334,7 @@ def _make_figure(measure: _Measure, value: float, draws: Floats, sample: ClassSa
         return Figure(None, None, None, measure.n, f"only {only_class} conversations")
     if np.isnan(value):
         return Figure(None, None, None, measure.n, measure.empty)
+    # too few independent units have no interval; a share of 0 or 1 has an exact one
     units = min(sample.having) if measure.needs_labels else max(sample.having)
     if measure.exact and value in (0.0, 1.0) and units > 1:
         return Figure(value, *measure.exact(value), measure.n)
@@ -317,9 +342,10 @@ def _make_figure(measure: _Measure, value: float, draws: Floats, sample: ClassSa
     defined = draws[~np.isnan(draws)]
     if units < FEWEST or len(defined) < 2:
         return Figure(value, None, None, measure.n)
-    low, high = (
-        bounds_on_log_odds(value, defined, units) if measure.odds else interval_bounds(defined, units)
-    )
+    if measure.odds:
+        low, high = bounds_on_log_odds(value, defined, units)
+    else:
+        low, high = interval_bounds(defined, units)
     return Figure(value, low, high, measure.n)
 
 
@@ -367,8 +393,11 @@ def recovered(
     """
     if positive.all() or not positive.any():
         return Figure(None, n=len(positive), undefined="there is only one class")
+    # there is nothing to recover where the plain method itself only guesses
     order = _order_positives_first(positive)[0]
-    our_auc, plain_auc = (auc_statistic(scores[order], int(positive.sum())) for scores in (ours, plain))
+    our_auc, plain_auc = (
+        auc_statistic(scores[order], int(positive.sum())) for scores in (ours, plain)
+    )
     plain_figure = estimate({"plain": Measure(plain_auc)}, unit[order], rng, OF_RATIOS)["plain"]
     if plain_figure.low is None or plain_figure.low <= GUESSING:
         return Figure(
@@ -376,7 +405,9 @@ def recovered(
             n=len(positive),
             undefined="the plain method itself is not surely better than guessing",
         )
-    share = Measure(lambda weights: ratio(our_auc(weights) - GUESSING, plain_auc(weights) - GUESSING))
+    share = Measure(
+        lambda weights: ratio(our_auc(weights) - GUESSING, plain_auc(weights) - GUESSING)
+    )
     return estimate({"share": share}, unit[order], rng, OF_RATIOS)["share"]
 
 
@@ -399,6 +430,7 @@ def learning_curve(
         By number of labels, the mean AUC over draws of these; and what further labels are worth in
         AUC.
     """
+    # the mean AUC over draws of labels, for each number of labels
     order = _order_positives_first(positive)[0]
     up = int(positive.sum())
     statistics = {
@@ -412,6 +444,7 @@ def learning_curve(
     def mean_aucs(weights: Floats) -> Floats:
         return np.stack([mean_auc(of_draws, weights) for of_draws in statistics.values()])
 
+    # slope of a least-squares line on the logarithm of labels, times the step to more labels
     sizes = np.array(list(scores), float)
     centered = np.log(sizes) - np.log(sizes).mean()
     step = np.log((sizes[-1] + more) / sizes[-1]) / (centered**2).sum()

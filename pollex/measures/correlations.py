@@ -26,6 +26,7 @@ def pearson_statistic(x: Floats, y: Floats) -> Statistic:
     a = x - x.mean() if len(x) else x
     b = y - y.mean() if len(y) else y
     columns = np.stack([a, b, a * a, b * b, a * b], axis=1)
+    # below these variances a resample is constant `[x, y]`
     floors = FLAT * (a * a).mean() if len(x) else 0.0, FLAT * (b * b).mean() if len(y) else 0.0
 
     def statistic(weights: Floats) -> Floats:
@@ -39,6 +40,7 @@ def spearman_statistic(x: Floats, y: Floats) -> Statistic:
     """Make Spearman's correlation a statistic: Pearson's of the ranks, where ties share their mean rank."""
 
     def of_tables(tables: Floats) -> Floats:
+        # ranks centered around their mean, so that the first moments are 0
         ranks = _compute_midranks(tables.sum(axis=2)), _compute_midranks(tables.sum(axis=1))
         total = tables.sum(axis=(1, 2))
         a = ranks[0] - (total / 2)[:, None]
@@ -80,6 +82,7 @@ def mean_correlation(values: Floats, unit: Ints, rng: np.random.Generator) -> Fi
     first, second = np.triu_indices(values.shape[1], 1)
     if not len(first):
         return Figure(None, n=len(values), undefined="there are fewer than two rubrics")
+    # sums over conversations of products and squares, of all pairs of columns at once
     products = values[:, first] * values[:, second]
     squares = values**2
 
@@ -135,12 +138,15 @@ def kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
 def _statistic_of_tables(
     of_tables: Callable[[Floats], Floats], x: npt.NDArray[Any], y: npt.NDArray[Any]
 ) -> Statistic:
+    # place of each judgment in the table of values of x and y
     (xs, row), (ys, column) = np.unique(x, return_inverse=True), np.unique(y, return_inverse=True)
     shape = len(xs), len(ys)
     cells = row * shape[1] + column
+    # as many resamples at once as their tables fit into memory
     step = max(1, CELLS // max(1, shape[0] * shape[1]))
 
     def table(weights: Floats) -> Floats:
+        # one table a resample `[resample, x, y]`, of the weights that fall on each cell
         size = shape[0] * shape[1]
         flat = (np.arange(len(weights))[:, None] * size + cells).ravel()
         return (
@@ -164,6 +170,7 @@ def _compute_midranks(counts: Floats) -> Floats:
 
 
 def _correlate_moments(moments: Floats, floors: tuple[float, float]) -> Floats:
+    # means of x, y, x², y² and xy `[resample]`
     a, b, aa, bb, ab = moments
     spread = aa - a * a, bb - b * b
     varies = (spread[0] > floors[0]) & (spread[1] > floors[1])
@@ -195,6 +202,7 @@ def alpha(
         answer: Place of the option that was chosen `[judgment]`.
         values: What each option is worth.
     """
+    # answers by text and option `[text, option]`, of texts with two judges or more
     counts = _count_answers(text, judge, answer, len(values))
     counts = counts[counts.sum(axis=1) > 1]
     n = int(counts.sum())
@@ -219,6 +227,7 @@ def _count_answers(text: Ints, judge: Ints, answer: Ints, options: int) -> Ints:
         return np.zeros((0, options), np.int64)
     # A number of its own for everybody who is not known.
     who = np.where(judge < 0, judge.max() + 1 + np.arange(len(judge)), judge)
+    # the first answer of each judge to each text
     pairs = np.stack([text, who], axis=1)
     firsts = np.unique(pairs, axis=0, return_index=True)[1]
     row = np.unique(text, return_inverse=True)[1][firsts]
@@ -227,11 +236,13 @@ def _count_answers(text: Ints, judge: Ints, answer: Ints, options: int) -> Ints:
 
 
 def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
+    # pairs of answers within a text, divided so that a text counts by its number of answers
     options = counts.shape[1]
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(options)
     coincidences = (pairs / (counts.sum(axis=1) - 1)[:, None, None]).reshape(len(counts), -1)
 
     def statistic(weights: Floats) -> Floats:
+        # observed coincidences, and those expected by chance `[resample, option, option]`
         observed = (weights @ coincidences).reshape(-1, options, options)
         totals = observed.sum(axis=2)
         n = totals.sum(axis=1)
@@ -265,8 +276,8 @@ def weighted_kappa(
     """Compute Cohen's κ with quadratic weights between two sets of answers to the same questions.
 
     Args:
-        one: Values of the answers `[answer]`.
-        other: Those of the other set `[answer]`.
+        first: Values of the answers `[answer]`.
+        second: Those of the other set `[answer]`.
         unit: What each answer belongs to and is resampled with `[answer]`.
 
     Source: Cohen 1968, doi:10.1037/h0026256.

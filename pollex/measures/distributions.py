@@ -127,6 +127,7 @@ def smece(
         reason = "fewer than two judgments" if len(answer) else "no judgments"
         nothing = Figure(None, n=len(answer), undefined=reason, units=len(answer))
         return nothing, [nothing] * options
+    # errors of the data itself `[option]`, and of each resample `[resample, option]`
     hits = np.eye(options)[answer]
     codes = unit_codes(text)
     values = _smooth_errors(proba, hits, np.ones((1, len(answer))))[0]
@@ -136,22 +137,29 @@ def smece(
             *(_smooth_errors(proba, hits, weights) for weights in resample(codes, resamples, rng)),
         ]
     )
+    # an interval for each answer, and for the mean over answers
     n = len(answer)
     texts = int(codes.max()) + 1
     by_answer = [
         with_interval(float(value), draw, n, texts, kind="basic")
         for value, draw in zip(values, draws.T, strict=True)
     ]
-    return with_interval(float(values.mean()), draws.mean(axis=1), n, texts, kind="basic"), by_answer
+    return with_interval(
+        float(values.mean()), draws.mean(axis=1), n, texts, kind="basic"
+    ), by_answer
 
 
 def _smooth_errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
+    # each resample as rows, as often as it drew them
     copies = [np.repeat(np.arange(len(proba)), row.astype(int)) for row in weights]
     options = proba.shape[1]
     # of two answers, one is the mirror image of the other
     apart = 1 if options == 2 else options
     errors = np.array(
-        [[smooth_error(proba[rows, option], hits[rows, option])[0] for option in range(apart)] for rows in copies]
+        [
+            [smooth_error(proba[rows, option], hits[rows, option])[0] for option in range(apart)]
+            for rows in copies
+        ]
     )
     return np.broadcast_to(errors, (len(copies), options))
 
@@ -213,9 +221,11 @@ def _evaluate_kernel(probability: Floats, mesh: Floats, width: float) -> tuple[F
         round to 0; and
             these `[mesh]`.
     """
+    # images of the mesh on either side of 0 and 1
     images = np.concatenate(
         [shift + sign * mesh for shift in (-4, -2, 0, 2, 4) for sign in (1, -1)]
     )
+    # logarithms first: a narrow kernel would underflow `[judgment, image, mesh]`
     logs = -(((probability[:, None] - images) / width) ** 2) / 2
     logs = logs.reshape(len(probability), -1, len(mesh))
     top = logs.max(axis=(0, 1))
@@ -223,6 +233,7 @@ def _evaluate_kernel(probability: Floats, mesh: Floats, width: float) -> tuple[F
 
 
 def _draw_curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
+    # the curve, and how much it rests on, at each point of the mesh
     _, width = smooth_error(probability, hit)
     mesh = np.linspace(0, 1, MESH)
     kernel, scale = _evaluate_kernel(probability, mesh, width)
@@ -248,6 +259,7 @@ def _count_texts_behind(kernel: Floats, codes: Ints) -> Floats:
         kernel: `[judgment, mesh]`.
         codes: The text of each judgment, from 0 on without gaps `[judgment]`.
     """
+    # weights summed by text: judgments of one text count together `[text, mesh]`
     weights = np.zeros((int(codes.max()) + 1, kernel.shape[1]))
     np.add.at(weights, codes, kernel)
     return np.asarray(weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0))
@@ -273,15 +285,18 @@ def bin_predictions(probability: Floats, hit: Floats | Bools, text: Ints) -> lis
         hit: Whether what was predicted came true `[judgment]`.
         text: Judgments with the same number count as one in the intervals `[judgment]`.
     """
+    # bins of equal counts; equal probabilities end up in the same one
     bin_count = min(max(len(probability) // FEWEST_IN_BIN, 1), MOST_BINS)
-    cuts = (
-        np.quantile(probability, np.arange(1, bin_count) / bin_count, method="lower")
-        if len(probability)
-        else np.zeros(0)
-    )
+    cuts = np.zeros(0)
+    if len(probability):
+        quantiles = np.arange(1, bin_count) / bin_count
+        cuts = np.quantile(probability, quantiles, method="lower")
     numbers = np.searchsorted(np.unique(cuts), probability, side="left")
+
+    # the share of hits in each bin, with Wilson's interval over texts
     bins = []
-    for part in (np.flatnonzero(numbers == number) for number in np.unique(numbers)):
+    for number in np.unique(numbers):
+        part = np.flatnonzero(numbers == number)
         share = float(hit[part].mean())
         texts = len(np.unique(text[part]))
         low, high = map(float, wilson(share, texts))
@@ -301,6 +316,7 @@ def smooth_error(probability: Floats, hit: Floats) -> tuple[float, float]:
 
     The width is the largest that isn't above the error itself, found by halving ten times.
     """
+    # bisection for the width that equals the error at it
     low = 0.0
     width = 1.0
     for _ in range(10):
@@ -316,14 +332,15 @@ def _error_at(width: float, probability: Floats, hit: Floats) -> float:
     """Compute the mean distance of smoothed hits from smoothed probabilities; the kernel is reflected at 0 and 1."""
     from scipy.ndimage import gaussian_filter1d  # only this figure needs it
 
+    # each judgment is shared out between the two neighbouring points of a grid
     steps = max(GRID, round(10 / width))
     below = np.minimum((probability * steps).astype(int), steps - 1)
     share = probability * steps - below
 
     def smooth(mass: Floats) -> Floats:
-        grid = np.bincount(below, mass * (1 - share), steps + 1) + np.bincount(
-            below + 1, mass * share, steps + 1
-        )
+        on_lower = np.bincount(below, mass * (1 - share), steps + 1)
+        on_upper = np.bincount(below + 1, mass * share, steps + 1)
+        grid = on_lower + on_upper
         return np.asarray(gaussian_filter1d(grid, width * steps, mode="mirror", radius=steps // 2))
 
     return float(np.abs(smooth(probability - hit)).sum() / smooth(np.ones_like(probability)).sum())
@@ -415,6 +432,7 @@ def assess(
         smece_resamples: As `resamples`, for smECE, which is slow.
         smooth: False: without smECE, whose package alone takes seconds to load.
     """
+    # quick figures share their resamples; smECE has fewer of its own
     quick = estimate(figures_of(predictions), predictions.text, rng, resamples)
     texts = len(np.unique(predictions.text))
     if smooth:
@@ -502,7 +520,9 @@ def difference(
     Args:
         measure: `rmse`, `pearson`, `spearman`, `kendall`, `log_loss`, `brier` or `kappa`.
     """
-    first_measure, second_measure = (figures_of(predictions)[measure] for predictions in (first, second))
+    first_measure, second_measure = (
+        figures_of(predictions)[measure] for predictions in (first, second)
+    )
     figure = Measure(
         lambda weights: first_measure.statistic(weights) - second_measure.statistic(weights),
         first_measure.undefined or second_measure.undefined,
@@ -513,8 +533,10 @@ def difference(
 
 def figures_of(predictions: Predictions) -> dict[str, Measure]:
     """Return each measure as a statistic of weights, and why it is undefined."""
+    # expected and given answers `[judgment]`
     expected = predictions.expected
     answers = predictions.given
+    # why figures that need an order, or different answers, are undefined
     unordered = "" if predictions.ordinal else "its answers have no order"
     constant = unordered or _say_what_is_constant(expected, answers)
     losses = log_losses(predictions.proba, predictions.answer)
@@ -562,8 +584,10 @@ def mean_grade(grades: Floats, rng: np.random.Generator) -> Figure:
     """
     present = grades[~np.isnan(grades)]
     figure = estimate({"mean": Measure(mean_of(present))}, np.arange(len(present)), rng)["mean"]
-    # All resamples are alike then, too, and would call the mean certain.
-    return replace(figure, low=None, high=None) if len(present) and np.ptp(present) == 0 else figure
+    if len(present) and np.ptp(present) == 0:
+        # All resamples are alike then, too, and would call the mean certain.
+        return replace(figure, low=None, high=None)
+    return figure
 
 
 def cumulative(grades: Floats, levels: Floats) -> Floats:
@@ -590,6 +614,7 @@ def agreement_of_grades(
         grades: `[text]`; NaN is missing, and that text doesn't count.
         human: People's grades `[text]`.
     """
+    # only texts that both graded
     both = ~(np.isnan(grades) | np.isnan(human))
     x = grades[both]
     y = human[both]
@@ -601,12 +626,10 @@ def agreement_of_grades(
     }
     measurements = {name: Measure(make(x, y), empty=why) for name, make in measures.items()}
     figures = estimate(measurements, np.arange(len(x)), rng)
+    if not (x == y).all():
+        return figures
     # All resamples of grades that are the same are perfect, too, which doesn't make it certain.
-    return (
-        {name: replace(figure, low=None, high=None) for name, figure in figures.items()}
-        if (x == y).all()
-        else figures
-    )
+    return {name: replace(figure, low=None, high=None) for name, figure in figures.items()}
 
 
 def areas(
@@ -624,6 +647,7 @@ def areas(
             graded count.
         human: People's grades `[text]`.
     """
+    # only texts that people and all judges graded
     both = ~np.isnan(np.stack([human, *judges.values()])).any(axis=0)
     n = int(both.sum())
     pairs = {name: _Pair.of(grades[both], human[both]) for name, grades in judges.items()}
@@ -632,17 +656,20 @@ def areas(
         return dict.fromkeys(
             [*pairs, *differences], Figure(None, undefined="no grades in common", units=0)
         )
+    # areas of all resamples, by judge, on the same resamples for the differences
     weights = list(resample(np.arange(n), resamples, rng))
     drawn = {
         name: np.concatenate([[], *(pair.areas(w) for w in weights)])
         for name, pair in pairs.items()
     }
     values = {name: float(pair.areas(np.ones((1, n)))[0]) for name, pair in pairs.items()}
+    # each judge's area beside those where texts have their two grades swapped
     figures = {}
     for name, pair in pairs.items():
         swaps = (rng.choice([1.0, -1.0], size=w.shape) for w in weights)
         alike = np.concatenate([[], *map(pair.areas, swaps)])
         figures[name] = _make_area_figure(values[name], drawn[name], alike, n)
+    # differences between two judges
     for name, (a, b) in differences.items():
         value = values[a] - values[b]
         figures[name] = Figure(value, *_widest_interval(value, drawn[a] - drawn[b], n), n, units=n)

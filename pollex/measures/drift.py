@@ -67,15 +67,15 @@ def edges_of(values: Floats) -> Floats:
 
 def counts_of(values: Floats, edges: Floats) -> Floats:
     """Count values `[n]` in the bins between edges."""
-    return np.bincount(np.searchsorted(edges, values, "right"), minlength=len(edges) + 1).astype(
-        float
-    )
+    bins = np.searchsorted(edges, values, "right")
+    return np.bincount(bins, minlength=len(edges) + 1).astype(float)
 
 
 def stability_of_counts(
     then: Floats, now: Floats, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> Stability:
     """Compare two samples' counts over the same bins `[bin]`."""
+    # what sampling alone gives, from both samples' shares, and the bootstrap of the index
     n = int(then.sum())
     m = int(now.sum())
     pooled = (then + now) / (n + m)
@@ -107,6 +107,7 @@ def share_unlike(taken_for_second: Bools, second: Bools) -> Figure:
         taken_for_second: By a classifier that did not see the text `[text]`.
         second: Whether the text is of the second sample `[text]`.
     """
+    # false and true positive rate of the classifier
     shares = [float(taken_for_second[side].mean()) for side in (~second, second)]
     sizes = [int((~second).sum()), int(second.sum())]
     error = np.sqrt(sum(p * (1 - p) / n for p, n in zip(shares, sizes, strict=True)))

@@ -138,6 +138,7 @@ def estimate(
     """
     if not len(unit):
         return {name: Figure(None, undefined="no judgments", units=0) for name in measures}
+    # values on the data itself, then on each block of resamples
     n = len(unit)
     codes = unit_codes(unit)
     defined = {name: measure for name, measure in measures.items() if not measure.undefined}
@@ -149,14 +150,14 @@ def estimate(
         for name, measure in defined.items():
             draws[name].append(measure.statistic(weights))
     units = int(codes.max()) + 1
-    return {
-        name: with_interval(
-            values[name], np.concatenate([[], *draws[name]]), n, units, measure.empty
-        )
-        if name in defined
-        else Figure(None, n=n, undefined=measure.undefined, units=units)
-        for name, measure in measures.items()
-    }
+    figures = {}
+    for name, measure in measures.items():
+        if name in defined:
+            of_resamples = np.concatenate([[], *draws[name]])
+            figures[name] = with_interval(values[name], of_resamples, n, units, measure.empty)
+        else:
+            figures[name] = Figure(None, n=n, undefined=measure.undefined, units=units)
+    return figures
 
 
 def unit_codes(unit: Ints) -> Ints:
@@ -188,6 +189,7 @@ def resample_counts(rows: int, size: int, rng: np.random.Generator) -> Floats:
     """Draw `size` of `size` with replacement, and count how often each was drawn `[row, size]`."""
     if size == 0:
         return np.zeros((rows, 0))
+    # picks of each row get numbers of their own, so that one count does for all rows
     picks = rng.integers(size, size=(rows, size)) + size * np.arange(rows)[:, None]
     return np.bincount(picks.ravel(), minlength=rows * size).reshape(rows, size).astype(float)
 
@@ -212,12 +214,13 @@ class ClassSample:
     def __init__(self, sizes: tuple[int, int], together: Ints | None) -> None:
         self.sizes = sizes
         self.unit = np.arange(sum(sizes)) if together is None else unit_codes(together)
+        # which blocks have a conversation of each class `[block]`
         positive = np.arange(sum(sizes)) < sizes[0]
         classes = [np.bincount(self.unit, side) > 0 for side in (positive, ~positive)]
         self.having = int(classes[0].sum()), int(classes[1].sum())
-        self._has = np.stack(
-            [has_class for has_class in classes if has_class.any()] or [np.ones(len(classes[0]), bool)], axis=1
-        )
+        present = [has_class for has_class in classes if has_class.any()]
+        self._has = np.stack(present or [np.ones(len(classes[0]), bool)], axis=1)
+        # blocks of one conversation by class, and all larger ones, are drawn separately
         alone = np.bincount(self.unit) == 1
         self._strata = [
             np.flatnonzero(stratum) for stratum in (alone & classes[0], alone & classes[1], ~alone)
@@ -230,6 +233,7 @@ class ClassSample:
     def resampled(self, count: int, rng: np.random.Generator) -> Iterator[Floats]:
         """Yield weights of resamples `[resample, conversation]`, in blocks."""
         for rows in _blocks(count, len(self.unit)):
+            # a resample that lacks a class is drawn again
             weights = self._counts(rows, rng)
             while (lacking := (weights @ self._has == 0).any(axis=1)).any():
                 weights[lacking] = self._counts(int(lacking.sum()), rng)
@@ -271,11 +275,13 @@ def with_interval(
     """
     if np.isnan(value):
         return Figure(None, n=n, undefined=empty, units=units)
+    # resamples in which the figure has a value
     defined = draws[~np.isnan(draws)]
     if len(defined) < 2:
         return Figure(value, n=n, units=units)
     low, high = interval_bounds(defined, units)
     if kind == "basic":
+        # mirrored at the value, cut at 0, and drawn out to the value
         low, high = max(0.0, min(value, 2 * value - high)), max(value, 2 * value - low)
     return Figure(value, low, high, n, units=units)
 
@@ -289,6 +295,7 @@ def interval_bounds(draws: Floats, units: int) -> tuple[float, float]:
     """
     from scipy.special import ndtr  # a quarter of a second to import
 
+    # percentiles further out, as Student's t is than the normal distribution
     beyond = float(ndtr(-_student(units)))
     low, high = np.quantile(draws, [beyond, 1 - beyond]).tolist()
     return low, high
@@ -323,6 +330,7 @@ def share_interval(hits: float, n: int, *, units: int | None = None) -> tuple[fl
     """
     from scipy.stats import beta  # a second to import
 
+    # units in place of observations, with the same share of hits
     if units is not None and n:
         hits = hits * units / n
         n = units
@@ -334,8 +342,6 @@ def share_interval(hits: float, n: int, *, units: int | None = None) -> tuple[fl
 
 def exact_share(hits: int, n: int, units: int | None = None, empty: str = "") -> Figure:
     """Compute a share with its `share_interval`; of nothing it is undefined."""
-    return (
-        Figure(hits / n, *share_interval(hits, n, units=units), n)
-        if n
-        else Figure(None, undefined=empty)
-    )
+    if not n:
+        return Figure(None, undefined=empty)
+    return Figure(hits / n, *share_interval(hits, n, units=units), n)

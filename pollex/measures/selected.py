@@ -38,6 +38,7 @@ def given_selected(z: float, threshold: float) -> Selected:
     """
     from scipy.stats import norm  # half a second; only learning needs it
 
+    # likelihood of each mean, given that the value passed `[mean]`
     means = np.linspace(0.0, max(z, threshold) + FARTHEST, STEPS)
     log_likelihood = norm.logpdf(max(z, threshold) - means) - norm.logsf(threshold - means)
     weights = np.exp(log_likelihood - log_likelihood.max())
@@ -59,6 +60,7 @@ def threshold_of(z: float, p: float, passed: float) -> float:
     """
     from scipy.stats import norm  # as above
 
+    # the adjustment's factor is the same at the threshold as at the value
     alone = float(norm.sf(z / HALF))
     if p <= 0 or alone <= 0:
         return 0.0

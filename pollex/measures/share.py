@@ -120,12 +120,14 @@ def share_at_random(labeled: Labeled) -> Share:
     θ = ȳ + λ (f̄_N − f̄_n), λ = clip(cov(y, f) / ((1 + n/N) var f), 0, 1). Standard errors are of
     users: what one user adds counts once.
     """
+    # the estimate with scores, and what labels alone would give
     weight = _choose_weight([labeled])
     value, influence = _compute_influence(labeled, weight)
     classical = wilson_share(labeled.good, "labels alone")
     _, alone = _compute_influence(labeled, 0.0)
     gain = float(alone @ alone) / max(float(influence @ influence), 1e-12)
     correlation = _correlate(labeled.good, labeled.probability)
+    # scores that hardly narrow the interval only make it harder to explain
     if gain < LEAST_GAIN and labeled.user is None:
         note = "scores tell too little of the labels to narrow the interval"
         return replace(
@@ -143,11 +145,15 @@ def difference_at_random(a: Labeled, b: Labeled) -> Share:
 
     PPI++ on each side, with one λ for both.
     """
+    # both sides with one λ; their errors are independent
     weight = _choose_weight([a, b])
     (value_a, part_a), (value_b, part_b) = (_compute_influence(side, weight) for side in (a, b))
     se = float(np.hypot(_standard_error(part_a), _standard_error(part_b)))
     alone = float(
-        np.hypot(_standard_error(_compute_influence(a, 0.0)[1]), _standard_error(_compute_influence(b, 0.0)[1]))
+        np.hypot(
+            _standard_error(_compute_influence(a, 0.0)[1]),
+            _standard_error(_compute_influence(b, 0.0)[1]),
+        )
     )
     value = value_b - value_a
     half = float(t.ppf((1 + LEVEL) / 2, len(part_a) + len(part_b) - 2)) * se
@@ -202,6 +208,7 @@ def bounds_of_share(
     For factor Γ: the mean of σ(logit m(x) ± ln Γ) with the doubly robust residual, ± 1.645 standard
     errors.
     """
+    # the doubly robust residual stays; the model's odds move by the factor to either side
     influence, _ = _estimate_doubly_robust(voted, good, outcome, propensity)
     residual = influence - outcome
     odds = logit(np.clip(outcome, 1e-6, 1 - 1e-6))
@@ -217,6 +224,7 @@ def bounds_of_share(
 
 def dependence_of_votes(at_random: Share, adjusted: Share, outcome: Floats) -> Dependence:
     """Test whether voters differ from those asked at random by more than their conversations show."""
+    # how far voters differ, and how far they would at odds of 2
     se = float(np.hypot(at_random.se, adjusted.se))
     difference = adjusted.value - at_random.value
     odds = logit(np.clip(outcome, 1e-6, 1 - 1e-6))
@@ -266,6 +274,7 @@ def labels_for_difference(
 
     Includes a reserve of 5 %.
     """
+    # spread of both shares, and how far a difference has to reach for a power of .8
     other = min(max(share + difference, 0.0), 1.0)
     spread = share * (1 - share) + other * (1 - other)
     reach = float(norm.ppf(0.975) + norm.ppf(0.8))
@@ -273,6 +282,7 @@ def labels_for_difference(
 
 
 def _choose_weight(sides: Sequence[Labeled]) -> float:
+    # λ: covariance of label and score over the score's variance, of all sides together
     covariance = spread = 0.0
     for side in sides:
         n = len(side.good)
@@ -286,24 +296,23 @@ def _choose_weight(sides: Sequence[Labeled]) -> float:
 
 def _compute_influence(side: Labeled, weight: float) -> tuple[float, Floats]:
     weight = weight if len(side.rest) else 0.0
+    # the labels less what scores already say of them `[n]`
     residual = side.good - weight * side.probability
     value = float(residual.mean() + (weight * side.rest.mean() if weight else 0.0))
     of_labels = (residual - residual.mean()) / len(residual)
+    of_rest = np.zeros(len(side.rest))
+    if weight:
+        of_rest = weight * (side.rest - side.rest.mean()) / len(side.rest)
+
+    # without users, the rest is one term: only its size counts
     if side.user is None or side.user_of_rest is None:
-        of_rest = (
-            weight * (side.rest - side.rest.mean()) / len(side.rest) if weight else np.zeros(0)
-        )
-        tail = np.sqrt(of_rest @ of_rest) if len(of_rest) else 0.0
+        tail = np.sqrt(of_rest @ of_rest) if weight else 0.0
         return value, np.append(of_labels, tail) if tail else of_labels
+
+    # what one user adds counts once
     users = np.concatenate([side.user, side.user_of_rest])
-    of_rest = (
-        weight * (side.rest - side.rest.mean()) / max(len(side.rest), 1)
-        if weight
-        else np.zeros(len(side.rest))
-    )
-    by_user: Floats = np.bincount(
-        np.unique(users, return_inverse=True)[1], np.concatenate([of_labels, of_rest])
-    ).astype(float)
+    numbers = np.unique(users, return_inverse=True)[1]
+    by_user: Floats = np.bincount(numbers, np.concatenate([of_labels, of_rest])).astype(float)
     return value, by_user
 
 
@@ -326,6 +335,7 @@ def _correlate(good: Bools | Floats, probability: Floats) -> float:
 def _estimate_doubly_robust(
     voted: Bools, good: Bools, outcome: Floats, propensity: Floats
 ) -> tuple[Floats, int]:
+    # rare voters stand for many: weights by propensity, that sum to all conversations
     trimmed = int(((propensity < LEAST_PROPENSITY) & voted).sum())
     weights = voted / np.maximum(propensity, LEAST_PROPENSITY)
     weights *= len(voted) / weights.sum()
@@ -347,12 +357,15 @@ def mean_differences(
             `[conversation]`.
     """
     return estimate(
-        {name: Measure(_difference_statistic(column, second)) for name, column in values.items()}, unit, rng
+        {name: Measure(_difference_statistic(column, second)) for name, column in values.items()},
+        unit,
+        rng,
     )
 
 
 def _difference_statistic(values: Floats, second: Bools) -> Statistic:
     present = ~np.isnan(values)
+    # means of each sample, of the conversations that have a value
     filled = np.where(present, values, 0.0)
 
     def statistic(weights: Floats) -> Floats:
@@ -375,14 +388,17 @@ def names_that_moved(differences: Mapping[str, Figure]) -> frozenset[str]:
     for name, figure in differences.items():
         if figure.value is None or figure.low is None or figure.high is None:
             continue
+        # two-sided p of a normal deviate, from the width of the interval
         half = (figure.high - figure.low) / 2
-        p[name] = (
-            float(2 * norm.sf(abs(figure.value) / half * norm.ppf(1 - ALPHA / 2)))
-            if half
-            else float(not figure.value)
-        )
+        if half:
+            z = abs(figure.value) / half * norm.ppf(1 - ALPHA / 2)
+            p[name] = float(2 * norm.sf(z))
+        else:
+            p[name] = float(not figure.value)
     adjusted = false_discovery_control(list(p.values())) if p else ()
-    return frozenset(name for name, adjusted_p in zip(p, adjusted, strict=True) if adjusted_p <= ALPHA)
+    return frozenset(
+        name for name, adjusted_p in zip(p, adjusted, strict=True) if adjusted_p <= ALPHA
+    )
 
 
 def conversations_for_difference(difference: float, spread: float) -> int:

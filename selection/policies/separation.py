@@ -28,6 +28,7 @@ FLOOR = EVAL_RANGE / 100
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
     """Add the rubric that maximizes `LC / s^α`, s the within-class standard deviation."""
+    # distance between the class means, and variances within the classes
     gaps = pool.evals[0].mean(1) - pool.evals[1].mean(1)
     covariance = within_class_covariances(pool)
     variances = np.diag(covariance)
@@ -35,6 +36,7 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
     def costs(chosen: frozenset[int]) -> Floats:
         candidates = pool.open(chosen)
         inside = np.array(sorted(chosen), dtype=np.intp)
+        # of the set with each candidate in it `[candidate]`
         correctness = gaps[inside].sum() + gaps[candidates]
         shared = covariance[np.ix_(inside, candidates)].sum(0)
         variance = covariance[np.ix_(inside, inside)].sum() + 2 * shared + variances[candidates]

@@ -30,10 +30,12 @@ def play(pool: Pool, rng: np.random.Generator) -> Floats:
     Each round pulls, of each kind, as many arms as its budget: those with the highest bound.
     """
     everyone = np.arange(len(pool.kinds))
+    # every arm is pulled once
     pulls = np.ones(len(everyone))
     total = _reward(pool, everyone, rng)
     for played in range(1, ROUNDS + 1):
         bounds = total / pulls + EXPLORATION * np.sqrt(2 * np.log(1 + played) / pulls)
+        # of each kind, as many as its budget
         order = np.lexsort((pool.rank, -bounds))
         arms = np.concatenate(
             [order[pool.kinds[order] == kind][:most] for kind, most in enumerate(pool.budget)]
@@ -46,6 +48,7 @@ def play(pool: Pool, rng: np.random.Generator) -> Floats:
 def _reward(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
     positive, negative = pool.evals
     size = positive.shape[1] + negative.shape[1]
+    # conversations of both classes, numbered through
     batch = rng.choice(size, min(BATCH, size), replace=False)
     thumbs_up = batch[batch < positive.shape[1]]
     thumbs_down = batch[batch >= positive.shape[1]] - positive.shape[1]

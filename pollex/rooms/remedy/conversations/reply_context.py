@@ -53,13 +53,18 @@ def may_answer(conversation: Conversation, turn: int) -> bool:
     """Tell whether a turn is the assistant's, with words and no calls, and after one of the user's."""
     turns = conversation.turns
     here = turns[turn]
-    user_spoke = any(earlier_turn.role == "user" and earlier_turn.content.strip() for earlier_turn in turns[:turn])
+    user_spoke = any(
+        earlier_turn.role == "user" and earlier_turn.content.strip()
+        for earlier_turn in turns[:turn]
+    )
     return here.role == "assistant" and bool(here.content.strip()) and not here.calls and user_spoke
 
 
 def in_order(contexts: Iterable[ReplyContext], seed: int) -> list[ReplyContext]:
     """Order contexts by a random permutation of users: the same for a seed, whatever else is in the log."""
-    return sorted(contexts, key=lambda context: (chance_of(context.user, seed), chance_of(context.id, seed)))
+    return sorted(
+        contexts, key=lambda context: (chance_of(context.user, seed), chance_of(context.id, seed))
+    )
 
 
 def chance_of(name: str, seed: int) -> str:

@@ -101,12 +101,14 @@ def effect(values: Floats, bound: float = NORMAL, n: int = 0) -> PairedEffect:
     """
     mean = float(values.mean())
     users = len(values)
+    # few users: signs of whole users are flipped
     if users < FEW:
         flips = flips_of(users, np.random.default_rng(0))
         level = float(2 * norm.sf(bound))
         low, high = (flipped_end(values, flips, level, side) for side in (-1, 1))
         z = float(np.sign(mean) * norm.isf(flipped_p(values, flips) / 2))
         return PairedEffect(mean, low, high, z, n, users)
+    # Student's t over users
     half = float(t.isf(norm.sf(bound), users - 1) * values.std(ddof=1) / np.sqrt(users))
     return PairedEffect(mean, mean - half, mean + half, float(z_of(values)), n, users)
 
@@ -161,6 +163,7 @@ def fell_for_sure(p: Floats) -> Bools:
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian
         Journal of Statistics 6.
     """
+    # Holm: step down from the smallest p, never below the one before `[guardrail]`
     order = np.argsort(p, kind="stable")
     n = len(p)
     adjusted = np.maximum.accumulate(p[order] * (n - np.arange(n)))
@@ -203,6 +206,7 @@ def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
     mean = ratio.mean(axis=-1)
     centered = ratio - mean[..., None]
     spread = np.maximum((centered**2).sum(axis=-1), 1e-12)
+    # least squares of the difference on ln(ratio); the intercept is the effect at equal length
     slope = (centered * difference).sum(axis=-1) / spread
     value = difference.mean(axis=-1) - slope * mean
     rest = difference - value[..., None] - slope[..., None] * ratio
@@ -338,9 +342,11 @@ class ProofArrays:
     def differences(self, look: int, arm: int = 1, *, worst: bool = False) -> Floats:
         """Return new minus old `[context, question]` of what is asked up to a look; NaN where an arm has nothing."""
         pair = self.values[:, [OLD, arm]]
+        # missing new replies count as failing, missing old ones as not
         if worst:
             pair[:, 0][np.isnan(pair[:, 0])] = 1.0
             pair[:, 1][np.isnan(pair[:, 1])] = 0.0
+        # means over replies, new less old `[context, question]`
         difference = np.diff(mean_of_known(pair), axis=1)[:, 0]
         difference[self.wave > look] = np.nan
         return np.asarray(difference)
@@ -357,15 +363,24 @@ class ProofArrays:
         −ln(new / old), which may fall by ln 1.5.
         """
         difference = self.differences(look, arm)
+        # name, change `[context]`, the drop that is tolerated, and a shift of it in the test
         limit = float(np.log(LONGEST))
-        rows = [(name, self.known_change(difference[:, q], q, look, arm), margin, 0.0)
-                for q, name in enumerate(self.names) if q]  # fmt: skip
+        rows = []
+        for question, name in enumerate(self.names):
+            if question:
+                changes = self.known_change(difference[:, question], question, look, arm)
+                rows.append((name, changes, margin, 0.0))
         elsewhere = self.stratum != FAILING
         if elsewhere.any():
             rows.insert(0, (ELSEWHERE, np.where(elsewhere, difference[:, 0], np.nan), margin, 0.0))
         counted = [name for name, size in self.sizes.items() if not np.isnan(size[:, OLD]).all()]
-        rows += [(name, -self.log_ratio(name, look, arm), limit, limit) for name in counted]
-        users = [(name, self.users_of(changes), least, shift) for name, changes, least, shift in rows]
+        for name in counted:
+            rows.append((name, -self.log_ratio(name, look, arm), limit, limit))
+
+        # by user; too few users tell nothing
+        users = [
+            (name, self.users_of(changes), least, shift) for name, changes, least, shift in rows
+        ]
         measurable = [row for row in users if len(row[1]) >= FEWEST_USERS]
         guardrails = [
             Guardrail(name, PairedEffect(0.0, -1.0, 1.0, 0.0, 0, len(changes)), "unknown")
@@ -374,19 +389,30 @@ class ProofArrays:
         ]
         if not measurable:
             return guardrails
+        # which fell, with the false ones among them bounded
         worse = called_worse(
             np.array([float(p_of_drop(changes + shift)) for _, changes, _, shift in measurable])
         )
         # Few users that all differ alike have no spread: signs of whole users are flipped, as for
         # the target.
-        fell = fell_for_sure(norm.cdf([effect(changes + shift).z for _, changes, _, shift in measurable]))
+        fell = fell_for_sure(
+            norm.cdf([effect(changes + shift).z for _, changes, _, shift in measurable])
+        )
         for (name, changes, least, _), bad, sure in zip(measurable, worse, fell, strict=True):
-            state: GuardrailState = (
-                "worse" if bad else "cleared" if is_cleared(changes, least) else "open"
-            )
-            needed = 1.645 * float(changes.std(ddof=1)) / max(least + float(changes.mean()), 0.01)
-            more = max(1, int(np.ceil(needed**2)) - len(changes)) if state == "open" else 0
-            guardrails.append(Guardrail(name, effect(changes, n=len(changes)), state, more, bool(sure)))
+            state: GuardrailState = "open"
+            if bad:
+                state = "worse"
+            elif is_cleared(changes, least):
+                state = "cleared"
+
+            # users that would clear it, if their changes go on like those seen
+            more = 0
+            if state == "open":
+                room = max(least + float(changes.mean()), 0.01)
+                needed = ONE_SIDED * float(changes.std(ddof=1)) / room
+                more = max(1, int(np.ceil(needed**2)) - len(changes))
+            measured = effect(changes, n=len(changes))
+            guardrails.append(Guardrail(name, measured, state, more, bool(sure)))
         return guardrails
 
     def known_change(self, difference: Floats, question: int, look: int, arm: int) -> Floats:
@@ -399,6 +425,7 @@ class ProofArrays:
 
     def primary(self, arm: int, ended: ProofEnd) -> Primary:
         """Measure the target where it failed, with the interval of the look at which the proof ended."""
+        # the change of the target where it failed `[context]`, and by user
         look = ended.look
         bound = ended.bounds[ended.look]
         difference = self.differences(look, arm)[:, 0]
@@ -407,6 +434,7 @@ class ProofArrays:
         if len(values) < FEWEST_USERS:
             nothing = PairedEffect(0.0, -1.0, 1.0, 0.0, n, len(values))
             return Primary(nothing, nothing, nothing, look + 1, ended.outcome, 1.0, length=False)
+        # the same where missing replies count against the change
         worst = self.users_of(self.differences(look, arm, worst=True)[:, 0], FAILING)
         ratio = self.users_of(
             np.where(np.isnan(difference), np.nan, self.log_ratio("length", look, arm)), FAILING
@@ -436,9 +464,8 @@ class ProofArrays:
         """
         failing = self.stratum == FAILING
         self.wave[~complete] = LOOKS
-        return len(set(self.user[failing & (self.wave <= look)])) / max(
-            len(set(self.user[failing])), 1
-        )
+        users_left = len(set(self.user[failing & (self.wave <= look)]))
+        return users_left / max(len(set(self.user[failing])), 1)
 
     def looked(
         self, look: int, alpha: float, ended: Mapping[int, ProofEnd], fraction: float = 0.0
@@ -449,6 +476,7 @@ class ProofArrays:
             ended: By arm, what earlier looks decided.
             fraction: See `ProofEnd`.
         """
+        # deviates of the arms that are still open
         ends = dict(ended)
         arms = self.values.shape[1] - 1
         rejected = sum(end.outcome in (BETTER, WORSE) for end in ends.values())
@@ -456,6 +484,7 @@ class ProofArrays:
         z = {
             arm: self.primary(arm, first).effect.z for arm in range(1, arms + 1) if arm not in ends
         }
+        # the clearest first; each rejection leaves a less strict level to the others
         for arm in sorted(z, key=lambda candidate_arm: -abs(z[candidate_arm])):
             at = first._replace(alpha=alpha / max(1, arms - rejected))
             guards = self.guardrails(look, arm)
@@ -472,7 +501,11 @@ class ProofArrays:
         """Return what a selection goes by: the effect, less twice each guardrail's drop beyond its noise."""
         difference = self.differences(look, arm)
         target, *guards = (self.users_of(difference[:, q]) for q in range(len(self.names)))
-        drops = [max(0.0, -float(upper_bound(changes))) for changes in guards if len(changes) >= FEWEST_USERS]
+        drops = [
+            max(0.0, -float(upper_bound(changes)))
+            for changes in guards
+            if len(changes) >= FEWEST_USERS
+        ]
         return (float(target.mean()) if len(target) else -1.0) - 2 * sum(drops)
 
     def flattered(self) -> dict[str, Any]:
@@ -481,11 +514,11 @@ class ProofArrays:
         if len(values) < FEWEST_USERS:
             return UNTRIED | {"n": len(values)}
         fooled = float(z_of(values)) > ONE_SIDED
-        sentence = (
-            "this judge can be talked into this rubric: only people or thumbs can prove it"
-            if fooled
-            else ""
-        )
+        sentence = ""
+        if fooled:
+            sentence = (
+                "this judge can be talked into this rubric: only people or thumbs can prove it"
+            )
         return {"found": fooled, "said": sentence, **asdict(effect(values))}
 
     def preferred(self, wins: Floats) -> dict[str, Any]:
@@ -497,6 +530,7 @@ class ProofArrays:
         values = self.users_of(wins - 0.5)
         if len(values) < FEWEST_USERS:
             return {"value": None, "low": None, "high": None, "n": len(values), "against": False}
+        # the mean preference, on the scale from 0 to 1
         preference = effect(values, n=int((~np.isnan(wins)).sum()))
         share = {
             "value": preference.value + 0.5,
@@ -515,6 +549,7 @@ class ProofArrays:
             hint for each context; `ended`, why nothing is to be proposed, empty to go on. None
             where an arm has too few replies to tell.
         """
+        # scores under the old prompt where it went well, and where it failed, by user
         old = mean_of_known(self.values)[:, OLD, 0]
         fine = self.users_of(old, FINE)
         fails = self.users_of(old, FAILING)
@@ -523,6 +558,7 @@ class ProofArrays:
         )
         if min(map(len, (fine, fails, naive, best))) < FEWEST_USERS:
             return None
+        # why nothing is to be proposed, if so
         room = float(fine.mean() - fails.mean())
         high = float(upper_bound_of_difference(fine, fails))
         ceiling_high = float(upper_bound(best))
@@ -546,6 +582,7 @@ class ProofArrays:
             shares: Of conversations, by stratum.
         """
         difference = self.differences(look, arm)[:, 0]
+        # strata are independent: their variances add up with squared shares
         total = 0.0
         variance = 0.0
         for stratum, share in enumerate(shares):
@@ -575,16 +612,15 @@ def users_to_tell(primary: Primary) -> int:
     """Compute how many more users tell an effect of the size that was seen from none in 80 %; 0 where it is none."""
     if not primary.effect.value:
         return 0
+    # users grow with the square of the ratio of effects
     needed = primary.effect.users * (primary.smallest / abs(primary.effect.value)) ** 2
     return max(0, int(np.ceil(min(needed, 1e6))) - primary.effect.users)
 
 
 def harm_told(primary: Primary) -> str:
     """Say how likely harm is, and what it takes to know; empty where nothing speaks for harm."""
-    if (
-        min(primary.effect.value, primary.everywhere.value) >= 0
-        or primary.effect.users < FEWEST_USERS
-    ):
+    speaks_for_harm = min(primary.effect.value, primary.everywhere.value) < 0
+    if not speaks_for_harm or primary.effect.users < FEWEST_USERS:
         return ""
     more = users_to_tell(primary)
     more_users = f"; about {more} more users would tell" if more else ""
@@ -621,6 +657,7 @@ def verdict_of(
         missing: How many replies are missing; empty for none.
         margin: Of a drop that would be too much.
     """
+    # guardrails by what they say
     fell = [f"worse: {guard.name}" for guard in guards if guard.fell]
     marked = [
         f"may be worse: {guard.name}"
@@ -629,23 +666,29 @@ def verdict_of(
     ]
     unknown = [f"unknown: {guard.name}" for guard in guards if guard.state == "unknown"]
     lacks = [missing] if missing else []
+    # harm first, then what found no gain, then what speaks against a gain
     if primary.outcome == WORSE or fell:
         return "worse", [*fell, *marked, *lacks]
     if primary.outcome != BETTER:
-        doubts = [*(harm for harm in [harm_told(primary)] if harm), *marked]
+        harm = harm_told(primary)
+        doubts = [harm, *marked] if harm else [*marked]
         if is_harm_likely(primary, margin):
             return "no gain, likely harm", [*doubts, *lacks]
         if missing:
             return "not proven", [missing, *doubts, *unknown]
         return "no difference found", [*doubts, *unknown]
+    # a gain was shown: what else could explain it
     doubts = []
     if primary.worst.low <= 0:
         doubts.append("not shown with missing new replies counted as failing")
     if primary.length:
-        doubts.append("may be length: at equal length little of it is left, or replies grow by half")
+        doubts.append(
+            "may be length: at equal length little of it is left, or replies grow by half"
+        )
     doubts += [*marked, *against, *unknown]
     if doubts:
         return "not cleared", [*doubts, *lacks]
+    # nothing speaks against it; open guardrails need more users
     needs = [
         f"open: {guard.name}, needs about {guard.more} more users"
         for guard in guards
