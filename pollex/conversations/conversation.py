@@ -253,8 +253,7 @@ class Conversation(BaseModel):
         sources: Documents that the assistant was shown, in their order: the third is cited as
             `[3]`.
         feedback: What was written of it. Explains the thumb to whoever learns, and isn't there for
-            new conversations:
-            no judge sees it.
+            new conversations: no judge sees it.
         signals: Whether what other fields tell of happened (retried, copied), by field; shown, and
             never summed.
         metadata: All other fields of the log's row, untouched.

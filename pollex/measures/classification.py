@@ -1,10 +1,9 @@
 """Figures of how well scores separate the classes, with 95 % intervals.
 
 Source: Biyani et al. 2024 for ΔNetSAT and YieldRate. Intervals are bootstrap ones, see `intervals`;
-    that of the AUC is
-computed on its log-odds, because near 1 percentiles hold it 85 times of 100. What lies beyond a
-window's sides, often a few, has exact intervals, and so has a figure of 0 or 1: to a bootstrap 9
-right of 9 are beyond doubt.
+that of the AUC is computed on its log-odds, because near 1 percentiles hold it 85 times of 100.
+What lies beyond a window's sides, often a few, has exact intervals, and so has a figure of 0 or 1:
+to a bootstrap 9 right of 9 are beyond doubt.
 
 Most figures are ratios of sums, which one matrix product gives for all resamples at once. Inside
 this module NaN stands for a ratio whose divisor is 0; a `Figure` never holds one.

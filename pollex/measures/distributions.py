@@ -111,11 +111,9 @@ def smece(
     """Compute the smoothed calibration error, as mean over answers and for each answer.
 
     Resampling adds noise to every smoothed share and so drives the error up, by about as much as
-    the sample itself did:
-    the interval is the basic one, drawn out to the value where it would end under it. It is no test
-    of calibration:
-    where there is no error at all, it reaches down to 0 in about half of the samples of 60 and a
-    third of those of 200.
+    the sample itself did: the interval is the basic one, drawn out to the value where it would end
+    under it. It is no test of calibration: where there is no error at all, it reaches down to 0 in
+    about half of the samples of 60 and a third of those of 200.
 
     Args:
         proba: `[judgment, option]`.
@@ -218,8 +216,7 @@ def _evaluate_kernel(probability: Floats, mesh: Floats, width: float) -> tuple[F
 
     Returns:
         `[judgment, mesh]`, divided by the largest of each mesh point, which a narrow kernel would
-        round to 0; and
-            these `[mesh]`.
+        round to 0; and these `[mesh]`.
     """
     # images of the mesh on either side of 0 and 1
     images = np.concatenate(

@@ -35,17 +35,19 @@ class ConfidenceSequence:
     _variance: float = 0.25
     _above: Floats = field(default_factory=lambda: np.zeros(GRID + 1), repr=False)
     _below: Floats = field(default_factory=lambda: np.zeros(GRID + 1), repr=False)
-    _kept: Floats = field(default_factory=lambda: np.ones(GRID + 1, dtype=float), repr=False)
+    _possible: Floats = field(default_factory=lambda: np.ones(GRID + 1, dtype=float), repr=False)
 
     def add(self, values: Floats) -> ConfidenceSequence:
         """Add values `[n]`, 0 … 1, in their order; return the sequence itself."""
         for value in values:
             self._bet(float(value))
-        kept = np.flatnonzero(self._kept)
+        # the interval spans all means that were never ruled out; empty: low over high
+        possible = np.flatnonzero(self._possible)
         self.low = 1.0
         self.high = 0.0
-        if len(kept):
-            self.low, self.high = max(0.0, (kept[0] - 1) / GRID), min(1.0, (kept[-1] + 1) / GRID)
+        if len(possible):
+            self.low = max(0.0, (possible[0] - 1) / GRID)
+            self.high = min(1.0, (possible[-1] + 1) / GRID)
         return self
 
     @property
@@ -55,6 +57,7 @@ class ConfidenceSequence:
 
     def _bet(self, value: float) -> None:
         self.n += 1
+        # each mean is bet against, from both sides; the stake is small where values vary
         means = np.linspace(0.0, 1.0, GRID + 1)
         stake = np.sqrt(2 * np.log(2 / self.alpha) / (self._variance * self.n * np.log1p(self.n)))
         with np.errstate(divide="ignore"):
@@ -64,12 +67,14 @@ class ConfidenceSequence:
         # not more.
         self._above += np.log(np.maximum(1 + up * (value - means), 1e-300))
         self._below += np.log(np.maximum(1 - down * (value - means), 1e-300))
+        # running mean and variance, by which the next bet is sized
         self._sum += value
         mean = (0.5 + self._sum) / (self.n + 1)
         self._squares += (value - mean) ** 2
         self._variance = self._squares / (self.n + 1)
+        # half of the capital on either side: a mean that made it grow 1/α-fold is ruled out
         capital = np.maximum(self._above, self._below) + np.log(0.5)
-        self._kept[capital >= np.log(1 / self.alpha)] = 0.0
+        self._possible[capital >= np.log(1 / self.alpha)] = 0.0
 
 
 def difference_interval(differences: Floats) -> tuple[float, float]:
@@ -77,5 +82,5 @@ def difference_interval(differences: Floats) -> tuple[float, float]:
 
     low > high if the mean has drifted.
     """
-    found = ConfidenceSequence().add((np.asarray(differences, dtype=float) + 1) / 2)
-    return 2 * found.low - 1, 2 * found.high - 1
+    sequence = ConfidenceSequence().add((np.asarray(differences, dtype=float) + 1) / 2)
+    return 2 * sequence.low - 1, 2 * sequence.high - 1

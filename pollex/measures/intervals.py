@@ -1,9 +1,9 @@
 """Figures with 95 % intervals, bootstrap or exact, and the number of labels needed.
 
 Sources: Efron and Tibshirani 1993, chapter 13, doi:10.1007/978-1-4899-4541-9, for percentile
-    intervals; Hesterberg
-2015, doi:10.1080/00031305.2015.1089789, for widening them where there are few units; Pepe 2003,
-"The Statistical Evaluation of Medical Tests", section 5.2, for an interval on log-odds.
+intervals; Hesterberg 2015, doi:10.1080/00031305.2015.1089789, for widening them where there are few
+units; Pepe 2003, "The Statistical Evaluation of Medical Tests", section 5.2, for an interval on
+log-odds.
 
 A unit is what is resampled as a whole: a text with all its judgments, a user with all their
 conversations. Two judgments of one text are not independent. A resample is a vector of weights, how

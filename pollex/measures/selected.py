@@ -2,10 +2,9 @@
 
 Of many rubrics those are proven whose thumbs differ most in this log, by what is so and by luck.
 The luck goes with the next log. Both are told apart by the normal distribution that is cut off
-where the test begins to pass.
-Sources: Zollner and Pritchard 2007, doi:10.1086/512821, for the conditional likelihood; Zhong and
-    Prentice 2008,
-doi:10.1093/biostatistics/kxn001, for its intervals.
+where the test begins to pass. Sources: Zollner and Pritchard 2007, doi:10.1086/512821, for the
+conditional likelihood; Zhong and Prentice 2008, doi:10.1093/biostatistics/kxn001, for its
+intervals.
 """
 
 from dataclasses import dataclass

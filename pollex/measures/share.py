@@ -3,10 +3,10 @@
 Three ways in which labels come, never mixed: asked at random, given voluntarily, or both.
 
 Sources: Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453, for PPI++ (labels at random); Zrnic
-    and Candès 2023,
-arXiv:2309.16598, for probabilities by models that have not seen the conversation; Robins, Rotnitzky
-and Zhao 1994, doi:10.1080/01621459.1994.10476818, for the doubly robust estimate; Tan 2006,
-doi:10.1198/016214506000000023, for bounds by an assumed factor between the odds of voting.
+and Candès 2023, arXiv:2309.16598, for probabilities by models that have not seen the conversation;
+Robins, Rotnitzky and Zhao 1994, doi:10.1080/01621459.1994.10476818, for the doubly robust estimate;
+Tan 2006, doi:10.1198/016214506000000023, for bounds by an assumed factor between the odds of
+voting.
 """
 
 from collections.abc import Mapping, Sequence

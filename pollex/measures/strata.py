@@ -1,8 +1,8 @@
 """Differences within strata: whether what goes along with a thumb does so for itself, or for what it comes with.
 
 Sources: Mantel and Haenszel 1959, doi:10.1093/jnci/22.4.719; Greenland and Robins 1985,
-    doi:10.2307/2530643, for the
-difference of shares and its error; Simpson 1951 for what can turn over.
+doi:10.2307/2530643, for the difference of shares and its error; Simpson 1951 for what can turn
+over.
 """
 
 from dataclasses import dataclass

@@ -169,7 +169,11 @@ def test_the_sides_mirror_each_other_and_stay_on_theirs(seed: int, n: int) -> No
         assert one.threshold == (
             None if other.threshold is None else pytest.approx(-other.threshold)
         )
-        assert (one.threshold is None) == (one.confident == 0)
+        # without a threshold some may still be confident, but too few to tell how many it takes
+        if one.threshold is not None:
+            assert one.confident > 0
+        elif one.needed is not None:
+            assert one.confident == 0
     assert found.upper.threshold is None or found.upper.threshold >= 0.1
     assert found.lower.threshold is None or found.lower.threshold <= 0.1
 

@@ -5,10 +5,10 @@ effect that is to be called better must hold with missing new replies as failing
 ones as not, too.
 
 Effects are of one arm against another on the same conversations, with users as units. Their arrays
-have users last, and may have any axes before: replicates of a simulation, or guardrails.
-Sources: Student's t over clusters, Miller 2024, arXiv:2411.00640; sign flips of whole units, Fisher
-    1935, "The Design
-of Experiments", section 21; Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x.
+have users last, and may have any axes before: replicates of a simulation, or guardrails. Sources:
+Student's t over clusters, Miller 2024, arXiv:2411.00640; sign flips of whole units, Fisher 1935,
+"The Design of Experiments", section 21; Benjamini and Hochberg 1995,
+doi:10.1111/j.2517-6161.1995.tb02031.x.
 """
 
 import warnings
@@ -631,8 +631,7 @@ def is_harm_likely(primary: Primary, margin: float = MARGIN) -> bool:
     """Tell whether a proof that found no gain is to be called likely harm, by its replies to all contexts.
 
     An effect beyond the margin where the target failed needs the chance of harm `LIKELY`, any other
-    one `CERTAIN`:
-    of changes that do nothing 2 in 100 are called harm.
+    one `CERTAIN`: of changes that do nothing 2 in 100 are called harm.
     """
     if primary.effect.users < FEWEST_USERS:
         return False
