@@ -105,8 +105,8 @@ class Columns:
         parts = parts_of(pile)
         number = parts[-1].last + 1 if parts else 1
         only_new = ""
-        if rows.kind is TextRow and (known := self._sources(TEXTS, rows.run)):
-            only_new = f"WHERE text_hash NOT IN (SELECT text_hash FROM {known})"
+        if rows.kind is TextRow and (known_texts := self._sources(TEXTS, rows.run)):
+            only_new = f"WHERE text_hash NOT IN (SELECT text_hash FROM {known_texts})"
         sql = f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM ({rows.sql}) {only_new}"
         self._copy(sql, [], ColumnPart(pile, number, number), rows.tables)
         parts = parts_of(pile)
@@ -122,9 +122,9 @@ class Columns:
         """Return the answers of another run as this one's; with `only`, a model's to these questions."""
         if not (source := self._sources(AnswerRow.table, of)):
             return None
-        asked = ", ".join(map(_quoted, only or ()))
-        where = "" if only is None else f"WHERE source <> 'built-in' AND question IN ({asked})"
-        sql = f"SELECT * EXCLUDE (seq) REPLACE ({_quoted(run)} AS run) FROM {source} {where} ORDER BY seq"
+        questions = ", ".join(map(_quote, only or ()))
+        where = "" if only is None else f"WHERE source <> 'built-in' AND question IN ({questions})"
+        sql = f"SELECT * EXCLUDE (seq) REPLACE ({_quote(run)} AS run) FROM {source} {where} ORDER BY seq"
         return RowBlock(AnswerRow, run, {}, sql)
 
     def put_together(self, run: str) -> None:
@@ -146,7 +146,7 @@ class Columns:
         """
         for tried in range(5):
             tables = [
-                f"{kind.table} AS (SELECT * FROM {self._sources(kind.table, run) or _nothing(kind)})"
+                f"{kind.table} AS (SELECT * FROM {self._sources(kind.table, run) or _select_nothing(kind)})"
                 for kind in KINDS
                 if re.search(rf"\b{kind.table}\b", sql)
             ]
@@ -159,20 +159,20 @@ class Columns:
                 if tried == 4 or (
                     "No files found" not in str(failure) and "No such file" not in str(failure)
                 ):
-                    raise self._failed(failure) from failure
+                    raise self._error_of(failure) from failure
             except (
                 duckdb.InvalidInputException
             ) as failure:  # also a ProgrammingError: a file without its end
-                raise self._failed(failure) from failure
+                raise self._error_of(failure) from failure
             except (duckdb.ProgrammingError, duckdb.PermissionException):
                 raise  # the query is wrong, not the store
             except duckdb.Error as failure:
-                raise self._failed(failure) from failure
+                raise self._error_of(failure) from failure
         raise AssertionError("unreachable")
 
     def drop(self, part: ColumnPart, column: str, values: Sequence[str]) -> int:
         """Write a part anew without the rows that have one of the values; return how many went."""
-        source = _read([part])
+        source = _select_parts([part])
         where = f'list_contains(?, "{column}")'
         with self._connection().cursor() as cursor:
             cursor.execute(
@@ -193,7 +193,7 @@ class Columns:
             self._opened.close()
             self._opened = None
 
-    def _failed(self, failure: duckdb.Error, written: Path | None = None) -> PollexError:
+    def _error_of(self, failure: duckdb.Error, written: Path | None = None) -> PollexError:
         """Return the error that says what happened: damage only where a part fails its check."""
         place = written or self._folder
         words = str(failure).splitlines()[0][:300]
@@ -221,13 +221,13 @@ class Columns:
             parts = [part for folder in folders for part in parts_of(folder / table)]
         else:
             parts = parts_of(self._pile(table, run))
-        return _read(parts) if parts else ""
+        return _select_parts(parts) if parts else ""
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
         if self._opened is None:
             connection = duckdb.connect(":memory:", config=dict(LOCKED_DOWN))
             # Nothing that reaches it may make it read or write files elsewhere.
-            connection.execute(f"SET allowed_directories = [{_quoted(str(self._folder))}]")
+            connection.execute(f"SET allowed_directories = [{_quote(str(self._folder))}]")
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
             self._opened = connection
@@ -235,7 +235,7 @@ class Columns:
 
     def _merge(self, parts: Sequence[ColumnPart]) -> None:
         whole = ColumnPart(parts[0].pile, parts[0].first, parts[-1].last)
-        self._copy(f"SELECT * FROM {_read(parts)}", [], whole)
+        self._copy(f"SELECT * FROM {_select_parts(parts)}", [], whole)
         for part in parts:
             part.path.unlink(missing_ok=True)
 
@@ -244,17 +244,17 @@ class Columns:
         sql: str,
         parameters: Sequence[Any],
         part: ColumnPart,
-        given: Mapping[str, Arrays] = MappingProxyType({}),
+        tables: Mapping[str, Arrays] = MappingProxyType({}),
     ) -> None:
         """Write the rows of a query as a part, completely or not at all; it may read what is `given`."""
         make_private(part.path.parent)
         draft = part.path.with_name(f".{part.path.name}.draft")
         try:
             with self._connection().cursor() as cursor:
-                for name, arrays in given.items():
+                for name, arrays in tables.items():
                     cursor.register(name, arrays)
                 cursor.execute(
-                    f"COPY ({sql}) TO {_quoted(str(draft))} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP})",
+                    f"COPY ({sql}) TO {_quote(str(draft))} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP})",
                     parameters,
                 )
             draft.chmod(0o600)
@@ -263,7 +263,7 @@ class Columns:
             draft.replace(part.path)
         except duckdb.Error as failure:
             draft.unlink(missing_ok=True)
-            raise self._failed(failure, part.path) from failure
+            raise self._error_of(failure, part.path) from failure
 
 
 def block_of(kind: type[ColumnRow], run: str, rows: Sequence[tuple[Any, ...]]) -> RowBlock:
@@ -300,9 +300,7 @@ def arrays_of(
             arrays |= {f"{name}_n": np.array(sizes)} | dict(
                 zip(spread, np.array(padded).T.copy(), strict=True)
             )
-            listed = (
-                f"list_slice([{', '.join(f'r.{one}' for one in spread)}], 1, r.{name}_n)::{type_}"
-            )
+            listed = f"list_slice([{', '.join(f'r.{column}' for column in spread)}], 1, r.{name}_n)::{type_}"
             sql[name] = f'CASE WHEN r.{name}_n >= 0 THEN {listed} END AS "{name}"'
         else:
             kind = NUMBERS.get(type_)
@@ -321,21 +319,21 @@ def parts_of(pile: Path) -> list[ColumnPart]:
 
 def all_parts(folder: Path) -> list[ColumnPart]:
     """Return the parts in a folder that count, by pile, in order."""
-    names = sorted(_names(folder))
+    names = sorted(_list_part_names(folder))
     before = None
     # a part that takes others' place while they are listed must not be missed
     while names != before:
-        names, before = sorted(_names(folder)), names
-    found: list[ColumnPart] = []
+        names, before = sorted(_list_part_names(folder)), names
+    parts: list[ColumnPart] = []
     for part in sorted(
-        (_part(folder, name) for name in names), key=lambda p: (p.pile, p.first, -p.last)
+        (_part_named(folder, name) for name in names), key=lambda p: (p.pile, p.first, -p.last)
     ):
-        if not found or found[-1].pile != part.pile or part.last > found[-1].last:
-            found.append(part)
-    return found
+        if not parts or parts[-1].pile != part.pile or part.last > parts[-1].last:
+            parts.append(part)
+    return parts
 
 
-def _names(folder: Path) -> Iterator[str]:
+def _list_part_names(folder: Path) -> Iterator[str]:
     if folder.is_dir():
         yield from (
             path.name
@@ -344,25 +342,25 @@ def _names(folder: Path) -> Iterator[str]:
         )
 
 
-def _part(folder: Path, name: str) -> ColumnPart:
+def _part_named(folder: Path, name: str) -> ColumnPart:
     match = _NAME.fullmatch(name)
     assert match is not None, "only such names are listed"
     return ColumnPart(folder / match[1], int(match[2]), int(match[3]))
 
 
-def _read(parts: Sequence[ColumnPart]) -> str:
+def _select_parts(parts: Sequence[ColumnPart]) -> str:
     # A run that began under an earlier pollex has parts without a column that came later.
-    return f"read_parquet([{', '.join(_quoted(str(part.path)) for part in parts)}], union_by_name = true)"
+    return f"read_parquet([{', '.join(_quote(str(part.path)) for part in parts)}], union_by_name = true)"
 
 
-def _nothing(kind: type[ColumnRow]) -> str:
+def _select_nothing(kind: type[ColumnRow]) -> str:
     columns = (
         f'NULL::{type_} AS "{name}"' for name, type_ in [*kind.types().items(), ("seq", "BIGINT")]
     )
     return f"(SELECT {', '.join(columns)} WHERE false)"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -81,7 +81,7 @@ def make_tables(connection: sqlite3.Connection) -> None:
         # another process may have been quicker
         if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
             for statement in [
-                *(_table(kind, more) for kind, more in ROWS.items()),
+                *(_create_table(kind, more) for kind, more in ROWS.items()),
                 *OTHERS.split(";"),
             ]:
                 connection.execute(statement)
@@ -93,8 +93,8 @@ def make_tables(connection: sqlite3.Connection) -> None:
         raise
 
 
-def _table(kind: type[Row], more: str) -> str:
-    columns = [f"{each.name} {_TYPES.get(type_of(each), 'TEXT')}" for each in fields(kind)]
+def _create_table(kind: type[Row], more: str) -> str:
+    columns = [f"{column.name} {_TYPES.get(type_of(column), 'TEXT')}" for column in fields(kind)]
     return f"CREATE TABLE {kind.table} ({', '.join([*columns, *filter(None, [more])])})"
 
 
@@ -229,7 +229,7 @@ class Database:
             ):
                 source.backup(copy)
                 copy.execute("PRAGMA journal_mode = DELETE")
-                _check(copy, self.path)
+                _check_integrity(copy, self.path)
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
             draft.replace(path)
@@ -269,15 +269,15 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
             if not (read_only and pragma.startswith("journal")):
                 connection.execute(f"PRAGMA {pragma}")
         if not read_only and not fresh and path.stat().st_size <= FULLY_CHECKED:
-            _check(connection, path)
-        if (made := connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
+            _check_integrity(connection, path)
+        if (schema := connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
             make_tables(connection)
-        elif made != VERSION:
-            said = f"the store has schema {made}, and pollex {version('pollex')} knows schema {VERSION}"
+        elif schema != VERSION:
+            what = f"the store has schema {schema}, and pollex {version('pollex')} knows schema {VERSION}"
             older = "`pollex doctor --rebuild` brings it over once, and keeps the files as they are"
             newer = "the store was left as it is: install the newer pollex, or give another folder"
             raise WrongUse(
-                said, where=str(path), remedy=older if made < VERSION else newer, option="store"
+                what, where=str(path), remedy=older if schema < VERSION else newer, option="store"
             )
         require_plain_tables(connection.execute(FOREIGN).fetchall(), path)
         if read_only:
@@ -313,10 +313,10 @@ def _address(path: Path, *, read_only: bool) -> str:
     return address
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if found != "ok":
-        raise damaged(str(path), found.splitlines()[-1])
+def _check_integrity(connection: sqlite3.Connection, path: Path) -> None:
+    (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if verdict != "ok":
+        raise damaged(str(path), verdict.splitlines()[-1])
 
 
 def error_of(path: Path, failure: Exception) -> PollexError:

@@ -133,7 +133,7 @@ def _check(secret: bytes) -> bytes:
     return hashlib.sha256(b"pollex secret" + secret).digest()[:8]
 
 
-def keep_secret(folder: Path, given: bytes | None, paid: int) -> bytes:
+def keep_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
     """Return the store's secret, written down where there is none yet.
 
     Args:
@@ -144,26 +144,26 @@ def keep_secret(folder: Path, given: bytes | None, paid: int) -> bytes:
         StoreDamaged: It was cut, or is gone while there are answers that it finds.
         WrongUse: The store has another secret than the one given, or it is too short.
     """
-    if given is not None and len(given) != SIZE:
+    if other_secret is not None and len(other_secret) != SIZE:
         raise WrongUse(
-            f"a secret has {SIZE} bytes, not {len(given)}", remedy="give that of a store"
+            f"a secret has {SIZE} bytes, not {len(other_secret)}", remedy="give that of a store"
         )
-    if (kept := kept_secret(folder)) is not None:
-        if given not in (None, kept):
+    if (stored := kept_secret(folder)) is not None:
+        if other_secret not in (None, stored):
             raise WrongUse(
                 "the store has another secret than the one given",
                 where=str(folder),
                 remedy="name another",
             )
         if (folder / SECRET).stat().st_size == SIZE:
-            _write_secret(folder / SECRET, kept)
-        return kept
+            _write_secret(folder / SECRET, stored)
+        return stored
     path = folder / SECRET
-    if paid and given is None:
+    if paid and other_secret is None:
         raise _secret_error(
             path, f"the store's secret is gone, by which it finds its {paid} paid answers"
         )
-    _write_secret(path, given or secrets.token_bytes(SIZE))
+    _write_secret(path, other_secret or secrets.token_bytes(SIZE))
     return path.read_bytes()[:SIZE]
 
 

@@ -107,8 +107,8 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
     Args:
         users: Values of the group field, or of a field of the metadata that names the user.
     """
-    wanted = set(ids)
-    known = set(users) | {pseudonym(user) for user in users}
+    forgotten_ids = set(ids)
+    user_names = set(users) | {pseudonym(user) for user in users}
     others = set[str]()
     hashes: set[str] = set()
     runs = (
@@ -121,48 +121,67 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
         for run in runs
         for row in store.ask(run, "SELECT * EXCLUDE (seq) FROM conversations")
     ]
-    wanted |= {
+    forgotten_ids |= {
         row["id"]
         for row in rows
-        if row["group"] in known or (known and known & _users(row["metadata"]))
+        if row["group"] in user_names
+        or (user_names and user_names & _users_of_metadata(row["metadata"]))
     }
-    mine = [row for row in rows if row["id"] in wanted]
+    forgotten_rows = [row for row in rows if row["id"] in forgotten_ids]
     for row in rows:
-        (hashes if row["id"] in wanted else others).add(row["text_hash"])
+        (hashes if row["id"] in forgotten_ids else others).add(row["text_hash"])
 
     # What tells of them is what they said and wrote, and no other conversation has.
     texts = store.ask("any", "SELECT text_hash, turns FROM texts") if hashes else []
-    own = [said for row in mine for said in _written(row.get("feedback"))]
-    own += [words for row in texts if row["text_hash"] in hashes for words in _words(row["turns"])]
+    forgotten_texts = [
+        comment for row in forgotten_rows for comment in _list_feedback(row.get("feedback"))
+    ]
+    forgotten_texts += [
+        words
+        for row in texts
+        if row["text_hash"] in hashes
+        for words in _words_of_turns(row["turns"])
+    ]
     rest = (
-        words for row in texts if row["text_hash"] not in hashes for words in _words(row["turns"])
+        words
+        for row in texts
+        if row["text_hash"] not in hashes
+        for words in _words_of_turns(row["turns"])
     )
-    other_ids = [row["id"] for row in rows if row["id"] not in wanted]
-    names = {*(id_ for id_ in wanted if not any(id_ in other for other in other_ids)), *users}
-    traces = Traces(own, rest, names)
-    of_runs = frozenset(row["of"] for row in mine)
+    other_ids = [row["id"] for row in rows if row["id"] not in forgotten_ids]
+    names = {
+        *(id_ for id_ in forgotten_ids if not any(id_ in other for other in other_ids)),
+        *users,
+    }
+    traces = Traces(forgotten_texts, rest, names)
+    of_runs = frozenset(row["of"] for row in forgotten_rows)
     return ToForget(
-        frozenset(wanted), frozenset(hashes - others), tuple(own), traces, len(mine), of_runs
+        frozenset(forgotten_ids),
+        frozenset(hashes - others),
+        tuple(forgotten_texts),
+        traces,
+        len(forgotten_rows),
+        of_runs,
     )
 
 
-def _words(turns: str) -> Iterator[str]:
+def _words_of_turns(turns: str) -> Iterator[str]:
     for _, content, *tools in unpack(turns):
         yield content
         yield from (
             call["arguments"]
-            for one in tools
-            for call in one.get("calls", ())
+            for tool in tools
+            for call in tool.get("calls", ())
             if "arguments" in call
         )
 
 
-def _written(feedback: str | None) -> Iterator[str]:
-    for one in unpack(feedback or "[]"):
-        yield from filter(None, [one.get("comment"), *one.get("tags", ())])
+def _list_feedback(feedback: str | None) -> Iterator[str]:
+    for entry in unpack(feedback or "[]"):
+        yield from filter(None, [entry.get("comment"), *entry.get("tags", ())])
 
 
-def _users(metadata: str) -> set[str]:
+def _users_of_metadata(metadata: str) -> set[str]:
     values = unpack(metadata) if metadata else {}
     return {
         str(values[name])
@@ -191,8 +210,8 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
     broken off.
     """
     store.flush()
-    gone = dict(_from_columns(store, target))
-    gone |= store.transact(lambda connection: _from_database(connection, target))
+    gone = dict(_delete_from_columns(store, target))
+    gone |= store.transact(lambda connection: _delete_from_database(connection, target))
     store.database.compact()
     store.columns.close()
     (store.folder / BACKUP).unlink(missing_ok=True)
@@ -205,12 +224,14 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
     return {name: count for name, count in gone.items() if count}
 
 
-def _from_columns(store: Store, target: ToForget) -> Iterator[tuple[str, int]]:
+def _delete_from_columns(store: Store, target: ToForget) -> Iterator[tuple[str, int]]:
     folder = store.folder
     of = {"conversations": ("id", target.ids), "texts": ("text_hash", target.hashes)}
-    found = [(part, part.pile.name) for run in (folder / RUNS).glob("*") for part in all_parts(run)]
+    parts_of_runs = [
+        (part, part.pile.name) for run in (folder / RUNS).glob("*") for part in all_parts(run)
+    ]
     counts: Counter[str] = Counter()
-    for part, table in [*found, *((part, "texts") for part in all_parts(folder / TEXTS))]:
+    for part, table in [*parts_of_runs, *((part, "texts") for part in all_parts(folder / TEXTS))]:
         column, values = of.get(table, ("conversation", target.ids))
         counts[table] += store.columns.drop(part, column, sorted(values))
     for draft in folder.rglob(".*.draft"):
@@ -218,10 +239,10 @@ def _from_columns(store: Store, target: ToForget) -> Iterator[tuple[str, int]]:
     yield from counts.items()
 
 
-def _from_database(connection: sqlite3.Connection, target: ToForget) -> dict[str, int]:
+def _delete_from_database(connection: sqlite3.Connection, target: ToForget) -> dict[str, int]:
     gone: dict[str, int] = {}
-    _stage(connection, "forgotten_ids", target.ids)
-    _stage(connection, "forgotten_hashes", target.hashes)
+    _stage_values(connection, "forgotten_ids", target.ids)
+    _stage_values(connection, "forgotten_hashes", target.hashes)
     for table in _OF_CONVERSATIONS:
         where = "conversation IN (SELECT value FROM forgotten_ids)"
         if table != "replays":
@@ -233,22 +254,23 @@ def _from_database(connection: sqlite3.Connection, target: ToForget) -> dict[str
     ).rowcount
     where = "kind = 'extraction' AND id IN (SELECT value FROM forgotten_ids)"
     gone["facts"] = connection.execute(f"DELETE FROM facts WHERE {where}").rowcount
-    gone["calls"] = _calls(connection, target)
+    gone["calls"] = _delete_calls(connection, target)
     gone["rewritten"] = sum(
-        _rewritten(connection, table, columns, target) for table, columns in _texts(connection)
+        _rewrite_rows(connection, table, columns, target)
+        for table, columns in _text_columns(connection)
     )
     connection.execute("DROP TABLE forgotten_ids")
     connection.execute("DROP TABLE forgotten_hashes")
     return gone
 
 
-def _stage(connection: sqlite3.Connection, name: str, values: Collection[str]) -> None:
+def _stage_values(connection: sqlite3.Connection, name: str, values: Collection[str]) -> None:
     connection.execute(f"CREATE TEMP TABLE {name} (value TEXT PRIMARY KEY)")
     connection.executemany(f"INSERT INTO {name} VALUES (?)", [[value] for value in values])
 
 
-def _calls(connection: sqlite3.Connection, target: ToForget) -> int:
-    about = {
+def _delete_calls(connection: sqlite3.Connection, target: ToForget) -> int:
+    keys = {
         key
         for (key,) in connection.execute(
             "SELECT key FROM calls WHERE item IN (SELECT value FROM forgotten_ids)"
@@ -258,14 +280,14 @@ def _calls(connection: sqlite3.Connection, target: ToForget) -> int:
         for key, content in connection.execute(
             f"SELECT key, {text} FROM {table} WHERE {text} IS NOT NULL"
         ):
-            if key not in about and any(map(target.traces.within, _strings(content))):
-                about.add(key)
+            if key not in keys and any(map(target.traces.within, _iterate_strings(content))):
+                keys.add(key)
     for table in ("calls", "requests", "batched"):
-        connection.executemany(f"DELETE FROM {table} WHERE key = ?", [[key] for key in about])
-    return len(about)
+        connection.executemany(f"DELETE FROM {table} WHERE key = ?", [[key] for key in keys])
+    return len(keys)
 
 
-def _strings(text: str) -> Iterator[str]:
+def _iterate_strings(text: str) -> Iterator[str]:
     try:
         value = json.loads(text)
     except ValueError:
@@ -275,12 +297,12 @@ def _strings(text: str) -> Iterator[str]:
     while waiting:
         one = waiting.pop()
         if isinstance(one, str):
-            yield from _strings(one) if one[:1] in ("{", "[") else (one,)
+            yield from _iterate_strings(one) if one[:1] in ("{", "[") else (one,)
         elif isinstance(one, dict | list):
             waiting += one.values() if isinstance(one, dict) else one
 
 
-def _texts(connection: sqlite3.Connection) -> Iterator[tuple[str, list[str]]]:
+def _text_columns(connection: sqlite3.Connection) -> Iterator[tuple[str, list[str]]]:
     """Yield each table with its columns of text: whichever they are, none may quote them."""
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     for (table,) in tables:
@@ -292,14 +314,14 @@ def _texts(connection: sqlite3.Connection) -> Iterator[tuple[str, list[str]]]:
             yield table, names
 
 
-def _rewritten(
+def _rewrite_rows(
     connection: sqlite3.Connection, table: str, columns: Sequence[str], target: ToForget
 ) -> int:
     changed = 0
     outputs = f"WHERE kind != '{OUTPUT}'" if table == "facts" else ""
     rows = connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table} {outputs}")
     for rowid, *texts in rows.fetchall():
-        cleaned = [_cleaned(text, target) for text in texts]
+        cleaned = [_clean_cell(text, target) for text in texts]
         if cleaned != texts:
             changed += 1
             payload = dict(zip(columns, cleaned, strict=True)).get("payload") or ""
@@ -311,7 +333,7 @@ def _rewritten(
     return changed
 
 
-def _cleaned(text: str | None, target: ToForget) -> str | None:
+def _clean_cell(text: str | None, target: ToForget) -> str | None:
     """Return the text of a cell without them: JSON stays JSON, and as it was written if nothing goes."""
     if not text:
         return text
@@ -331,15 +353,17 @@ def left_in(folder: Path, target: ToForget) -> list[Path]:
         if path.is_file() and re.search(r"\.(damaged|earlier)\.\d", path.name)
     ]
     return [
-        path for path in odd if path.suffix == ".parquet" or target.traces.within(_decoded(path))
+        path
+        for path in odd
+        if path.suffix == ".parquet" or target.traces.within(_decode_file(path))
     ]
 
 
-def _decoded(path: Path) -> str:
+def _decode_file(path: Path) -> str:
     """Return what stands in a database, with escapes of JSON as the characters that they stand for."""
     text = path.read_bytes().decode("utf-8", "replace")
     return re.sub(
         r"\\(?:u([0-9a-fA-F]{4})|.)",
-        lambda found: chr(int(found[1], 16)) if found[1] else " ",
+        lambda match: chr(int(match[1], 16)) if match[1] else " ",
         text,
     )

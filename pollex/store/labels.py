@@ -54,14 +54,14 @@ def opinions(store: Store, question: str, *, again: bool = False) -> list[Opinio
 def settle_answers(of: Sequence[Opinion]) -> dict[str, Opinion]:
     """Return one answer for each text: adjudicated, or by majority; none for ties."""
     by_text: dict[str, list[Opinion]] = defaultdict(list)
-    for one in of:
-        by_text[one.text_hash].append(one)
-    found = {}
-    for text, said in by_text.items():
-        decided = [one for one in said if one.source == "adjudicated"]
-        votes = Counter(one.value for one in said).most_common()
+    for opinion in of:
+        by_text[opinion.text_hash].append(opinion)
+    settled = {}
+    for text, of_text in by_text.items():
+        decided = [opinion for opinion in of_text if opinion.source == "adjudicated"]
+        votes = Counter(opinion.value for opinion in of_text).most_common()
         if decided:
-            found[text] = decided[-1]
+            settled[text] = decided[-1]
         elif len(votes) == 1 or votes[0][1] > votes[1][1]:
-            found[text] = next(one for one in said if one.value == votes[0][0])
-    return found
+            settled[text] = next(opinion for opinion in of_text if opinion.value == votes[0][0])
+    return settled

@@ -35,14 +35,16 @@ class StoreBook:
         ]
 
     async def intend(self, submission: Submission, lines: Sequence[BatchLine]) -> None:
-        about = vars(submission)
+        values = vars(submission)
         sql = f"INSERT INTO batches ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        kept = [Statement(sql, [about[name] for name in _COLUMNS.split(", ")])]
-        kept += [
-            Statement("INSERT INTO batched VALUES (?, ?, ?)", [about["digest"], x.key, x.attempt])
-            for x in lines
+        statements = [Statement(sql, [values[name] for name in _COLUMNS.split(", ")])]
+        statements += [
+            Statement(
+                "INSERT INTO batched VALUES (?, ?, ?)", [values["digest"], line.key, line.attempt]
+            )
+            for line in lines
         ]
-        await self._store.change(*kept)
+        await self._store.change(*statements)
 
     async def created(self, digest: str, id_: str) -> None:
         await self._store.change(

@@ -55,8 +55,8 @@ class Output:
 
     def place(self, folder: Path) -> Path | None:
         """Return where it lies; None where it is no longer there, or on another file system."""
-        places = [folder / _path(self.beside)] if self.beside else []
-        places += [] if self.remote else [_path(self.path)]
+        places = [folder / _path_of_name(self.beside)] if self.beside else []
+        places += [] if self.remote else [_path_of_name(self.path)]
         return next((place.resolve() for place in places if place.is_file()), None)
 
 
@@ -74,12 +74,12 @@ def note_outputs(folder: Path, written: WrittenOutputs) -> None:
     """Note files in a store; where that can't be, say so: the files are there all the same."""
     if not written.paths or not (folder / FILE).exists():
         return
-    own = folder.resolve()
-    outside = [path for path in written.paths if own not in Path(path).absolute().parents]
-    rows = [_row(_output(path, written.run, own)) for path in outside]
+    store_folder = folder.resolve()
+    outside = [path for path in written.paths if store_folder not in Path(path).absolute().parents]
+    rows = [_row_of(_describe_output(path, written.run, store_folder)) for path in outside]
     try:
         with closing(Database(folder / FILE)) as database, database.transaction() as connection:
-            _replace(connection, [row.id for row in rows], rows)
+            _replace_rows(connection, [row.id for row in rows], rows)
     except PollexError as failure:
         LOG.warning("%s: it was not noted which files were written: %s", folder, failure.what)
 
@@ -87,8 +87,8 @@ def note_outputs(folder: Path, written: WrittenOutputs) -> None:
 def outputs_of(store: Store) -> list[Output]:
     """Return all files that the store knows of, those written last at the end."""
     rows = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [OUTPUT])
-    found = [(row["id"], unpack(row["payload"])) for row in rows]
-    return [Output(path, **{name: values[name] for name in KEPT}) for path, values in found]
+    outputs = [(row["id"], unpack(row["payload"])) for row in rows]
+    return [Output(path, **{name: values[name] for name in KEPT}) for path, values in outputs]
 
 
 def renew_outputs(store: Store, before: list[str], paths: dict[str, str]) -> None:
@@ -98,9 +98,11 @@ def renew_outputs(store: Store, before: list[str], paths: dict[str, str]) -> Non
         before: Paths whose notes go.
         paths: The run of each file, by where it lies now.
     """
-    rows = [_row(_output(path, run, store.folder.resolve())) for path, run in paths.items()]
+    rows = [
+        _row_of(_describe_output(path, run, store.folder.resolve())) for path, run in paths.items()
+    ]
     store.transact(
-        lambda connection: _replace(connection, [*before, *(row.id for row in rows)], rows)
+        lambda connection: _replace_rows(connection, [*before, *(row.id for row in rows)], rows)
     )
 
 
@@ -110,23 +112,23 @@ def digest_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _output(path: str, run: str, folder: Path) -> Output:
+def _describe_output(path: str, run: str, folder: Path) -> Output:
     """Return a file as it is now; without a digest where it is none."""
     if "://" in path:
         return Output(path, "", "", 0, run)
     place = Path(path).absolute()
-    beside = _name(Path(os.path.relpath(place.resolve(), folder)))
+    beside = _name_of_path(Path(os.path.relpath(place.resolve(), folder)))
     if not place.is_file():
-        return Output(_name(place), beside, "", 0, run)
-    return Output(_name(place), beside, digest_of_file(place), place.stat().st_size, run)
+        return Output(_name_of_path(place), beside, "", 0, run)
+    return Output(_name_of_path(place), beside, digest_of_file(place), place.stat().st_size, run)
 
 
-def _name(path: Path) -> str:
+def _name_of_path(path: Path) -> str:
     """Return a path as the database takes it."""
     return str(path) if is_text(path) else LOCAL + quote(os.fsencode(path))
 
 
-def _path(name: str) -> Path:
+def _path_of_name(name: str) -> Path:
     return (
         Path(os.fsdecode(unquote_to_bytes(name.removeprefix(LOCAL))))
         if name.startswith(LOCAL)
@@ -134,12 +136,12 @@ def _path(name: str) -> Path:
     )
 
 
-def _row(output: Output) -> FactRow:
+def _row_of(output: Output) -> FactRow:
     values = {name: getattr(output, name) for name in KEPT}
     return FactRow("", OUTPUT, output.path, pack(values | {"time": now()}))
 
 
-def _replace(connection: sqlite3.Connection, paths: list[str], rows: list[FactRow]) -> None:
+def _replace_rows(connection: sqlite3.Connection, paths: list[str], rows: list[FactRow]) -> None:
     connection.executemany(
         "DELETE FROM facts WHERE kind = ? AND id = ?", [[OUTPUT, path] for path in paths]
     )

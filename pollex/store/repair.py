@@ -50,8 +50,8 @@ def check(store: Store) -> None:
         StoreDamaged: Something isn't as it was written.
     """
     where = str(store.folder / FILE)
-    if (found := store.value("PRAGMA integrity_check(1)")) != "ok":
-        raise damaged(where, found.splitlines()[-1])
+    if (verdict := store.value("PRAGMA integrity_check(1)")) != "ok":
+        raise damaged(where, verdict.splitlines()[-1])
     for table in ("calls", "facts"):
         for row in store.rows(f"SELECT * FROM {table}"):
             if not _is_sound(table, row):
@@ -78,15 +78,16 @@ def rebuild(folder: Path) -> list[str]:
         )
     require_own_files(folder)
     require_idle(folder)
-    made = _version(path)
+    schema = _read_version(path)
     lost = list[str]()
     try:
         if not new.exists():  # else the last one was stopped when it was done but for the names
             draft.unlink(missing_ok=True)
-            lost = _make(draft, folder)
+            lost = _make_database(draft, folder)
             draft.replace(new)
         done = [
-            f"{name} is kept as {kept}" for name, kept in _set_aside(folder, earlier=made < VERSION)
+            f"{name} is kept as {new_name}"
+            for name, new_name in _set_aside(folder, earlier=schema < VERSION)
         ]
         new.replace(path)
     except OSError as failure:
@@ -95,20 +96,22 @@ def rebuild(folder: Path) -> list[str]:
         numbers = {
             table: store.value(f"SELECT count(*) FROM {table}") for table in ("labels", "runs")
         }
-        kept = f"{store.paid} paid answers, {numbers['labels']} labels and {numbers['runs']} runs"
+        contents = (
+            f"{store.paid} paid answers, {numbers['labels']} labels and {numbers['runs']} runs"
+        )
         store.backup()
-    return [*done, *_set_parts_aside(folder), f"the new database has {kept}", *lost]
+    return [*done, *_set_parts_aside(folder), f"the new database has {contents}", *lost]
 
 
-def _version(path: Path) -> int:
+def _read_version(path: Path) -> int:
     try:
-        with closing(_reading(path)) as source:
+        with closing(_open_reading(path)) as source:
             return int(source.execute("PRAGMA user_version").fetchone()[0])
     except sqlite3.Error:
         return VERSION
 
 
-def _make(draft: Path, folder: Path) -> list[str]:
+def _make_database(draft: Path, folder: Path) -> list[str]:
     """Make a database of what can be read of the old one, its backup, and earlier files; return what is lost."""
     database = Database(draft)
     with closing(database), database.transaction() as connection:
@@ -116,43 +119,43 @@ def _make(draft: Path, folder: Path) -> list[str]:
             name
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         ]
-        lost = [_fill(table, connection, folder) for table in sorted(tables)]
+        lost = [_fill_table(table, connection, folder) for table in sorted(tables)]
         _take_lines(folder, connection)
-    return [each for each in lost if each]
+    return [loss for loss in lost if loss]
 
 
-def _fill(table: str, connection: sqlite3.Connection, folder: Path) -> str:
+def _fill_table(table: str, connection: sqlite3.Connection, folder: Path) -> str:
     """Copy a table from where it is best, and then what is missing from elsewhere; return what is lost."""
     places = [folder / FILE, folder / BACKUP]
     name = WORDS.get(table, table.replace("_", " "))
     missed = set[int | None]()
     for path in places if table in CHANGING else reversed(places):
         if path.exists():
-            missed.update(_copy(table, path, connection))
-    known = (
+            missed.update(_copy_rows(table, path, connection))
+    copied = (
         {rowid for (rowid,) in connection.execute(f"SELECT rowid FROM {table}")}
         if missed
         else set()
     )
-    if gone := len([rowid for rowid in missed if rowid is not None and rowid not in known]):
+    if gone := len([rowid for rowid in missed if rowid is not None and rowid not in copied]):
         return f"{name}: {gone} were lost at most, as many as can't be read and have no copy in the backup"
     if None in missed:
         return f"{name}: what the end of the file had is lost, but for the backup of the last run"
     return ""
 
 
-def _copy(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int | None]:
+def _copy_rows(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int | None]:
     """Copy the rows that can be read; yield the numbers of others, None where it isn't known which there are."""
     try:
-        with closing(_reading(path)) as source:
+        with closing(_open_reading(path)) as source:
             ours, theirs = (
-                [column[1] for column in each.execute(f"PRAGMA table_info({table})")]
-                for each in (into, source)
+                [column[1] for column in database.execute(f"PRAGMA table_info({table})")]
+                for database in (into, source)
             )
             columns = [column for column in ours if column in theirs]
             named = ", ".join(["rowid", *columns])
             sql = f"INSERT OR IGNORE INTO {table} ({named}) VALUES ({', '.join('?' * (1 + len(columns)))})"
-            for row in _rows(source, table, ", ".join(columns)) if columns else ():
+            for row in _read_rows(source, table, ", ".join(columns)) if columns else ():
                 if isinstance(row, tuple) and _is_sound(
                     table, dict(zip(columns, row[1:], strict=True))
                 ):
@@ -163,7 +166,7 @@ def _copy(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int | No
         yield None
 
 
-def _rows(
+def _read_rows(
     source: sqlite3.Connection, table: str, columns: str
 ) -> Iterator[tuple[Any, ...] | int | None]:
     """Yield a table's rows with their numbers; the number alone of what can't be read, None if it was the end."""
@@ -185,7 +188,7 @@ def _rows(
     yield None
 
 
-def _reading(path: Path) -> sqlite3.Connection:
+def _open_reading(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
@@ -200,16 +203,16 @@ def _is_sound(table: str, row: Mapping[str, Any]) -> bool:
 
 def _take_lines(folder: Path, connection: sqlite3.Connection) -> None:
     """Take in what an earlier pollex kept in files beside its database, as far as the database lacks it."""
-    for values in _lines(folder / REPLIES):
+    for values in _read_lines(folder / REPLIES):
         reply(values).apply(connection)
-    facts = [FactRow(**values) for values in _lines(folder / FACTS)]
+    facts = [FactRow(**values) for values in _read_lines(folder / FACTS)]
     if len(facts) > connection.execute("SELECT count(*) FROM facts").fetchone()[0]:
         connection.execute("DELETE FROM facts")
         for fact in facts:
             change_of(fact).apply(connection)
-    known = {label for (label,) in connection.execute("SELECT id FROM labels")}
-    for values in _lines(folder / LABELS):
-        if values["id"] not in known:
+    labels = {label for (label,) in connection.execute("SELECT id FROM labels")}
+    for values in _read_lines(folder / LABELS):
+        if values["id"] not in labels:
             change_of(LabelRow(**values)).apply(connection)
     runs = {run for (run,) in connection.execute("SELECT id FROM runs")}
     for path in sorted((folder / RUNS).glob("*/run.json")):
@@ -218,7 +221,7 @@ def _take_lines(folder: Path, connection: sqlite3.Connection) -> None:
                 connection.execute(*statement_of_run(Run.model_validate_json(path.read_bytes())))
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     if path.exists():
         with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
             yield from filter(None, (read_line(line.removesuffix("\n")) for line in file))
@@ -228,30 +231,30 @@ def _set_aside(folder: Path, *, earlier: bool) -> Iterator[tuple[str, str]]:
     """Give the old files other names, but leave the database where it is; yield both names of each."""
     why = "earlier" if earlier else "damaged"
     if (folder / FILE).exists():
-        kept = free_name(folder / FILE, why)
-        os.link(folder / FILE, kept)
+        new_path = free_name(folder / FILE, why)
+        os.link(folder / FILE, new_path)
         with suppress(FileNotFoundError):  # SQLite would fold it into the new one
-            (folder / f"{FILE}-wal").rename(kept.with_name(f"{kept.name}-wal"))
+            (folder / f"{FILE}-wal").rename(new_path.with_name(f"{new_path.name}-wal"))
         (folder / f"{FILE}-shm").unlink(missing_ok=True)
-        yield FILE, kept.name
+        yield FILE, new_path.name
     for name in EARLIER:
         if (folder / name).exists():
-            (folder / name).rename(kept := free_name(folder / name, why))
-            yield name, kept.name
+            (folder / name).rename(new_path := free_name(folder / name, why))
+            yield name, new_path.name
 
 
 def _set_parts_aside(folder: Path) -> list[str]:
     """Set unreadable parts aside, and scores without all answers, which a resume restores."""
     done = []
-    for each in (folder / TEXTS, *(folder / RUNS).glob("*")):
-        parts = all_parts(each)
+    for pile in (folder / TEXTS, *(folder / RUNS).glob("*")):
+        parts = all_parts(pile)
         bad = {part for part in parts if reason_unreadable(part.path)}
         if any(part.pile.name == AnswerRow.table for part in bad):
             bad |= {part for part in parts if part.pile.name == ScoreRow.table}
         for part in sorted(bad):
-            kept = free_name(part.path)
-            part.path.rename(kept)
+            new_path = free_name(part.path)
+            part.path.rename(new_path)
             done.append(
-                f"{part.path.name} of {each.name} was set aside as {kept.name}: a resume makes it anew"
+                f"{part.path.name} of {pile.name} was set aside as {new_path.name}: a resume makes it anew"
             )
     return done

@@ -35,18 +35,18 @@ def find_run(store: Store, name: str, command: str = "") -> Run:
         WrongUse: There is none, or several.
     """
     every = runs(store)
-    if name == "last" and (mine := [run for run in every if command in ("", run.command)]):
-        return mine[-1]
+    if name == "last" and (of_command := [run for run in every if command in ("", run.command)]):
+        return of_command[-1]
     # `learn-1` means run 1, though the id of run 12 begins with it, too.
-    found = [run for run in every if run.id == name or run.id.rpartition("-")[0] == name]
-    found = found or [run for run in every if run.id.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    several = ", ".join(run.id for run in found)
+    matches = [run for run in every if run.id == name or run.id.rpartition("-")[0] == name]
+    matches = matches or [run for run in every if run.id.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    several = ", ".join(run.id for run in matches)
     of = f" of `pollex {command}`" if command else ""
     raise WrongUse(
         f"several runs begin with {name!r}: {several}"
-        if found
+        if matches
         else f"there is no run {name!r}{of}",
         where=str(store.folder),
         remedy="`pollex runs` lists them",
@@ -104,8 +104,8 @@ def find_resumable(
 
 def settings_behind(store: Store, run: Run) -> dict[str, Any]:
     """Return what stands behind the digests of a run's roles; nothing of a run of an earlier pollex."""
-    found = facts_of(store, run.id, BEHIND).get("roles", {})
-    return found if isinstance(found, dict) else {}
+    roles = facts_of(store, run.id, BEHIND).get("roles", {})
+    return roles if isinstance(roles, dict) else {}
 
 
 def facts_of(store: Store, run: str, kind: str, id_: str | None = None) -> dict[str, Any]:
@@ -131,8 +131,8 @@ def step(store: Store, run: str, name: str) -> Any:
 
 def rubrics_of(store: Store, run: str, rubric: str | None = None) -> dict[str, Rubric]:
     """Return the rubrics of a run's pool by id, in their last version."""
-    found = facts_of(store, run, "rubric", rubric)
-    return {id_: Rubric.model_validate(values) for id_, values in found.items()}
+    rubrics = facts_of(store, run, "rubric", rubric)
+    return {id_: Rubric.model_validate(values) for id_, values in rubrics.items()}
 
 
 def conversations_of(
@@ -144,8 +144,8 @@ def conversations_of(
         ids = [row["id"] for row in places]
     for start in range(0, len(ids), BATCH):
         batch = list(ids[start : start + BATCH])
-        found = {row["id"]: row for row in store.ask(run, _CONVERSATIONS, [batch])}
-        yield from (read_conversation(found[one]) for one in batch if one in found)
+        rows = {row["id"]: row for row in store.ask(run, _CONVERSATIONS, [batch])}
+        yield from (read_conversation(rows[id_]) for id_ in batch if id_ in rows)
 
 
 BATCH = 500
@@ -159,10 +159,10 @@ def extractions_of(
     store: Store, run: str, *, conversation: str | None = None
 ) -> dict[str, Extraction | Unanswered]:
     """Return the extractions so far, by conversation, or of one conversation."""
-    found = facts_of(store, run, "extraction", conversation)
+    extractions = facts_of(store, run, "extraction", conversation)
     return {
         id_: (Unanswered if "outcome" in values else Extraction).model_validate(values)
-        for id_, values in found.items()
+        for id_, values in extractions.items()
     }
 
 
@@ -211,13 +211,13 @@ class StoredAnswers:
             AND text_hash IN (SELECT unnest($2)) ORDER BY outcome <> '' DESC, run, seq""",
             [fingerprint, list(text_hashes), self._asked_again],
         )
-        known: dict[str, dict[str, Answer | Unanswered]] = defaultdict(dict)
+        answers: dict[str, dict[str, Answer | Unanswered]] = defaultdict(dict)
         for row in rows:
             answer = read_answer(row)
             if isinstance(answer, Answer):
                 answer = answer.model_copy(update={"asked_in": answer.asked_in or row["run"]})
-            known[row["text_hash"]][row["question_hash"]] = answer
-        return dict(known)
+            answers[row["text_hash"]][row["question_hash"]] = answer
+        return dict(answers)
 
 
 def scores_of(
@@ -285,12 +285,14 @@ def keep_originals(store: Store, originals: Mapping[tuple[str, str], Mapping[str
 
     if not originals:
         return
-    seal = Fernet(_key(store))
-    known = set(store.each("SELECT conversation, text_hash FROM originals"))
+    seal = Fernet(_derive_key(store))
+    stored = set(store.each("SELECT conversation, text_hash FROM originals"))
     store.put(
-        OriginalRow(id_, text_hash, seal.encrypt(json.dumps(dict(found)).encode()).decode())
-        for (id_, text_hash), found in originals.items()
-        if (id_, text_hash) not in known
+        OriginalRow(
+            id_, text_hash, seal.encrypt(json.dumps(dict(by_placeholder)).encode()).decode()
+        )
+        for (id_, text_hash), by_placeholder in originals.items()
+        if (id_, text_hash) not in stored
     )
 
 
@@ -302,18 +304,18 @@ def originals_of(store: Store, conversation: str) -> dict[str, str]:
     """
     from cryptography.fernet import Fernet, InvalidToken  # as above
 
-    found: dict[str, str] = {}
+    by_placeholder: dict[str, str] = {}
     for row in store.rows(
         "SELECT sealed FROM originals WHERE conversation = ? ORDER BY rowid", [conversation]
     ):
         try:
-            found |= json.loads(Fernet(_key(store)).decrypt(row["sealed"].encode()))
+            by_placeholder |= json.loads(Fernet(_derive_key(store)).decrypt(row["sealed"].encode()))
         except InvalidToken:
             raise damaged(
                 str(store.folder), "what placeholders stand for was sealed with another secret"
             ) from None
-    return found
+    return by_placeholder
 
 
-def _key(store: Store) -> bytes:
+def _derive_key(store: Store) -> bytes:
     return base64.urlsafe_b64encode(hashlib.sha256(b"pollex originals\0" + store.secret).digest())

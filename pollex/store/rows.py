@@ -36,41 +36,43 @@ def conversation_rows(
     run: str, conversations: Sequence[Conversation], *, side: str = ""
 ) -> Iterator[Row]:
     """Yield rows of a run's conversations; `side` is `train`, `test` or empty."""
-    for one in conversations:
+    for conversation in conversations:
         tools = [
             turn.model_dump(include={"calls", "result"}, exclude_defaults=True)
-            for turn in one.turns
+            for turn in conversation.turns
         ]
-        said = [
+        parts = [
             [turn.role, turn.content, *filter(None, [used])]
-            for turn, used in zip(one.turns, tools, strict=True)
+            for turn, used in zip(conversation.turns, tools, strict=True)
         ]
-        said += [
-            [SOURCE, it.text, it.model_dump(exclude={"text"}, exclude_defaults=True)]
-            for it in one.sources
+        parts += [
+            [SOURCE, source.text, source.model_dump(exclude={"text"}, exclude_defaults=True)]
+            for source in conversation.sources
         ]
-        yield TextRow(run, one.text_hash, pack(said))
+        yield TextRow(run, conversation.text_hash, pack(parts))
         yield ConversationRow(
             run=run,
-            id=one.id,
-            text_hash=one.text_hash,
-            label=one.label.value,
-            judge=one.judge,
-            group=one.group,
-            metadata=pack(one.metadata),
+            id=conversation.id,
+            text_hash=conversation.text_hash,
+            label=conversation.label.value,
+            judge=conversation.judge,
+            group=conversation.group,
+            metadata=pack(conversation.metadata),
             side=side,
-            opening=one.opening[:OPENING],
-            turn_count=len(one.turns),
-            flags=" ".join(one.flags),
-            feedback=pack([it.model_dump(exclude_defaults=True) for it in one.feedback])
-            if one.feedback
+            opening=conversation.opening[:OPENING],
+            turn_count=len(conversation.turns),
+            flags=" ".join(conversation.flags),
+            feedback=pack(
+                [feedback.model_dump(exclude_defaults=True) for feedback in conversation.feedback]
+            )
+            if conversation.feedback
             else "",
         )
 
 
 def rubric_rows(run: str, rubrics: Iterable[Rubric]) -> Iterator[Row]:
     """Return rubrics with their provenance as rows."""
-    yield from (fact(run, "rubric", one.id, one) for one in rubrics)
+    yield from (fact(run, "rubric", rubric.id, rubric) for rubric in rubrics)
 
 
 def fact(run: str, kind: str, id_: str, value: BaseModel) -> FactRow:
@@ -100,7 +102,7 @@ class AnswerCells:
             fingerprints = [fingerprints] * len(questions)
         about = self._run, writable(conversation.id), conversation.text_hash
         for question, answer, fingerprint in zip(questions, answers, fingerprints, strict=True):
-            cells = about + self._cells(question, answer, fingerprint)
+            cells = about + self._cells_of(question, answer, fingerprint)
             yield Cells(AnswerRow, self._run, cells, SMALL + len(cells[SAID]) + len(cells[WHY]))
 
     def block(
@@ -113,16 +115,23 @@ class AnswerCells:
         """Return a judge's answers about conversations, in their order; no object is made for an answer."""
         by_id = {question.id: question for question in questions}
         types = AnswerRow.types()
-        asked = {name: types.pop(name) for name in ("run", "conversation", "text_hash")}
+        types_of_texts = {name: types.pop(name) for name in ("run", "conversation", "text_hash")}
         about, of_whom = arrays_of(
-            asked, [(self._run, writable(one.id), one.text_hash) for one in conversations]
+            types_of_texts,
+            [
+                (self._run, writable(conversation.id), conversation.text_hash)
+                for conversation in conversations
+            ],
         )
-        given = [self._cells(by_id[one.question_id], one, fingerprint) for one in answers.different]
-        different, what = arrays_of(types, given)
+        answer_cells = [
+            self._cells_of(by_id[answer.question_id], answer, fingerprint)
+            for answer in answers.different
+        ]
+        different, what = arrays_of(types, answer_cells)
         row, column = np.nonzero(answers.index >= 0)
         tables = {
             "about": about | {"n": np.arange(len(conversations))},
-            "different": different | {"n": np.arange(len(given))},
+            "different": different | {"n": np.arange(len(answer_cells))},
             "given": {"row": row, "which": answers.index[row, column], "n": np.arange(len(row))},
         }
         cells = [cell.replace("r.", "a.") for cell in of_whom.values()] + list(what.values())
@@ -133,20 +142,30 @@ class AnswerCells:
             self._run,
             tables,
             sql,
-            24 * len(row) + 4 * SMALL * (len(given) + len(conversations)),
+            24 * len(row) + 4 * SMALL * (len(answer_cells) + len(conversations)),
         )
 
-    def _cells(
+    def _cells_of(
         self, question: Question, answer: Answer | Unanswered, fingerprint: str
     ) -> tuple[Any, ...]:
-        asked = writable(question.id), question.digest, fingerprint, writable(answer.judge)
+        question_cells = writable(question.id), question.digest, fingerprint, writable(answer.judge)
         if isinstance(answer, Unanswered):
-            return *asked, None, None, "", answer.outcome, writable(answer.detail), "", (), ""
+            return (
+                *question_cells,
+                None,
+                None,
+                "",
+                answer.outcome,
+                writable(answer.detail),
+                "",
+                (),
+                "",
+            )
         justification = writable(answer.justification)
         outcome = ""
         detail = ""
         return (
-            *asked,
+            *question_cells,
             answer.probabilities,
             answer.chosen,
             answer.source,

@@ -49,9 +49,9 @@ def with_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
     if not rows:
         return rubric_set
 
-    kept = facts_of(store, rows[0]["run"], ARRAYS, digest)[digest]
+    encoded = facts_of(store, rows[0]["run"], ARRAYS, digest)[digest]
     try:
-        arrays = base64.b64decode(kept, validate=True)
+        arrays = base64.b64decode(encoded, validate=True)
         require_arrays(arrays, rubric_set.calibrator.facts, str(store.folder))
     except (BadCalibrator, binascii.Error, TypeError, ValueError) as error:
         raise damaged(
@@ -95,19 +95,21 @@ def find_set(store: Store, name: str) -> RubricSet | None:
     """
     every = kept_sets(store)
     numbers = {run.id for run in runs(store) if name in (run.id, run.id.rpartition("-")[0])}
-    named = [kept for kept in every if name == "last" or kept.run in numbers]
+    named = [stored for stored in every if name == "last" or stored.run in numbers]
     if not named and len(name) >= SHORTEST:
         named = [
-            kept for kept in every if kept.run.startswith(name) or kept.digest.startswith(name)
+            stored
+            for stored in every
+            if stored.run.startswith(name) or stored.digest.startswith(name)
         ]
     if not named and re.fullmatch(r"[0-9a-f]{6,12}", name):  # as `serve` names it
-        named = [kept for kept in every if set_digest(kept.read(store)).startswith(name)]
+        named = [stored for stored in every if set_digest(stored.read(store)).startswith(name)]
     if not named:
         return None
 
     # A run has a set of its own; with a starter it keeps two versions, of which the last counts.
-    if name != "last" and len(owners := {kept.run for kept in named}) > 1:
-        same = len({kept.digest for kept in named}) == 1
+    if name != "last" and len(owners := {stored.run for stored in named}) > 1:
+        same = len({stored.digest for stored in named}) == 1
         if not same:
             what = f"several rubric sets are called {name!r}: those of {', '.join(sorted(owners))}"
             raise WrongUse(

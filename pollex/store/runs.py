@@ -103,10 +103,12 @@ class Lease:
 
     def apply(self, connection: sqlite3.Connection) -> None:
         """Take the call, unless another was quicker."""
-        taken = connection.execute(
+        senders = connection.execute(
             _TAKEN, [self.key, self.attempt, time.time(), self.holder]
         ).fetchall()
-        self.granted = not any(kept or is_held(self.folder, holder) for kept, holder in taken)
+        self.granted = not any(
+            has_reply or is_held(self.folder, holder) for has_reply, holder in senders
+        )
         for change in self.changes if self.granted else ():
             change.apply(connection)
 

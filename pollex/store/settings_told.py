@@ -72,9 +72,11 @@ def differences(
     """
     parts = [part for part in sorted({*before, *now}) if before.get(part) != now.get(part)]
     roles = [part for part in parts if part in ROLES]
-    told = [f"{part}: {_part_in_words(part, before, now)}" for part in parts if part not in ROLES]
+    sentences = [
+        f"{part}: {_part_in_words(part, before, now)}" for part in parts if part not in ROLES
+    ]
     if not roles:
-        return told
+        return sentences
 
     changes = (
         list(changes_behind(behind_before or {}, behind_now or {}))
@@ -83,7 +85,7 @@ def differences(
     )
     who = ", ".join(roles)
     return [
-        *told,
+        *sentences,
         f"{who}: {'; '.join(changes)}" if changes else f"{who}: another model, prompt or setting",
     ]
 
@@ -122,13 +124,13 @@ def _capability_in_words(what: str, old: Any, new: Any) -> str:
 def _plain(value: Any) -> str:
     """Return a setting as a person reads it; learning settings are kept as JSON."""
     try:
-        known = json.loads(value) if isinstance(value, str) else value
+        setting = json.loads(value) if isinstance(value, str) else value
     except ValueError:
-        known = value
-    if known is None or known in ("", [], {}):
+        setting = value
+    if setting is None or setting in ("", [], {}):
         return "not set"
-    if isinstance(known, bool):
-        return "yes" if known else "no"
-    if isinstance(known, list):
-        return ", ".join(map(str, known))
-    return str(known)
+    if isinstance(setting, bool):
+        return "yes" if setting else "no"
+    if isinstance(setting, list):
+        return ", ".join(map(str, setting))
+    return str(setting)

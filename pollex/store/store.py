@@ -345,11 +345,11 @@ def _make_private(folder: Path) -> None:
     alone.
     """
     if folder.is_dir() and not (folder / FILE).exists() and any(folder.iterdir()):
-        for each in (folder / RUNS, folder / TEXTS):
-            make_private(each)
+        for private in (folder / RUNS, folder / TEXTS):
+            make_private(private)
         return
-    for each in (folder, folder / RUNS, folder / TEXTS):
-        make_private(each)
+    for private in (folder, folder / RUNS, folder / TEXTS):
+        make_private(private)
     for file in folder.iterdir():
         if file.is_file() and file.stat().st_mode & 0o077:
             file.chmod(0o600)

@@ -61,7 +61,7 @@ class ColumnRow(Row):
     @classmethod
     def types(cls) -> dict[str, str]:
         """Return every column with DuckDB's type for it."""
-        return {each.name: _TYPES[type_of(each)] for each in fields(cls)}
+        return {column.name: _TYPES[type_of(column)] for column in fields(cls)}
 
     @property
     def cells(self) -> tuple[Any, ...]:
@@ -73,8 +73,8 @@ class ColumnRow(Row):
         cells = tuple(map(_encodable, vars(self).values()))
         for cell in cells:
             if any(
-                isinstance(one, float) and not isfinite(one)
-                for one in (cell if isinstance(cell, tuple) else [cell])
+                isinstance(number, float) and not isfinite(number)
+                for number in (cell if isinstance(cell, tuple) else [cell])
             ):
                 raise ValueError(f"{self.table} can't keep {cell}")
         return cells

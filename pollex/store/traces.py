@@ -82,13 +82,13 @@ def run_tree(store: Store, run: str) -> list[Branch]:
         "SELECT id, parent, name, kind, ms, error, outputs FROM spans WHERE run = ? ORDER BY started, rowid",
         [run],
     )
-    known = {span["id"] for span in spans}
+    span_ids = {span["id"] for span in spans}
     inside: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
     for span in spans:
         # A span is written when it ends, so a killed run has spans whose parent never was: they
         # stand on their own.
-        inside[span["parent"] if span["parent"] in known else None].append(span)
-    return _branches(inside[None], inside)
+        inside[span["parent"] if span["parent"] in span_ids else None].append(span)
+    return _sum_branches(inside[None], inside)
 
 
 def conversation_trace(store: Store, run: str, conversation_id: str) -> ConversationTrace:
@@ -97,8 +97,8 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
     Raises:
         WrongUse: The run did not use it.
     """
-    found = list(conversations_of(store, run, ids=[conversation_id]))
-    if not found:
+    conversations = list(conversations_of(store, run, ids=[conversation_id]))
+    if not conversations:
         raise WrongUse(
             f"run {run} used no conversation {conversation_id!r}",
             remedy="check the id against the log",
@@ -118,9 +118,9 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
     sides = store.ask(
         run, "SELECT side FROM conversations WHERE id = ? ORDER BY seq", [conversation_id]
     )
-    asked = {row["question"] for row in answers}
+    rubric_ids = {row["question"] for row in answers}
     return ConversationTrace(
-        conversation=found[0],
+        conversation=conversations[0],
         side=sides[-1]["side"],
         steps=tuple(
             SpanRow(**row | {name: tuple(unpack(row[name])) for name in ("inputs", "outputs")})
@@ -128,7 +128,9 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
         ),
         extraction=extractions_of(store, run, conversation=conversation_id).get(conversation_id),
         answers={row["question"]: read_answer(row) for row in answers},
-        asked={id_: rubric.text for id_, rubric in rubrics_of(store, run).items() if id_ in asked},
+        asked={
+            id_: rubric.text for id_, rubric in rubrics_of(store, run).items() if id_ in rubric_ids
+        },
         score=ScoreRow(**scores[-1]) if scores else None,
     )
 
@@ -162,13 +164,13 @@ def reasons_of(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]
         ORDER BY facts.rowid""",
         [run, pack(list(ids))],
     )
-    found = {
+    reasons = {
         reason.id: reason for reason in (Reason.model_validate_json(row["reason"]) for row in rows)
     }
-    return tuple(found[one] for one in ids if one in found)
+    return tuple(reasons[id_] for id_ in ids if id_ in reasons)
 
 
-def _branches(
+def _sum_branches(
     spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, list[dict[str, Any]]]
 ) -> list[Branch]:
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
@@ -185,7 +187,7 @@ def _branches(
         for span in alike:
             if span["error"] not in ("", CANCELLED):
                 branch.errors[span["error"]] = branch.errors.get(span["error"], 0) + 1
-        branch.branches = _branches(
+        branch.branches = _sum_branches(
             (child for span in alike for child in inside.get(span["id"], ())), inside
         )
         branches.append(branch)

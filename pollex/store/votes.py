@@ -23,8 +23,8 @@ TASK = "task"
 
 def task_of(store: Store, run: str) -> Task | None:
     """Return what a run was asked to do; None if it is no run of `judge`."""
-    kept = step(store, run, TASK)
-    return None if kept is None else Task.from_json(kept)
+    task = step(store, run, TASK)
+    return None if task is None else Task.from_json(task)
 
 
 def asked_in(store: Store, run: str) -> dict[str, Question]:
@@ -33,7 +33,7 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
     if task is None:
         return {}
     asked_of = [run_question(task.question, number) for number in range(task.rule.runs)]
-    return {one.id: one for one in [*asked_of, persons_question(task.question)]}
+    return {question.id: question for question in [*asked_of, persons_question(task.question)]}
 
 
 def so_far(
