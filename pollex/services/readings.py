@@ -190,6 +190,22 @@ def named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]:
     return tuple(sources)
 
 
+def sample_named(source: str | Path, store: Path) -> str | Path:
+    """Return a sample to compare: `log:NAME` as its one file, anything else as it is.
+
+    Raises:
+        WrongUse: It isn't there, or is made of several files.
+    """
+    readings = named_readings((str(source),), store)
+    if not readings:
+        return source
+    sources = readings[0].sources
+    if len(sources) != 1:
+        what = f"{readings[0].name} is made of {len(sources)} files, and a sample is one"
+        raise WrongUse(what, remedy="score it, and compare the run")
+    return sources[0]
+
+
 def named_options(logs: object, store: Path) -> Mapping[str, Any]:
     """Return the options of the logs that are named as `log:NAME`; none where there are none.
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pollex.usecases.families import RUBRICS, ByJudge, Grouped, page_option
+from pollex.usecases.families import RUBRICS, ByJudge, Grouped, page_option, store_of
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -58,6 +58,19 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
         door="terminal",
     )
 
+    @property
+    def logs(self) -> tuple[str, ...]:
+        """Both samples, as other use cases have their logs."""
+        return (str(self.new), str(self.against))
+
+    def as_new(self, crew: Crew) -> str | Path:
+        """Return the new conversations; those of a log that was brought, too."""
+        return sample_of(self, self.new)
+
+    def as_against(self, crew: Crew) -> str | Path:
+        """Return the baseline, likewise."""
+        return sample_of(self, self.against)
+
     def carry_out(self, crew: Crew) -> CheckResult:
         """See `services.check.check`; append the table to the summary of a step of GitHub's."""
         found: CheckResult = self.call(self.does, crew)
@@ -75,3 +88,10 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
     def as_xml(self, crew: Crew) -> Any:
         """Return where JUnit's XML goes."""
         return self.taken("junit")
+
+
+def sample_of(asked: CheckRelease, source: str | Path) -> str | Path:
+    """Return a sample of a check: `log:NAME` as its file."""
+    from pollex.services.readings import sample_named  # not needed for --help
+
+    return sample_named(source, store_of(asked))

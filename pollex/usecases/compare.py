@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pollex.errors import WrongUse
-from pollex.usecases.families import RUBRICS, ByJudge, Grouped, page_option
+from pollex.usecases.families import RUBRICS, ByJudge, Grouped, page_option, store_of
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -65,4 +65,6 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
                 "several logs that are read already",
                 remedy="give their files, or one `Logs` and `by`",
             )
-        return read[0] if read else paths
+        from pollex.services.readings import sample_named  # not needed for --help
+
+        return read[0] if read else [sample_named(path, store_of(self)) for path in paths]

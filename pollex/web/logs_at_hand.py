@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from pollex.services.readings import list_readings
 from pollex.store.outputs import outputs_of
+from pollex.text import count
 from pollex.web.site import Site
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".ods")
@@ -34,8 +36,16 @@ class LogAtHand:
 
 
 def logs_at_hand(site: Site) -> list[LogAtHand]:
-    """Return the logs that can be chosen here: of the folder of the start, and the one that comes with pollex."""
-    return [*_beside(site), _bundled()]
+    """Return the logs that can be chosen: those that were brought, those beside the store, and the bundled one."""
+    return [*_brought(site), *_beside(site), _bundled()]
+
+
+def _brought(site: Site) -> Iterator[LogAtHand]:
+    """Yield the logs that were brought to the store, each with how it is read."""
+    for reading in list_readings(site.store.folder):
+        number = reading.conversations
+        told = f" ({count(number, 'conversation')})" if number is not None else ""
+        yield LogAtHand(reading.argument, f"{reading.name}{told}", reading.argument)
 
 
 def _bundled() -> LogAtHand:
