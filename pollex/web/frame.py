@@ -27,7 +27,7 @@ from pollex.store.runs import Run
 from pollex.text import printable
 from pollex.web import links
 from pollex.web.faults import status_of
-from pollex.web.hooks import menu, page_links
+from pollex.web.hooks import BEHIND_MORE, menu, page_links
 
 SHARED_STYLES = ("tokens.css", "parts.css")
 TYPES = {
@@ -49,6 +49,7 @@ def environment() -> Environment:
         "links": links,
         "static": static,
         "menu": menu,
+        "BEHIND_MORE": BEHIND_MORE,
         "page_links": page_links,
         "guest": None,
     }

@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pollex.web import links
 from pollex.web.frame import refusal
 from pollex.web.guests import GUEST, Guest
+from pollex.web.hooks import SERVED
 
 CSP = "; ".join(
     [
@@ -154,6 +155,7 @@ class Guard:
         if response is not None:
             await response(scope, receive, answer)
         else:
+            SERVED.set(self.app.state.site)  # type: ignore[attr-defined] # ours, of `application`
             await self._pass(scope, receive, answer)
 
     def _stopped(self, scope: Scope) -> Response | None:

@@ -10,8 +10,7 @@ from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
-from pollex.web.listing import SCORING
-from pollex.web.site import Site
+from pollex.web.site import SCORING, Site
 
 if TYPE_CHECKING:
     from pollex.measures.drift import Stability

@@ -33,7 +33,7 @@ from pollex.web.filters import (
 )
 from pollex.web.forms import Form
 from pollex.web.lens import Lens, lens_of
-from pollex.web.site import NamedSet, Site
+from pollex.web.site import SCORING, NamedSet, Site
 
 UpDown = Literal["up", "down", "none"]
 YesNo = Literal["yes", "no"]
@@ -239,10 +239,6 @@ def scoring_run(site: Site, name: str) -> Run:
             "no run has scored conversations yet", remedy="`pollex learn` or `pollex score` does"
         )
     return found
-
-
-SCORING = ("score", "evaluate", "label", "learn", "refit")
-"""Commands whose runs have scores."""
 
 
 def run_that_asked(site: Site, named: NamedSet) -> Run | None:

@@ -38,6 +38,9 @@ KEPT = 6
 STALE = 120.0
 """Seconds without progress after which a run counts as stalled: a built-in stage may say nothing for a minute."""
 
+SCORING = ("score", "evaluate", "label", "learn", "refit")
+"""Commands whose runs have scores."""
+
 T = TypeVar("T")
 
 

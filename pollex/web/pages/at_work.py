@@ -8,16 +8,15 @@ from pollex.web.begun import run_of
 from pollex.web.children import Child
 from pollex.web.faults import Clash
 from pollex.web.kept_commands import go_on, kept_command, require_yes
-from pollex.web.listing import SCORING
 from pollex.web.pages.runs import ENDED, pulse_of, to_go_on
-from pollex.web.site import Site
+from pollex.web.site import SCORING, Site
 from pollex.web.views import Data, Done, page, post
 
 LAST = 10
 """Commands that have ended and are still listed."""
 
 
-@page(links.AT_WORK, "at_work.html", here="")
+@page(links.AT_WORK, "at_work.html", here="At work")
 def at_work(site: Site, as_json: bool) -> Data:
     """List what goes on, what stopped, and what has ended since the server's start."""
     children = [child for child in reversed(site.children.by_id.values()) if not child.over]
@@ -54,7 +53,7 @@ def progress_of(site: Site, child: Child) -> Data:
     }
 
 
-@page(f"{links.CHILDREN}/{{child}}", "child.html")
+@page(f"{links.CHILDREN}/{{child}}", "child.html", here="At work")
 def shown(site: Site, child: Child, as_json: bool) -> Data:
     """Show a command."""
     return state_of(child) if as_json else progress_of(site, child)

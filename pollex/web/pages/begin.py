@@ -30,9 +30,8 @@ from pollex.web.controls import (
 )
 from pollex.web.doors import Door, door_named, doors
 from pollex.web.forms import Fields
-from pollex.web.listing import SCORING
 from pollex.web.logs_at_hand import logs_at_hand
-from pollex.web.site import Site
+from pollex.web.site import SCORING, Site
 from pollex.web.views import Data, Done, page, post
 
 Typed = Annotated[Fields, "o-", "domain-"]
@@ -40,13 +39,13 @@ Typed = Annotated[Fields, "o-", "domain-"]
 LOOK = "look"
 
 
-@page(links.BEGIN, "begin_list.html", here="")
+@page(links.BEGIN, "begin_list.html", here="Begin")
 def begin_list(site: Site) -> Data:
     """List what can be begun here."""
     return {"doors": doors(), "has_set": bool(site.sets())}
 
 
-@page(f"{links.BEGIN}/{{door}}", here="")
+@page(f"{links.BEGIN}/{{door}}", here="Begin")
 def begin(
     site: Site, door_id: str, begun: str = "", log: str = "", rubrics: str = "", against: str = ""
 ) -> Response:
@@ -79,7 +78,7 @@ def _form(
         "begin.html",
         400 if fault else 200,
         site=site.id,
-        here="",
+        here="Begin",
         read_only=site.read_only,
         door=door,
         front=front,
@@ -155,7 +154,7 @@ def begin_from_form(
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
-@page(f"{links.PLAN}/{{begun}}", "plan.html", here="")
+@page(f"{links.PLAN}/{{begun}}", "plan.html", here="Begin")
 def plan(site: Site, begun_id: str) -> Data:
     """Show what a command would ask, what it may cost, and what leaves this machine."""
     begun = find_begun(site, begun_id)

@@ -39,8 +39,8 @@ from pollex.web.calibrated import (
 )
 from pollex.web.lens import Lens
 from pollex.web.likeness import drift_of
-from pollex.web.listing import SCORING, lens_for, measured_lens, scoring_run
-from pollex.web.site import NamedSet, Site
+from pollex.web.listing import lens_for, measured_lens, scoring_run
+from pollex.web.site import SCORING, NamedSet, Site
 from pollex.web.soon import Soon
 from pollex.web.views import Data, page
 

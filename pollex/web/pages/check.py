@@ -9,9 +9,9 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import Fault
-from pollex.web.listing import SCORING, lens_for, scoring_run
+from pollex.web.listing import lens_for, scoring_run
 from pollex.web.pages.compare import MOST, by_one_set
-from pollex.web.site import NamedSet, Site
+from pollex.web.site import SCORING, NamedSet, Site
 from pollex.web.views import Data, page
 
 LIMIT = 0.03

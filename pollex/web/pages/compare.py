@@ -27,10 +27,10 @@ from pollex.web import links
 from pollex.web.faults import Fault
 from pollex.web.frame import given
 from pollex.web.lens import Lens
-from pollex.web.listing import SCORING, lens_for
+from pollex.web.listing import lens_for
 from pollex.web.model_calls import calls_of
 from pollex.web.pages.runs import counted
-from pollex.web.site import NamedSet, Site
+from pollex.web.site import SCORING, NamedSet, Site
 from pollex.web.views import Data, page
 
 if TYPE_CHECKING:

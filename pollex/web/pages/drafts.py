@@ -94,7 +94,7 @@ def _page(
         "draft.html",
         409 if theirs else 200,
         site=site.id,
-        here="Rubric sets",
+        here="Rubrics",
         draft=row,
         entries=entries,
         theirs={entry.name: entry for entry in theirs},

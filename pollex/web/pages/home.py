@@ -17,13 +17,12 @@ from pollex.rubrics.worth import nothing_leads
 from pollex.services.life import RubricLife
 from pollex.web import links
 from pollex.web.likeness import good_of
-from pollex.web.listing import SCORING
 from pollex.web.pages.compare import built_in_beside
 from pollex.web.pages.run_states import status_shown
 from pollex.web.pages.runs import pulse_of
 from pollex.web.pages.sets import SupportedRubric, lives_in, supported
 from pollex.web.pages.waiting import waiting_in
-from pollex.web.site import Site
+from pollex.web.site import SCORING, Site
 from pollex.web.views import Data, page
 
 LAST = 5

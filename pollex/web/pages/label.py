@@ -18,7 +18,7 @@ from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Answers, Fields, Name, Words
 from pollex.web.guests import guest_of, links_to, require_name
-from pollex.web.listing import SCORING, lens_for, scoring_run
+from pollex.web.listing import lens_for, scoring_run
 from pollex.web.questions import answers_on, of_rubrics, of_toml, packed_sheet, questions_of
 from pollex.web.queues import (
     KINDS,
@@ -33,7 +33,7 @@ from pollex.web.queues import (
     repeat_answers,
 )
 from pollex.web.said import keep_said
-from pollex.web.site import Site, seconds_since
+from pollex.web.site import SCORING, Site, seconds_since
 from pollex.web.views import Data, Done, page, post
 
 Share = Annotated[float, Field(ge=0, le=1)]

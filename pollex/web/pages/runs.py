@@ -20,7 +20,7 @@ from pollex.web.faults import NotThere
 from pollex.web.forms import Place, Window
 from pollex.web.kept_commands import kept_command
 from pollex.web.likeness import unlike_of
-from pollex.web.listing import SCORING, ListForm, listing_of
+from pollex.web.listing import ListForm, listing_of
 from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, unsealed
 from pollex.web.pages.run_states import NEW, NodeChange, states_shown, status_shown
 from pollex.web.run_page import (
@@ -36,7 +36,7 @@ from pollex.web.run_page import (
     strip,
     times_of,
 )
-from pollex.web.site import Site
+from pollex.web.site import SCORING, Site
 from pollex.web.views import Data, page
 
 ENDED = ("done", "partial", "failed", "interrupted", "killed")

@@ -54,7 +54,7 @@ class SupportedRubric:
         return tuple(dict.fromkeys(quote.conversation_id for quote in self.quotes))[:3]
 
 
-@page(links.SETS, "sets.html", here="Rubric sets")
+@page(links.SETS, "sets.html", here="Rubrics")
 def sets(site: Site, as_json: bool) -> Data:
     """List the rubric sets of the store and of files."""
     found = list(site.sets().values())
@@ -68,7 +68,7 @@ def sets(site: Site, as_json: bool) -> Data:
     return {"sets": found, "unreadable": site.unreadable}
 
 
-@page(f"{links.SETS}/{{set}}", "set.html", here="Rubric sets")
+@page(f"{links.SETS}/{{set}}", "set.html", here="Rubrics")
 def one_set(site: Site, named: NamedSet, as_json: bool) -> Data:
     """Show a rubric set: what it says first, how well it does after."""
     if as_json:
@@ -114,7 +114,7 @@ def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> SupportedRubric
     )
 
 
-@page(f"{links.SETS}/{{set}}/rubric", "rubric.html", here="Rubric sets")
+@page(f"{links.SETS}/{{set}}/rubric", "rubric.html", here="Rubrics")
 def one_rubric(site: Site, named: NamedSet, as_json: bool, id_: str) -> Data:
     """Show where a rubric came from: reasons, quotes, turns, and what was merged into it."""
     found = named.rubric_set
@@ -197,7 +197,7 @@ def _packed(found: RubricSet) -> bytes:
         return whole.getvalue()
 
 
-@page(links.SET_DIFF, "set_diff.html", here="Rubric sets")
+@page(links.SET_DIFF, "set_diff.html", here="Rubrics")
 def diff(as_json: bool, a: NamedSet, b: NamedSet) -> Data:
     """Show what two sets differ in: words, order, figures."""
     found = diff_sets(a.rubric_set, b.rubric_set)

@@ -213,13 +213,13 @@ def test_a_turn_of_20_000_characters_without_a_space_makes_no_page_wider(
         if path.startswith("/conversation?"):
             assert page.get_by_text("x" * 20_000).count(), "all of it can be read"
     visitor.go("/conversations?run=learn-1")
-    for button, inside in (("Narrow the list", "Thumb in the log"), ("Pages", "Rubric sets")):
+    for button, inside in (("Narrow the list", "Thumb in the log"), ("Pages", "Rubrics")):
         assert not page.get_by_text(inside).is_visible()
         page.get_by_role("button", name=button).click()
         assert page.get_by_text(inside).is_visible()
         assert visitor.findings() == []
-    page.get_by_role("link", name="Rubric sets").click()
-    page.get_by_role("heading", name="Rubric sets").wait_for()
+    page.get_by_role("link", name="Rubrics").click()
+    page.get_by_role("heading", name="Rubrics").wait_for()
 
 
 def begun(visitor: Visitor) -> Visitor:

@@ -99,8 +99,8 @@ from pollex.web.views import every_route
 assert any(route.path == "/speakers/{run}" for route in every_route())
 from pollex.web.frame import environment
 print(environment().get_template("web/speakers.html").name)
-from pollex.web.hooks import menu
-print([entry.name for entry in menu()][1:4])
+from pollex.web.hooks import every_entry
+print([entry.name for entry in every_entry()][1:4])
 import pollex
 print(pollex.speakers("log.jsonl").turns)
 """

@@ -25,7 +25,7 @@ from pollex.store.store import Store
 from pollex.web.app import application
 from pollex.web.frame import static_files
 from pollex.web.guard import Door
-from pollex.web.hooks import menu
+from pollex.web.hooks import every_entry
 from pollex.web.listing import search
 from pollex.web.pages.conversation import Summand, by_effect, told_move
 from pollex.web.site import Site
@@ -290,7 +290,8 @@ async def test_a_list_is_narrowed_by_answers_groups_and_ranges(client: AsyncClie
 async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_leads_to_it(
     nothing: AsyncClient,
 ) -> None:
-    empty = ("/check", "/share", "/compare", *(entry.address for entry in menu()))
+    addresses = {"/check", "/share", "/compare", *(entry.address for entry in every_entry())}
+    empty = sorted(addresses - {"/begin", "/at-work"})
     shown = {address: await nothing.get(address) for address in empty}
     assert {address: answer.status_code for address, answer in shown.items()} == dict.fromkeys(
         empty, 200
@@ -453,3 +454,18 @@ def test_reasons_for_a_bad_verdict_begin_with_what_speaks_most_for_it_and_end_wi
         ids[3],
         ids[1],
     ]
+
+
+async def test_the_menu_has_what_has_something_to_show(
+    nothing: AsyncClient, client: AsyncClient, stranger: AsyncClient
+) -> None:
+    def entries(page: str) -> list[str]:
+        return re.findall(r'data-key="g \w" data-does="([^"]+)"', page)
+
+    empty = entries((await nothing.get("/")).text)
+    full = entries((await client.get("/")).text)
+    assert {"Home", "Label", "Begin"} <= {*empty}
+    assert not {"Runs", "Conversations", "Rubrics", "Compare", "Talk", "Waiting"} & {*empty}
+    assert {"Runs", "Conversations", "Rubrics", "Compare", "Calibration"} <= {*full}
+    assert not {"Talk", "Waiting"} & {*full}
+    assert entries((await stranger.get("/")).text) == [], "strangers learn nothing of what is there"

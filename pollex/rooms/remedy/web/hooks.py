@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pollex.web import links
-from pollex.web.hooks import PageLink
+from pollex.web.hooks import MenuEntry, PageLink, ran
 
 REMEDIES = "/remedies"
 
@@ -28,6 +28,7 @@ def change_of_rubric(shown: Mapping[str, Any]) -> str:
 
 
 HOOKS = (
+    MenuEntry("Changes", REMEDIES, "x", 60, ran("remedy")),
     PageLink("runs.html", "Remedies", all_remedies),
     PageLink("run.html", "Remedy", remedy_of_run),
     PageLink("rubric.html", "What would change this?", change_of_rubric),

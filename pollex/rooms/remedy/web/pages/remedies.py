@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 ON_A_PAGE = 20
 
 
-@page(REMEDIES, "remedy_list.html", here="Runs")
+@page(REMEDIES, "remedy_list.html", here="Changes")
 def remedies(site: Site, as_json: bool) -> Data:
     """List what runs of `remedy` came to, the last one first."""
     rows = [_row(site, run) for run in site.runs() if run.command == COMMAND]
@@ -100,7 +100,7 @@ def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
     return {only: [names[n] for n in rows] for only, rows in (found | {"telling": telling}).items()}
 
 
-@page(f"{REMEDIES}/{{run}}", "remedy.html", here="Runs")
+@page(f"{REMEDIES}/{{run}}", "remedy.html", here="Changes")
 def remedy(
     site: Site,
     run: Run,
@@ -186,7 +186,7 @@ CHANGE, MOST, PATIENCE, EXAMPLES = f"{links.SETS}/{{set}}/change/{{rubric}}", 5_
 """Conversations that a plan is made of, seconds that the page waits for it, and failing replies that it shows."""
 
 
-@page(CHANGE, "change.html", here="Rubric sets")
+@page(CHANGE, "change.html", here="Rubrics")
 def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
     """Show where a rubric fails, what may be tried in the prompt, and what a proof of that would ask and cost."""
     rubric, soon, run = _foreseen(site, named, rubric_id)
