@@ -517,7 +517,23 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
         for name, value, low, high in lines:
             bars[f"{number}: {name}"] = low <= value <= high
             rows.append([number, name, f"{value:.3f}", f"{low:g} to {high:g}"])
-    return Findings({"table": table(["bar", "what", "found", "is to be"], rows)}, rows, bars)
+    heads = ["bar", "what", "found", "is to be"]
+    return Findings({"table": table(heads, rows), "short": short_of(rows)}, rows, bars)
+
+
+TOLD = ("2", "3", "4", "6", "7", "9", "24")
+"""Bars whose rows a page tells."""
+
+
+def short_of(rows: list[list[str]]) -> str:
+    """Return what a page tells: how often verdicts are right, and the extremes of the many rows of coverage."""
+    coverage = [float(found) for bar, what, found, _ in rows if "coverage" in what]
+    told = [row[1:] for row in rows if row[0] in TOLD]
+    if coverage:
+        span = f"{min(coverage):.3f} to {max(coverage):.3f}"
+        name = f"the interval holds the truth, in each of {len(coverage)} worlds"
+        told = [[name, span, "0.935 to 1"], *told]
+    return table([f"share of {RUNS:,} runs, or of n", "found", "is to be"], told)
 
 
 if __name__ == "__main__":
