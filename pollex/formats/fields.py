@@ -56,7 +56,6 @@ LABEL_NAMES = (
         "vote",
         "reaction",
         "satisfaction",
-        "sentiment",
     ),
     *("thumbs_up", "thumbsUp", "upvoted", "is_upvoted", "liked", "flag"),
 )

@@ -9,24 +9,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from statistics import median
 from typing import Any
 
-from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.conversations.logs import BadRow, Logs
-from pollex.errors import BadInput, PollexError, WrongUse
-from pollex.formats.assembly.beside import is_likely
+from pollex.conversations.conversation import Conversation, Turn
+from pollex.conversations.logs import Logs
+from pollex.errors import BadInput, PollexError
 from pollex.formats.columns import Column, ListOfTurns, columns_in, lists_in
 from pollex.formats.conservation import LEFT_OUT
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES, ReadOptions
-from pollex.formats.labels import EMPTY, MISSING, Verdicts, as_number, bounds_of, is_usual
+from pollex.formats.label_columns import (
+    NO_LABELS,
+    in_order_of_likelihood,
+    is_doubtful_label,
+    is_of_users,
+    is_plainly_label,
+    label_likelihood,
+    sides_of_column,
+)
+from pollex.formats.labels import as_number, is_usual
 from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, TEXT_NAMES, role_of
 from pollex.formats.mapping import ANY_OTHER, NO_ROLE, WHOLE_FILE, as_word
-from pollex.formats.names import BAD, GOOD, SPEAKERS, folded_name, is_called, plain
+from pollex.formats.names import SPEAKERS, is_called, plain, words_of
 from pollex.formats.opposites import opposites_in
 from pollex.formats.paths import opened, steps_of
 
@@ -36,6 +44,8 @@ MOST_ROLES = 12
 """Names of roles that a proposal lists."""
 MOST_SPEAKERS = 40
 """Names that a column of roles has at most."""
+SURE_LABEL = 0.9
+"""The likelihood above which a column is rather the label than one that is named so, and can't be read."""
 MANY_SPEAKERS = 5
 """Names from which on all but one side are told by `*`."""
 MOST_OF_ONE, MOST_OF_SAMPLE = 60, 600
@@ -44,10 +54,14 @@ GOOD_ENOUGH = 0.65
 """The score from which a reading holds."""
 MOST_LEFT_OUT = 0.7
 """The share of rows that are no turns in a log of what a tool did, too."""
-FEW_LABELS = 12
-"""Different values that a label has at most."""
+MOST_VALUES, LONGEST_VALUE = 5, 25
+"""Different values, and characters of the longest, of a column that is no text with them alone."""
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
+"""Letters of scripts that put no space between words, or few."""
+LONGEST_UNSPACED_WORD = 6
 IN_MOST = 0.8
 """Share of conversations that one who answers all users is in."""
+PEOPLE = frozenset("name email mail person people phone nome nom nombre naam namn".split())  # noqa: SIM905
 NO_TURN_WORDS = frozenset(
     "event trace typing status queue-operation summary info log notification endofconversation".split()  # noqa: SIM905
 )
@@ -66,12 +80,14 @@ class Candidate:
         roles: Whose turns the names of roles mean.
         labels: `positive`, `negative` and so on, where values need them.
         prior: How far names of columns speak for it.
+        doubtful: The column that may be the label, where nobody can tell what its values mean.
     """
 
     columns: dict[str, str]
     roles: tuple[tuple[str, str], ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     prior: float = 0.0
+    doubtful: Column | None = None
 
     def options(self, given: ReadOptions) -> ReadOptions:
         """Return how the log is read; what the user said stays."""
@@ -79,6 +95,8 @@ class Candidate:
             name: said for name, said in self.labels.items() if getattr(given, name) is None
         }
         columns = tuple(self.columns.items()) or given.columns
+        if self.doubtful is not None:  # what its values mean is asked for later
+            labels["labels_needed"] = False
         return replace(given, columns=columns, roles=self.roles or given.roles, **labels)
 
 
@@ -175,8 +193,13 @@ def _repeats(turns: Sequence[Turn], role: str) -> bool:
     return (
         len(said) >= 6
         and len(different) <= 0.3 * len(said)
-        and not any(" " in text for text in different)
+        and not any(map(_has_several_words, different))
     )
+
+
+def _has_several_words(text: str) -> bool:
+    """Return whether a text is more than a word, also in a script that puts no space between them."""
+    return " " in text or (bool(UNSPACED.search(text)) and len(text) > LONGEST_UNSPACED_WORD)
 
 
 def _left_out(logs: Logs) -> float:
@@ -192,7 +215,7 @@ def looks_said(text: str) -> bool:
     start = text.strip()[:200]
     if not start or start[0] in "{[" or re.fullmatch(r"[\d\s:./TZ+-]+(?:UTC|[AP]M)?", start):
         return False
-    if re.search(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]", start):
+    if UNSPACED.search(start):
         return len(start) > 1
     letters = sum(sign.isalpha() for sign in start)
     return (" " in start or letters == len(start.strip("!?.,…"))) and letters * 2 >= len(
@@ -266,7 +289,23 @@ def _of_turns(
                 )
                 for named in names:
                     prior = (owned + speaks + says) / 10
-                    yield _with_labels(all_columns, parts, named, prior, given, told)
+                    guesses = _guesses_at_users(columns, id_, role, named)
+                    yield _with_labels(
+                        all_columns, parts, named, prior, given, told, without=guesses
+                    )
+
+
+def _guesses_at_users(
+    columns: Sequence[Column], owner: Column, role: Column, named: Sequence[tuple[str, str]]
+) -> list[str]:
+    """Return the columns that say something of each turn of users, which are no labels."""
+    roles = {plain(name): side for side, name in named}
+    sides = [roles.get(plain(word)) or side_of(word) for word in map(as_word, role.values)]
+    return [
+        column.path
+        for column in columns
+        if label_likelihood(column) > 0 and is_of_users(column, owner.values, sides)
+    ]
 
 
 def _names_the_talk(role: Column, owner: Column) -> bool:
@@ -434,6 +473,8 @@ def text_likelihood(column: Column) -> float:
     few = set(texts) if len(texts) < 1000 else set(texts[:1000])
     if len(texts) > 4 and len(few) <= MOST_ROLES and all(side_of(text) for text in few):
         return 0.0  # names of who speaks
+    if len(texts) >= 10 and len(few) <= MOST_VALUES and max(map(len, few)) <= LONGEST_VALUE:
+        return 0.0  # values of a label, or of what else has few
     said = sum(map(looks_said, texts)) / len(texts)
     several = sum(" " in text.strip() for text in texts) / len(texts)
     different = len(set(texts)) / len(texts)
@@ -447,12 +488,12 @@ def role_likelihood(column: Column) -> float:
     names = Counter(said)
     if not said or len(names) > MOST_SPEAKERS or max(map(len, names)) > 60:
         return 0.0
-    if (
-        all(map(is_usual, names))
-        and not any(map(as_number, names))
-        and not {*names} & {"true", "false"}
-    ):
-        return 0.0  # words for thumbs
+    if NO_LABELS & {*words_of(column.path)}:
+        return 0.0  # what a machine says of a turn
+    may_be_bits = any(map(as_number, names)) or {*map(plain, names)} & {"true", "false"}
+    thumbs = all(map(is_usual, names)) or label_likelihood(column) > SURE_LABEL
+    if thumbs and not may_be_bits:
+        return 0.0
     known = sum(times for name, times in names.items() if side_of(name)) / len(said)
     sides = {side_of(name) for name in names} - {None}
     if {"user", "assistant"} <= sides:
@@ -483,10 +524,18 @@ def owner_likelihood(column: Column) -> float:
     is_label = label_likelihood(column) > 0 and not is_called(column.path, "conversation")
     if not 2 <= rows <= 200 or is_label:
         return 0.0
+    if names_people(column.path) and not is_called(column.path, "conversation"):
+        return 0.05  # who asks may come again
     fine = 0.1 * min(1.0, 10 * len(sizes) / len(said))
     apart = sum(a == b for a, b in pairwise(said)) / max(len(said) - 1, 1)
     short = 0.0 if any(isinstance(value, bool | float) for value in column.values) else 0.1
     return float((0.15 if len(sizes) < 2 else 0.4) + 0.2 * apart + short + fine)
+
+
+def names_people(path: str) -> bool:
+    """Return whether a name says that a column names people, and no conversations."""
+    words = words_of(path)
+    return any(word in PEOPLE or SPEAKERS.get(word) == "user" for word in words)
 
 
 def time_likelihood(column: Column) -> float:
@@ -505,7 +554,7 @@ def side_of(name: str) -> str | None:
     try:
         return role_of(name)
     except BadInput:
-        words = re.split(r"[^a-z]+", plain(name))
+        words = words_of(name)
         sides = {ROLES.get(word) or SPEAKERS.get(word) for word in words} - {None}
         return ROLES.get(plain(name)) or (sides.pop() if len(sides) == 1 else None)
 
@@ -663,20 +712,28 @@ def _with_labels(
     given: ReadOptions,
     told: Mapping[str, str],
     listed: ListOfTurns | None = None,
+    without: Collection[str] = (),
 ) -> Candidate:
-    """Return a candidate with the likeliest label and comment; none where usual names are there."""
+    """Return a candidate with the likeliest label and comment; none where usual names are there.
+
+    Args:
+        without: Columns that are no label.
+    """
     rest = {part: name for part, name in told.items() if part not in parts}
     found = Candidate({**parts, **rest}, roles, {}, prior)
     taken = set(found.columns.values())
     if given.label_field or "label" in found.columns:
         return _with_values(found, columns, given.label_field or found.columns["label"], given)
     inside = [replace_path(one, listed) for one in listed.columns] if listed else []
-    for column in sorted([*columns, *inside], key=label_likelihood, reverse=True):
-        if label_likelihood(column) <= 0 or column.path in taken:
-            break
-        if opposites_in({one.path: one.example for one in columns if "[]" not in one.path}):
-            break
-        return _with_comment(_labeled(found, column), [*columns, *inside])
+    if opposites_in({one.path: one.example for one in columns if "[]" not in one.path}):
+        return found
+    free = [column for column in [*columns, *inside] if column.path not in taken | set(without)]
+    likeliest = next(in_order_of_likelihood(free), None)
+    doubtful = next(filter(is_doubtful_label, free), None)
+    if likeliest is not None and (doubtful is None or likeliest[1] > SURE_LABEL):
+        return _with_comment(_labeled(found, likeliest[0]), [*columns, *inside])
+    if doubtful is not None:
+        return _with_comment(replace(found, doubtful=doubtful), [*columns, *inside])
     return found
 
 
@@ -697,7 +754,7 @@ def _with_values(
 
 def _labeled(found: Candidate, column: Column) -> Candidate:
     """Return a candidate with a column as its label, and what its values mean."""
-    labels = sides_of(column.words)
+    labels = sides_of_column(column)
     top_level = column.path in (*LABEL_NAMES, *RATING_NAMES)
     if labels is None:
         return found
@@ -720,17 +777,19 @@ def _with_comment(found: Candidate, columns: Sequence[Column]) -> Candidate:
     return found
 
 
-TWO_NUMBERS = ({"0", "1"}, {"-1", "1"}, {"0", "100"})
-"""Numbers that are two sides, where a column has no others."""
-
-
 def plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
     """Return the one column that is plainly a thumb by its name and its values; None if none is, or several are.
 
     Args:
         offered: Columns that are named like feedback.
     """
-    plain = [one for one in columns_in(rows) if one.path in offered and _is_plain(one.words)]
+    plain = [
+        column
+        for column in columns_in(rows)
+        if column.path in offered
+        and is_plainly_label(column.words)
+        and NO_LABELS.isdisjoint(words_of(column.path))
+    ]
     if len(plain) != 1 or len(offered) != 1:
         return None
     labels = {"label_field": plain[0].path}
@@ -738,103 +797,6 @@ def plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
         low, high = sorted(plain[0].words, key=float)
         labels |= {"positive": high, "negative": low}
     return Candidate({}, (), labels)
-
-
-def _is_plain(words: Sequence[str]) -> bool:
-    """Return whether a column's values are thumbs of both sides, and nothing else."""
-    if {as_number(word) for word in words} in TWO_NUMBERS:
-        return True
-    sides = {"positive" if _means(word, GOOD, Label.POSITIVE) else "negative" for word in words}
-    return len(sides) == 2 and all(map(is_usual, words)) and not any(map(as_number, words))
-
-
-def label_likelihood(column: Column) -> float:
-    """Return how much a column's values look like thumbs or ratings, from 0 to 2."""
-    words = column.words
-    if not words or len(words) > FEW_LABELS or max(map(len, words)) > 40 or sides_of(words) is None:
-        return 0.0
-    usual = all(map(is_usual, words))
-    named = any(is_called(step, "label") for step in steps_of(column.path)) or is_likely(
-        column.path
-    )
-    numbers = all(map(as_number, words))
-    if (numbers and len(words) < 2) or column.path.endswith(("count", "users", "type", "id")):
-        return 0.0
-    if named:
-        return 2.0 if usual and not numbers else 1.5
-    doubtful = {folded_name(word) for word in words} <= {
-        "true",
-        "false",
-        "yes",
-        "no",
-        "ja",
-        "nein",
-        "si",
-        "oui",
-        "non",
-    }
-    return 1.0 if not numbers and not doubtful and len(words) > 1 else 0.0
-
-
-def sides_of(words: Sequence[str]) -> dict[str, str] | None:
-    """Return what values mean as options, none for usual ones; None where nobody can tell."""
-    if all(map(is_usual, words)):
-        return {}
-    numbers = sorted({float(number) for word in words if (number := as_number(word))})
-    if len(numbers) == len({*words}) and numbers and len(numbers) == len(set(numbers)):
-        low, high = bounds_of(numbers)
-        return {"positive": f">={high:g}", "negative": f"<={low:g}"}
-    sides = {"positive": [], "negative": []}  # type: dict[str, list[str]]
-    for word in words:
-        side = (
-            "positive"
-            if _means(word, GOOD, Label.POSITIVE)
-            else "negative"
-            if _means(word, BAD, Label.NEGATIVE)
-            else ""
-        )
-        if not side:
-            return None
-        sides[side].append(f'"{word}"' if "," in word else word)
-    return (
-        {side: ",".join(values) for side, values in sides.items()} if all(sides.values()) else None
-    )
-
-
-def meaning_of_labels(bad_rows: Sequence[BadRow], known: Sequence[str]) -> dict[str, object]:
-    """Return options that say what unknown labels mean; none where other rows are bad, too, or nobody can tell.
-
-    Args:
-        known: Spellings that were taken.
-    """
-    if not all(row.of_label for row in bad_rows):
-        return {}
-    found: dict[str, object] = {}
-    for row in bad_rows:
-        found |= {name: value for name, value in row.option.items() if value is not None}
-    unknown = {row.label for row in bad_rows} - {""}
-    if not unknown:
-        return found
-    words = [
-        word
-        for word in dict.fromkeys((*sorted(unknown), *known))
-        if word.strip().casefold() not in MISSING
-    ]
-    sides = sides_of([word for word in words if word != EMPTY])
-    return {} if sides is None else {**found, **sides}
-
-
-def _means(word: str, spelled: str, label: Label) -> bool:
-    """Return whether a word, or the first one of a value such as `Good, thanks`, means a thumb of a side."""
-    for said in (word, re.split(r"[\s,.!:;(–-]+", word.strip(), maxsplit=1)[0]):
-        try:
-            if Verdicts.of(None, None).label(said) is label:
-                return True
-        except (BadInput, WrongUse):
-            pass
-        if folded_name(said) in spelled.split():
-            return True
-    return False
 
 
 def as_speakers(rows: Rows, given: ReadOptions) -> Iterator[tuple[tuple[str, str], ...]]:
@@ -883,11 +845,8 @@ def labeled_beside(rows: Rows, candidate: Candidate, given: ReadOptions) -> Iter
     """Yield a candidate with the likeliest label, named by its field, where rows are of a known shape."""
     if given.label_field or "label" in candidate.columns:
         return
-    columns = sorted(columns_in(rows), key=label_likelihood, reverse=True)
     taken = {*candidate.columns.values(), *ROLE_NAMES}
-    for column in [one for one in columns if label_likelihood(one) > 0 and one.path not in taken][
-        :1
-    ]:
-        yield replace(
-            candidate, labels={"label_field": column.path, **(sides_of(column.words) or {})}
-        )
+    free = [column for column in columns_in(rows) if column.path not in taken]
+    for column, _ in islice(in_order_of_likelihood(free), 1):
+        sides = sides_of_column(column) or {}
+        yield replace(candidate, labels={"label_field": column.path, **sides})

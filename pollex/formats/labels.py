@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import NOT_RATED
 from pollex.errors import BadInput, WrongUse, spell
+from pollex.formats.names import ABSTAINED, BAD, GOOD, NEGATIONS, folded_name
 from pollex.text import count, printable
 
 POSITIVE = """
@@ -37,7 +38,7 @@ UNRATED = """
     not_answered not_available not_applicable not_given skipped skip pending missing empty
     neutral mixed neither passive neither_satisfied_nor_dissatisfied okay meh so_so average 😐 😑
 """
-MISSING = frozenset(["", *UNRATED.split()])
+MISSING = frozenset(["", *UNRATED.split(), *ABSTAINED])
 """What stands for no label at all: nobody rated, or whoever did took no side."""
 
 NEITHER = "neither"
@@ -241,6 +242,69 @@ def is_usual(value: object) -> bool:
         return Verdicts.of(None, None).label(value) is not Label.NONE
     except BadInput:
         return False
+
+
+def is_missing(word: str) -> bool:
+    """Return whether a value says that nobody rated, or that whoever did took no side."""
+    return _folded(word) in MISSING
+
+
+_BETWEEN_WORDS = re.compile(r"[\s,.!?:;()/–—-]+")
+
+
+@functools.lru_cache(maxsize=4096)
+def side_meant(word: str) -> Label | None:
+    """Return which thumb a value means in some languages, `Label.NONE` for neither; None where nobody can tell.
+
+    Values such as `😀 Yes`, `Good, thanks` and `not helpful` are told by their words.
+    """
+    if as_number(word):
+        return None
+    if is_missing(word):
+        return Label.NONE
+    if (side := _side_of_word(word)) is not None:
+        return side
+    split = _BETWEEN_WORDS.split(word.strip())
+    parts = [part for part in split if part and (part[0] in "+-" or not as_number(part))]
+    if len(parts) < 2:
+        return _negated(folded_name(word))
+    ends = [" ".join(parts[start:]) for start in range(1, len(parts))]
+    known = {_side_of_word(end) for end in ends} - {None}
+    negations = [part for part in parts if folded_name(part) in NEGATIONS]
+    if negations and known == {Label.POSITIVE}:
+        return Label.NEGATIVE
+    first = Label.NONE if is_missing(parts[0]) else _side_of_word(parts[0])
+    if first is Label.NONE and len(parts) > 1:
+        return next(iter(known)) if len(known) == 1 else Label.NONE
+    if first is not None:
+        return first
+    if any(map(is_missing, ends)):
+        return Label.NONE
+    return next(iter(known)) if len(known) == 1 and not negations else None
+
+
+def _side_of_word(word: str) -> Label | None:
+    """Return the side of a usual spelling, or of a word of some languages; None for others."""
+    folded = folded_name(word)
+    try:
+        label = Verdicts.of(None, None).label(word)
+    except BadInput:
+        label = Label.NONE
+    if label is not Label.NONE:
+        return label
+    if folded in GOOD:
+        return Label.POSITIVE
+    return Label.NEGATIVE if folded in BAD else None
+
+
+def _negated(folded: str) -> Label | None:
+    """Return the side of a word that begins with a negation, as Chinese ones do."""
+    known = {
+        folded.removeprefix(negation)
+        for negation in NEGATIONS
+        if not negation.isascii() and folded.startswith(negation)
+    }
+    return Label.NEGATIVE if known & GOOD else None
 
 
 def _rule(text: str | None, option: str, usual: str) -> Rule:

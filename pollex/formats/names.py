@@ -4,59 +4,127 @@ import re
 import unicodedata
 from functools import lru_cache
 
-NAMES = {
+_NAMES = {
     "messages": """messages turns verlauf dialog dialogue transcript messaggi mensajes berichten historique
-        history conversation chat activities thread replies""",
+        history conversation chat activities thread replies timeline mensagens meddelanden beskeder meldinger
+        wiadomości rozmowa mesajlar zprávy сообщения диалог переписка メッセージ 会話ログ 消息 对话 메시지""",
     "text": """text content message body nachricht inhalt beitrag mensaje texto messaggio testo mensagem
-        tekst bericht texte utterance words msg""",
+        tekst bericht texte utterance words msg treść metin mesaj besked meddelande melding zpráva текст
+        сообщение 発言内容 本文 内容 メッセージ 消息 文本 내용 메시지 رسالة نص""",
     "role": """role speaker sender author absender rolle sprecher autor verfasser von remitente emisor rol
         expediteur auteur mittente ruolo remetente papel afzender from who wer direction actor bot obj side
-        participant kind type""",
+        participant kind type by kto nadawca gönderen kim avsändare vem afsender avsender hvem odesílatel kdo
+        отправитель автор роль кто 発言者 話者 送信者 役割 角色 发送者 发言人 역할 발신자 화자 مرسل دور""",
     "conversation": """conversation chat thread session ticket dialog dialogue gespraech unterhaltung vorgang
         fall anfrage case conversacion sesion discussion conversazione sessione conversa gesprek zaak conv call
-        sitzung topic talk""",
-    "id": "id uuid key nr nummer number hash",
+        sitzung topic talk caso séance échange atendimento protocolo samtal ärende samtale sag rozmowa sohbet
+        konuşma görüşme konverzace беседа чат диалог обращение 会話 対話 セッション 会话 对话 工单 대화 세션
+        محادثة""",
+    "id": "id uuid key nr nummer number hash numer číslo номер 番号 编号 번호",
     "label": """label thumb thumbs rating feedback vote note bewertung daumen zufriedenheit urteil nota
         valoracion voto avis evaluation valutazione giudizio avaliacao beoordeling score stars csat sterne
         quality nps satisfaction thumbup verdict reaction reactions zufrieden oordeel satisfied satisfecho
         contento satisfait helpful hilfreich voting bewertet judgement judgment resolved solved success
-        successful ok outcome mood smiley emoji flag flags survey grade geloest resuelto resolu risolto opgelost""",
-    "comment": "comment comments kommentar bemerkung comentario commentaire commento opmerking remark",
+        successful ok outcome mood smiley emoji flag flags survey grade geloest resuelto resolu risolto opgelost
+        resolution helped help recommend happiness happy soddisfatto soddisfazione gradimento esito estrellas
+        satisfacción gustó útil étoiles estrelas satisfeito satisfação gostou duim tevreden tevredenheid sterren
+        betyg omdöme nöjd tumme hjälpte vurdering bedømmelse tilfreds tommel tommelfinger ocena kciuk zadowolony
+        zadowolenie puan değerlendirme memnuniyet oy beğeni hodnocení spokojenost palec оценка рейтинг отзыв
+        評価 満足度 フィードバック 评价 评分 满意度 反馈 평가 만족도 평점 피드백 تقييم""",
+    "comment": """comment comments kommentar bemerkung comentario commentaire commento opmerking remark remarks
+        comentário komentarz uwagi yorum komentář комментарий コメント 备注 评论 댓글 의견""",
     "time": """time timestamp date datetime created zeit zeitpunkt datum uhrzeit fecha hora heure horodatage
-        ora data tijd ts at sent""",
-    "turn": "turn position index seq order nr nummer schritt paso etape passo stap n",
-    "user": "user question prompt query frage kundenfrage pregunta domanda pergunta vraag anliegen input asked q",
+        ora data tijd ts at sent tidpunkt tid czas tarih zaman čas время дата 日時 時刻 时间 日期 시간 일시""",
+    "turn": "turn position index seq order nr nummer schritt paso etape passo stap n ordem ordine kolejność sıra",
+    "user": """user question prompt query frage kundenfrage pregunta domanda pergunta vraag anliegen input asked q
+        ask fråga spørgsmål spørsmål pytanie soru otázka вопрос 質問 问题 提问 질문 سؤال""",
     "assistant": """assistant answer response reply antwort respuesta reponse risposta resposta antwoord output
-        answered bot a""",
+        answered bot a svar odpowiedź cevap yanıt odpověď ответ 回答 返答 回复 答案 답변 응답 جواب إجابة""",
 }
-"""Words of columns' names by part, without accents."""
-USERS = """user kunde kundin kunden nutzer nutzerin benutzer anwender gast besucher anrufer cliente usuario
+"""Words of columns' names by part."""
+_USERS = """user kunde kundin kunden nutzer nutzerin benutzer anwender gast besucher anrufer cliente usuario
     usuaria utilisateur client visiteur utente visitatore utilizador klant gebruiker bezoeker patient buyer
-    guest member student inbound incoming q caller external end_user enduser prompter"""
-ASSISTANTS = """bot assistent assistentin berater beraterin agent agentin mitarbeiter mitarbeiterin support ki
+    guest member student inbound incoming q caller external end_user enduser prompter usr
+    klient klientka müşteri kullanıcı kund kunden användare bruger zákazník uživatel клиент пользователь
+    посетитель お客様 顧客 利用者 ユーザー ユーザ 用户 客户 顾客 访客 고객 사용자 عميل مستخدم"""
+_ASSISTANTS = """bot assistent assistentin berater beraterin agent agentin mitarbeiter mitarbeiterin support ki
     asistente agente robot conseiller assistente operatore atendente medewerker robo shop helpdesk advisor
-    outbound outgoing staff a answer_bot virtual chatbot ai helper service concierge"""
-SPEAKERS = dict.fromkeys(USERS.split(), "user") | dict.fromkeys(ASSISTANTS.split(), "assistant")
-GOOD = """gut super hilfreich ja zufrieden positiv bueno buena si bien bon bonne oui buono buona sim bom boa
-    goed tevreden daumen_hoch acceptable great excellent ok okay fine satisfactory perfect useful"""
-BAD = """schlecht nein unzufrieden negativ malo mala no mal mauvais mauvaise non cattivo cattiva nao ruim slecht
-    ontevreden daumen_runter unacceptable poor terrible awful useless unsatisfactory wrong"""
+    outbound outgoing staff a answer_bot virtual chatbot ai helper service concierge robô robo
+    asystent konsultant asistan temsilci assistent botten asistent ассистент бот оператор помощник
+    アシスタント ボット オペレーター 担当者 助手 机器人 客服 상담원 봇 챗봇 어시스턴트 مساعد روبوت"""
+_GOOD = """gut super hilfreich ja zufrieden positiv bueno buena si bien bon bonne oui buono buona sim bom boa
+    goed tevreden daumen_hoch acceptable great excellent ok okay fine satisfactory perfect useful helped
+    hoch rauf gelöst nützlich útil satisfecho resuelto contento satisfait utile résolu soddisfatto risolto
+    ottimo satisfeito resolvido ótimo nuttig opgelost omhoog bra nöjd löst hjälpte god godt tilfreds løst hjalp
+    dobry dobra dobrze tak zadowolony pomocne w_górę kciuk_w_górę iyi evet memnun yararlı beğendim yukarı
+    dobrý dobré ano spokojený nahoru хорошо да отлично доволен полезно нравится решено
+    良い はい 満足 高評価 役に立った 解決 好 是 满意 赞 有用 好评 已解决 좋음 예 네 만족 도움됨 해결 جيد نعم مفيد"""
+_BAD = """schlecht nein unzufrieden negativ malo mala no mal mauvais mauvaise non cattivo cattiva nao ruim slecht
+    ontevreden daumen_runter unacceptable poor terrible awful useless unsatisfactory wrong nutzlos runter ungelöst
+    insatisfecho inútil insatisfait inutile insoddisfatto pessimo insatisfeito péssimo nutteloos omlaag nee
+    dålig dåligt nej missnöjd dårlig dårligt utilfreds nei zły zła źle nie niezadowolony niepomocne w_dół
+    kciuk_w_dół kötü hayır memnun_değil aşağı beğenmedim špatný špatné ne nespokojený dolů плохо нет недоволен
+    бесполезно 悪い いいえ 不満 低評価 役に立たなかった 未解決 差 否 不满 不满意 踩 没用 差评 未解决
+    나쁨 아니오 아니요 불만족 불만 미해결 سيئ لا"""
+_NEGATIONS = (
+    """not nicht kein keine non no pas inte ej ikke nie não niet без не değil ne geen 不 没 未"""
+)
+_ABSTAINED = """unknown partly partially somewhat teilweise en_partie in_parte parcialmente em_parte
+    gedeeltelijk delvis częściowo kısmen částečně частично nicht_bewertet unbewertet
+    keine_angabe sin_calificar sin_valorar non_noté non_valutato não_avaliado niet_beoordeeld ej_betygsatt
+    ikke_vurderet nie_oceniono değerlendirilmedi nehodnoceno не_оценено без_оценки 未評価 評価なし 普通 どちらでもない
+    未评价 未评分 一般 미평가 보통 medium neutralny nötr нейтрально"""
+
+_NOT_DECOMPOSED = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae"}
+)
+
+
+@lru_cache(maxsize=8192)
+def plain(text: str) -> str:
+    """Return lower case without accents; German umlauts as two letters. Letters of other scripts stay."""
+    folded = text.strip().casefold().translate(_NOT_DECOMPOSED)
+    decomposed = unicodedata.normalize("NFKD", folded)
+    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
+
+
+def folded_name(text: str) -> str:
+    """Return a word as lists of words here spell it."""
+    return plain(text).replace(" ", "_")
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(map(plain, words.split()))
+
+
+NAMES = {part: _listed(words) for part, words in _NAMES.items()}
+SPEAKERS = dict.fromkeys(_listed(_USERS), "user") | dict.fromkeys(_listed(_ASSISTANTS), "assistant")
+"""Who names of roles mean."""
+GOOD = _listed(_GOOD)
+BAD = _listed(_BAD)
+NEGATIONS = _listed(_NEGATIONS)
+ABSTAINED = frozenset(_ABSTAINED.split())
+"""Values of labels by which whoever rated took no side, or nobody rated."""
+_WORDS = re.compile(r"[a-z]+|[^\W\d_a-z]+")
+"""Words of a plain name; a word of another script ends where Latin letters begin."""
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name without accents, those that capitals set apart, too."""
+    return _WORDS.findall(plain(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)))
 
 
 @lru_cache(maxsize=4096)
 def is_called(path: str, part: str) -> bool:
     """Return whether the last name of a path says what the column is."""
     *_, last = [step for step in path.replace("[]", "").split(".") if step] or [path]
-    words = re.split(r"[^a-z]+", plain(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", last)))
-    return any(word in NAMES[part].split() for word in words)
+    words = words_of(last)
+    return any(word in NAMES[part] or _holds(word, part) for word in words)
 
 
-def plain(text: str) -> str:
-    """Return lower case without accents; German umlauts as two letters."""
-    folded = text.strip().casefold().translate({ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue"})
-    return unicodedata.normalize("NFKD", folded).encode("ascii", "ignore").decode()
-
-
-def folded_name(text: str) -> str:
-    """Return a word as lists of words here spell it."""
-    return plain(text).replace(" ", "_")
+def _holds(word: str, part: str) -> bool:
+    """Return whether a word of a script without spaces, as Chinese or Japanese, has such a word in it."""
+    if not _UNSPACED.match(word):
+        return False
+    return any(len(name) > 1 and _UNSPACED.match(name) and name in word for name in NAMES[part])

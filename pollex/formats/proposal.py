@@ -27,6 +27,7 @@ from pollex.formats.inference import (
     text_likelihood,
 )
 from pollex.formats.json_rows import LogRow
+from pollex.formats.label_columns import values_told
 from pollex.formats.labels import BadLabel
 from pollex.formats.log_shapes.exports import WrongFile
 from pollex.formats.log_shapes.readers import NoShape
@@ -158,7 +159,7 @@ def proposing(reading: Reading, columns: Sequence[Column], begins: str, where: s
     """
     talk = "\n".join(talk_lines(reading.first_talks[0]))
     error = Unmapped(
-        f"{begins}\nIt can be read, and begins so:\n{talk}\n",
+        f"{begins}\nIt can be read, and begins so:\n{talk}\n{label_told(reading)}",
         where=where,
         remedy="Is this what was said? If so",
         option=typed_options(reading.candidate),
@@ -238,15 +239,30 @@ def typed_options(candidate: Candidate) -> dict[str, object]:
         "time",
         "turn",
     )
-    parts = sorted(
-        candidate.columns.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else 99
-    )
+    named = dict(candidate.columns)
+    if candidate.doubtful is not None:
+        named["label"] = candidate.doubtful.path
+    parts = sorted(named.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else 99)
     options: dict[str, object] = {}
     if parts:
         options["columns"] = printable(pairs_as_typed(parts))
     if candidate.roles:
         options["roles"] = printable(pairs_as_typed(candidate.roles))
     return options | {name: printable(value) for name, value in candidate.labels.items()}
+
+
+def label_told(reading: Reading) -> str:
+    """Return which column may be the label, where nobody can tell what its values mean, or that none was found."""
+    column = reading.candidate.doubtful
+    counts = reading.logs.counts
+    if column is not None:
+        return (
+            f"{printable(column.path, SHOWN)!r} may be the thumb, but what its values mean isn't known: "
+            f"{printable(values_told(column), 200)}. Say it with positive and negative.\n"
+        )
+    if counts[Label.POSITIVE] or counts[Label.NEGATIVE]:
+        return ""
+    return "No column is taken for the thumb: name it as label, if there is one.\n"
 
 
 def talk_lines(talk: Conversation) -> list[str]:

@@ -30,6 +30,7 @@ from pollex.formats.assembly.log_parts import (
 from pollex.formats.assembly.thumbs import describe_unused
 from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
+from pollex.formats.columns import Column
 from pollex.formats.conservation import BESIDE, LABELS, REPEATED, TURNS, Conservation
 from pollex.formats.feedback import COMMENT_NAMES as FEEDBACK_NAMES
 from pollex.formats.fields import (
@@ -44,9 +45,10 @@ from pollex.formats.fields import (
 )
 from pollex.formats.files import STDIN, find_files, rows_of
 from pollex.formats.frames import Rows, rows_in
-from pollex.formats.inference import Candidate, meaning_of_labels, plain_label
+from pollex.formats.inference import Candidate, plain_label
 from pollex.formats.json_rows import LogRow
-from pollex.formats.labels import BadLabel, is_usual
+from pollex.formats.label_columns import meaning_of_labels, sides_of_column
+from pollex.formats.labels import MOST_TOLD, NEITHER, BadLabel, is_usual
 from pollex.formats.log_shapes.choices import without_left
 from pollex.formats.log_shapes.exports import WrongFile, objects
 from pollex.formats.log_shapes.readers import (
@@ -80,6 +82,8 @@ MOST_WORDLESS = 100_000
 """Rows without words that are kept until their file ends."""
 FEWEST_WORDS = 4
 """Words of a text that may be what somebody said."""
+ANY_SIDES = spell(positive="A,B", negative="C,D")
+"""How somebody says which values of a label are good, and which are bad."""
 MOST_SEARCHED = 1_000
 """Rows whose messages are searched for feedback."""
 _OWNERS = frozenset(OWNER_NAMES)
@@ -513,6 +517,9 @@ class Assembler:
     ) -> Sequence[TableTurn]:
         """Return turns of which those with a thumb that doesn't count have none."""
         labels = [turns[place].picked.label for place in thumbed]
+        numbered = {turn.picked.label for turn in turns if turn.picked.number} - {Label.NONE}
+        if not thumbed and len(numbered) > 1:  # numbers of a rating, which are no thumbs
+            return [turn._replace(picked=_unlabeled(turn.picked)) for turn in turns]
         if len(set(labels)) < 2:
             return turns
         if self._options.thumbs is None and not self._options.labels_needed:
@@ -1107,11 +1114,35 @@ def _read(
         raise BadInput(
             f"no conversations{bad}", where=where, remedy="check that the file is the one you meant"
         )
+    if asked.label_field or "label" in dict(asked.columns):
+        _require_labels(logs, picker, where)
     if missing := picker.never_found(asked):
         raise BadInput(
             f"no row has the field of {missing[0]}", where=where, remedy="check its spelling"
         )
     return logs
+
+
+def _require_labels(logs: Logs, picker: Picker, where: str) -> None:
+    """Require that of a field that was named for the label at least one value is a thumb.
+
+    Raises:
+        BadInput: It has values, and none is one.
+    """
+    if logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]:
+        return
+    left = {value: rows for (value, meant), rows in picker.spellings.items() if meant == NEITHER}
+    if not left:
+        return
+    most_frequent = sorted(left.items(), key=lambda pair: -pair[1])[:MOST_TOLD]
+    told = ", ".join(f"{value} ({rows})" for value, rows in most_frequent)
+    sides = sides_of_column(Column(picker.label_field, list(left)))
+    raise BadInput(
+        f"no value of {picker.label_field!r:.60} is a thumb up or down: {told}",
+        where=where,
+        remedy="say which are good and which are bad" + ("" if sides else f": {ANY_SIDES}"),
+        option=sides or "",
+    )
 
 
 def _group_by_users(

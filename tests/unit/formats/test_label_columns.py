@@ -1,0 +1,138 @@
+"""Labels of unknown logs: known by their values and by where they stand, in many languages; asked for where unclear."""
+
+from typing import Any
+
+import pytest
+
+from pollex.conversations.conversation import Label
+from pollex.errors import BadInput, PollexError
+from pollex.formats.columns import Column
+from pollex.formats.fields import ReadOptions
+from pollex.formats.label_columns import is_doubtful_label, label_likelihood, sides_of_column
+from pollex.formats.labels import side_meant
+from pollex.formats.mapping import pairs
+from pollex.formats.proposal import Unmapped
+from pollex.formats.read_logs import read_rows
+
+TALKS = [
+    ("Where is my tent, please? Order 7.", "It is late, I am afraid."),
+    ("Can I return the boots?", "Within two weeks, yes."),
+    ("Do you open on Sunday?", "No, we are closed then."),
+    ("My lamp came without a bulb.", "I send you a new one today."),
+    ("Is the stove safe in a tent?", "No, please use it outside."),
+    ("How long is the red rope?", "It is thirty metres long."),
+]
+
+
+def rows_of_turns(labels: list[Any], column: str, **names: str) -> list[dict[str, Any]]:
+    """Return a row a turn; the label stands at the last turn of a conversation."""
+    rows = []
+    for number, (question, answer) in enumerate(TALKS):
+        for speaker, words in (("kunde", question), ("bot", answer)):
+            row = {"vorgang": f"v{number}", "wer": speaker, "was": words, column: None}
+            rows.append({names.get(name, name): value for name, value in row.items()})
+        rows[-1][column] = labels[number]
+    return rows
+
+
+def as_proposed(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    with pytest.raises(Unmapped, match="begins so") as error:
+        read_rows(rows)
+    options: dict[str, Any] = dict(error.value.options)
+    return options | {
+        name: pairs(options[name]) for name in ("columns", "roles") if name in options
+    }
+
+
+def labels_read(rows: list[dict[str, Any]], options: dict[str, Any]) -> list[str]:
+    signs = {Label.POSITIVE: "+", Label.NEGATIVE: "-", Label.NONE: "0"}
+    return [signs[one.label] for one in read_rows(rows, options=ReadOptions(**options))]
+
+
+@pytest.mark.parametrize(
+    ("column", "labels"),
+    [
+        ("zadowolenie", ["tak", "nie", "tak", "nie", None, "tak"]),
+        ("memnuniyet", ["evet", "hayır", "evet", "hayır", "", "evet"]),
+        ("nöjd", ["bra", "dåligt", "bra", "dåligt", None, "bra"]),
+        ("評価", ["良い", "悪い", "良い", "悪い", "未評価", "良い"]),
+        ("满意度", ["满意", "不满意", "满意", "不满意", "未评价", "满意"]),
+        ("оценка", ["хорошо", "плохо", "хорошо", "плохо", None, "хорошо"]),
+        ("bewertung", ["hilfreich", "nicht hilfreich"] * 2 + ["teilweise", "hilfreich"]),
+        ("Did it help you?", ["😀 Yes", "😡 No", "😀 Yes", "😡 No", "😐 Partly", "😀 Yes"]),
+        ("happiness", ["100 %", "0 %", "80 %", "20 %", None, "100 %"]),
+        ("x7", ["solved", "not solved", "solved", "not solved", None, "solved"]),
+        ("x7", ["5/5", "1/5", "4/5", "2/5", "3/5", "5/5"]),
+    ],
+)
+def test_a_label_is_proposed_by_its_values_in_many_languages(
+    column: str, labels: list[Any]
+) -> None:
+    rows = rows_of_turns(labels, column)
+    assert labels_read(rows, as_proposed(rows)) == ["+", "-", "+", "-", "0", "+"]
+
+
+def test_codes_that_may_mean_either_side_are_asked_for_and_never_guessed() -> None:
+    rows = rows_of_turns([1, 2, 1, 2, 0, 1], "feedback")
+    options = as_proposed(rows)
+    assert dict(options["columns"])["label"] == "feedback"
+    with pytest.raises(PollexError, match=r"1 \(3\), 2 \(2\).*positive"):
+        read_rows(rows, options=ReadOptions(**options))
+    told = options | {"positive": "1", "negative": "2"}
+    assert labels_read(rows, told) == ["+", "-", "+", "-", "0", "+"]
+
+
+def test_a_named_label_without_one_thumb_says_which_values_there_are() -> None:
+    rows = rows_of_turns(["4/5", "2/5", "5/5", "1/5", None, "3/5"], "puan")
+    options = as_proposed(rows)
+    bare = {name: options[name] for name in ("columns", "roles")}
+    with pytest.raises(BadInput, match=r"4 \(1\).*positive='>=4'"):
+        read_rows(rows, options=ReadOptions(**bare))
+
+
+def test_what_a_machine_says_of_each_turn_of_a_user_is_no_label() -> None:
+    rows = rows_of_turns([None] * 6, "stimmung")
+    for row in rows:
+        guess = "good" if "?" in row["was"] else "bad"
+        row["stimmung"] = guess if row["wer"] == "kunde" else None
+    more = [{**row, "was": f"{row['was']} Really?"} for row in rows]
+    options = as_proposed([*rows, *more])
+    assert "label" not in dict(options["columns"])
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("sentiment", ["positive", "negative"] * 5),
+        ("contained", [True, False] * 5),
+        ("plan", ["Gold", "Silver"] * 5),
+        ("age", [3, 4] * 5),
+    ],
+)
+def test_columns_that_people_never_rate_with_are_no_labels(column: str, values: list[Any]) -> None:
+    found = Column(column, values)
+    assert label_likelihood(found) == 0 and not is_doubtful_label(found)
+
+
+def test_of_two_values_one_that_is_known_tells_the_other_where_the_name_says_label() -> None:
+    assert sides_of_column(Column("urteil", ["gut", "geht so"] * 3)) == {
+        "positive": "gut",
+        "negative": "geht so",
+    }
+    assert sides_of_column(Column("farbe", ["gut", "geht so"] * 3)) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "side"),
+    [
+        ("not helpful", Label.NEGATIVE),
+        ("No, not resolved", Label.NEGATIVE),
+        ("pas satisfait", Label.NEGATIVE),
+        ("Good, thanks", Label.POSITIVE),
+        ("not rated", Label.NONE),
+        ("not bad", None),
+        ("eyes (1)", None),
+    ],
+)
+def test_negations_and_words_around_a_thumb_are_understood(word: str, side: Label | None) -> None:
+    assert side_meant(word) is side
