@@ -7,48 +7,104 @@ begin. Cells are text, always.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from sys import getsizeof
 from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
+from pollex.text import count
 
 _SEPARATOR = re.compile(r"(?i)\"?sep=([,;\t|])\"?")
 DELIMITERS = (",", ";", "\t")
+MOST_ABOVE = 12
+"""Lines of a title that may stand above the header of a report."""
+FEWEST_ROWS, FEWEST_COLUMNS = 3, 3
+_TOTALS = re.compile(
+    r"(?i)\s*(?:grand |sub)?(?:total|totals|totale|sum|summe|gesamt|suma|somme|razem)\b"
+)
 RECORD = 128 << 20
 """Bytes of memory that the text of a record takes at most."""
 
 
-def csv_rows(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
-    """Yield one row for each record; the first record is the header.
+def csv_rows(
+    source: str, lines: Iterable[str], notes: dict[str, None] | None = None
+) -> Iterator[LogRow | BadRow]:
+    """Yield one row for each record; the first record is the header, or the first below a report's title.
 
     Args:
         lines: With their line ends, which may stand inside quotes; a long line may come in parts.
+        notes: Where to note lines that are no rows: a title above the header, totals at the end.
 
     Raises:
         BadInput: A bad header, or a quote that RFC 4180 has no meaning for.
     """
+    notes = {} if notes is None else notes
     records = _records(source, lines)
-    first = next(records, None)
-    if first is None:
+    begin = list(islice(records, MOST_ABOVE + FEWEST_ROWS))
+    told = _SEPARATOR.fullmatch(begin[0][1]) if begin else None
+    begin = begin[1:] if told else begin  # Excel's own line before the header
+    if not begin:
         return
-    _, text = first
-    told = _SEPARATOR.fullmatch(text)
-    if told:  # Excel's own line before the header
-        _, text = next(records, (0, ""))
-    delimiter = told[1] if told else max(DELIMITERS, key=text.count)
-    names = _header(source, _cells(source, 1, text, delimiter))
-    for number, text in records:
-        cells = _cells(source, number, text, delimiter)
-        if len(cells) == len(names):
-            yield _row(source, number, names, cells)
-        else:
-            reason = f"{len(cells)} cells where the header has {len(names)}"
-            yield BadRow(
-                source, number, reason, "quote cells that hold the delimiter or a line end"
-            )
+    delimiter = told[1] if told else max(DELIMITERS, key=begin[0][1].count)
+    if above := _lines_above(source, begin):
+        delimiter = max(DELIMITERS, key=begin[above][1].count)
+        header = f"{source}:{begin[above][0]}"
+        notes[
+            f"{header} is the header of the table; {count(above, 'line', 'lines')} above it left out"
+        ] = None
+    names = _header(source, _cells(source, begin[above][0], begin[above][1], delimiter))
+    last: tuple[int, str] | None = None
+    for record in chain(begin[above + 1 :], records):
+        if last is not None:
+            yield _row_of(source, last, names, delimiter)
+        last = record
+    if last is None:
+        return
+    if _holds_totals(_cells(source, *last, delimiter)):
+        notes[f"{source}:{last[0]} has totals, and is left out"] = None
+    else:
+        yield _row_of(source, last, names, delimiter)
+
+
+def _row_of(
+    source: str, record: tuple[int, str], names: list[str], delimiter: str
+) -> LogRow | BadRow:
+    """Return a record as a row; one with too many or too few cells as a bad one."""
+    number, text = record
+    cells = _cells(source, number, text, delimiter)
+    if len(cells) == len(names):
+        return _row(source, number, names, cells)
+    reason = f"{len(cells)} cells where the header has {len(names)}"
+    return BadRow(source, number, reason, "quote cells that hold the delimiter or a line end")
+
+
+def _lines_above(source: str, begin: Sequence[tuple[int, str]]) -> int:
+    """Return how many lines stand above the header: titles, which fill a cell or two of the table's many."""
+    delimiter = max(DELIMITERS, key=lambda sign: sum(text.count(sign) for _, text in begin))
+    try:
+        cells = [_cells(source, number, text, delimiter) for number, text in begin]
+    except BadInput:
+        return 0
+    width = max(map(len, cells))
+    if width < FEWEST_COLUMNS or len(begin) < FEWEST_ROWS:
+        return 0
+    filled = [sum(bool(cell.strip()) for cell in row) for row in cells]
+    if filled[0] > width // 2:
+        return 0
+    place = next((n for n, number in enumerate(filled[:MOST_ABOVE]) if number == width), 0)
+    fits = all(len(row) == width for row in cells[place:])
+    return place if fits and max(filled[:place], default=width) <= width // 2 else 0
+
+
+def _holds_totals(cells: Sequence[str]) -> bool:
+    """Return whether the last row of a table has its totals: it says so, and most cells are empty."""
+    empty = sum(not cell.strip() for cell in cells)
+    return (
+        len(cells) >= FEWEST_COLUMNS and empty * 2 >= len(cells) and bool(_TOTALS.match(cells[0]))
+    )
 
 
 def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:

@@ -249,7 +249,7 @@ def _rows(
     if form == "lines":
         return json_lines(source, _lines(source, path, encoding, longest))
     if form == "csv":
-        return csv_rows(source, _lines(source, path, encoding, whole=True))
+        return csv_rows(source, _lines(source, path, encoding, whole=True), notes)
     whole = joined_or_cut(_lines(source, path, encoding, whole=True), longest, DOCUMENT)
     if isinstance(whole, TooLong):
         raise BadInput(

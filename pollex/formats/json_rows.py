@@ -134,6 +134,8 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
         return ([{"messages": value}] if _are_messages(value) else value), {}
     if not isinstance(value, dict):
         return [value], {}
+    if (rows := _rows_of_columns(value)) is not None:
+        return rows, {}
     if found := _page_of(value):
         return found
     alone = value.get("data")
@@ -158,6 +160,19 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     if len(tables) == 1 and not export_of(value) and not _is_known(value):
         return _unwrapped(value, value, tables[0])
     return (None if _is_known(value) else rows_within(value)) or [value], {}
+
+
+def _rows_of_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the rows of a table whose columns are objects by row number, as pandas writes it; None for others."""
+    columns = list(value.values())
+    if len(columns) < 2 or not all(isinstance(column, dict) and column for column in columns):
+        return None
+    numbers = list(columns[0])
+    if not all(number.isdecimal() for number in numbers):
+        return None
+    if any(column.keys() != columns[0].keys() for column in columns[1:]):
+        return None
+    return [{name: value[name][number] for name in value} for number in numbers]
 
 
 def _are_talks(items: object) -> bool:

@@ -4,6 +4,8 @@ A name that a row has as it stands goes before a path. In a path, `[]` or `*` st
 of a list, and a number for one of them.
 """
 
+import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,6 +14,12 @@ from pollex.text import parse_json
 MISSING: Any = object()
 """What a path leads to that a row doesn't have."""
 EVERY = ("[]", "*")
+LONGEST_LITERAL = 1 << 20
+"""Characters of the longest text that is read as Python writes it."""
+LOOKED_AT = 200
+_PYTHON_KEY = re.compile(r"""^\s*(?:\[\s*)?(?:\{\s*['"]|\[\s*['"])""")
+_NOT_LITERAL = re.compile(r"(?<=[:,\[ ])nan(?=[,}\]])")
+"""What pandas writes for a missing number."""
 
 
 def find(fields: Mapping[str, Any], path: str) -> Any:
@@ -45,8 +53,28 @@ def opened(value: Any) -> Any:
         try:
             return parse_json(value)
         except ValueError:
-            return value
+            return python_literal(value)
     return value
+
+
+def python_literal(text: str) -> Any:
+    """Return the list or object that a text is as Python writes it, as pandas does in cells; else the text itself."""
+    if len(text) > LONGEST_LITERAL or not _PYTHON_KEY.search(text[:LOOKED_AT]):
+        return text
+    try:
+        value = ast.literal_eval(_NOT_LITERAL.sub("None", text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    # what JSON can't say, as bytes and tuples, is no log
+    return value if _is_plain(value) else text
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(name, str) for name in value) and all(map(_is_plain, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | int | float | bool)
 
 
 def _values(value: Any, steps: list[str]) -> Iterator[Any]:

@@ -114,6 +114,13 @@ class TableTurn(NamedTuple):
     at: float | None = None
 
 
+class RowOfTurns(NamedTuple):
+    """The turns of one row of a table, and when they were said."""
+
+    at: float | None
+    turns: list[TableTurn]
+
+
 @dataclass(slots=True)
 class ConversationRows:
     """The rows of one conversation in a flat table, with its first bad row."""
@@ -158,7 +165,7 @@ class Clock:
             return turn
         if len(self._ways) == 1 and moment(rest[name]) is None:
             turn = turn._replace(picked=replace(turn.picked, rest=rest | {name: iso_time(at)}))
-        return turn._replace(at=at + turn.part / 1e5)
+        return turn._replace(at=at)
 
     def in_order(self, turns: Sequence[TableTurn]) -> list[TableTurn]:
         """Sort the turns of a conversation by their numbers, else by time."""
@@ -168,7 +175,15 @@ class Clock:
         self.untimed += sum(
             turn.at is None and time_name(turn.picked.rest) is not None for turn in timed
         )
-        return in_order(timed, self.newest_first)
+        # the turns of a row stay together, also among rows of the same minute
+        rows: list[list[TableTurn]] = []
+        for turn in timed:
+            if turn.part and rows:
+                rows[-1].append(turn)
+            else:
+                rows.append([turn])
+        ordered = in_order([RowOfTurns(row[0].at, row) for row in rows], self.newest_first)
+        return [turn for row in ordered for turn in row.turns]
 
     @property
     def notes(self) -> Iterator[str]:
@@ -1114,7 +1129,7 @@ def _read(
         raise BadInput(
             f"no conversations{bad}", where=where, remedy="check that the file is the one you meant"
         )
-    if asked.label_field or "label" in dict(asked.columns):
+    if asked.labels_needed and (asked.label_field or "label" in dict(asked.columns)):
         _require_labels(logs, picker, where)
     if missing := picker.never_found(asked):
         raise BadInput(

@@ -15,6 +15,7 @@ from typing import Any
 from pollex.conversations.conversation import Role, ToolCall, ToolResult, Turn
 from pollex.errors import BadInput
 from pollex.formats.log_shapes.dialects import usual_messages
+from pollex.formats.paths import python_literal
 from pollex.text import parse_json
 
 PART_KINDS = ("type", "kind", "event", "block_type", "content_type")
@@ -614,6 +615,8 @@ def _parsed(text: str) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
+        if not isinstance(value := python_literal(text), str):
+            return value
         raise NoTurns(
             f"the turns aren't JSON: {error}", remedy="write them as a JSON list of messages"
         ) from None

@@ -111,7 +111,8 @@ def test_what_a_machine_says_of_each_turn_of_a_user_is_no_label() -> None:
 )
 def test_columns_that_people_never_rate_with_are_no_labels(column: str, values: list[Any]) -> None:
     found = Column(column, values)
-    assert label_likelihood(found) == 0 and not is_doubtful_label(found)
+    assert label_likelihood(found) == 0
+    assert not is_doubtful_label(found)
 
 
 def test_of_two_values_one_that_is_known_tells_the_other_where_the_name_says_label() -> None:
