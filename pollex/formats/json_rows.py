@@ -156,7 +156,7 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     # A single ShareGPT conversation has a list named like an envelope; its items are turns.
     if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
         return _unwrapped(value, inner, lists[0])
-    tables = [name for name, items in value.items() if _are_talks(items)]
+    tables = [name for name, items in value.items() if _are_talks(items) or _are_exports(items)]
     if len(tables) == 1 and not export_of(value) and not _is_known(value):
         return _unwrapped(value, value, tables[0])
     return (None if _is_known(value) else rows_within(value)) or [value], {}
@@ -184,6 +184,12 @@ def _are_talks(items: object) -> bool:
     ):
         return False
     return all(any(_are_turns(inner) for inner in item.values()) for item in items)
+
+
+def _are_exports(items: object) -> bool:
+    """Return whether a list's items are rows of an export that is known."""
+    listed = items if isinstance(items, list) else []
+    return bool(listed) and all(isinstance(item, dict) and export_of(item) for item in listed[:3])
 
 
 def _are_turns(items: object) -> bool:

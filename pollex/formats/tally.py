@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any, NamedTuple, overload
 
 from pollex.conversations.conversation import Conversation, Feedback, Flag, Label
@@ -186,6 +187,7 @@ class LogTally:
         self._messages: dict[str, str] | None = None
         self.grouped = False
         self._values: dict[str, str | None] | None = None
+        self._files: dict[str, str | None] | None = None
 
     def add(self, item: Placed | Skipped | Voted | BadRow) -> None:
         """Keep a conversation unless its id is taken; count anything else."""
@@ -214,7 +216,18 @@ class LogTally:
             return score.id
         if self._messages is None:
             self._messages = {key: one.id for one in self._shelf for key in _keys(one)}
-        return self._messages.get(score.message or score.id) or self._owner_by_value(score.id)
+        named = self._messages.get(score.message or score.id)
+        return named or self._owner_by_value(score.id) or self._owner_by_file(score.id)
+
+    def _owner_by_file(self, name: str) -> str | None:
+        """Return the one conversation of the file with a name; None if there is none, or it has several."""
+        if self._files is None:
+            self._files = {}
+            for id_, entry in self._entries.items():
+                path = Path(entry.place.rpartition(":")[0])
+                for spelled in {path.name, path.stem}:
+                    self._files[spelled] = None if spelled in self._files else id_
+        return self._files.get(name)
 
     def _owner_by_value(self, value: str) -> str | None:
         """Return the one conversation without an id that has a value in a field; None if there are several."""

@@ -27,6 +27,10 @@ _APART = re.compile(
     r"(?<![a-z])(ids?|at|key|comments?|reasons?|text|notes?|time(stamp)?|source|stats?|counts?|n|avg|name|type|model|enabled)$"
 )
 """Ends of names of what stands beside a thumb."""
+_JUDGED = re.compile(
+    r"(^|[._])(analys[ei]s|evals?|judged?|graders?)([._]|$)|evaluat(ion|or)|call_success"
+)
+"""Paths to what a model or a rule judged, which is nobody's thumb."""
 _SAID = """
     input output inputs outputs messages request response requestbody responsebody question answer content usage error
     scores feedbackscores feedbackstats assessments data parts result payload snapshot chat history
@@ -111,7 +115,8 @@ def _is_thumb_within(path: str, value: object) -> bool:
 @lru_cache(maxsize=4096)
 def is_likely(path: str) -> bool:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).casefold()
-    return bool(_LIKELY.search(spaced)) and not _APART.search(spaced)
+    apart = _APART.search(spaced) or _JUDGED.search(spaced)
+    return bool(_LIKELY.search(spaced)) and not apart
 
 
 def _leaves(

@@ -11,6 +11,7 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Account, BadRow, describe_bad_rows
 from pollex.errors import BadInput
 from pollex.formats.assembly.beside import columns_offered, owner_of
+from pollex.formats.assembly.chains import BY_HISTORY, chained
 from pollex.formats.assembly.log_parts import (
     COLUMN,
     NO_FACTS,
@@ -303,6 +304,15 @@ class Joiner:
                 self._facts.setdefault(first, []).extend(self._facts.pop(id_, []))
 
     def _sessions(self) -> dict[str, list[ModelCall]]:
+        loose = [call for call in self._calls.values() if call.session == BY_HISTORY]
+        first = chained(loose)
+        for call in loose:
+            self._calls[call.trace, call.span] = call._replace(session=first[call.trace])
+        if len(set(first.values())) < len(loose):
+            calls = count(len(loose), "call names", "calls name")
+            self.notes.append(
+                f"{calls} no session, and went together by the history that they repeat"
+            )
         named: dict[str, set[str]] = {}
         for call in self._calls.values():
             ids = named.setdefault(call.trace, set())

@@ -463,7 +463,12 @@ class _Thread:
         known = self.turns[: (_index(tuple(self.turns), shared) or 0) + 1] if edited else self.turns
         known = list(_with_words(tuple(known), said.before))
         new = _after(said.before, shared)
+        while known and new and _marks(known[-1]) and _marks(known[-1]) == _marks(new[0]):
+            known = known[:-1]  # the history has the call, and its result after it
         failed = bool(known) and known[-1] == FAILED and FAILED not in said.before
+        if failed and not new and said.after and FAILED not in said.after:
+            known = known[:-1]  # the same was asked again, and answered
+            failed = False
         if failed or len(known) > len(said.before) - len(new):
             said = said._replace(before=(*known, *new))
         moved: dict[str, int | None] = {}

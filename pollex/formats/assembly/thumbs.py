@@ -41,13 +41,16 @@ NAMES = frozenset(
         ),
         *("usersatisfaction", "helpful", "userhelpful", "upvote", "likedislike", "userreaction"),
         *("humanfeedback", "feedbackscore", "chatfeedback", "messagefeedback", "responsefeedback"),
-        *("thumbsfeedback", "customersatisfaction", "rating", "csat"),
+        *("thumbsfeedback", "customersatisfaction", "rating", "csat", "positivefeedback"),
     )
 )
 """Names of scores that are a user's thumb, folded to letters."""
 SCALES = frozenset(
     ["rating", "userrating", "csat", "satisfaction", "usersatisfaction", "customersatisfaction"]
 )
+STAR_NAMES = frozenset(["stars", "star", "starrating", "starsrating", "userstars"])
+"""Names of scores from 1 to 5, of which 1 is the worst."""
+MOST_STARS = 5
 COUNTS = frozenset(["like", "likes", "upvote", "reaction", "thumbsup"])
 """Names of columns in which a 0 or false isn't the opposite of a thumb up."""
 PEOPLE = frozenset(
@@ -141,8 +144,17 @@ def _taken(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]
         taken = _usual(ours) or _sure(columns)
     if any(not score.summary for score in taken):
         taken = [score for score in taken if not score.summary]
+    taken = _as_stars(taken)
     _require_thumbs(taken, options)
     return taken
+
+
+def _as_stars(taken: list[ToolScore]) -> list[ToolScore]:
+    """Return scores as ratings where their name says that they count stars, and none is above five."""
+    stars = [_star(score.value) for score in taken if fold(score.name) in STAR_NAMES]
+    if len(stars) < len(taken) or not stars or not 1 < max(stars) <= MOST_STARS or min(stars) < 1:
+        return taken
+    return [score._replace(rating=True) for score in taken]
 
 
 def _named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
@@ -180,7 +192,7 @@ def _called(path: str) -> str:
 
 def _usual(scores: Sequence[ToolScore]) -> list[ToolScore]:
     people = [score for score in scores if is_persons(score)]
-    named = [score for score in people if fold(score.name) in NAMES]
+    named = [score for score in people if fold(score.name) in NAMES | STAR_NAMES]
     names = Counter(fold(score.name) for score in named)
     if len(names) > 1:
         shown = Counter(score.name for score in named)
@@ -188,8 +200,24 @@ def _usual(scores: Sequence[ToolScore]) -> list[ToolScore]:
         most = shown.most_common(1)[0][0]
         what = f"several scores may be the label: {listed}"
         raise WrongUse(what, remedy="say which", option={"label_field": most})
-    named = named or [score for score in people if is_nps(score)]
+    named = named or [score for score in people if is_nps(score)] or _in_words(people)
     return [score for score in people if not score.name] + named
+
+
+SIDES = frozenset(
+    "up down thumbsup thumbsdown like dislike good bad positive negative helpful unhelpful".split()  # noqa: SIM905
+)
+"""Words that are a person's judgment, folded; pass, correct and the like are as often a rule's."""
+
+
+def _in_words(scores: Sequence[ToolScore]) -> list[ToolScore]:
+    """Return the scores of the one name whose values are words for both sides; none where there are two names."""
+    words: dict[str, set[str]] = {}
+    for score in scores:
+        if score.name and score.source != COLUMN:
+            words.setdefault(score.name, set()).add(fold(str(score.value)))
+    sided = [name for name, said in words.items() if len(said) > 1 and said <= SIDES]
+    return [score for score in scores if [score.name] == sided]
 
 
 def is_nps(score: ToolScore) -> bool:

@@ -93,11 +93,12 @@ def read_botpress(fields: Fields) -> Iterator[LogPart]:
         turn = Turn(role="user" if role == "incoming" else "assistant", content=text_of(words))
         key = text(fields.get("id"))
         when = moment(fields.get("createdAt"))
-        yield Message(required(fields, "conversationId"), key, (turn,), when)
+        said = facts(user=text(fields.get("userId"))) if role == "incoming" else {}
+        yield Message(required(fields, "conversationId"), key, (turn,), when, facts=said)
 
 
 def _botpress_said(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a message: its words, the labels of its choices, and the cards in it."""
+    """Yield the lines of a message: its words, or else the labels of its choices, and the cards in it."""
     if kind in BOTPRESS_FILES:
         yield f"[{kind}]"
     said = [
@@ -108,7 +109,7 @@ def _botpress_said(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
         for one in objects(payload.get("options") or payload.get("actions"))
         if one.get("label")
     ]
-    yield from filter(None, [*said, *labels])
+    yield from [line for line in said if line] or labels
     for item in objects(payload.get("items")):
         yield from _botpress_said(str(item.get("type") or ""), unwrap(item.get("payload")) or item)
     known = said or labels or payload.get("items") or kind in BOTPRESS_FILES

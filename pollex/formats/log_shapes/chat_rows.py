@@ -12,11 +12,15 @@ from pollex.formats.labels import as_number, is_usual
 from pollex.formats.log_shapes.exports import Fields, facts, objects, required, text, truth, unwrap
 from pollex.formats.log_shapes.payloads import parse
 from pollex.formats.log_shapes.readers import NAMES, TIME_NAMES
-from pollex.formats.log_shapes.turns import is_part, marks_of_files, turns_in
+from pollex.formats.log_shapes.turns import TEXT_NAMES, is_part, marks_of_files, turns_in
 
 OWNERS = frozenset(OWNER_NAMES)
 THUMBS = (*LABEL_NAMES, *RATING_NAMES)
 LABELS = frozenset(THUMBS)
+
+
+CALLS_BESIDE = ("tool_calls", "toolCalls", "tool_results", "toolResults", "tool_call_id")
+"""Where a message keeps calls of tools and their answers beside its words."""
 
 
 def read_chat(fields: Fields) -> Iterator[LogPart]:
@@ -41,21 +45,31 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
         id_, tuple(turns), tuple(keys), facts=facts(**{**rest, "user": person or rest.get("user")})
     )
     yield from scores
+    yield from _comment_on_whole(fields, id_, scores)
     for vote in objects(fields.get("votes")):
         yield from read_vote(vote)
 
 
+def _comment_on_whole(fields: Fields, id_: str, scores: list[ToolScore]) -> Iterator[ToolScore]:
+    """Yield what was written of a whole chat whose thumbs stand in its messages, without a comment there."""
+    comment = _given(fields).get("comment")
+    if scores and comment and not any(score.comment for score in scores):
+        yield ToolScore("conversation", id_, None, comment=comment, person=scores[0].person)
+
+
 def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
-    content = message.get("content")
+    content = next((message[name] for name in TEXT_NAMES if name in message), None)
     inner = content.get("parts") if isinstance(content, Mapping) else content
     parts = _parts(message.get("parts") or inner) or []
     files = marks_of_files(
         parse(message.get("attachments") or message.get("experimental_attachments"))
     )
+    calls = {name: message[name] for name in CALLS_BESIDE if message.get(name)}
     turns = turns_in(
         {
             "role": message.get("role"),
             "content": [*(parts if isinstance(parts, list) else [parts]), *files],
+            **calls,
         }
     )
     if message.get("role") == "assistant" and not any(turn.content.strip() for turn in turns):
@@ -162,7 +176,7 @@ def is_stored(fields: Fields) -> bool:
         return False
     if isinstance(first.get("parts"), list):
         return "role" in first
-    if not LABELS.isdisjoint(fields) or "role" not in first or "content" not in first:
+    if not LABELS.isdisjoint(fields) or "role" not in first or first.keys().isdisjoint(TEXT_NAMES):
         return False
     if "id" in first and "id" in fields:
         return True

@@ -23,7 +23,9 @@ _HIDDEN_EVENTS = (
 
 
 def is_dialect(message: Message) -> bool:
-    """Return whether an object is a message of Pydantic AI or AutoGen, which names nobody's role."""
+    """Return whether an object is a message of Pydantic AI, AutoGen or .NET, which has no usual role."""
+    if _is_dotnet(message):
+        return True
     if message.get("kind") in ("request", "response"):
         return isinstance(message.get("parts"), list)
     return "source" in message and str(message.get("type")).endswith(("Message", "Event"))
@@ -35,9 +37,13 @@ def usual_messages(message: Message) -> list[dict[str, Any]] | None:
         return list(_pydantic(message["parts"]))
     if "source" in message and str(message.get("type")).endswith(("Message", "Event")):
         return list(_autogen(message))
-    if "role" not in message and "Role" in message and ("Items" in message or "Content" in message):
-        return [_dotnet(message)]
-    return None
+    return [_dotnet(message)] if _is_dotnet(message) else None
+
+
+def _is_dotnet(message: Message) -> bool:
+    """Return whether an object is a message of Semantic Kernel's chat history in .NET."""
+    spoken = "role" not in message and "Role" in message
+    return spoken and ("Items" in message or "Content" in message)
 
 
 def _pydantic(parts: list[Any]) -> Iterator[dict[str, Any]]:

@@ -146,9 +146,10 @@ def _candidates(fields: Fields) -> list[str]:
     if _NAMES.isdisjoint(fields):  # as in most tables
         return []
     named = [name for name in NAMES if name in fields]
-    return [name for name in named if _holds_turns(fields[name])] or [
-        n for n in named if fields[n] is None
-    ]
+    holding = [name for name in named if _holds_turns(fields[name])]
+    # a talk as text beside its messages is the same talk once more
+    listed = [name for name in holding if not isinstance(fields[name], str)]
+    return listed or holding or [name for name in named if fields[name] is None]
 
 
 def _read_messages(fields: Fields) -> Draft:

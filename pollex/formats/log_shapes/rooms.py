@@ -8,6 +8,7 @@ from typing import Any
 from pollex.conversations.conversation import Role, Turn
 from pollex.formats.assembly.log_parts import (
     Facts,
+    LeftOut,
     LogPart,
     Message,
     ModelCall,
@@ -279,6 +280,19 @@ def read_agent_states(fields: Fields) -> Iterator[LogPart]:
 def is_posthog_event(fields: Fields) -> bool:
     """Return whether an event is about a trace of a model's calls."""
     return "properties.$ai_trace_id" in fields or "$ai_trace_id" in unwrap(fields.get("properties"))
+
+
+def is_other_event(fields: Fields) -> bool:
+    """Return whether an event is PostHog's and about no model, as are views of pages and clicks."""
+    if is_posthog_event(fields):
+        return False
+    names = [*unwrap(fields.get("properties")), *(n for n in fields if n.startswith("properties."))]
+    return any("$" in name for name in (str(fields.get("event")), *names))
+
+
+def read_other_event(fields: Fields) -> Iterator[LogPart]:
+    """Yield why an event is left out."""
+    yield LeftOut(f"events {fields.get('event')!r:.40} are about no model, and were left out")
 
 
 def read_posthog(fields: Fields) -> Iterator[LogPart]:

@@ -166,6 +166,8 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
     if truth(_filled(fields, table.get("unless", ""))) or any(
         found not in (None, value) for found, value in when
     ):
+        if "apart" in table:
+            yield LeftOut(f"{table['apart']} were left out")
         return
     conversation = _id(fields, table["conversation"]) or ""
     key = _id(fields, table.get("key", ""))

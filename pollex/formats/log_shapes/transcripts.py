@@ -28,6 +28,8 @@ _HEADS = (
 )
 """How a turn begins: as phones write it ([time] name: …, time - name: …), as Telegram's copies do (name, [time]), with
 the time before the name, and with the name alone, also in bold."""
+_SAYS = re.compile(r"(?:^|;\s*)(?P<name>[^\W\d_][^\W_ ]{0,20}(?: [^\W_]{1,20})?) says: ")
+"""How turns begin that stand behind each other on one line, as Copilot Studio writes them in a cell."""
 _EVENT = re.compile(rf"[{_MARKS}]*(?:\[{_TIME}\]|{_TIME}\s+[-–])\s")
 """A line that begins with a time and names nobody: what the phone itself tells."""
 _OWN = "\u200e"
@@ -42,12 +44,16 @@ LOOKED_AT = 40
 
 def is_transcript(text: str) -> bool:
     """Return whether a text is a talk with its speakers' names: its first line begins a turn, and so do others."""
+    if _SAYS.match(text):
+        return True
     lines = [line for line in text.splitlines()[:LOOKED_AT] if line.strip()]
     return len(lines) > 1 and _head_of(lines) is not None
 
 
 def messages_in(text: str) -> list[dict[str, Any]]:
     """Return the messages of a transcript, each with the name of who speaks as its role; empty if it is none."""
+    if _SAYS.match(text):
+        return _on_one_line(text)
     lines = text.splitlines()
     head = _head_of([line for line in lines if line.strip()])
     if head is None:
@@ -65,6 +71,16 @@ def messages_in(text: str) -> list[dict[str, Any]]:
             messages[-1]["content"] = f"{messages[-1]['content']}\n{line}"
     said = [{**message, "content": message["content"].strip()} for message in messages]
     return [message for message in said if message["content"]]
+
+
+def _on_one_line(text: str) -> list[dict[str, Any]]:
+    """Return the messages of a talk on one line: each up to the semicolon before the next speaker."""
+    begun = [*_SAYS.finditer(text)]
+    ends = [*(one.start() for one in begun[1:]), len(text)]
+    said = [text[one.end() : end].strip() for one, end in zip(begun, ends, strict=True)]
+    said[-1] = said[-1].removesuffix(";").rstrip()
+    found = [(one["name"].strip(), words) for one, words in zip(begun, said, strict=True)]
+    return [{"role": name, "content": words} for name, words in found if words]
 
 
 def _head_of(lines: Sequence[str]) -> re.Pattern[str] | None:

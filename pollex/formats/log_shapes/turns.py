@@ -367,12 +367,21 @@ _ARGUMENTS = (
     "rawInput",
     "tool_input",
     "toolInput",
+    "params",
+    "params_as_json",
     "code",
     "action",
 )
 _TOOL_NAMES = ("name", "toolName", "tool_name")
-_CALL_IDS = ("toolUseId", "call_id", "toolCallId", "tool_call_id", "tool_use_id", "tool_id", "id")
-_RESULT_IDS = ("toolUseId", "tool_call_id", "toolCallId", "tool_use_id", "call_id", "tool_id")
+_RESULT_IDS = (
+    *("toolUseId", "tool_call_id", "toolCallId", "tool_use_id", "call_id", "tool_id"),
+    "request_id",
+)
+_CALL_IDS = (*_RESULT_IDS, "id")
+_RESULTS_BESIDE = ("tool_results", "toolResults")
+"""Where a message keeps what its tools answered."""
+_ANSWERED = ("result_value", "result", "output", "content", "response")
+"""Names of what a tool answered, in a message or an item without parts."""
 
 
 def _arguments(given: object) -> str:
@@ -384,7 +393,10 @@ def _arguments(given: object) -> str:
 
 def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
     """Return what a result's message or part says beside its content; None if nothing."""
-    inside = (*(part.get(name) for name in _INNER), _keyed(part, part_kind(part)))
+    inside = (
+        *(part.get(name) for name in (*_INNER, "additional_kwargs")),
+        _keyed(part, part_kind(part)),
+    )
     inner = next((one for one in inside if isinstance(one, Mapping)), part)
     own = inner.get("id") if inner is not part or "response" in part else None
     if isinstance(origin := inner.get("origin"), Mapping):
@@ -419,11 +431,12 @@ def kind_of(value: object) -> str:
 
 
 SPELLINGS: dict[Role, str] = {
-    "user": "user human customer client visitor guest caller person usr enduser prompter usermessage lead contact",
+    "user": """user human customer client consumer visitor guest caller person usr enduser prompter usermessage lead
+        contact""",
     "assistant": """assistant gpt chatgpt ai bot chatbot agent model support operator advisor representative machine
-        apimessage assistantmessage admin fin functioncall toolcall""",
+        apimessage assistantmessage admin fin functioncall toolcall toolcalls aiagent""",
     "system": "system developer instruction instructions",
-    "tool": "tool function observation toolresult ipython environment",
+    "tool": "tool function observation toolresult toolresults toolcallresult ipython environment",
 }
 ROLES: dict[str, Role] = {
     spelling: role for role, line in SPELLINGS.items() for spelling in line.split()
@@ -493,6 +506,11 @@ def turns_in(message: object) -> tuple[Turn, ...]:
         (message[name] for name in PART_NAMES if isinstance(message.get(name), list)), None
     )
     said, beside, odd = _beside(message)
+    answered = next((message[one] for one in _RESULTS_BESIDE if message.get(one)), None)
+    if answered is not None:
+        return (*_without_results(message), *_results(answered))
+    if role == "tool" and parts is None and not (name and message[name]):
+        name = next((one for one in _ANSWERED if message.get(one) not in (None, "")), name)
     if name is None and parts is None and not (said or beside or odd):
         raise NoTurns(
             "a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}"
@@ -505,8 +523,8 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     if isinstance(content, list) and any(is_result(part) for part in content):
         return tuple(_parted(role, content, said, [*beside, *odd]))
     text = (
-        json.dumps(content, ensure_ascii=False)
-        if role == "tool" and isinstance(content, dict)
+        as_text(content)
+        if role == "tool" and (isinstance(content, dict) or name in _ANSWERED[:3])
         else text_of(content)
     )
     marks = [call.mark for call in beside if call.mark not in text]
@@ -519,6 +537,22 @@ def turns_in(message: object) -> tuple[Turn, ...]:
             result=result,
         ),
     )
+
+
+def _without_results(message: Mapping[str, Any]) -> tuple[Turn, ...]:
+    """Return the turn of a message without what its tools answered; nothing where nothing else is in it."""
+    rest = {key: value for key, value in message.items() if key not in _RESULTS_BESIDE}
+    return tuple(turn for turn in turns_in(rest) if turn.content.strip() or turn.calls)
+
+
+def _results(answered: object) -> Iterator[Turn]:
+    """Yield a turn for each answer of a tool that stands beside a message's words."""
+    for one in _listed(answered):
+        if not isinstance(one, Mapping):
+            yield Turn(role="tool", content=as_text(one))
+            continue
+        value = next((one[key] for key in _ANSWERED if one.get(key) is not None), None)
+        yield Turn(role="tool", content=as_text(value), result=result_beside(one))
 
 
 def _is_no_message(message: Mapping[str, Any]) -> bool:
@@ -701,10 +735,18 @@ def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list
     audio = message.get("audio")
     call = message.get("function_call")
     said = [message.get("refusal"), audio.get("transcript") if isinstance(audio, Mapping) else None]
-    listed = [*_listed(message.get("tool_calls")), *([call] if isinstance(call, Mapping) else [])]
+    listed = [*_calls_listed(message), *([call] if isinstance(call, Mapping) else [])]
     calls = [call_of(one) for one in listed if isinstance(one, Mapping)]
     odd = [call_of(one) for one in listed if not isinstance(one, Mapping) and one is not None]
     return [text for text in said if isinstance(text, str) and text], calls, odd
+
+
+def _calls_listed(message: Mapping[str, Any]) -> list[object]:
+    """Return a message's calls, which some libraries keep among further arguments alone."""
+    further = message.get("additional_kwargs")
+    places = (message, further) if isinstance(further, Mapping) else (message,)
+    named = (place.get(name) for place in places for name in ("tool_calls", "toolCalls"))
+    return next((found for value in named if (found := _listed(value))), [])
 
 
 def _listed(calls: object) -> list[object]:

@@ -1,0 +1,144 @@
+"""Desks and call centres whose rows hold who speaks elsewhere than beside the words."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.conversations.conversation import Role, Turn
+from pollex.formats.assembly.log_parts import (
+    Facts,
+    LeftOut,
+    LogPart,
+    Message,
+    ToolScore,
+    WholeTalk,
+    moment,
+)
+from pollex.formats.log_shapes.exports import Fields, facts, get, objects, required, text, unwrap
+from pollex.formats.log_shapes.transcripts import messages_in
+from pollex.formats.log_shapes.turns import marks_of_files, text_of, turns_of
+
+CUSTOMERS = frozenset(("customer", "consumer", "end_user", "enduser", "user", "visitor"))
+
+
+def read_liveperson(fields: Fields) -> Iterator[LogPart]:
+    """Yield a conversation of LivePerson's history: messages by `sentBy`, and the survey's answers."""
+    info = unwrap(fields.get("info"))
+    id_ = required(info, "conversationId", "engagementId")
+    people = objects(fields.get("consumerParticipants")) or [{}]
+    name = " ".join(filter(None, (text(people[0].get(part)) for part in ("firstName", "lastName"))))
+    person = text(people[0].get("participantId"))
+    yield Facts(id_, facts(user=person, user_name=name))
+    controlled = 0
+    for record in objects(fields.get("messageRecords")):
+        words = get(record, "messageData.msg.text") or get(record, "messageData.quickReplies.text")
+        file = unwrap(get(record, "messageData.file"))
+        content = [
+            *filter(None, [words]),
+            *marks_of_files([file] if file else []),
+        ]
+        sender = str(record.get("sentBy")).casefold()
+        controlled += sender == "controller"
+        if content and sender != "controller":
+            role: Role = "user" if sender in CUSTOMERS else "assistant"
+            turn = Turn(role=role, content=text_of(content))
+            when = moment(record.get("timeL")) or moment(record.get("time"))
+            yield Message(id_, text(record.get("messageId")), (turn,), when)
+    if controlled:
+        yield LeftOut("what the system itself tells (Controller) was left out")
+    yield from _liveperson_survey(fields, id_, person)
+
+
+def _liveperson_survey(fields: Fields, id_: str, person: str | None) -> Iterator[ToolScore]:
+    answers = [
+        answer
+        for survey in objects(fields.get("conversationSurveys"))
+        for answer in objects(survey.get("surveyData"))
+    ]
+    by_kind = {str(one.get("questionType")).upper(): one.get("answer") for one in answers}
+    stars = get(fields, "info.csat")
+    stars = by_kind.get("CSAT") if stars in (None, "") else stars
+    written = [
+        str(by_kind[kind]) for kind in ("CUSTOM", "FREE_TEXT", "VERBATIM") if by_kind.get(kind)
+    ]
+    comment = next((words for words in written if re.search(r"[^\W\d_]", words)), None)
+    if stars not in (None, "") or comment:
+        yield ToolScore(
+            "conversation", id_, stars or None, comment=comment, person=person, rating=True
+        )
+
+
+def read_watson_log(fields: Fields) -> Iterator[LogPart]:
+    """Yield an exchange of watsonx Assistant's log; the welcome has no question."""
+    places = ("session_id", "request.session_id", "response.context.conversation_id")
+    id_ = required(fields, *places, "request.context.conversation_id")
+    asked = text_of(str(get(fields, "request.input.text") or "").strip())
+    said = "\n".join(
+        filter(None, map(_watson_words, objects(get(fields, "response.output.generic"))))
+    )
+    said = said or "\n".join(map(str, get(fields, "response.output.text") or ()))
+    both: tuple[tuple[Role, str], ...] = (("user", asked), ("assistant", text_of(said)))
+    users = (
+        "customer_id",
+        "request.user_id",
+        "response.user_id",
+        "request.context.metadata.user_id",
+    )
+    user = next((found for name in users if (found := text(get(fields, name)))), None)
+    yield Message(
+        *(id_, text(fields.get("log_id"))),
+        turns=tuple(Turn(role=role, content=words) for role, words in both if words),
+        at=moment(fields.get("request_timestamp")),
+        facts=facts(user=user, language=fields.get("language")),
+    )
+
+
+def _watson_words(item: Mapping[str, Any]) -> str:
+    """Return the words of an item of an answer: its text, or its title and the labels of its options."""
+    kind = str(item.get("response_type"))
+    if kind in ("image", "audio", "video", "iframe"):
+        return f"[{'file' if kind == 'iframe' else kind}]"
+    labels = [str(one["label"]) for one in objects(item.get("options")) if one.get("label")]
+    titled = [item.get(name) for name in ("text", "title", "description", "message_to_human_agent")]
+    return "\n".join([*(str(one) for one in titled if one), *labels])
+
+
+def read_contact_lens(fields: Fields) -> Iterator[LogPart]:
+    """Yield a contact that Amazon Connect analysed; the list of participants says who is the customer."""
+    id_ = required(fields, "CustomerMetadata.ContactId", "ContactId", "InitialContactId")
+    roles = {
+        text(one.get("ParticipantId")): str(one.get("ParticipantRole")).casefold()
+        for one in objects(fields.get("Participants"))
+    }
+    for number, item in enumerate(objects(fields.get("Transcript"))):
+        speaker = text(item.get("ParticipantId"))
+        role = str(item.get("ParticipantRole") or roles.get(speaker) or speaker).casefold()
+        words = str(item.get("Content") or "").strip()
+        if item.get("Type") not in (None, "MESSAGE") or not words or role == "system":
+            continue
+        turn = Turn(role="user" if role == "customer" else "assistant", content=text_of(words))
+        begun = item.get("BeginOffsetMillis")
+        when = moment(item.get("AbsoluteTime")) or (begun / 1000 if begun is not None else None)
+        yield Message(id_, text(item.get("Id")) or f"{id_}/{number}", (turn,), when)
+
+
+def read_freshdesk_rating(fields: Fields) -> Iterator[ToolScore]:
+    """Yield a rating of Freshdesk: from 101 happy, from -101 down unhappy, 100 is neither."""
+    id_ = required(fields, "ticket_id")
+    number = get(fields, "ratings.default_question")
+    number = number if isinstance(number, int | float) else 0
+    value = "up" if number > 100 else "down" if number < 0 else None
+    comment = fields.get("feedback")
+    if value or comment:
+        person = text(fields.get("user_id"))
+        when = moment(fields.get("created_at"))
+        yield ToolScore("conversation", id_, value, comment=comment, person=person, at=when)
+
+
+def read_copilot_session(fields: Fields) -> Iterator[LogPart]:
+    """Yield a session of Copilot Studio's table, whose talk stands in one cell."""
+    row = {name.casefold(): value for name, value in fields.items()}
+    talk = messages_in(str(row.get("chattranscript") or ""))
+    begun = moment(row.get("startdatetime"))
+    told = facts(topic=row.get("topicname"), outcome=row.get("sessionoutcome"))
+    yield WholeTalk(required(row, "sessionid"), turns_of(talk), at=begun, facts=told)
