@@ -142,6 +142,30 @@ def count(n: int, one: str, more: str = "") -> str:
     return f"{n} {one if n == 1 else more or one + 's'}"
 
 
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def size_given(text: str | int) -> int:
+    """Return the bytes of a size such as `5GB`, `500 MB` or `1000`.
+
+    Raises:
+        ValueError: It is none.
+    """
+    written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(text), re.IGNORECASE)
+    size = float(written[1]) * _UNITS[written[2].upper()] if written else 0
+    if not 1 <= size <= 10**15:
+        raise ValueError(f"{str(text)!r:.40} is no size: write 5GB or 500MB")
+    return int(size)
+
+
+def size_told(size: int) -> str:
+    """Return a size in words: `5 GB`, `1.2 MB`."""
+    for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= bytes_:
+            return f"{round(size / bytes_, 0 if size >= 10 * bytes_ else 1):g} {unit}"
+    return f"{size} bytes"
+
+
 MAX_DEPTH = 64
 
 

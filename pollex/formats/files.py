@@ -400,30 +400,37 @@ def files_in(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, 
 
 def _stream(source: str, path: Path, folder: Path, begin: bytes) -> Path:
     inner = folder / (path.stem if path.suffix in (".gz", ".zst", ".zstd") else path.name)
-    if begin.startswith(GZIP):
-        with gzip.open(path) as packed:
-            copy(source, packed, inner)
-    else:
-        with path.open("rb") as raw:
-            _copy_zstandard(source, raw, inner)
+    with path.open("rb") as raw:
+        _write(source, _unpacked(source, raw, begin), inner)
     return inner
 
 
-def _copy_zstandard(source: str, raw: IO[bytes] | io.RawIOBase, inner: Path) -> None:
+def _unpacked(source: str, raw: IO[bytes], begin: bytes) -> Iterator[bytes]:
+    """Yield what a stream of gzip or Zstandard unpacks to, piece by piece."""
+    if not begin.startswith(GZIP):
+        yield from _pieces_of_zstandard(source, raw)
+        return
+    with gzip.open(raw) as packed:
+        yield from _pieces(packed)
+
+
+def _pieces(packed: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+    while piece := packed.read(1 << 20):
+        yield piece
+
+
+def _pieces_of_zstandard(source: str, raw: IO[bytes] | io.RawIOBase) -> Iterator[bytes]:
     import zstandard  # A quarter of all readings would pay for it, few need it.
 
     frame = zstandard.ZstdDecompressor().decompressobj()
     begun = False
-    guard = ByteLimit(source)
     try:
-        with inner.open("wb") as file:
-            while chunk := raw.read(1 << 14):  # a little of it may unpack to much
-                while chunk:
-                    file.write(guard.watch(frame.decompress(chunk)))
-                    _require_small(source, file.tell())
-                    begun = not frame.eof
-                    chunk = frame.unused_data
-                    frame = zstandard.ZstdDecompressor().decompressobj() if frame.eof else frame
+        while chunk := raw.read(1 << 14):  # a little of it may unpack to much
+            while chunk:
+                yield frame.decompress(chunk)
+                begun = not frame.eof
+                chunk = frame.unused_data
+                frame = zstandard.ZstdDecompressor().decompressobj() if frame.eof else frame
     except zstandard.ZstdError as error:
         raise BadInput(
             f"can't be unpacked: {error}", where=source, remedy="pack or copy the file again"
@@ -438,11 +445,17 @@ def _copy_zstandard(source: str, raw: IO[bytes] | io.RawIOBase, inner: Path) -> 
 
 def copy(source: str, packed: IO[bytes] | gzip.GzipFile, inner: Path) -> None:
     """Write the data to a file of its own, up to the size limit; raise `BadInput` where no row can come of it."""
+    _write(source, _pieces(packed), inner)
+
+
+def _write(source: str, pieces: Iterable[bytes], inner: Path) -> None:
     guard = ByteLimit(source)
+    size = 0
     with inner.open("wb") as file:
-        while chunk := packed.read(1 << 20):
-            file.write(guard.watch(chunk))
-            _require_small(source, file.tell())
+        for piece in pieces:
+            file.write(guard.watch(piece))
+            size += len(piece)
+            _require_small(source, size)
 
 
 def _require_small(source: str, size: int) -> None:
@@ -450,6 +463,47 @@ def _require_small(source: str, size: int) -> None:
         raise BadInput(
             "unpacks to more than 20 GB", where=source, remedy="unpack it, and give its parts"
         )
+
+
+def unpacked_size(source: str, path: Path, most: int) -> int:
+    """Count the bytes that a file unpacks to, without writing any; stop once there are more than `most`.
+
+    Raises:
+        BadInput: It is damaged, or packed with a password.
+    """
+    with path.open("rb") as raw:
+        begin = raw.read(16)
+        raw.seek(0)
+        try:
+            if begin.startswith(ZIP):
+                return _unpacked_members(source, path, most)
+            if begin.startswith((GZIP, ZSTANDARD)):
+                return _counted(_unpacked(source, raw, begin), most)
+        except (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError) as error:
+            raise BadInput(
+                f"can't be unpacked: {error}", where=source, remedy="pack or copy the file again"
+            ) from None
+    return path.stat().st_size
+
+
+def _unpacked_members(source: str, path: Path, most: int) -> int:
+    """Count the bytes of all members: what a header says of them may be wrong."""
+    size = 0
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            size += _counted(_pieces_of_member(source, archive, info), most - size)
+            if size > most:
+                break
+    return size
+
+
+def _counted(pieces: Iterable[bytes], most: int) -> int:
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > most:
+            break
+    return size
 
 
 def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
@@ -468,12 +522,14 @@ def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]
             )
         for number, name in enumerate(wanted):
             inner = folder / f"{number}{Path(name).suffix.lower()}"
-            _unpack(source, archive, infos[name], inner)
+            _write(source, _pieces_of_member(source, archive, infos[name]), inner)
             yield f"{source}!{name}", inner
 
 
-def _unpack(source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, inner: Path) -> None:
-    """Unpack one member, also with Zstandard.
+def _pieces_of_member(
+    source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo
+) -> Iterator[bytes]:
+    """Yield what a member unpacks to, also with Zstandard.
 
     Python before 3.14 can't read Zstandard in zip archives, so the member's bytes are located by
     hand.
@@ -481,7 +537,7 @@ def _unpack(source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, inner:
     if info.compress_type != METHOD_ZSTANDARD:
         try:
             with archive.open(info) as packed:
-                copy(source, packed, inner)
+                yield from _pieces(packed)
         except (NotImplementedError, RuntimeError) as error:
             raise BadInput(
                 f"can't be unpacked: {error}", where=source, remedy="unpack it first"
@@ -492,7 +548,7 @@ def _unpack(source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, inner:
     raw.seek(info.header_offset)
     name, extra = _LOCAL_HEADER.unpack(raw.read(_LOCAL_HEADER.size))
     raw.seek(info.header_offset + _LOCAL_HEADER.size + name + extra)
-    _copy_zstandard(source, _Member(raw, info.compress_size), inner)
+    yield from _pieces_of_zstandard(source, _Member(raw, info.compress_size))
 
 
 class _Member(io.RawIOBase):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
 
@@ -895,7 +896,10 @@ def _merged(rests: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def read_logs(
-    sources: Sequence[str | Path] | str | Path, *, options: ReadOptions | None = None
+    sources: Sequence[str | Path] | str | Path,
+    *,
+    options: ReadOptions | None = None,
+    most_rows: int | None = None,
 ) -> Logs:
     """Read all conversations of some files.
 
@@ -903,6 +907,8 @@ def read_logs(
         sources: Paths, globs, or `-` for standard input; JSON lines, JSON, CSV or Parquet, told by
             ending and content.
         options: Where the usual names of fields and labels don't hold.
+        most_rows: Rows of each file that are read at most, for a look at a large log; all if not
+            set.
 
     Raises:
         BadInput: A file can't be read or holds no conversation, more rows are bad than `max_bad`,
@@ -918,7 +924,8 @@ def read_logs(
     def open_files() -> Iterator[Iterable[LogRow | BadRow]]:
         longest = options.max_turn_chars
         seconds = options.query_seconds
-        return (rows_of(source, options.encoding, longest, seconds, notes=told) for source in files)
+        every = (rows_of(source, options.encoding, longest, seconds, told) for source in files)
+        return every if most_rows is None else (islice(rows, most_rows) for rows in every)
 
     return _logs(open_files, options, where, again=STDIN not in files, told=told)
 

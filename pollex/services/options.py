@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from pollex.gateway.recorded import RecordedEndpoint
     from pollex.gateway.transport import ChatModel
 
+MOST_UPLOAD = 5 * 10**9
+"""Bytes that may be brought in the browser at once, where nobody says otherwise."""
+
 PAPER: Mapping[str, str | int] = {"policy": "greedy", "budget": 10, "scale": "likert-domain"}
 
 SYSTEMS: Mapping[str, Mapping[str, str | int]] = {

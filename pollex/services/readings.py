@@ -41,6 +41,7 @@ class LogReading:
         columns: The columns of its first rows, by which a log of the same fields is known again.
         is_kept: Whether a person said that this is how it is read.
         conversations: How many were read; None where nobody counted yet.
+        notes: Why files were left out that came with it.
         folder: Where its files are; given by whoever reads it.
     """
 
@@ -54,6 +55,7 @@ class LogReading:
     columns: tuple[str, ...] = ()
     is_kept: bool = False
     conversations: int | None = None
+    notes: tuple[str, ...] = ()
     folder: Path = field(default=Path(), compare=False)
 
     @property
@@ -227,7 +229,7 @@ def _read(folder: Path) -> LogReading | None:
     """Return the log of a folder; None where it never came whole, or its file was changed."""
     try:
         content = json.loads((folder / FILE).read_text("utf-8"))
-        lists = ("files", "places", "titles", "columns")
+        lists = ("files", "places", "titles", "columns", "notes")
         reading = LogReading(**content | {name: tuple(content[name]) for name in lists})
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pollex.services.options import MOST_UPLOAD
 from pollex.store.folder import STORE, VARIABLE
+from pollex.text import size_given
 from pollex.usecases.use_case import AtTerminal, found_at, opt, use_case
 
 
@@ -21,6 +23,7 @@ class ServeStore(AtTerminal):
       pollex demo && pollex serve
       pollex serve --example
       pollex serve --store .pollex --rubrics rubrics.json --port 0
+      pollex serve --root /srv/logs --max-upload 20GB
       POLLEX_TOKEN=… pollex serve --score rubrics.json
     """
 
@@ -46,6 +49,21 @@ class ServeStore(AtTerminal):
         default=(),
         flag="study",
         group="Data",
+    )
+    roots: tuple[str, ...] = opt(
+        "Folder, or s3://BUCKET/FOLDER, whose logs may be named in the browser. Repeatable.",
+        default=(),
+        flag="root",
+        group="Data",
+        metavar="FOLDER",
+    )
+    max_upload: int = opt(
+        "Most that files may have which are brought at once, packed or unpacked: 500MB.",
+        default=MOST_UPLOAD,
+        typed="5GB",
+        parse=size_given,
+        group="Data",
+        metavar="SIZE",
     )
     example: bool = opt(
         "Show the recorded run of a large language model on the sample log.",

@@ -220,6 +220,11 @@ def fences(parts: Sequence[MarkedText]) -> list[Stretch]:
 _FENCE = re.compile(r"(^```[^\n]*$)", re.MULTILINE)
 
 
+def quoted(word: str) -> str:
+    """Write a word of a command as one types it."""
+    return shlex.quote(word)
+
+
 def resuming(run: Run, folder: Path) -> str:
     """Write the command that resumes a run of a store; empty for runs that no command began."""
     command = shlex.join(resumed(run, folder))
@@ -252,4 +257,4 @@ def resumed(run: Run, folder: Path) -> list[str]:
 STORE = "--store"
 FROM = "--from"
 
-FILTERS = (duration, moment, whole, dollars, one_line, given, elapsed, fences, resuming)
+FILTERS = (duration, moment, whole, dollars, one_line, given, elapsed, fences, quoted, resuming)

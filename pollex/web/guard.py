@@ -23,6 +23,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pollex.services.options import MOST_UPLOAD
+from pollex.text import size_told
 from pollex.web import links
 from pollex.web.frame import refusal
 from pollex.web.guests import GUEST, Guest
@@ -54,6 +56,10 @@ OPEN = (links.ENTER, links.HEALTH)
 """Paths that need no token."""
 
 LONGEST_BODY = 1 << 20
+OF_FRAMING = 2 << 20
+"""Bytes that an upload may have beside its files: names and what stands between them."""
+
+SEND_LESS = "send less at once"
 LARGEST_HEAD = 16 << 10
 AT_ONCE = 64
 SECONDS = 30.0
@@ -102,6 +108,7 @@ class Door:
         token: Token of visitors; None asks for none.
         site: Name of this server and store in cookies and pages.
         guest_of: Finds who has another token, that opens one page.
+        max_upload: Bytes that files which are sent may have together.
     """
 
     hosts: frozenset[str]
@@ -109,6 +116,7 @@ class Door:
     token: str | None
     site: str
     guest_of: Callable[[str], Guest | None] = lambda _: None
+    max_upload: int = MOST_UPLOAD
 
     @classmethod
     def at(
@@ -119,6 +127,7 @@ class Door:
         site: str,
         behind: str | None = None,
         guest_of: Callable[[str], Guest | None] = lambda _: None,
+        max_upload: int = MOST_UPLOAD,
     ) -> Door:
         """Make the conditions of a server with several names, or behind a proxy."""
         hosts = {f"{_bracketed(name)}:{port}" for name in names}
@@ -127,7 +136,7 @@ class Door:
             scheme, _, host = behind.rstrip("/").partition("://")
             hosts = hosts | {host}
             origins = origins | {f"{scheme}://{host}"}
-        return cls(frozenset(hosts), frozenset(origins), token, site, guest_of)
+        return cls(frozenset(hosts), frozenset(origins), token, site, guest_of, max_upload)
 
     @property
     def cookie(self) -> str:
@@ -183,13 +192,22 @@ class Guard:
             return response
         if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
             return refusal(scope, 431, "the request's head is over 16 kB", "")
-        if int(headers.get("content-length") or 0) > LONGEST_BODY:
-            return refusal(scope, 413, "the request is over 1 MB", "send less at once")
+        longest = self._longest(scope)
+        announced = headers.get("content-length") or "0"
+        if not (announced.isascii() and announced.isdigit()):
+            return refusal(scope, 400, "the request's length is no number", "")
+        if int(announced[:20]) > longest:
+            return refusal(scope, 413, f"the request is over {size_told(longest)}", SEND_LESS)
         if self._running >= AT_ONCE:
             return refusal(
                 scope, 503, "64 requests are being answered already", "try again in a moment"
             )
         return None
+
+    def _longest(self, scope: Scope) -> int:
+        """Return how many bytes a body may have: files are streamed, all others are held."""
+        is_upload = scope["path"] == links.UPLOAD and scope["method"] == "POST"
+        return self.door.max_upload + OF_FRAMING if is_upload else LONGEST_BODY
 
     def _known(self, host: str) -> bool:
         return host.lower() in self.door.hosts
@@ -277,9 +295,19 @@ class Guard:
             started.append(True)
             await send(message)
 
+        longest = self._longest(scope)
+
+        async def heard() -> Message:
+            message = await receive()
+            # an upload takes as long as it takes, while something comes
+            if longest > LONGEST_BODY and not limit.expired():
+                more = message.get("more_body", False)
+                limit.reschedule(asyncio.get_running_loop().time() + SECONDS if more else None)
+            return message
+
         try:
             async with limit:
-                await self.app(scope, _limited(receive), watched)
+                await self.app(scope, _limited(heard, longest), watched)
         except TimeoutError:
             if not started:
                 late = refusal(
@@ -290,15 +318,15 @@ class Guard:
             self._running -= 1
 
 
-def _limited(receive: Receive) -> Receive:
+def _limited(receive: Receive, longest: int) -> Receive:
     total = 0
 
     async def counted() -> Message:
         nonlocal total
         message = await receive()
         total += len(message.get("body", b""))
-        if total > LONGEST_BODY:
-            raise HTTPException(413, "the request is over 1 MB")
+        if total > longest:
+            raise HTTPException(413, f"the request is over {size_told(longest)}")
         return message
 
     return counted

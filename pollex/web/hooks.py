@@ -125,6 +125,7 @@ def page_links(context: Context, page: str) -> list[tuple[str, str]]:
 
 HOOKS = (
     MenuEntry("Home", links.HOME, "h", 10),
+    MenuEntry("Logs", links.LOGS, "o", 15),
     MenuEntry("Runs", links.RUNS, "r", 20, ran()),
     MenuEntry("Conversations", links.CONVERSATIONS, "c", 30, ran(*SCORING)),
     MenuEntry("Rubrics", links.SETS, "s", 40, has_sets),

@@ -5,6 +5,8 @@ from urllib.parse import quote, urlencode
 HOME = "/"
 ENTER = "/enter"
 HEALTH = "/api/health"
+LOGS = "/logs"
+UPLOAD = "/api/logs/files"
 RUNS = "/runs"
 CONVERSATIONS = "/conversations"
 CONVERSATION = "/conversation"
@@ -47,6 +49,11 @@ def calibrator(name: str) -> str:
 def begin(slug: str, **query: object) -> str:
     """Link to the form of a use case."""
     return address(f"{BEGIN}/{slug}", **query)
+
+
+def log(log_id: str, **query: object) -> str:
+    """Link to what was read of a log that was brought."""
+    return address(f"{LOGS}/{quote(log_id, safe='')}", **query)
 
 
 def run(run_id: str, part: str = "", **query: object) -> str:

@@ -19,6 +19,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from pollex.errors import WrongUse
+from pollex.services.bring import Roots
+from pollex.services.readings import remove_halves
 from pollex.services.recorded import RUBRICS, Recording, sets_in
 from pollex.store.database import FILE
 from pollex.store.folder import COPIES, STORE
@@ -72,15 +74,20 @@ def serve(asked: ServeStore) -> int:
             profiles=profiles,
             here=Path() if is_for_its_owner(asked) else None,
             local_endpoints=asked.allow_local_endpoints or is_for_its_owner(asked),
+            roots=Roots(tuple(asked.roots), is_open=is_for_its_owner(asked)),
+            max_upload=asked.max_upload,
         )
         if not asked.read_only:
             site.children.find_again()
+            remove_halves(folder)
         if studies := read_studies(asked.studies, profiles):
             site.require_writing()
             store.put(studies)
             store.flush()
         names = {*LOOPBACK, asked.host, *asked.allow_host}
-        door = Door.at(names, port, token, site.id, asked.behind, guests_of(store))
+        door = Door.at(
+            names, port, token, site.id, asked.behind, guests_of(store), asked.max_upload
+        )
         start = address_of(asked, port) + links.address(links.ENTER, token=token)
         tell(asked, start, folder, port)
         if replay is not None:
@@ -90,6 +97,7 @@ def serve(asked: ServeStore) -> int:
             asyncio.run(Server(application(site, door), 5).serve(sockets=[listening]))
         finally:
             site.children.close()
+            site.reader.close()
             remove_copies(folder, asked)
     return 0
 

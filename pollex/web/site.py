@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 from pollex.errors import BadCalibrator, PollexError, WrongUse
 from pollex.gateway.budget import Budget
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.bring import Roots
 from pollex.services.named_sets import read_set
-from pollex.services.options import ModelOptions
+from pollex.services.options import MOST_UPLOAD, ModelOptions
 from pollex.store.columns import RUNS as RUNS_FOLDER
 from pollex.store.resume import find_run, runs
 from pollex.store.rubric_sets import KeptSet, kept_sets, set_digest
@@ -26,6 +27,7 @@ from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.children import Children
 from pollex.web.faults import Forbidden, NotThere
+from pollex.web.log_reader import LogReader, shared_reader
 
 TOKEN = "token"  # noqa: S105 - a file's name
 CALIBRATOR = "calibrator.json"
@@ -84,6 +86,10 @@ class Site:
         begun: What was asked for on a form, by id: shown again, and planned, before it starts.
         here: Folder whose logs may be chosen by whoever comes in; None for none.
         local_endpoints: Whether addresses of this machine and its network may be typed.
+        roots: Places that may be named as logs.
+        max_upload: Bytes that files which are brought at once may have.
+        receiving: How many uploads are on their way.
+        reader: Looks at logs, in a process of its own.
         turn: Held by whoever gives out or keeps labels: no conversation is given out once too
             often.
     """
@@ -109,6 +115,10 @@ class Site:
     begun: dict[str, Any] = field(default_factory=dict)
     here: Path | None = None
     local_endpoints: bool = False
+    roots: Roots = field(default_factory=Roots)
+    max_upload: int = MOST_UPLOAD
+    receiving: int = 0
+    reader: LogReader = field(default_factory=shared_reader)
     _sets: dict[str, NamedSet] = field(default_factory=dict)
     _made: dict[Any, Any] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)

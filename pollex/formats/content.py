@@ -1,0 +1,103 @@
+"""What a file is by its content, where nobody vouches for its name: its ending, or why it is no log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pollex.errors import BadInput
+from pollex.formats.encodings import encoding_of
+from pollex.formats.files import GZIP, SQLITE, ZIP, ZSTANDARD
+from pollex.formats.sheets import OLD_EXCEL, is_spreadsheet
+
+PARQUET = b"PAR1"
+OF_TEXT = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
+"""Endings of text that are believed; other text is told by its first characters."""
+OF_SHEETS = (".xlsx", ".xlsm", ".ods")
+LOOKED_AT = 1 << 16
+"""Bytes in which text has no zero byte."""
+
+NO_LOGS: dict[bytes, str] = {
+    b"%PDF": "a PDF",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"GIF8": "a picture",
+    b"RIFF": "a picture, a sound or a film",
+    b"ID3": "a sound",
+    b"OggS": "a sound",
+    b"\x1aE\xdf\xa3": "a film",
+    b"\x7fELF": "a program",
+    b"MZ": "a program",
+    b"\xcf\xfa\xed\xfe": "a program",
+    b"\xca\xfe\xba\xbe": "a program",
+    b"BZh": "packed with bzip2",
+    b"\xfd7zXZ": "packed with xz",
+    b"7z\xbc\xaf": "packed with 7-Zip",
+    b"Rar!": "packed with RAR",
+}
+"""How files begin that nobody's log is."""
+PACKED_OTHERWISE = "unpack it, or pack it as .zip, .gz or .zst"
+NO_LOG = "give a file of conversations: JSON, CSV, Parquet, a spreadsheet, SQLite, or one of these packed"
+
+
+def ending_by_content(title: str, path: Path) -> str:
+    """Return the ending that a file gets by its content; of text that of its name, where that is one of text.
+
+    Args:
+        title: The name that somebody gave it.
+
+    Raises:
+        BadInput: It is empty, or nothing that conversations are read from.
+    """
+    with path.open("rb") as file:
+        begin = file.read(LOOKED_AT)
+    if not begin.strip():
+        raise BadInput("the file is empty", where=title, remedy="give another")
+    named = Path(title.lower()).suffix
+    if begin.startswith(PARQUET):
+        return ".parquet"
+    if begin.startswith(OLD_EXCEL):
+        return ".xls"
+    if is_spreadsheet(path, begin):
+        return named if named in OF_SHEETS else ".xlsx"
+    if begin.startswith(ZIP):
+        return ".zip"
+    if begin.startswith(GZIP):
+        return _inner_ending(title) + ".gz"
+    if begin.startswith(ZSTANDARD):
+        return _inner_ending(title) + ".zst"
+    if begin.startswith(SQLITE):
+        return ".sqlite"
+    _refuse_others(title, path, begin)
+    return named if named in OF_TEXT else ""
+
+
+def _inner_ending(title: str) -> str:
+    """Return the ending before that of a packed file, where it is one of text or Parquet."""
+    inner = Path(Path(title.lower()).stem).suffix
+    return inner if inner in (*OF_TEXT, ".parquet") else ""
+
+
+def _refuse_others(title: str, path: Path, begin: bytes) -> None:
+    """Refuse what is known to be something else, and what is no text.
+
+    Raises:
+        BadInput: It is.
+    """
+    is_binary = b"\x00" in begin or begin.startswith(b"%PDF")
+    kinds = (kind for start, kind in NO_LOGS.items() if is_binary and begin.startswith(start))
+    kind = next(kinds, "")
+    if not kind and begin[257:262] == b"ustar":
+        kind = "packed with tar"
+    if kind:
+        remedy = PACKED_OTHERWISE if kind.startswith("packed") else NO_LOG
+        raise BadInput(f"the file is {kind}, and no log", where=title, remedy=remedy)
+    if b"\x00" in begin and not _is_wide_text(path, begin):
+        raise BadInput("the file is neither text nor a known table", where=title, remedy=NO_LOG)
+
+
+def _is_wide_text(path: Path, begin: bytes) -> bool:
+    """Return whether zero bytes are those of UTF-16 or UTF-32: every other byte is one, or a mark says so."""
+    if begin.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")):
+        return True
+    zeros = max(begin[0::2].count(0), begin[1::2].count(0))
+    return zeros > 0.6 * len(begin) / 2 and encoding_of(path) is not None

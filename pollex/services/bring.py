@@ -1,0 +1,305 @@
+"""Logs brought to a store: files that somebody sent, places that the server may read, and the bundled log."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+
+from pollex.errors import BadInput, PollexError, WrongUse
+from pollex.formats.content import ending_by_content
+from pollex.formats.files import find_files, unpacked_size
+from pollex.formats.places import places_of
+from pollex.formats.queries import is_query
+from pollex.formats.sheets import is_spreadsheet
+from pollex.services.readings import (
+    LogReading,
+    keep_reading,
+    new_reading,
+    remove_reading,
+)
+from pollex.text import printable, size_told
+
+MOST_OF_SHEET = 512 << 20
+"""Bytes that a spreadsheet may unpack to: it is read whole."""
+ROOM = 256 << 20
+"""Bytes that stay free on the disk of the store."""
+LONGEST_TITLE = 120
+REMOTE = ("s3", "gs", "gcs", "az", "abfs", "abfss")
+"""Object stores that may be named: their addresses are names, and no hosts."""
+BUNDLED = "bikes.jsonl"
+
+
+@dataclass(frozen=True)
+class SentFile:
+    """A file that somebody sent, whole, under a random name.
+
+    Attributes:
+        title: The name that it had there, without a folder.
+    """
+
+    path: Path
+    title: str
+
+
+@dataclass(frozen=True)
+class Roots:
+    """Places that may be named.
+
+    Attributes:
+        folders: Folders of this machine, and beginnings of addresses such as `s3://bucket/logs/`.
+        is_open: Whether object stores and databases of other machines may be named without them:
+            whoever comes in is the owner of this process.
+    """
+
+    folders: tuple[str, ...] = ()
+    is_open: bool = False
+
+    @property
+    def local(self) -> list[Path]:
+        """The folders of this machine, without links on the way."""
+        return [Path(folder).resolve() for folder in self.folders if "://" not in folder]
+
+    def require_path(self, text: str) -> Path:
+        """Return a path with all links followed.
+
+        Raises:
+            WrongUse: It is under none of the folders. Whether it is there is not told.
+        """
+        path = Path(text)
+        candidates = [path] if path.is_absolute() else [folder / path for folder in self.local]
+        resolved = [candidate.resolve() for candidate in candidates]
+        inside = [
+            candidate
+            for candidate in resolved
+            if any(candidate.is_relative_to(folder) for folder in self.local)
+        ]
+        if not inside:
+            what = "the place is in no folder that this server may read"
+            raise WrongUse(what, remedy="its owner names folders: `pollex serve --root FOLDER`")
+        return next((candidate for candidate in inside if candidate.exists()), inside[0])
+
+    def require_address(self, address: str) -> None:
+        """Refuse an address of another machine that was not named at the start.
+
+        Raises:
+            WrongUse: It is one.
+        """
+        under = (
+            address.startswith(f"{folder.rstrip('/')}/")
+            for folder in self.folders
+            if "://" in folder
+        )
+        # `..` and patterns could lead out of what was named
+        if self.is_open or (any(under) and ".." not in address):
+            return
+        what = "others reach this server, and the place was not named at its start"
+        raise WrongUse(what, remedy="its owner names it: `pollex serve --root s3://BUCKET/FOLDER`")
+
+
+def title_of(name: str) -> str:
+    """Return what people are shown for a file: its name alone, whatever system it comes from, in one line."""
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return printable(" ".join(last.split()), LONGEST_TITLE) or "file"
+
+
+def require_room(store: Path, size: int) -> None:
+    """Refuse what the disk of a store has no room for.
+
+    Raises:
+        BadInput: It is too large.
+    """
+    free = shutil.disk_usage(store).free
+    if size > free - ROOM:
+        what = f"{size_told(size)} are more than the server's disk has room for"
+        raise BadInput(what, remedy="send less, or make room there")
+
+
+def take_files(
+    reading: LogReading, sent: Sequence[SentFile], most: int, but: Sequence[str] = ()
+) -> LogReading:
+    """Keep files as a log, once each was looked at; those that are no log are left out, and told.
+
+    Args:
+        reading: Whose folder they are in.
+        most: Bytes that they may have together, packed or unpacked.
+        but: Why files were left out before.
+
+    Raises:
+        BadInput: None of them is a log; or they unpack to too much.
+    """
+    names: list[str] = []
+    titles: list[str] = []
+    notes = list(but)
+    left = most
+    for file in sent:
+        try:
+            ending = ending_by_content(file.title, file.path)
+            left -= _require_small(file, left, most)
+        except TooLarge:
+            raise
+        except PollexError as error:
+            file.path.unlink()
+            notes.append(str(error))
+            continue
+        path = file.path.with_name(f"{secrets.token_hex(8)}{ending}")
+        file.path.replace(path)
+        path.chmod(0o600)
+        names.append(path.name)
+        titles.append(file.title)
+    if not names:
+        remedy = "" if notes else "choose a file"
+        raise BadInput("; ".join(notes) or "no file was sent", remedy=remedy)
+    return keep_reading(
+        replace(reading, files=tuple(names), titles=tuple(titles), notes=tuple(notes))
+    )
+
+
+class TooLarge(BadInput):
+    """Files that are, or unpack to, more than may be brought at once."""
+
+
+def too_large(title: str, most: int) -> TooLarge:
+    """Return the error for files of more than may be brought at once."""
+    what = f"more than {size_told(most)}, packed or unpacked"
+    remedy = "send less at once, or have more allowed: `pollex serve --max-upload SIZE`"
+    return TooLarge(what, where=title, remedy=remedy)
+
+
+def _require_small(file: SentFile, left: int, most: int) -> int:
+    """Return the bytes that a file unpacks to.
+
+    Raises:
+        TooLarge: There are more than are left.
+    """
+    with file.path.open("rb") as opened:
+        is_sheet = is_spreadsheet(file.path, opened.read(16))
+    room = min(left, MOST_OF_SHEET) if is_sheet else left
+    size = max(unpacked_size(file.title, file.path, room), file.path.stat().st_size)
+    if size > room:
+        raise too_large(file.title, min(most, MOST_OF_SHEET) if is_sheet else most)
+    return size
+
+
+def bring_place(store: Path, text: str, roots: Roots, most: int) -> LogReading:
+    """Keep a place as a log: a path under a folder that may be read, a query, or files of an object store.
+
+    Files of an object store are copied; the others are read where they are, each time anew.
+
+    Raises:
+        WrongUse: The place may not be read, or is none.
+        BadInput: Nothing is there.
+    """
+    text = text.strip()
+    if not text or "\x00" in text or len(text) > 4000:
+        raise WrongUse("no place was named", remedy="type a path, s3://… or a query")
+    if is_query(text):
+        place = _query_allowed(text, roots)
+    elif "://" in text:
+        return _copied(store, text, roots, most)
+    else:
+        place = _path_allowed(text, roots)
+    title = title_of(text.partition("?")[0])
+    reading = new_reading(store, title)
+    return keep_reading(replace(reading, places=(place,), titles=(title,)))
+
+
+def require_readable(reading: LogReading, roots: Roots) -> None:
+    """Refuse a place that may not be read any more: the server was started with other folders, or a link was set.
+
+    Raises:
+        WrongUse: One of its places is such.
+    """
+    for place in reading.places:
+        if is_query(place):
+            _query_allowed(place, roots)
+        else:
+            _path_allowed(place, roots)
+
+
+def bring_bundled(store: Path) -> LogReading:
+    """Keep a copy of the log that comes with pollex, as it is read."""
+    reading = new_reading(store, BUNDLED)
+    name = f"{secrets.token_hex(8)}.jsonl"
+    content = (files("pollex.examples") / BUNDLED).read_bytes()
+    write_private(reading.folder / name, content)
+    return keep_reading(replace(reading, files=(name,), titles=(BUNDLED,), is_kept=True))
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a new file that only its owner may read."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+
+
+def _path_allowed(text: str, roots: Roots) -> str:
+    """Return a path, or a pattern, of which every file is under a folder that may be read."""
+    before = _before_pattern(text)
+    folder = roots.require_path(before)
+    path = str(folder / text[len(before) :].lstrip("/")) if before != text else str(folder)
+    try:
+        names = find_files([path])
+    except PollexError as error:
+        # without the server's own folders, which nobody typed
+        raise BadInput(error.what, where=title_of(text), remedy=error.remedy) from None
+    for name in names:
+        roots.require_path(name)
+    return path
+
+
+def _before_pattern(text: str) -> str:
+    """Return the folder that a pattern is in; a path without a pattern as it is."""
+    pattern = re.search(r"[*?\[]", text)
+    return text if pattern is None else text[: text.rfind("/", 0, pattern.start()) + 1] or "."
+
+
+def _query_allowed(text: str, roots: Roots) -> str:
+    """Return a query whose database may be read."""
+    kind, _, rest = text.partition(":")
+    if kind.startswith("postgres"):
+        roots.require_address(text)
+        return text
+    place, mark, query = rest.partition("?")
+    return f"{kind}:{roots.require_path(place)}{mark}{query}"
+
+
+def _copied(store: Path, address: str, roots: Roots, most: int) -> LogReading:
+    """Keep copies of the files of an object store.
+
+    Raises:
+        WrongUse: It is no such address, or may not be read.
+        BadInput: Nothing is there, or too much.
+    """
+    if address.partition("://")[0].lower() not in REMOTE:
+        what = "this kind of address is not read"
+        remedy = f"name one of {', '.join(f'{scheme}://' for scheme in REMOTE)}, or bring the file"
+        raise WrongUse(what, remedy=remedy)
+    roots.require_address(address)
+    reading = new_reading(store, title_of(address))
+    try:
+        places = places_of(address)
+        size = sum(place.size for place in places)
+        if size > most:
+            raise too_large(address, most)
+        require_room(store, size)
+        sent: list[SentFile] = []
+        for place in places:
+            path = reading.folder / secrets.token_hex(8)
+            with place.files.open(place.path, "rb") as source, path.open("xb") as target:
+                path.chmod(0o600)
+                shutil.copyfileobj(source, target, 1 << 20)
+            sent.append(SentFile(path, title_of(place.name)))
+        return take_files(reading, sent, most)
+    except PollexError:
+        remove_reading(reading)
+        raise
+    except Exception as error:  # each object store's client has errors of its own
+        remove_reading(reading)
+        what = f"can't be read: {printable(str(error), 200)}"
+        remedy = "check the address, and the keys in the server's environment"
+        raise BadInput(what, where=title_of(address), remedy=remedy) from error

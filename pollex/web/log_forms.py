@@ -1,0 +1,192 @@
+"""The form in which a person corrects how a log is read: what it sends, as options of reading.
+
+Each list has a mark behind what is shown now: where nothing else was chosen, what was said before stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pollex.errors import WrongUse
+from pollex.formats.mapping import FIELDS, PARTS
+from pollex.services.log_view import ROLES, columns_of, labels_of, parts_of, roles_of
+from pollex.usecases.inspect import InspectLogs
+from pollex.usecases.use_case import VerbOption, options_of
+
+COLUMN = "col-"
+SPEAKER = "who-"
+VALUE = "val-"
+OPTION = "opt-"
+UNCHANGED = "!"
+"""Behind a choice that is the one shown."""
+MAPPINGS = ("columns", "roles")
+LABELS = ("positive", "negative", "unrated")
+NOT_HERE = ("domain", "progress", "store", "resume", "sources")
+LONGEST_MAPPING = 8000
+
+PART_WORDS = {
+    "": "nothing of these",
+    "conversation": "which conversation",
+    "role": "who speaks",
+    "text": "what was said",
+    "user": "what the user said",
+    "assistant": "what the assistant said",
+    "messages": "a list of turns",
+    "label": "the thumb or rating",
+    "comment": "a comment with the thumb",
+    "time": "when",
+    "turn": "number of the turn",
+    "group": "the user or group",
+    "judge": "who gave the thumb",
+    "prompt": "version of the prompt",
+    "sources": "documents shown",
+}
+ROLE_WORDS = {
+    "user": "the user",
+    "assistant": "the assistant",
+    "system": "the system",
+    "tool": "a tool",
+    "none": "no turn",
+}
+COUNTS = {"up": "up", "down": "down", "none": "not rated"}
+assert PART_WORDS.keys() == {"", *PARTS}
+assert ROLE_WORDS.keys() == {*ROLES}
+
+
+@dataclass(frozen=True)
+class OptionField:
+    """A field for an option of reading.
+
+    Attributes:
+        choices: Words to choose from; none for what is typed.
+        is_number: Whether a number is typed.
+    """
+
+    name: str
+    label: str
+    help: str
+    choices: tuple[str, ...] = ()
+    is_number: bool = False
+
+
+def option_fields() -> list[OptionField]:
+    """Return fields for all options of reading, from the use case that looks at logs."""
+    from pollex.usecases.families import ColumnReader  # its fields are a model's, and no reading
+
+    of_model = {option.name for option in options_of(ColumnReader)}
+    wanted = [
+        option
+        for option in options_of(InspectLogs)
+        if option.name not in {*of_model, *MAPPINGS, *NOT_HERE}
+    ]
+    return [_field_of(option) for option in wanted]
+
+
+def _field_of(option: VerbOption) -> OptionField:
+    label = option.name.replace("_", " ").capitalize()
+    if isinstance(option.kind, tuple):
+        return OptionField(option.name, label, option.help, option.kind)
+    if option.kind is bool:
+        return OptionField(option.name, label, option.help, ("yes", "no"))
+    return OptionField(option.name, label, option.help, is_number=option.kind is int)
+
+
+def options_asked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of reading from what a form sent.
+
+    Raises:
+        WrongUse: Two columns are chosen for one part, or a choice is none of those offered.
+    """
+    options = dict(_typed(given))
+    for name in MAPPINGS:
+        if mapping := _mapping(str(given.get(f"{OPTION}{name}", ""))):
+            options[name] = mapping
+    before = parts_of(options)
+    parts, changed = _chosen(given, COLUMN, PART_WORDS)
+    if changed:
+        for name in ("columns", *FIELDS.values()):
+            options.pop(name, None)
+        options |= columns_of({path: part for path, part in parts.items() if part})
+        _drop_what_was_of(before, parts_of(options), options)
+    speakers, changed = _chosen(given, SPEAKER, {"": "", **ROLE_WORDS})
+    if changed:
+        options.pop("roles", None)
+        options |= roles_of(speakers)
+    values, changed = _chosen(given, VALUE, COUNTS)
+    if changed:
+        for name in LABELS:
+            options.pop(name, None)
+        options |= labels_of(values)
+    return options
+
+
+def _drop_what_was_of(
+    before: Mapping[str, str], now: Mapping[str, str], options: dict[str, Any]
+) -> None:
+    """Drop what was said of a column's values, where another column has its part now."""
+    for part, names in (("label", LABELS), ("role", ("roles",))):
+        if _path_of(part, before) != _path_of(part, now):
+            for name in names:
+                options.pop(name, None)
+
+
+def _path_of(part: str, parts: Mapping[str, str]) -> str:
+    return next((path for path, named in parts.items() if named == part), "")
+
+
+def _typed(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    options: dict[str, Any] = {}
+    for known in option_fields():
+        text = str(given.get(f"{OPTION}{known.name}", "")).strip()
+        if not text:
+            continue
+        if known.choices == ("yes", "no"):
+            options[known.name] = text == "yes"
+        elif known.is_number:
+            if not text.isdecimal() or len(text) > 9:
+                raise WrongUse(f"{known.label} is no number: {text!r:.40}", remedy="type digits")
+            if known.name != "max_bad" or int(text):
+                options[known.name] = int(text)
+        elif known.choices and text not in known.choices:
+            remedy = f"choose one of {', '.join(known.choices)}"
+            raise WrongUse(f"{known.label} is {text!r:.40}", remedy=remedy)
+        else:
+            options[known.name] = text
+    return options
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    """Return a mapping as the form carries it; nothing of one that somebody made up."""
+    try:
+        mapping = json.loads(text) if 0 < len(text) <= LONGEST_MAPPING else {}
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(mapping, dict):
+        return {}
+    return {
+        name: value
+        for name, value in mapping.items()
+        if isinstance(value, str)
+        or (isinstance(value, list) and all(isinstance(word, str) for word in value))
+    }
+
+
+def _chosen(
+    given: Mapping[str, Any], begins: str, known: Mapping[str, str]
+) -> tuple[dict[str, str], bool]:
+    """Return what was chosen in the lists of a kind, and whether anything differs from what was shown."""
+    chosen: dict[str, str] = {}
+    changed = False
+    for name, value in given.items():
+        if not name.startswith(begins):
+            continue
+        word = str(value)
+        if word.removesuffix(UNCHANGED) not in known:
+            what = f"{word!r:.40} is none of the choices"
+            raise WrongUse(what, remedy="choose one of those in the list")
+        chosen[name[len(begins) :]] = word.removesuffix(UNCHANGED)
+        changed |= not word.endswith(UNCHANGED)
+    return chosen, changed

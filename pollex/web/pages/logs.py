@@ -1,0 +1,329 @@
+"""Logs that are brought: files, places, what other tools have; and what was read of each, which a person corrects."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from pollex.errors import PollexError, WrongUse
+from pollex.formats.peers.interfaces import INTERFACES, Interface
+from pollex.services.bring import (
+    bring_bundled,
+    bring_place,
+    require_readable,
+)
+from pollex.services.readings import (
+    LogReading,
+    find_reading,
+    free_name,
+    keep_reading,
+    list_readings,
+    new_reading,
+    reading_like,
+    remove_reading,
+)
+from pollex.text import size_told
+from pollex.web import frame, links
+from pollex.web.faults import Fault, NotThere
+from pollex.web.forms import Fields, Short
+from pollex.web.log_forms import (
+    COUNTS,
+    MAPPINGS,
+    PART_WORDS,
+    ROLE_WORDS,
+    option_fields,
+    options_asked,
+)
+from pollex.web.site import Site
+from pollex.web.uploads import refused, upload
+from pollex.web.views import Data, Done, page, post
+
+HERE = "Logs"
+PATIENCE = 20.0
+"""Seconds that a page waits for what is read; then it says that it is being read."""
+
+Given = Annotated[Fields, "col-", "who-", "val-", "opt-"]
+"""What the form of a reading sends: see `log_forms`."""
+Keys = Annotated[Fields, "key-"]
+"""Keys of a tool, by the variable that its own client uses: they are in memory alone."""
+
+upload(links.UPLOAD, lambda reading: links.log(reading.id))
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool whose logs can be pulled.
+
+    Attributes:
+        address: Variable of its address, empty where it has none.
+        keys: Variables of its keys, with whether the server's environment has each.
+        project: Whether a project is to be named.
+    """
+
+    name: str
+    address: str
+    is_addressed: bool
+    keys: Mapping[str, bool]
+    project: bool
+
+
+def tools() -> list[Tool]:
+    """Return the tools whose logs can be pulled."""
+    return [_tool(interface) for interface in INTERFACES.values() if interface.streams]
+
+
+def _tool(interface: Interface) -> Tool:
+    names, usual = interface.url
+    is_addressed = bool(usual) or any(os.environ.get(name) for name in names)
+    keys = {name: bool(os.environ.get(name)) for name in interface.keys}
+    return Tool(interface.name, names[0] if names else "", is_addressed, keys, interface.project)
+
+
+@page(links.LOGS, "logs.html", here=HERE)
+def logs(site: Site, as_json: bool) -> Data:
+    """Show the logs that were brought, and the ways to bring one."""
+    readings = list_readings(site.store.folder, kept_only=False)
+    if as_json:
+        return {"logs": [told(reading) for reading in readings]}
+    if not site.read_only:
+        site.reader.warm_up()
+    return {
+        "readings": readings,
+        "most": site.max_upload,
+        "most_told": size_told(site.max_upload),
+        "sizes": {reading.id: size_told(reading.size) for reading in readings if reading.files},
+        "has_roots": bool(site.roots.folders),
+        "is_open": site.roots.is_open,
+        "tools": tools(),
+    }
+
+
+def told(reading: LogReading) -> Data:
+    """Return a log as JSON; no path of the server is in it."""
+    names = ("id", "name", "titles", "options", "is_kept", "conversations", "created", "notes")
+    return {name: getattr(reading, name) for name in names} | {"argument": reading.argument}
+
+
+def reading_of(site: Site, log_id: str) -> LogReading:
+    """Return a log by its id. Raises NotThere where there is none."""
+    try:
+        return find_reading(site.store.folder, log_id)
+    except WrongUse as error:
+        raise NotThere("there is no such log", remedy=error.advice) from None
+
+
+@page(f"{links.LOGS}/{{log}}", "log.html", here=HERE)
+def log(site: Site, log_id: str, given: Given, as_json: bool, name: Short = "") -> Data:
+    """Show what was read of a log, as it was kept or as a form asks for it."""
+    return _shown(site, log_id, given, as_json=as_json, name=name)
+
+
+@page(f"{links.LOGS}/{{log}}/part")
+def log_part(site: Site, log_id: str, given: Given, name: Short = "") -> Response:
+    """Show the same without its frame, for a script that puts it in place."""
+    shown = _shown(site, log_id, given, name=name)
+    headers = {"X-Pollex-Ended": "" if shown["is_waiting"] else "yes"}
+    about = {"site": site.id, "read_only": site.read_only}
+    return frame.page("log_read.html", headers=headers, **about, **shown)
+
+
+def _shown(
+    site: Site, log_id: str, given: Mapping[str, Any], *, as_json: bool = False, name: str = ""
+) -> Data:
+    """Return what the page of a log shows; for a program the view alone."""
+    reading = reading_of(site, log_id)
+    like: LogReading | None = None
+    try:
+        options = options_asked(given) if given else dict(reading.options)
+        view = _view(site, reading, options)
+        if not given and not options and not reading.is_kept and view is not None:
+            like, view = _read_as_before(site, reading, view)
+    except PollexError as error:
+        view = _without(error, {})
+    if as_json:
+        return {"log": told(reading), "view": view}
+    child = site.children.last_of(links.log(reading.id))
+    return {
+        "reading": reading,
+        "view": view,
+        "like": like,
+        "child": child if child is not None and not reading.files else None,
+        "is_waiting": view is None,
+        "is_changed": view is not None and _differ(view["options"], reading.options),
+        "asked": f"?{urlencode(given)}" if given else "",
+        "typed_name": name or reading.name,
+        "fields": option_fields(),
+        "mappings": MAPPINGS,
+        "part_words": PART_WORDS,
+        "role_words": ROLE_WORDS,
+        "counts": COUNTS,
+    }
+
+
+def _differ(options: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    return dict(options) != dict(others)
+
+
+def _view(
+    site: Site, reading: LogReading, options: Mapping[str, Any], seconds: float = PATIENCE
+) -> dict[str, Any] | None:
+    """Return what is read of a log with some options; None while it is being read.
+
+    Raises:
+        WrongUse: A place of it may not be read.
+    """
+    if not reading.sources:
+        return None
+    require_readable(reading, site.roots)
+    future: Future[dict[str, Any]] = site.reader.look(reading.sources, options)
+    try:
+        view = future.result(seconds)
+    except NotYet:
+        return None
+    titled: dict[str, Any] = _with_titles(reading, view)
+    return titled
+
+
+def _with_titles(reading: LogReading, value: Any) -> Any:
+    """Return a value with the titles of files in place of the server's paths, in all its texts."""
+    if isinstance(value, str):
+        return reading.with_titles(value)
+    if isinstance(value, list):
+        return [_with_titles(reading, inner) for inner in value]
+    if isinstance(value, dict):
+        # names of options and columns are the log's own
+        return {name: _with_titles(reading, inner) for name, inner in value.items()}
+    return value
+
+
+def _read_as_before(
+    site: Site, reading: LogReading, view: dict[str, Any]
+) -> tuple[LogReading | None, dict[str, Any] | None]:
+    """Return an earlier log of the same columns with what is read in its way; else the view as it is."""
+    columns = [column["path"] for column in view["columns"]]
+    like = reading_like(site.store.folder, columns)
+    if like is None or like.id == reading.id or not like.options:
+        return None, view
+    in_its_way = _view(site, reading, like.options)
+    if in_its_way is not None and in_its_way["error"]:
+        return None, view
+    return like, in_its_way
+
+
+def _without(error: PollexError, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the view of a log that wasn't read, and why."""
+    lists = ("facts", "left_out", "notes", "columns", "values", "speakers", "talks")
+    told_error = {"what": error.what, "where": error.where}
+    told_error |= {"remedy": error.remedy, "advice": error.advice}
+    empty: dict[str, Any] = {name: [] for name in lists}
+    return empty | {"error": told_error, "options": options, "offer": {}, "proposed": False}
+
+
+@post("/api/logs/{log}/reading")
+def keep(site: Site, log_id: str, given: Given, name: Short = "") -> Done:
+    """Keep how a log is read, under a name."""
+    reading = reading_of(site, log_id)
+    try:
+        options = options_asked(given) if given else dict(reading.options)
+        view = _view(site, reading, options)
+    except PollexError as error:
+        raise refused(error) from error
+    if view is None:
+        raise Fault("it is still being read", remedy="keep it once it was read")
+    if view["error"]:
+        told_error = view["error"]
+        raise Fault(told_error["what"], where=told_error["where"], remedy=told_error["advice"])
+    with site.turn:
+        kept = keep_reading(
+            replace(
+                reading,
+                name=free_name(site.store.folder, name or reading.name, but=reading.id),
+                options=view["options"],
+                columns=tuple(column["path"] for column in view["columns"]),
+                conversations=view["conversations"],
+                is_kept=True,
+            )
+        )
+    return links.log(kept.id), {"log": kept.id, "name": kept.name}
+
+
+@post("/api/logs/{log}/removal")
+def remove(site: Site, log_id: str) -> Done:
+    """Remove a log with its files; what was learned from it stays."""
+    reading = reading_of(site, log_id)
+    child = site.children.last_of(links.log(reading.id))
+    if child is not None:
+        child.stop()
+    remove_reading(reading)
+    return links.LOGS, {"removed": reading.id}
+
+
+@post("/api/logs/place")
+def place(site: Site, place_: str) -> Done:
+    """Bring what is at a place that the server may read."""
+    try:
+        reading = bring_place(site.store.folder, place_, site.roots, site.max_upload)
+    except PollexError as error:
+        raise refused(error) from error
+    return links.log(reading.id), {"log": reading.id}
+
+
+@post("/api/logs/bundled")
+def bundled(site: Site) -> Done:
+    """Bring the log that comes with pollex."""
+    reading = bring_bundled(site.store.folder)
+    return links.log(reading.id), {"log": reading.id}
+
+
+@post("/api/logs/pull")
+def pull(site: Site, tool: Short, keys: Keys, project: Short = "", since: Short = "") -> Done:
+    """Begin to fetch the logs of a tool; its keys are given to the command alone, by its environment."""
+    interface = INTERFACES.get(tool)
+    if interface is None or not interface.streams:
+        names = ", ".join(known.name for known in tools())
+        raise Fault(f"{tool!r:.40} can't be pulled from", remedy=f"one of: {names}")
+    if interface.project and not project:
+        raise Fault(f"{tool} has projects", remedy="name one")
+    environment = _environment(interface, keys)
+    store = site.store.folder
+    title = f"{tool} {project}".strip()
+    reading = keep_reading(new_reading(store, title.replace("/", "-")))
+    name = f"{secrets.token_hex(8)}.jsonl"
+    arguments = ["pull", tool, "--out", str(reading.folder / name), "--json"]
+    arguments += [f"--project={project}"] if project else []
+    arguments += [f"--since={since}"] if since else []
+
+    def keep_pulled() -> None:
+        (reading.folder / name).chmod(0o600)
+        keep_reading(replace(reading, files=(name,), titles=(title,)))
+
+    child = site.children.start(
+        f"Fetching the logs of {title}",
+        arguments,
+        back=links.log(reading.id),
+        environment=environment,
+        after=keep_pulled,
+    )
+    return f"{links.CHILDREN}/{child.id}", {"child": child.id, "log": reading.id}
+
+
+def _environment(interface: Interface, keys: Mapping[str, Any]) -> dict[str, str]:
+    """Return the variables of a tool that were typed.
+
+    Raises:
+        Fault: One of them is none of the tool's, or no line.
+    """
+    typed = {name.removeprefix("key-"): str(value) for name, value in keys.items() if value}
+    if stray := [name for name in typed if name not in interface.keys]:
+        raise Fault(f"{stray[0]:.60} is no key of {interface.name}", remedy="use the form")
+    if any(not value.isprintable() or len(value) > 500 for value in typed.values()):
+        raise Fault("a key is no line of text", remedy="type it again")
+    return typed
