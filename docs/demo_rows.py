@@ -13,7 +13,7 @@ from pollex.rubrics.headlines import headlines
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import FEW, doubt, percent
+from pollex.rubrics.worth import FEW, doubt, percent, when
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
@@ -98,28 +98,28 @@ def told(one: ChosenRubric) -> str | None:
 
 
 def gap(one: ChosenRubric) -> float:
-    """Return the share of thumbs down with a rubric minus that elsewhere."""
+    """Return the share of thumbs down with a rubric minus that of what it is compared with."""
     assert one.worth is not None, "it was measured"
-    return (one.worth.down_with.value or 0) - (one.worth.down_without.value or 0)
+    return (one.worth.down_with.value or 0) - (one.worth.down_others.value or 0)
 
 
 def figures(one: ChosenRubric) -> str:
-    """Return the shares of thumbs down with a rubric and elsewhere."""
+    """Return the shares of thumbs down with a rubric and in what it is compared with."""
     assert one.worth is not None, "it was measured"
     there = one.worth.down_with
-    elsewhere = one.worth.down_without
-    return "; ".join(
-        filter(
-            None, (f"{percent(there)} of {there.n}", f"{percent(elsewhere)} elsewhere", told(one))
-        )
-    )
+    others = one.worth.down_others
+    place = "elsewhere"
+    if one.worth.compared == "occasion":
+        place = f"of {others.n} others {when(one.worth)}"
+    shares = (f"{percent(there)} of {there.n}", f"{percent(others)} {place}", told(one))
+    return "; ".join(filter(None, shares))
 
 
 def of_which(found: RubricSet) -> str:
     """Say of which conversations a set's shares are."""
     n = found.data.held_out
     return (
-        f"on at most {n}, each by rubrics that did not see it"
+        f"on at most {n}, each by rubrics learned without it"
         if found.data.folds
         else f"on {n} others"
     )

@@ -258,7 +258,7 @@ def finding(
     never = ""
     if share is not None and share.value is not None:
         never = (
-            f"Its occasion never came up in {percent(share.value)} of {share.n} training "
+            f"By the model, its occasion never came up in {percent(share.value)} of {share.n} "
             f"conversations ({ends(share)})."
         )
     quote = next(iter(rubric.best_quotes), None)
@@ -519,7 +519,7 @@ def cost_of(rubrics: Sequence[Rubric]) -> str:
 
 
 CHANCE = 0.5
-ASSOCIATIONS = "These are associations with thumbs; they need not be causes."
+ASSOCIATIONS = "They say what goes along with thumbs; that need not be what causes them."
 TOO_FEW = 10
 """Fewer conversations than this say nothing about probabilities."""
 
@@ -622,16 +622,16 @@ def trust(rubrics: RubricSet) -> str:
     if not known(auc.low) or auc.low <= CHANCE:
         return (
             f"Take these rubrics as hints: of a good and a bad conversation they tell which is which {share} "
-            f"({tested}), and that may be luck, as guessing has {percent(CHANCE)}."
+            f"({tested}), and that may be luck, as guessing is right {percent(CHANCE)} of the time."
         )
     if not anything_is_borne_out(rubrics.rubrics):
         return (
             f"Take these rubrics as hints: together they tell a good from a bad conversation {share} ({tested}; "
-            f"guessing has {percent(CHANCE)}), and none of them is borne out by itself."
+            f"guessing: {percent(CHANCE)}), and no single one is proven or likely."
         )
     return (
         f"These rubrics hold for new conversations: of a good and a bad one, they tell which is which {share} "
-        f"({tested}; guessing has {percent(CHANCE)})."
+        f"({tested}; guessing: {percent(CHANCE)})."
     )
 
 
@@ -685,13 +685,13 @@ def learned_from(rubrics: RubricSet) -> str:
         sum(rubric.polarity == kind for rubric in rubrics.rubrics) for kind in ("sat", "dsat")
     )
     data = rubrics.data
-    tested = (
-        f"measured on {data.measured_on} ({_classes(rubrics.held_out)})"
-        if rubrics.held_out
-        else "nothing was held out"
-    )
+    tested = "nothing was held out"
+    if rubrics.held_out:
+        # where all of them teach, these are the same thumbs as before
+        classes = "" if data.folds else f" ({_classes(rubrics.held_out)})"
+        tested = f"measured on {data.measured_on}{classes}"
     return (
-        f"{count(len(rubrics.rubrics), 'rubric')}, {sat} of satisfaction and {dsat} of dissatisfaction, "
+        f"{count(len(rubrics.rubrics), 'rubric')}, {sat} of what goes well and {dsat} of what goes wrong, "
         f"learned from {count(data.training, 'conversation')} ({_classes(rubrics.training)}); {tested}. "
         f"{written_by(rubrics)}Domain: {short(rubrics.domain.assistant.rstrip('.'))}."
     )
@@ -712,7 +712,7 @@ def written_by(rubrics: RubricSet) -> str:
 
 
 def _classes(figures: Assessment) -> str:
-    return f"{figures.positives:,} positive, {figures.negatives:,} negative"
+    return f"{figures.positives:,} with thumbs up, {figures.negatives:,} with thumbs down"
 
 
 def who_worked(rubrics: RubricSet) -> str:
@@ -746,9 +746,8 @@ def more_labels(reach: Reach | None) -> str:
         for each in (more.low, more.value, more.high)
     )
     bounds = f"{LEVEL} {low} to {high}, " if low and high else ""
-    worth = f"about {value} in 100 pairs ({bounds}n = {n})"
-    condition = "if AUC grows as it did up to here, with the logarithm of their number"
-    return f"{MORE} more labels are worth {worth}, {condition}."
+    worth = f"about {value} more of 100 pairs in the right order ({bounds}n = {n})"
+    return f"{MORE} more labels would put {worth}, if AUC goes on growing as it did up to here."
 
 
 def cautions(rubrics: RubricSet) -> Iterator[str]:

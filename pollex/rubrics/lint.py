@@ -108,8 +108,10 @@ def marks_on_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> lis
     found = []
     seldom = rubric.source.startswith(("event:", "rate:"))  # what happens seldom can be judged
     if not seldom and (alone := rubric.alone) is not None and nearly_constant(alone):
-        share = f"{alone.share.value:.0%} of {alone.share.n} training conversations"
-        found.append(Mark(rubric.id, f"all but constant: “{alone.commonest}” in {share}"))
+        share = f"{alone.share.value:.0%} of {alone.share.n} conversations"
+        found.append(
+            Mark(rubric.id, f"nearly always the same answer: “{alone.commonest}” in {share}")
+        )
     behind = {reasons[id_].conversation_id for id_ in rubric.reason_ids if id_ in reasons}
     if len(behind) == 1:
         found.append(Mark(rubric.id, "rests on one conversation"))

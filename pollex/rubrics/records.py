@@ -199,9 +199,9 @@ class Member(Record):
         more = (
             ""
             if elsewhere.value is None
-            else f", elsewhere {100 * elsewhere.value:.0f} % of {elsewhere.n}"
+            else f", {100 * elsewhere.value:.0f} % of {elsewhere.n} elsewhere"
         )
-        return f"thumbs down as counted: {100 * there.value:.0f} % of {there.n}{more}"
+        return f"{100 * there.value:.0f} % thumbs down of {there.n}{more} (plain counts)"
 
 
 class Family(Record):
@@ -403,7 +403,7 @@ class ChosenRubric(Rubric):
             beside = f", beside {forms}" if forms else ""
             return (
                 first.text,
-                f"{first.figures}. It explains most of the thumbs of the whole, {whole}{beside}.",
+                f"{first.figures}. It makes up most of the wider finding, {whole}{beside}.",
             )
         if not alike:
             return self.text, ""
@@ -541,7 +541,7 @@ class DataRecord(Record):
         """What figures are of, in words."""
         if self.folds:
             return (
-                f"all {self.held_out:,} labeled conversations, each by rubrics that did not see it"
+                f"all {self.held_out:,} labeled conversations, each by rubrics learned without it"
             )
         return count(self.held_out, "held-out conversation")
 

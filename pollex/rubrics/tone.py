@@ -116,13 +116,13 @@ class ToneRecord(Record):
     def told(self) -> str:
         """Say in one line what it is made of, and what it adds."""
         if self.adds.value is None:
-            return f"{MADE_OF} has weight 0: {self.adds.undefined}."
+            return f"{MADE_OF} doesn't count: {self.adds.undefined}."
         bounds = f"95 % interval {self.adds.low:+.3f} to {self.adds.high:+.3f}, n = {self.adds.n}"
-        figure = f"by {self.adds.value:.3f} ({bounds})"
+        figure = f"log-loss is {self.adds.value:.3f} lower with it ({bounds})"
         if not self.weight:
-            return f"{MADE_OF} has weight 0: it lowers log-loss {figure}, no more than chance does."
+            return f"{MADE_OF} doesn't count: {figure}, no more than by chance."
         named = "; ".join(signal.rstrip(".") for signal in self.signals)
-        return f"{MADE_OF} lowers log-loss {figure}. What weighs most in it: {named}."
+        return f"{MADE_OF} helps to tell how likely a thumb up is: {figure}. What counts most in it: {named}."
 
 
-MADE_OF = "Tone (wording, mood and length as one number of the probability, beside the rubrics)"
+MADE_OF = "Tone (wording, mood and length as one number, beside the rubrics)"

@@ -286,11 +286,9 @@ def _in_words(worth: Worth, *, bounds: bool) -> str:
         return f"{percent(share)} ({ends(share)}, n = {share.n})" if bounds else percent(share)
 
     if there.value is None:
-        return f"Holds in none of {held.n} conversations that it did not see."
+        return f"Holds in none of {held.n} conversations that it was not learned from."
     if others.value is None:
-        return (
-            f"Holds in all {held.n} conversations that it did not see; {shown(there)} thumbs down."
-        )
+        return f"Holds in all {held.n} conversations that it was not learned from; {shown(there)} thumbs down."
     if worth.compared == "occasion":
         occasion = when(worth)
         occasion = f"{occasion[0].upper()}{occasion[1:]}"
@@ -332,7 +330,8 @@ def shares_told(worth: Worth) -> str:
     return f"thumbs down: {', elsewhere '.join(shares)}{why_elsewhere(worth)}"
 
 
-CORRECTED = "corrected for our having picked the largest differences"
+TONED_DOWN = "toned down, as part of what stands out is luck"
+"""How shares are told that are shrunk for the choice; see `given_chosen`."""
 
 
 def bounds_in_words(worth: Worth) -> str:
@@ -340,8 +339,9 @@ def bounds_in_words(worth: Worth) -> str:
     parts = [
         f"{ends(share)} of {share.n}" for share in (worth.down_with, worth.down_others) if share.n
     ]
-    corrected = f", {CORRECTED}" if worth.gap else ""
-    return f"{worth.holds.n} conversations that it did not see; 95 % intervals {', '.join(parts)}{corrected}"
+    toned_down = f"; shares are {TONED_DOWN}" if worth.gap else ""
+    measured = f"{worth.holds.n} conversations that it was not learned from"
+    return f"{measured}; 95 % intervals {', '.join(parts)}{toned_down}"
 
 
 def speaks_against(worth: Worth, side: Polarity) -> bool:
@@ -423,8 +423,8 @@ def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
     thumbs = next((one.standing.n for one in rubrics if one.standing), data.thumbs)
     if along := sorted({one.circumstance.name for one in rubrics if one.circumstance}):
         return (
-            f"Nothing that happens in these conversations tells of the {thumbs} thumbs by itself: what differs goes "
-            f"along with the {', the '.join(along)}, and within each there is hardly a difference left."
+            f"Nothing that happens in these conversations explains the {thumbs} thumbs by itself: what differs goes "
+            f"along with the {', the '.join(along)}, and within each of these there is hardly a difference left."
         )
     if any(one.stands in ("proven", "likely") for one in rubrics):
         return (
@@ -432,9 +432,9 @@ def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
             "says how a conversation came out or how people sound, or has a reason beside it why it isn't a finding."
         )
     return (
-        f"Nothing that happens in these conversations can be told to go along with the {thumbs} thumbs that test it. A "
-        "difference of 15 points in something that holds in a fifth of them takes up to "
-        f"{thumbs_needed(data.down):,} thumbs, each of another user, to be likely in four of five logs."
+        f"Nothing that happens in these conversations can be told to go along with the {thumbs} thumbs that test it. "
+        "To find something that happens in a fifth of them and shifts thumbs by 15 points, it mostly takes up to "
+        f"{thumbs_needed(data.down):,} thumbs, each of another user."
     )
 
 

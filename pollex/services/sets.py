@@ -64,7 +64,7 @@ SAID: dict[Polarity, str] = {
 SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the score"}
 """The side of a rubric, where the heading doesn't say it."""
 
-TURNED = "Went the other way on conversations that they did not see"
+TURNED = "New conversations contradict these"
 BESIDE = "Also proven or likely, but not among the findings"
 ALONG = "What goes along with a circumstance, which explains it"
 HINTS = "Hints: too few conversations to tell"
@@ -102,11 +102,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         return
     told = [f"{len(borne_out)} also proven or likely"] if borne_out else []
     told += [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
-    told += (
-        [f"{len(against)} that went the other way on conversations that they did not see"]
-        if against
-        else []
-    )
+    told += [f"{len(against)} that new conversations contradict"] if against else []
     told += [f"{len(sounds)} of how people sound"] if sounds else []
     if told:
         more = len(borne_out) + len(hints) + len(against) + len(sounds)
@@ -137,7 +133,7 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
             if verbose and rubric.choice and rubric.choice.stability is not None:
                 details.append(f"chosen in {100 * rubric.choice.stability:.0f} % of halves")
             figures = [*figures_of(rubric), *side, *details, f"id {rubric.id[:ID]}"]
-            whole = ["the whole:"] if rubric.lead else []
+            whole = ["the wider finding:"] if rubric.lead else []
             yield rubric_line(text, [" ".join((*whole, figures[0])), *figures[1:]])
             for case in rubric.apart:
                 yield rubric_line(f"Counted with it: {case.text}", [case.figures])
@@ -153,7 +149,7 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
     stands = [rubric.stands] if rubric.standing else []
     aside = [f"not among the findings: {why_beside(rubric)}"] if also_borne_out([rubric]) else []
     if rubric.worth is None:
-        return [*stands, "not measured on conversations that it did not see", *aside]
+        return [*stands, "not measured on conversations that it was not learned from", *aside]
     why = "" if stands else doubt(rubric.worth, rubric.polarity).partition(":")[0]
     beside = filter(None, map(signal_in_words, rubric.signals))
     along = [str(rubric.circumstance)] if rubric.circumstance else []

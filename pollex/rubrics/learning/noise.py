@@ -76,6 +76,6 @@ def told_of_noise(shares: list[float]) -> list[str]:
         return []
     low, high = np.percentile(shares, [2.5, 97.5])
     return [
-        f"With {FLIPPED:.0%} of the thumbs turned round at random, {np.mean(shares):.0%} of these rubrics are chosen "
-        f"again ({low:.0%} to {high:.0%} in 95 % of {len(shares)} draws, by all thumbs at once)."
+        f"If {FLIPPED:.0%} of the thumbs were wrong, {np.mean(shares):.0%} of these rubrics would be chosen again "
+        f"({low:.0%} to {high:.0%} in 95 % of {len(shares)} trials with thumbs turned round at random)."
     ]

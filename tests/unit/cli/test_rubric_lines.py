@@ -41,14 +41,14 @@ def test_a_rubric_is_a_line_of_text_and_one_of_figures_without_its_side() -> Non
         figures
         == "    thumbs down: 100 % of 60 (94–100 %), elsewhere 29 % of 140 (22–37 %); id abcdefgh"
     )
-    against = "1 that went the other way on conversations that they did not see"
+    against = "1 that new conversations contradict"
     assert more == f"1 more rubric ({against}): in the report, or here with -v"
 
 
 def test_what_went_the_other_way_has_a_heading_of_its_own_that_says_no_side() -> None:
     said = shown(RUBRICS, verbose=True)
     own = said.index("What goes wrong:")
-    against = said.index("Went the other way on conversations that they did not see:")
+    against = said.index("New conversations contradict these:")
     assert own < said.index(f"  {LONG}") < against < said.index("  The assistant asks twice.")
     assert "not confirmed; lowers the score" in said[-1]
 

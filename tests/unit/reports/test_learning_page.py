@@ -293,7 +293,7 @@ def test_only_an_alpha_among_several_was_chosen_by_cross_validation() -> None:
         rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=(), alphas=()), scores()
     )
     assert (
-        "1\N{NO-BREAK SPACE}rubric, 1 of satisfaction and 0 of dissatisfaction" in Reader(one).words
+        "1\N{NO-BREAK SPACE}rubric, 1 of what goes well and 0 of what goes wrong" in Reader(one).words
     )
     assert "There is no rubric of this kind." in Reader(one).words
     assert "None: every rubric of the pool was chosen." in Reader(one).words
@@ -401,7 +401,7 @@ def test_how_far_a_set_reaches_is_told_with_intervals_and_n() -> None:
     words = " ".join(Reader(page(reach=REACH)).words.replace(SPACE, " ").split())
     assert "decided to be bad 50 % 95 % interval 40–60 % 56" in words
     assert (
-        "20 more labels are worth about +0.4 in 100 pairs (95 % interval +0.1 to +0.7, n = 205)"
+        "20 more labels would put about +0.4 more of 100 pairs in the right order (95 % interval +0.1 to +0.7, n = 205)"
         in words
     )
     assert "Dissatisfaction only positive conversations" in words

@@ -249,8 +249,8 @@ def test_an_entry_begins_with_the_case_that_explains_most_thumbs_however_often_a
     assert entry.lead == HIDDEN
     assert entry.entry == (
         "It does hidden.",
-        "thumbs down as counted: 100 % of 15, elsewhere 20 % of 25. "
-        "It explains most of the thumbs of the whole, “The assistant fails” (26 conversations).",
+        "100 % thumbs down of 15, 20 % of 25 elsewhere (plain counts). "
+        "It makes up most of the wider finding, “The assistant fails” (26 conversations).",
     )
     assert entry.best_quotes[0].text == "words of hidden"
     assert [one.id for one in entry.apart] == ["other", "apology"], (
@@ -396,7 +396,7 @@ def test_a_rubric_that_tells_nothing_or_rests_on_one_conversation_is_marked() ->
         for mark in marks_on_answers(constant, {reason.id: reason for reason in found.reasons})
     ]
     assert whys == [
-        "all but constant: “Neutral” in 95% of 20 training conversations",
+        "nearly always the same answer: “Neutral” in 95% of 20 conversations",
         "rests on one conversation",
     ]
     rare = constant.model_copy(

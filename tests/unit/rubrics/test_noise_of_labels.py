@@ -34,7 +34,7 @@ def test_a_strong_choice_stands_under_noise_and_a_weak_one_falls() -> None:
     assert np.mean(strong) > 0.95
     assert np.mean(weak) < np.mean(strong)
     (told,) = told_of_noise(strong)
-    assert told.startswith("With 5% of the thumbs turned round at random, ")
+    assert told.startswith("If 5% of the thumbs were wrong, ")
     assert told_of_noise([]) == []
 
 

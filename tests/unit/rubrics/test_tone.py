@@ -114,7 +114,7 @@ def test_where_it_says_nothing_its_weight_is_0_and_the_line_says_so(seed: int) -
     assert found["weight"] == 0
     assert {fold.answers.shape[1] for fold in folds} == {len(RUBRICS)}
     told = ToneRecord(weight=0.0, signals=(), adds=Figure(**found["adds"])).told
-    assert "has weight 0: it lowers log-loss by" in told
+    assert "doesn't count: log-loss is" in told
 
 
 def test_with_too_few_labels_to_learn_it_the_line_says_why_there_is_none() -> None:
