@@ -87,7 +87,8 @@ def test_a_rubric_is_told_with_its_worth_its_quote_and_three_conversations_that_
     words = Reader(page).words.replace("\N{NO-BREAK SPACE}", " ")
     assert "Holds in 25 % of conversations; 80 % thumbs down there, 0 % elsewhere." in words
     assert (
-        "20 conversations that it was not learned from; 95 % intervals 38–96 % of 5, 0–20 % of 15" in words
+        "20 conversations that it was not learned from; 95 % intervals 38–96 % of 5, 0–20 % of 15"
+        in words
     )
     assert '<mark class="decided">Sorry</mark>, it is full.' in page
     places = re.findall('<a href="#(c-[0-9])">', page)
@@ -137,7 +138,9 @@ def test_marks_and_how_often_the_occasion_never_came_up_stand_beside_the_rubric(
     )
     page = whole_page(rubric_set(rubrics=(never, rubric(2, "sat"))), marks=marks)
     words = " ".join(Reader(page).words.replace("\N{NO-BREAK SPACE}", " ").split())
-    assert "By the model, its occasion never came up in 30 % of 20 conversations (15–52 %)." in words
+    assert (
+        "By the model, its occasion never came up in 30 % of 20 conversations (15–52 %)." in words
+    )
     assert "“each”: one exception decides it; better: “The table is full.”" in words
     assert "The user says thanks 2." in words.partition(" rare")[0]
 
