@@ -8,6 +8,7 @@ import shlex
 import signal
 import sys
 import time
+import webbrowser
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import ClassVar
@@ -65,6 +66,8 @@ def outlast() -> None:
 PARTS = {"families", "use_case"}
 """Modules beside those of the use cases."""
 ELSEWHERE = "It may be of a room that isn't installed: pip install 'pollex[all]' has all rooms."
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
+"""Variables of the environment that Linux has with a screen; without one a browser would be one in the terminal."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 PROPOSED = {"columns", "roles", "positive", "negative", "thumbs", "pairs"}
@@ -109,6 +112,9 @@ class Verbs(Group):
 def pollex() -> None:
     """Learn the rubrics behind your users' thumbs, and score conversations with them.
 
+    `pollex` alone opens the browser, where there is one: from a log to a better assistant, without
+    a command.
+
     \b
     Begin with
       pollex demo                                   on the bundled sample log
@@ -150,6 +156,8 @@ def carry_out_typed() -> int:
     """
     try:
         refuse_early_clock()
+        if len(sys.argv) == 1 and opens_a_browser():
+            sys.argv.append("serve")
         refuse_blank_places(running(), sys.argv[1:])
         code = pollex.main(standalone_mode=False)
     except click.ClickException as error:
@@ -164,6 +172,19 @@ def carry_out_typed() -> int:
     except Exception as error:
         fail(out_of_memory() if is_memory(error) else unexpected(error), error)
     return code if isinstance(code, int) else 0
+
+
+def opens_a_browser() -> bool:
+    """Return whether somebody sits at a terminal of a machine that has a browser to open."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("SSH_CONNECTION"):
+        return False
+    if sys.platform.startswith("linux") and not any(map(os.environ.get, SCREENS)):
+        return False
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return False
+    return True
 
 
 def on_disk(error: OSError) -> PollexError:

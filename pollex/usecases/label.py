@@ -1,13 +1,19 @@
-"""Choose what people should label next."""
+"""Choose what people should label next, or keep a queue of it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.errors import WrongUse
-from pollex.usecases.families import RUBRICS, ByJudge, out_option
+from pollex.services.options import RunOptions
+from pollex.usecases.families import RUBRICS, ByJudge, Reading, Stored, out_option
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+
+if TYPE_CHECKING:
+    from pollex.services.label_queue import LabelQueue
+    from pollex.services.logs import Data
 
 
 @use_case("label next")
@@ -117,3 +123,38 @@ class LabelNext(ByJudge, UseCase[Any]):
                 "a calibrator takes ANSWERS and, if there are any, JUDGMENTS",
                 remedy="leave out the rest",
             )
+
+
+@use_case("label queue")
+class QueueLog(Reading, Stored, UseCase["LabelQueue"]):
+    """Keep conversations of a log as a queue that people label in `pollex serve`. No rubric set is needed.
+
+    They are drawn at random, those with a thumb, too. Learn from the answers with the log's thumbs:
+    `--set label_sources=log,person`.
+
+    \b
+    Example
+      pollex label queue logs.jsonl --count 50 && pollex serve
+      pollex learn logs.jsonl --set label_sources=log,person
+    """
+
+    does = "label_queue.queue_log"
+    labels_needed = False
+    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    name: str | None = opt("Name of the queue; that of the log if not set.", default=None)
+    count: int = opt("Number of conversations, at random.", default=200, least=1)
+    seed: int = opt("Random seed.", default=0, place="rare", least=0)
+
+    def as_run(self, crew: Crew) -> RunOptions:
+        """Return where the queue is kept, with the command that made it."""
+        return replace(crew.run, store=Path(self.store))
+
+    def as_number(self, crew: Crew) -> int:
+        """Return how many conversations are drawn."""
+        return self.count
+
+    def as_name(self, crew: Crew) -> str:
+        """Return the name of the queue."""
+        from pollex.services.label_queue import named_after  # numpy is not needed for --help
+
+        return self.name or named_after(self.logs)

@@ -114,6 +114,16 @@ HOOKS = (
         answers={"pool": "yes: wait for me"},
     ),
     Door(
+        "label queue",
+        "Label conversations of a log",
+        "Shows conversations at random, one at a time: a thumb each, by keys alone.",
+        "Make the queue",
+        first=("logs", "name", "count"),
+        usual={"count": 50},
+        needs_set=False,
+        labels={"name": "Name of the queue", "count": "How many conversations"},
+    ),
+    Door(
         "score",
         "Score a log",
         "Says of each conversation how likely it is good, by a rubric set, and why.",

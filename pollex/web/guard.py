@@ -159,6 +159,7 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
+        SERVED.set(None)
         answer = _with_headers(send, scope["path"])
         response = self._stopped(scope)
         if response is not None:

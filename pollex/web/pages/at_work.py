@@ -41,16 +41,29 @@ def at_work(site: Site, as_json: bool) -> Data:
 def progress_of(site: Site, child: Child) -> Data:
     """Return the run that a command makes, and how far that is; no run before it has begun one."""
     run = run_of(site, child)
+    queue = child.told.get("queue", "") if isinstance(child.told, dict) else ""
     if run is None:
-        return {"run": None}
+        return {"run": None, "queue": queue}
     status = site.status(run)
     return {
         "run": run,
         "status": status,
         "pulse": pulse_of(site, run) if status not in ENDED else None,
         "folder": site.store.folder,
+        "queue": queue,
         "scoring": run.command in SCORING,
+        "changed": changes_of(site, run) if child.state == "done" else "",
     }
+
+
+def changes_of(site: Site, run: Run) -> str:
+    """Return where it stands what a run's rubric set changed beside the one before it; empty where there is none."""
+    if run.command not in ("learn", "refit"):
+        return ""
+    ids = [named.id for named in site.sets().values()]
+    new = next((named.id for named in site.sets().values() if named.run == run.id), "")
+    before = ids[ids.index(new) + 1 :] if new else []
+    return links.address(links.SET_DIFF, a=before[0], b=new) if before else ""
 
 
 @page(f"{links.CHILDREN}/{{child}}", "child.html", here="At work")

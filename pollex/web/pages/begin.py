@@ -47,16 +47,27 @@ def begin_list(site: Site) -> Data:
 
 @page(f"{links.BEGIN}/{{door}}", here="Begin")
 def begin(
-    site: Site, door_id: str, begun: str = "", log: str = "", rubrics: str = "", against: str = ""
+    site: Site,
+    door_id: str,
+    begun: str = "",
+    log: str = "",
+    rubrics: str = "",
+    against: str = "",
+    people: bool = False,
 ) -> Response:
     """Show the form of a use case; as it was filled in, where somebody did so before."""
     door = door_named(door_id)
     before = site.begun.get(begun)
     if isinstance(before, Begun) and before.door == door:
         return _form(site, door, before.typed, before.logs)
-    typed = {"o-rubrics": rubrics, "o-new": log, "o-against": against}
+    typed = {
+        "o-rubrics": rubrics,
+        "o-new": log,
+        "o-against": against,
+        "o-label_sources": "log,person,adjudicated" if people else "",
+    }
     chosen = {name: value for name, value in typed.items() if value}
-    return _form(site, door, chosen, (log,) if log else ())
+    return _form(site, door, chosen, (log,) if log else (), is_new=True)
 
 
 def _form(
@@ -66,14 +77,20 @@ def _form(
     logs: tuple[str, ...],
     fault: PollexError | None = None,
     command: str = "",
+    *,
+    is_new: bool = False,
 ) -> Response:
-    """Show a form; with what is wrong in it, as 400."""
+    """Show a form; with what is wrong in it, as 400.
+
+    Args:
+        is_new: Nobody has filled it in yet: what nothing is said of is as usual.
+    """
     controls = list(controls_of(door.use_case, door))
     front = [control for control in controls if control.option.name in door.first]
     front.sort(key=lambda control: door.first.index(control.option.name))
     of_model = [control for control in controls if control.option.name in AMONG_MODEL]
     rest = [control for control in controls if control not in (*front, *of_model)]
-    values = FormValues(controls, typed, is_new=not typed)
+    values = FormValues(controls, typed, is_new=is_new)
     return frame.page(
         "begin.html",
         400 if fault else 200,

@@ -19,6 +19,7 @@ from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Answers, Fields, Name, Words
 from pollex.web.guests import guest_of, links_to, require_name
 from pollex.web.listing import lens_for, scoring_run
+from pollex.web.logs_at_hand import logs_at_hand
 from pollex.web.questions import answers_on, of_rubrics, of_toml, packed_sheet, questions_of
 from pollex.web.queues import (
     KINDS,
@@ -54,7 +55,37 @@ def queues(site: Site) -> Data:
         for queue in queues_of(site.store)
     ]
     scored = [run for run in site.runs() if run.command in SCORING]
-    return {"queues": found, "kinds": KINDS, "runs": scored, "site_of": site}
+    return {
+        "queues": found,
+        "kinds": KINDS,
+        "runs": scored,
+        "site_of": site,
+        "again": learning_again(site),
+    }
+
+
+FEW = 20
+"""New labels after which it is worth to learn again."""
+
+NEW_LABELS = """
+    SELECT b.run AS run, count(DISTINCT b.text_hash) AS n FROM labels AS b
+    WHERE b.question = ? AND b.value <> ? AND b.time > coalesce(
+        (SELECT max(started) FROM runs WHERE command IN ('learn', 'refit')), '')
+    GROUP BY b.run ORDER BY n DESC
+"""
+
+
+def learning_again(site: Site) -> dict[str, object] | None:
+    """Return where to learn again with labels that are newer than the last rubrics; None while they are few."""
+    rows = site.store.rows(NEW_LABELS, [QUESTION, pack(None)])
+    number = sum(row["n"] for row in rows)
+    if number < FEW:
+        return None
+    at_hand = {log.source: log.value for log in logs_at_hand(site)}
+    logs = site.run(rows[0]["run"]).arguments.get("logs")
+    sources = logs if isinstance(logs, list) else [logs]
+    log = next((at_hand[source] for source in sources if source in at_hand), "")
+    return {"n": number, "address": links.begin("learn", log=log, people=True)}
 
 
 @post("/api/queues")
@@ -125,6 +156,7 @@ def sheet(site: Site, queue: QueueRow, request: Request, lease: str = "") -> Dat
         if shown is None or question.applies_to(shown)
     ]
     return {
+        "again": None if guest_of(request) or site.read_only else learning_again(site),
         "words": KINDS[queue.kind][0],
         "left": left,
         "lease": found,

@@ -57,7 +57,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
     """Starts servers; all have ended with the tests."""
     started: list[subprocess.Popen[str]] = []
 
-    def begin(store: Path, *options: str) -> Served:
+    def begin(store: Path, *options: str, folder: Path | None = None) -> Served:
         command = [
             sys.executable,
             "-m",
@@ -70,7 +70,9 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
             "--no-open",
             "--json",
         ]
-        process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [*command, *options], stdout=subprocess.PIPE, text=True, cwd=folder
+        )
         started.append(process)
         assert process.stdout is not None
         return Served(json.loads(process.stdout.readline())["url"], store, process)

@@ -1,13 +1,17 @@
 """Labeling: who gets which conversation, what is kept, how far people agree, and what `learn` reads of it."""
 
 import asyncio
+import json
 import re
 from collections import Counter
+from html import unescape
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from httpx2 import AsyncClient
+from small_log import small_log, write_log
+from small_runs import run_here
 from web_site import client_of, conversation, judged_run, made_app
 
 from pollex.conversations.conversation import Source
@@ -516,3 +520,25 @@ async def test_a_thumb_given_while_reading_is_of_its_own_kind_and_changes_no_bli
     assert disputed(opinions(own, "thumb")) == {}, "who had seen the score disagrees with nobody"
     export = (await web.get("/api/export")).text
     assert ('"judge": "bob"' in export, '"judge": "ann"' in export) == (True, False)
+
+
+async def test_after_twenty_new_labels_learning_again_is_offered_with_them(
+    nothing: AsyncClient, tmp_path: Path
+) -> None:
+    log = write_log(tmp_path / "talks.jsonl", small_log(30))
+    made = run_here(
+        "label", "queue", log, "--count", "25", "--store", tmp_path / ".pollex", "--json"
+    )
+    queue = json.loads(made.out.splitlines()[-1])["queue"]
+    conversations = set[str]()
+    page = ""
+    while "Learn again" not in page:
+        at = (await nothing.post(f"/api/queues/{queue}/next", json={"who": "ann"})).json()
+        kept = {"who": "ann", "lease": at["lease"], "value": "up"}
+        assert (await nothing.post("/api/labels", json=kept)).status_code == 200
+        conversations.add(at["conversation"])
+        page = (await nothing.get(f"/label/{queue}")).text
+    assert len(conversations) == 20, "one that comes twice counts once"
+    (form,) = re.findall(r'href="([^"]+)">Learn again', page)
+    filled = (await nothing.get(unescape(form))).text
+    assert 'value="log,person,adjudicated"' in filled

@@ -1,0 +1,114 @@
+"""A queue of conversations to label in the browser, of any log: no rubric set has to be there."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.errors import BadInput
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import Progress
+from pollex.services.logs import Sources, logs_from
+from pollex.services.options import RunOptions
+from pollex.services.results import Result
+from pollex.services.runs import versions
+from pollex.services.workspace import workspace
+from pollex.store.rows import conversation_rows
+from pollex.store.tables import QueueRow, now
+from pollex.text import Told, count
+
+COMMAND = "queue"
+"""Of its run, which has conversations and no scores."""
+RANDOM = "random"
+REPEATS = 0.05
+"""Share of conversations that a person gets twice, to see how far they agree with themselves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelQueue(Result):
+    """A queue that waits for people.
+
+    Attributes:
+        id: Of the queue.
+        run: Whose conversations these are.
+        conversations: How many are in it, and `population` how many could be.
+    """
+
+    json_fields: ClassVar[tuple[str, ...]] = ("queue=id", "run", "conversations", "population")
+    id: str
+    name: str
+    run: str
+    conversations: int
+    population: int
+
+    def told(self, *_given: object, **_asked: object) -> Told:
+        """Yield what waits, and where."""
+        drawn = f"{count(self.conversations, 'conversation')} of {self.population:,}, at random"
+        yield f"The queue {self.name!r} has {drawn} ({self.run}). Label it in `pollex serve`, page Label"
+
+
+def queue_log(
+    logs: Sources | Logs,
+    name: str,
+    *,
+    number: int,
+    seed: int,
+    reading: ReadOptions,
+    run: RunOptions,
+    progress: Progress,
+) -> LabelQueue:
+    """Draw conversations of a log at random, and keep them as a queue in the store.
+
+    Every conversation has the same chance, those with a thumb, too: so the labels say how well a
+    rubric set does on the whole log.
+
+    Raises:
+        BadInput: No conversation can be labeled.
+    """
+    read = logs_from(logs, reading, progress)
+    possible = [conversation for conversation in read if not conversation.not_scorable]
+    if not possible:
+        raise BadInput("no conversation can be labeled", remedy="look at it with `pollex inspect`")
+    drawn = drawn_of(possible, number, np.random.default_rng(seed))
+
+    sources = logs if isinstance(logs, list | tuple) else ()
+    arguments = {"logs": [str(source) for source in sources], "command": run.typed}
+    with workspace(run, progress, read) as work:
+        began = work.store.begin(COMMAND, arguments=arguments, fingerprint={}, versions=versions())
+        work.store.put(conversation_rows(began.id, drawn))
+        queue = QueueRow(
+            id=secrets.token_hex(4),
+            name=name,
+            kind=RANDOM,
+            run=began.id,
+            random_share=1.0,
+            overlap=1,
+            seed=secrets.randbits(32),
+            time=now(),
+            repeat_share=REPEATS,
+        )
+        work.store.keep([queue])
+        work.store.finish(began.id, "done", roles=[])
+    return LabelQueue(
+        id=queue.id, name=name, run=began.id, conversations=len(drawn), population=len(possible)
+    )
+
+
+def drawn_of(
+    conversations: list[Conversation], number: int, rng: np.random.Generator
+) -> list[Conversation]:
+    """Return some conversations at random, in the order in which they were drawn."""
+    places = rng.permutation(len(conversations))[:number]
+    return [conversations[place] for place in places.tolist()]
+
+
+def named_after(logs: Sources | Logs) -> str:
+    """Return a queue's name where nobody gave one: that of its first log."""
+    sources = logs if isinstance(logs, list | tuple) else ()
+    return Path(str(sources[0]).rpartition(":")[2]).stem[:80] if sources else "conversations"
