@@ -18,6 +18,7 @@ from typing import Any
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError
+from pollex.formats.assembly.beside import is_likely
 from pollex.formats.columns import Column, ListOfTurns, columns_in, lists_in
 from pollex.formats.conservation import LEFT_OUT
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES, ReadOptions
@@ -488,8 +489,8 @@ def role_likelihood(column: Column) -> float:
     names = Counter(said)
     if not said or len(names) > MOST_SPEAKERS or max(map(len, names)) > 60:
         return 0.0
-    if NO_LABELS & {*words_of(column.path)}:
-        return 0.0  # what a machine says of a turn
+    if NO_LABELS & {*words_of(column.path)} or is_likely(column.path):
+        return 0.0  # what a machine says of a turn, or a person
     may_be_bits = any(map(as_number, names)) or {*map(plain, names)} & {"true", "false"}
     thumbs = all(map(is_usual, names)) or label_likelihood(column) > SURE_LABEL
     if thumbs and not may_be_bits:

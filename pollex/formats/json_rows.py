@@ -156,6 +156,9 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     # A single ShareGPT conversation has a list named like an envelope; its items are turns.
     if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
         return _unwrapped(value, inner, lists[0])
+    owned = [name for name, items in value.items() if _are_owned(items)]
+    if len(owned) == 1 and not export_of(value):
+        return _unwrapped(value, value, owned[0])
     tables = [name for name, items in value.items() if _are_talks(items) or _are_exports(items)]
     if len(tables) == 1 and not export_of(value) and not _is_known(value):
         return _unwrapped(value, value, tables[0])
@@ -190,6 +193,16 @@ def _are_exports(items: object) -> bool:
     """Return whether a list's items are rows of an export that is known."""
     listed = items if isinstance(items, list) else []
     return bool(listed) and all(isinstance(item, dict) and export_of(item) for item in listed[:3])
+
+
+def _are_owned(items: object) -> bool:
+    """Return whether a list's items are rows that name their conversation, of which there are several."""
+    listed = items if isinstance(items, list) else []
+    rows = [item for item in listed if isinstance(item, dict)]
+    if len(rows) < len(listed) or not rows:
+        return False
+    names = set.intersection(*(set(row) for row in rows)) & OWNERS
+    return any(len({str(row[name]) for row in rows}) > 1 for name in names)
 
 
 def _are_turns(items: object) -> bool:

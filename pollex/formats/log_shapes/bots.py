@@ -444,7 +444,8 @@ _IMAGE = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
 CUSTOMERS = frozenset(("user", "lead", "contact", "end-user", "end_user"))
 
 
-def _without_html(body: object) -> str:
+def without_html(body: object) -> str:
+    """Return the words of a body in HTML, a line for each of its blocks."""
     marked = _TAG.sub("", _BREAK.sub("\n", _IMAGE.sub("[image]", str(body or ""))))
     return "\n".join(line.strip() for line in html.unescape(marked).splitlines() if line.strip())
 
@@ -485,7 +486,7 @@ def read_help_scout(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
     for thread in objects(get(fields, "_embedded.threads")):
         kind = str(thread.get("type") or "")
-        words = _without_html(thread.get("body"))
+        words = without_html(thread.get("body"))
         if words and kind in ("customer", "message", "chat", "reply", "beaconchat"):
             by_customer = get(thread, "createdBy.type") == "customer" or kind == "customer"
             turn = Turn(role="user" if by_customer else "assistant", content=words)
@@ -506,9 +507,7 @@ def read_intercom(fields: Fields) -> Iterator[LogPart]:
     for number, part in enumerate(parts):
         author = unwrap(part.get("author"))
         words = "\n".join(
-            filter(
-                None, [_without_html(part.get("body")), *marks_of_files(part.get("attachments"))]
-            )
+            filter(None, [without_html(part.get("body")), *marks_of_files(part.get("attachments"))])
         )
         if words and part.get("part_type", "comment") != "note":
             role: Role = "user" if str(author.get("type")) in CUSTOMERS else "assistant"
@@ -600,7 +599,7 @@ def _zendesk_said(
     id_: str, key: str | None, comment: Mapping[str, object], customer: bool
 ) -> Iterator[Message]:
     plain = comment.get("plain_body") or comment.get("body")
-    body = str(plain) if plain else _without_html(comment.get("html_body"))
+    body = str(plain) if plain else without_html(comment.get("html_body"))
     words = "\n".join(filter(None, [body.strip(), *marks_of_files(comment.get("attachments"))]))
     if words and (comment.get("public") is None or truth(comment["public"])):
         turn = Turn(role="user" if customer else "assistant", content=words)

@@ -27,6 +27,7 @@ from pollex.formats.log_shapes.exports import (
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import (
+    HISTORY_NAMES,
     MESSAGE_NAMES,
     input_of,
     of_sides,
@@ -99,6 +100,7 @@ SCORE_COMMENTS = (
 )
 FAILED_FROM = 400
 """The status of a call from which on it failed."""
+LISTS = (*MESSAGE_NAMES, *HISTORY_NAMES)
 DEEPEST = 2
 """Objects inside one another in which the session and the user are looked for."""
 
@@ -110,8 +112,8 @@ def is_logged_call(fields: Fields) -> bool:
     if not _sent_messages(fields):
         return False
     if named(fields, SESSIONS) is None:
-        logged = has(fields, "model") and any(name in fields for name in TIMES)
-        return logged and fields.keys().isdisjoint((*LABEL_NAMES, *RATING_NAMES, "choices"))
+        own = next((name for name in CALL_IDS if text(fields.get(name))), None)
+        return bool(own) and has(fields, "model") and any(name in fields for name in TIMES)
     own = next((name for name in CALL_IDS if text(fields.get(name))), None)
     return own is not None or fields.keys().isdisjoint((*LABEL_NAMES, *RATING_NAMES))
 
@@ -180,7 +182,7 @@ def _sent_messages(fields: Fields) -> object:
         value = parse(fields.get(name))
         if isinstance(value, Mapping):
             inner = value.get("body") or value.get("inputBodyJson") or value
-            value = next((unwrap(inner) for one in MESSAGE_NAMES if unwrap(inner).get(one)), None)
+            value = next((unwrap(inner) for one in LISTS if unwrap(inner).get(one)), None)
         if isinstance(value, Mapping) or (value and _are_messages(value)):
             return value
     return None

@@ -17,6 +17,7 @@ from pollex.formats.log_shapes.turns import (
     ROLE_NAMES,
     TEXT_NAMES,
     is_list_of_turns,
+    is_part,
     role_of,
     text_of,
     turns_in,
@@ -149,7 +150,22 @@ def _candidates(fields: Fields) -> list[str]:
     holding = [name for name in named if _holds_turns(fields[name])]
     # a talk as text beside its messages is the same talk once more
     listed = [name for name in holding if not isinstance(fields[name], str)]
+    if holding and not listed and (other := _fullest(fields)):
+        return [other]
     return listed or holding or [name for name in named if fields[name] is None]
+
+
+def _fullest(fields: Fields) -> str | None:
+    """Return the longest of the lists of turns under other names; None if there are none."""
+    lists = {name: value for name, value in fields.items() if isinstance(value, list)}
+    turns = {name: len(value) for name, value in lists.items() if _all_speak(value)}
+    return max(turns, key=lambda name: turns[name], default=None)
+
+
+def _all_speak(items: list[Any]) -> bool:
+    """Return whether all items of a list are said by somebody."""
+    spoken = all(isinstance(one, Mapping) and "role" in one for one in items)
+    return len(items) > 1 and spoken
 
 
 def _read_messages(fields: Fields) -> Draft:
@@ -227,6 +243,16 @@ def _position(name: str, value: object) -> float:
     return position
 
 
+def _parts_in(content: object) -> Any:
+    """Return the parts of a message that stand in a cell as JSON; a text that holds none is what was said."""
+    if not isinstance(content, str) or content.lstrip()[:1] not in ("{", "["):
+        return content
+    found = parse(content)
+    parts = found.get("parts") if isinstance(found, Mapping) else found
+    typed = isinstance(parts, list) and all(is_part(part) and "type" in part for part in parts)
+    return parts if parts and typed else content
+
+
 def _read_turn(fields: Fields) -> Draft:
     role, text, position = (
         _named(fields, names) for names in (ROLE_NAMES, TEXT_NAMES, POSITION_NAMES)
@@ -234,10 +260,10 @@ def _read_turn(fields: Fields) -> Draft:
     if role is None or text is None:
         raise BadInput("the row has no role or no text", remedy="give every row of the table both")
     calls = {name: fields[name] for name in CALL_NAMES if fields.get(name) not in (None, "")}
-    said = {"role": fields[role], "content": fields[text]}
+    said = {"role": fields[role], "content": _parts_in(fields[text])}
     return Draft(
         turns=turns_in({**said, **calls})
-        if calls
+        if calls or not isinstance(said["content"], str)
         else (Turn(role=role_of(fields[role]), content=text_of(fields[text])),),
         rest={
             key: value

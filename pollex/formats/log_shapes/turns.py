@@ -434,7 +434,7 @@ SPELLINGS: dict[Role, str] = {
     "user": """user human customer client consumer visitor guest caller person usr enduser prompter usermessage lead
         contact""",
     "assistant": """assistant gpt chatgpt ai bot chatbot agent model support operator advisor representative machine
-        apimessage assistantmessage admin fin functioncall toolcall toolcalls aiagent""",
+        apimessage assistantmessage admin fin functioncall toolcall toolcalls toolcallinvocation aiagent gemini""",
     "system": "system developer instruction instructions",
     "tool": "tool function observation toolresult toolresults toolcallresult ipython environment",
 }
@@ -444,7 +444,7 @@ ROLES: dict[str, Role] = {
 ROLE_NAMES = ("role", "from", "speaker", "sender", "author", "obj")
 TEXT_NAMES = ("content", "value", "text", "message", "utterance")
 PART_NAMES = ("parts", "contentParts", "content_parts", "blocks", "items")
-CALLING = ("functioncall", "toolcall")
+CALLING = ("functioncall", "toolcall", "toolcallinvocation")
 """Roles of turns that are calls and no words."""
 _PLAIN = frozenset({"role", "content"})
 """Fields of most messages: what is looked for in others takes four times as long as reading these."""
@@ -491,6 +491,9 @@ def turns_in(message: object) -> tuple[Turn, ...]:
         and isinstance(message["content"], str)
     ):
         return (Turn(role=role_of(message["role"]), content=text_of(message["content"])),)
+    inner = message.get("message")
+    if isinstance(inner, dict) and "role" in inner and "role" not in message:
+        message = inner  # an envelope with what else is known of a message
     message = _unwrapped(message)
     if _is_no_message(message):
         return ()
@@ -511,13 +514,14 @@ def turns_in(message: object) -> tuple[Turn, ...]:
         return (*_without_results(message), *_results(answered))
     if role == "tool" and parts is None and not (name and message[name]):
         name = next((one for one in _ANSWERED if message.get(one) not in (None, "")), name)
-    if name is None and parts is None and not (said or beside or odd):
+    calling = _DECORATION.sub("", str(speaker).casefold()) in CALLING and "name" in message
+    if name is None and parts is None and not (said or beside or odd or calling):
         raise NoTurns(
             "a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}"
         )
     content = parts if parts is not None else message[name] if name else None
     if _DECORATION.sub("", str(speaker).casefold()) in CALLING:
-        return (_called(role, content),)
+        return (_called(role, message if content is None and "name" in message else content),)
     within = calls_in(content)
     beside = [call for call in beside if call.mark not in {known.mark for known in within}]
     if isinstance(content, list) and any(is_result(part) for part in content):
@@ -529,14 +533,34 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     )
     marks = [call.mark for call in beside if call.mark not in text]
     result = result_beside(message) if role == "tool" else None
-    return (
-        Turn(
-            role=role,
-            content="\n".join(filter(None, [text, *said, *marks])) if said or marks else text,
-            calls=(*within, *beside, *odd),
-            result=result,
-        ),
+    turn = Turn(
+        role=role,
+        content="\n".join(filter(None, [text, *said, *marks])) if said or marks else text,
+        calls=(*within, *beside, *odd),
+        result=result,
     )
+    answers = list(_answers_in_calls(message)) if beside else []
+    if not answers:
+        return (turn,)
+    # what a call answered stands before the words that came of it
+    called = Turn(role=role, content="\n".join(call.mark for call in turn.calls), calls=turn.calls)
+    words = Turn(role=role, content="\n".join(filter(None, [text, *said])))
+    return (called, *answers, *([words] if words.content.strip() else []))
+
+
+def _answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
+    """Yield what tools answered where it stands in the calls themselves."""
+    for call in _calls_listed(message):
+        if not isinstance(call, Mapping):
+            continue
+        value = next((call[one] for one in _ANSWERED if call.get(one) is not None), None)
+        told = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if isinstance(told, Mapping) and is_result(told):
+            yield Turn(role="tool", content=result_of(told), result=result_beside(told))
+        elif value is not None:
+            own = call_of(call).id
+            result = result_beside({**call, "call_id": own}) if own else None
+            yield Turn(role="tool", content=as_text(value), result=result)
 
 
 def _without_results(message: Mapping[str, Any]) -> tuple[Turn, ...]:

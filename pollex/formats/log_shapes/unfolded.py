@@ -179,7 +179,7 @@ def _are_turns(values: list[Any]) -> bool:
     """Return whether all items are turns of known roles with words, of the user and of others."""
     if len(values) < 2:
         return False
-    roles = [_role_in(value) for value in values]
+    roles = [_role_in(plain_turn(value)) for value in values]
     return None not in roles and "user" in roles and "assistant" in roles
 
 

@@ -1,0 +1,196 @@
+"""Chat programs and builders of agents whose messages are told by a kind and not by a role."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pollex.conversations.conversation import Role, Turn
+from pollex.formats.assembly.log_parts import Facts, LeftOut, LogPart, Message, ToolScore, moment
+from pollex.formats.log_shapes.bots import without_html
+from pollex.formats.log_shapes.exports import (
+    Fields,
+    facts,
+    get,
+    objects,
+    required,
+    text,
+    truth,
+    unwrap,
+)
+from pollex.formats.log_shapes.payloads import parse
+from pollex.formats.log_shapes.turns import as_text, marks_of_files, text_of, turns_in
+
+NO_TURNS_OF_COZE = ("verbose", "follow_up", "knowledge")
+
+
+def read_coze(fields: Fields) -> Iterator[LogPart]:
+    """Yield a message of Coze; a call of a tool and its answer are told by the type, as are hints and notices."""
+    kind = str(fields.get("type"))
+    if kind in NO_TURNS_OF_COZE:
+        yield LeftOut(f"messages of the type {kind!r}, which nobody said, were left out")
+        return
+    content = fields.get("content")
+    message: dict[str, Any] = {"role": fields.get("role"), "content": content}
+    if kind == "function_call":
+        message = {"role": "assistant", "content": None, "tool_calls": [parse(content)]}
+    elif kind in ("tool_output", "tool_response"):
+        message = {"role": "tool", "content": content}
+    elif fields.get("content_type") == "object_string":
+        message["content"] = parse(content)
+    session = required(fields, "conversation_id")
+    when = moment(fields.get("created_at"))
+    yield Message(session, text(fields.get("id")), turns_in(message), when)
+
+
+def read_letta(fields: Fields) -> Iterator[LogPart]:
+    """Yield a message of a Letta agent by its type; thoughts are no turns."""
+    kind = str(fields.get("message_type"))
+    call = fields.get("tool_call")
+    message: dict[str, Any] | None = {
+        "user_message": {"role": "user", "content": fields.get("content")},
+        "assistant_message": {"role": "assistant", "content": fields.get("content")},
+        "system_message": {"role": "system", "content": fields.get("content")},
+        "tool_call_message": {"role": "assistant", "content": None, "tool_calls": [call]},
+        "tool_return_message": {**fields, "role": "tool", "content": fields.get("tool_return")},
+    }.get(kind)
+    names = ("conversation_id", "thread_id", "agent_id")
+    session = next((found for name in names if (found := text(fields.get(name)))), "")
+    turns = turns_in(message) if message else ()
+    yield Message(session, _key(fields, kind), turns, moment(fields.get("date")))
+
+
+def _key(fields: Fields, kind: str) -> str | None:
+    """Return a message's key: the parts of one step share an id."""
+    own = text(fields.get("id"))
+    return f"{own}/{kind}" if own else None
+
+
+SAID_TO_DEEPSEEK = ("REQUEST", "RESPONSE")
+
+
+def read_deepseek(fields: Fields) -> Iterator[LogPart]:
+    """Yield the messages of a chat of DeepSeek's export, a tree whose messages have fragments by kind."""
+    id_ = required(fields, "id")
+    yield Facts(id_, facts(title=fields.get("title")))
+    for key, node in unwrap(fields.get("mapping")).items():
+        message = unwrap(unwrap(node).get("message"))
+        parts = objects(message.get("fragments"))
+        kinds = [str(part.get("type")).upper() for part in parts]
+        spoken = [part for part in parts if str(part.get("type")).upper() in SAID_TO_DEEPSEEK]
+        said = [str(part.get("content") or "") for part in spoken]
+        words = said or [str(message.get("content") or "")]
+        by_user = "REQUEST" in kinds or str(message.get("role")).casefold() == "user"
+        content = [*filter(None, words), *marks_of_files(message.get("files"))]
+        role: Role = "user" if by_user else "assistant"
+        turns = (Turn(role=role, content=text_of(content)),) if content else ()
+        parent = text(unwrap(node).get("parent"))
+        when = moment(message.get("inserted_at"))
+        yield Message(id_, f"{id_}/{key}", turns, when, parent and f"{id_}/{parent}", tree=True)
+
+
+def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
+    """Yield the requests of a chat that VS Code exported: 1 is a vote up, 0 one down."""
+    session = text(fields.get("sessionId")) or ""
+    user = text(fields.get("requesterUsername"))
+    for number, request in enumerate(objects(fields.get("requests"))):
+        asked = get(request, "message.text") or ""
+        answered = "".join(filter(None, map(_vscode_words, objects(request.get("response")))))
+        failed = get(request, "result.errorDetails.message")
+        both = (("user", str(asked)), ("assistant", answered or ("[error]" if failed else "")))
+        turns = tuple(Turn(role=role, content=words) for role, words in both if words)  # type: ignore[arg-type]
+        key = text(request.get("requestId")) or str(number)
+        when = moment(request.get("timestamp"))
+        yield Message(session, key, turns, when, error=str(failed or ""), facts=facts(user=user))
+        vote = request.get("vote")
+        if vote in (0, 1):
+            reason = request.get("voteDownReason")
+            yield ToolScore("message", key, "up" if vote else "down", tags=reason, person=user)
+
+
+def _vscode_words(part: Mapping[str, Any]) -> str:
+    """Return the words of a part of an answer; progress, tools and references have a kind."""
+    value = part.get("value")
+    inner = part.get("content") if part.get("kind") == "markdownContent" else None
+    words = value if "kind" not in part else unwrap(inner).get("value")
+    return words if isinstance(words, str) else ""
+
+
+def read_voiceflow(fields: Fields) -> Iterator[LogPart]:
+    """Yield a step of a transcript of Voiceflow, whose file is one conversation: what was asked, or said."""
+    payload = fields.get("payload")
+    kind = str(fields.get("type"))
+    inner = unwrap(payload).get("payload")
+    inside = unwrap(inner)
+    asked = kind in ("request", "text", "intent", "action") and fields.get("format") == "request"
+    if asked:
+        words = inner if isinstance(inner, str) else get(inside, "query") or inside.get("label")
+    elif kind in ("text", "speak"):
+        words = inside.get("message")
+    elif kind in ("cardV2", "carousel", "choice", "visual"):
+        words = inside.get("title") or ("[image]" if kind == "visual" else None)
+    else:
+        words = None
+    role: Role = "user" if asked else "assistant"
+    turns = (Turn(role=role, content=str(words)),) if words else ()
+    session = text(fields.get("sessionID")) or text(fields.get("transcriptID")) or ""
+    yield Message(session, None, turns, moment(fields.get("startTime")))
+
+
+def read_q_business(fields: Fields) -> Iterator[LogPart]:
+    """Yield an exchange of Amazon Q Business, or what a user said of one."""
+    session = required(fields, "conversation_id")
+    key = text(fields.get("system_message_id"))
+    person = text(fields.get("user_id"))
+    when = moment(fields.get("event_timestamp"))
+    said = (("user", fields.get("user_message")), ("assistant", fields.get("system_message")))
+    turns = tuple(Turn(role=role, content=str(words)) for role, words in said if words)  # type: ignore[arg-type]
+    if turns:
+        yield Message(session, key, turns, when, facts=facts(user=person))
+    useful = {"USEFUL": "up", "NOT_USEFUL": "down"}.get(str(fields.get("usefulness")))
+    comment = fields.get("comment")
+    if useful or comment:
+        reason = fields.get("usefulness_reason")
+        told = {"comment": comment, "tags": reason, "person": person, "at": when, "message": key}
+        yield ToolScore("conversation", session, useful, **told)
+
+
+TEAMS_REACTIONS = {
+    "like": "up",
+    "👍": "up",
+    "heart": "up",
+    "❤️": "up",
+    "dislike": "down",
+    "👎": "down",
+}
+
+
+def read_teams(fields: Fields) -> Iterator[LogPart]:
+    """Yield a message of Microsoft Teams as Graph gives it; an application is the assistant."""
+    if fields.get("messageType") not in (None, "message") or fields.get("deletedDateTime"):
+        return
+    key = required(fields, "id")
+    session = text(fields.get("chatId")) or text(fields.get("replyToId")) or key
+    body = unwrap(fields.get("body"))
+    html = body.get("contentType") == "html"
+    words = without_html(body.get("content")) if html else str(body.get("content") or "")
+    files = marks_of_files(fields.get("attachments"))
+    by_application = bool(get(fields, "from.application"))
+    user = text(get(fields, "from.user.id"))
+    role: Role = "assistant" if by_application else "user"
+    content = "\n".join(filter(None, [words.strip(), *files]))
+    turns = (Turn(role=role, content=content),) if content else ()
+    said = facts(user=user)
+    yield Message(session, key, turns, moment(fields.get("createdDateTime")), facts=said)
+    for reaction in objects(fields.get("reactions")) if by_application else ():
+        if value := TEAMS_REACTIONS.get(str(reaction.get("reactionType"))):
+            person = text(get(reaction, "user.user.id"))
+            yield ToolScore("message", key, value, person=person)
+
+
+def read_silly(fields: Fields) -> Iterator[LogPart]:
+    """Yield a message of SillyTavern, whose file is one chat; the chosen try is the one that stands there."""
+    role: Role = "user" if truth(fields.get("is_user")) else "assistant"
+    words = as_text(fields.get("mes")).strip()
+    turns = (
+        (Turn(role=role, content=words),) if words and not truth(fields.get("is_system")) else ()
+    )
+    yield Message("", None, turns)
