@@ -73,16 +73,20 @@ class Roots:
         """
         path = Path(text)
         candidates = [path] if path.is_absolute() else [folder / path for folder in self.local]
-        resolved = [candidate.resolve() for candidate in candidates]
-        inside = [
-            candidate
-            for candidate in resolved
-            if any(candidate.is_relative_to(folder) for folder in self.local)
-        ]
+        try:
+            resolved = [candidate.resolve() for candidate in candidates]
+            inside = [
+                candidate
+                for candidate in resolved
+                if any(candidate.is_relative_to(folder) for folder in self.local)
+            ]
+            there = [candidate for candidate in inside if candidate.exists()]
+        except (OSError, ValueError, RuntimeError):  # too long, or links in a circle
+            raise WrongUse("this is no path", remedy="check its spelling") from None
         if not inside:
             what = "the place is in no folder that this server may read"
             raise WrongUse(what, remedy="its owner names folders: `pollex serve --root FOLDER`")
-        return next((candidate for candidate in inside if candidate.exists()), inside[0])
+        return (*there, inside[0])[0]
 
     def require_address(self, address: str) -> None:
         """Refuse an address of another machine that was not named at the start.
@@ -247,6 +251,9 @@ def _path_allowed(text: str, roots: Roots) -> str:
     except PollexError as error:
         # without the server's own folders, which nobody typed
         raise BadInput(error.what, where=title_of(text), remedy=error.remedy) from None
+    except OSError as error:
+        what = f"can't be read: {error.strerror}"
+        raise BadInput(what, where=title_of(text), remedy="check the path") from None
     for name in names:
         roots.require_path(name)
     return path

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
@@ -32,6 +32,7 @@ def application(site: Site, door: Door) -> Guard:
             NothingYet: nothing_yet,
             PollexError: _ours,
             HTTPException: _refused,
+            ClientDisconnect: _cut_off,
             Exception: _unexpected,
         },
     )
@@ -100,6 +101,11 @@ def _refused(request: Request, error: Exception) -> Response:
         else ""
     )
     return frame.refusal(request.scope, error.status_code, what, remedy)
+
+
+def _cut_off(request: Request, error: Exception) -> Response:  # noqa: ARG001 - its contract
+    """Answer whoever went away before all had come, so that nothing of it counts as a fault of ours."""
+    return frame.refusal(request.scope, 400, "the request was cut off", "send it again")
 
 
 def _alike(path: str) -> str:

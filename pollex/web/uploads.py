@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
@@ -32,6 +33,9 @@ from pollex.web.faults import Clash, Fault
 from pollex.web.forms import site_of
 from pollex.web.site import Site
 from pollex.web.views import ROUTES
+
+# what is wrong with a form is told to whoever sent it, and not to the server's owner
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 MOST_FILES = 200
 MOST_FIELDS = 8
