@@ -36,12 +36,14 @@ from pollex.web.listing import (
 )
 from pollex.web.listing import search as batches_of
 from pollex.web.queues import queues_of
+from pollex.web.reasons import reasons_of
 from pollex.web.site import Site
 from pollex.web.views import Data, page, sent, table_lines
 
 COLUMNS = (
     ("place", "Conversation", False),
     ("probability", "Verdict", False),
+    ("", "Why", False),
     ("", "Thumb", False),
     ("turns", "Turns", True),
 )
@@ -79,7 +81,12 @@ def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -
     if request.headers.get("x-pollex-part") == "rows":
         _require_version(listing)
         return HTMLResponse(
-            frame.fill("conversation_rows.html", listing=listing, read_only=site.read_only),
+            frame.fill(
+                "conversation_rows.html",
+                listing=listing,
+                reasons=_reasons(site, listing),
+                read_only=site.read_only,
+            ),
             headers=headers,
         )
     found = site.set_of(listing.run)
@@ -88,6 +95,7 @@ def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -
     return {
         "headers": headers,
         "listing": listing,
+        "reasons": _reasons(site, listing),
         "unlike": unlike_of(site, listing.run),
         "runs": [run for run in site.runs() if run.command in SCORING],
         "titles": TITLES | {"thumb": f"Thumb {WHOSE[form.source]}"},
@@ -98,6 +106,13 @@ def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -
         "drawing": drawings.histogram("NetSAT", counted, marks) if counted else None,
         "reach": (float(counted.edges[0]), float(counted.edges[-1])) if counted else None,
     }
+
+
+def _reasons(site: Site, listing: Listing) -> dict[str, str]:
+    """Return which sentence spoke most for each verdict of the window, by conversation."""
+    named = site.set_of(listing.run)
+    rubrics = named.rubric_set.rubrics if named else ()
+    return reasons_of(site.store, listing.run.id, rubrics, listing.rows())
 
 
 @page("/api/conversations/file")

@@ -28,6 +28,7 @@ from pollex.web.guard import Door
 from pollex.web.hooks import every_entry
 from pollex.web.listing import search
 from pollex.web.pages.conversation import Summand, by_effect, told_move
+from pollex.web.reasons import first_reason
 from pollex.web.site import Site
 
 ID = "conversation 4"
@@ -469,3 +470,28 @@ async def test_the_menu_has_what_has_something_to_show(
     assert {"Runs", "Conversations", "Rubrics", "Compare", "Calibration"} <= {*full}
     assert not {"Talk", "Waiting"} & {*full}
     assert entries((await stranger.get("/")).text) == [], "strangers learn nothing of what is there"
+
+
+async def test_each_row_of_the_list_says_which_sentence_spoke_most_for_its_verdict(
+    client: AsyncClient,
+) -> None:
+    page = (await client.get("/conversations", params={"run": "learn-1"})).text
+    reasons = re.findall(r'<td class="reason" dir="auto" title="([^"]*)">', page)
+    verdicts = re.findall(r'<span class="(?:up|down)">(Good|Bad)</span>', page)
+    assert page.count(">Why</th>") == 1
+    assert len(reasons) == 30
+    assert set(verdicts) == {"Good", "Bad"}
+    assert sum(map(bool, reasons)) > 10
+    parts = {"x-pollex-part": "rows"}
+    rows = (await client.get("/conversations", params={"run": "learn-1"}, headers=parts)).text
+    assert re.findall(r'<td class="reason" dir="auto" title="([^"]*)">', rows) == reasons
+
+
+def test_what_speaks_most_for_a_verdict_holds_on_its_side_or_fails_to_hold_on_the_other() -> None:
+    rubrics = {"good": rubric(1, "sat"), "bad": rubric(2, "dsat")}
+    assert first_reason({"good": 0.4, "bad": 0.3}, rubrics, good=True) == rubrics["good"].text
+    assert first_reason({"good": 0.4, "bad": 0.3}, rubrics, good=False) == rubrics["bad"].text
+    not_so = first_reason({"bad": -0.4, "good": 0.1}, rubrics, good=True)
+    assert not_so == f"Not so: {rubrics['bad'].text}"
+    assert first_reason({"good": -0.4}, rubrics, good=True) == ""
+    assert first_reason({}, rubrics, good=False) == ""
