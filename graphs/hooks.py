@@ -13,15 +13,3 @@ class RunGraph:
 
     command: str
     module: str
-
-
-HOOKS = (
-    RunGraph("learn", "pollex.graphs.learn.graph"),
-    RunGraph("refit", "pollex.graphs.learn.refit"),
-    RunGraph("answer", "pollex.graphs.grade.answer"),
-    RunGraph("grade", "pollex.graphs.grade.graph"),
-    RunGraph("ask", "pollex.graphs.questionnaire"),
-    RunGraph("judge", "pollex.graphs.judge.graph"),
-    RunGraph("simulate", "pollex.graphs.simulate.graph"),
-)
-"""Those of `score` and of what scores are not named."""

@@ -12,73 +12,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pollex.api.datasets import score_dataset as score_dataset
-    from pollex.api.estimator import RubricClassifier as RubricClassifier
-    from pollex.api.rubrics import RubricSet as RubricSet
-    from pollex.api.rubrics import export_rubrics as export_rubrics
-    from pollex.api.rubrics import export_scores as export_scores
-    from pollex.api.rubrics import read_logs as read_logs
+    from pollex.api.datasets import score_dataset
+    from pollex.api.estimator import RubricClassifier
+    from pollex.api.rubrics import RubricSet, export_rubrics, export_scores, read_logs
     from pollex.api.verbs import (
-        answer as answer,
+        answer,
+        ask,
+        check,
+        compare,
+        diff_sets,
+        distill,
+        evaluate,
+        grade,
+        inspect,
+        judge,
+        learn,
+        refit,
+        review,
+        score,
+        share,
+        simulate,
     )
-    from pollex.api.verbs import (
-        ask as ask,
-    )
-    from pollex.api.verbs import (
-        check as check,
-    )
-    from pollex.api.verbs import (
-        compare as compare,
-    )
-    from pollex.api.verbs import (
-        diff_sets as diff_sets,
-    )
-    from pollex.api.verbs import (
-        distill as distill,
-    )
-    from pollex.api.verbs import (
-        evaluate as evaluate,
-    )
-    from pollex.api.verbs import (
-        grade as grade,
-    )
-    from pollex.api.verbs import (
-        inspect as inspect,
-    )
-    from pollex.api.verbs import (
-        judge as judge,
-    )
-    from pollex.api.verbs import (
-        learn as learn,
-    )
-    from pollex.api.verbs import (
-        refit as refit,
-    )
-    from pollex.api.verbs import (
-        review as review,
-    )
-    from pollex.api.verbs import (
-        rubric_state as rubric_state,
-    )
-    from pollex.api.verbs import (
-        score as score,
-    )
-    from pollex.api.verbs import (
-        share as share,
-    )
-    from pollex.api.verbs import (
-        simulate as simulate,
-    )
-    from pollex.conversations.conversation import Conversation as Conversation
-    from pollex.conversations.conversation import Label as Label
-    from pollex.conversations.conversation import Turn as Turn
-    from pollex.errors import PollexError as PollexError
-    from pollex.rubrics.score import Score as Score
-    from pollex.services.calibrate import calibrate as calibrate
-    from pollex.services.scorer import Scorer as Scorer
+    from pollex.conversations.conversation import Conversation, Label, Turn
+    from pollex.errors import PollexError
+    from pollex.rubrics.score import Score
+    from pollex.services.calibrate import calibrate
+    from pollex.services.scorer import Scorer
 
-
-_CORE = (
+__all__ = [
     "Conversation",
     "Label",
     "PollexError",
@@ -104,13 +65,13 @@ _CORE = (
     "read_logs",
     "refit",
     "review",
-    "rubric_state",
     "score",
     "score_dataset",
     "share",
     "simulate",
-)
-"""What is public here; `__all__` has the names of the rooms, too."""
+]
+_CORE = tuple(__all__)
+del __all__  # `__getattr__` tells it: it has the names of the rooms, too
 
 _NAMES = {
     "api.datasets": ("score_dataset",),

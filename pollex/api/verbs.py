@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from html import escape
 from importlib import import_module
 from inspect import Signature, cleandoc, isclass, signature
@@ -31,7 +31,7 @@ from pollex.usecases.judge import JudgeLogs
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.review import ReviewRun
-from pollex.usecases.rubrics import DiffSets, StateOfRubric
+from pollex.usecases.rubrics import DiffSets
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.share import EstimateShare
 from pollex.usecases.simulate import SimulateDialogues
@@ -138,6 +138,7 @@ def function(
     return made
 
 
+@cache
 def function_named(name: str) -> Callable[..., Any]:
     """Return what `import pollex` has of a room by its name, or the function of a use case by its verb."""
     if name in python_names():
@@ -221,7 +222,6 @@ judge = function(JudgeLogs)
 learn = function(LearnRubrics, RubricSet.of)
 refit = function(RefitSet, RubricSet.of)
 review = function(ReviewRun)
-rubric_state = function(StateOfRubric)
 score = function(ScoreLogs)
 share = function(EstimateShare)
 simulate = function(SimulateDialogues)

@@ -16,7 +16,7 @@ from pollex.cli.help import Group, Verb
 from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json, show
 from pollex.cli.settings import VALUES, SetOption, preset, preset_told, spell
 from pollex.errors import WrongUse
-from pollex.rooms import module_named
+from pollex.rooms import module_named, modules_named
 from pollex.services.options import RunOptions
 from pollex.text import Command
 from pollex.usecases.families import Calls
@@ -30,25 +30,15 @@ from pollex.usecases.use_case import (
     options_of,
 )
 
-RESUMABLE = (
-    "learn",
-    "refit",
-    "score",
-    "evaluate",
-    "answer",
-    "judge",
-    "grade",
-    "ask",
-    "label",
-    "share",
-    "simulate",
-)
-
 
 def typed_command() -> str:
     """Return the command without `--resume`; empty if the verb can't be resumed."""
     arguments = sys.argv[1:]
-    if not arguments or arguments[0] not in RESUMABLE:
+    home = module_named("usecases", arguments[0]) if arguments else None
+    if home is None:
+        return ""
+    import_module(home)
+    if not any(use_case.resumable for use_case in VERBS[home]):
         return ""
     # `label next` makes no run of these
     if any(argument.startswith("--calibrator") for argument in arguments):
@@ -106,13 +96,13 @@ DRY_RUN = partial(
 
 def command_in(name: str) -> click.Command:
     """Make the verb of a module of use cases; a group, where it has several."""
-    home = module_named("usecases", name)
-    if home is None:
+    homes = modules_named("usecases", name)
+    if not homes:
         raise WrongUse(
             f"there is no verb {name!r}", remedy="pip install 'pollex[all]' has those of all rooms"
         )
-    module = import_module(home)
-    use_cases = VERBS[module.__name__]
+    modules = [import_module(home) for home in homes]
+    use_cases = [use_case for home in homes for use_case in VERBS[home]]
     commands = {use_case.verb: command_of(use_case) for use_case in use_cases}
     if name in commands:
         command = commands[name]
@@ -120,7 +110,7 @@ def command_in(name: str) -> click.Command:
         inner = {verb.partition(" ")[2]: command for verb, command in commands.items()}
         settings = {"help_option_names": ["-h", "--help", "--help-all"]}
         command = Group(
-            name, commands=inner, help=inspect.getdoc(module), context_settings=settings
+            name, commands=inner, help=inspect.getdoc(modules[0]), context_settings=settings
         )
     titles = [use_case.help_title for use_case in use_cases if use_case.help_title]
     command.help_title = titles[0] if titles else ""  # type: ignore[attr-defined]

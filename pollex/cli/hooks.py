@@ -7,9 +7,6 @@ from pollex.errors import WrongUse
 from pollex.rooms import hooks_of
 from pollex.services.options import ModelOptions
 
-HOOKS = ()
-"""The core has no sequel of its own."""
-
 
 class DemoSequel(ABC):
     """What `pollex demo` shows besides, once the sample log is learned from and scored.

@@ -78,14 +78,22 @@ def modules_in(part: str) -> Mapping[str, str]:
 
 def module_named(part: str, name: str) -> str | None:
     """Return the full name of a module in a part of the first room that has it; None where none has."""
-    inside = Path(*part.split("."))
-    for rooms in (own_rooms, foreign_rooms):
-        for room, folder in rooms().items():
-            if (folder / inside / f"{name}.py").is_file() or (
-                folder / inside / name / "__init__.py"
-            ).is_file():
-                return f"{room}.{part}.{name}"
-    return None
+    return next(iter(modules_named(part, name)), None)
+
+
+def modules_named(part: str, name: str) -> list[str]:
+    """Return the full names of a module in a part of each of our rooms that has it, else of strangers' rooms."""
+    ours = [room for room, folder in own_rooms().items() if has_module(folder, part, name)]
+    rooms = ours or [
+        room for room, folder in foreign_rooms().items() if has_module(folder, part, name)
+    ]
+    return [f"{room}.{part}.{name}" for room in rooms]
+
+
+def has_module(folder: Path, part: str, name: str) -> bool:
+    """Tell whether a room has a module, or a package, in a part."""
+    inside = folder.joinpath(*part.split("."))
+    return (inside / f"{name}.py").is_file() or (inside / name / "__init__.py").is_file()
 
 
 def import_part(name: str) -> Iterator[Any]:
@@ -117,10 +125,12 @@ def hooks_of(kind: type[Hook]) -> tuple[Hook, ...]:
 
     A hook is a class that the core declares in a module `hooks` of one of its parts, such as
     `pollex.web.hooks`. A room that hangs something onto it has a module of the same name in the
-    same part, with a tuple `HOOKS` of objects of such classes.
+    same part, with a tuple `HOOKS` of objects of such classes; the core's own is called `own_hooks`.
     """
     part = kind.__module__.removeprefix(f"{CORE}.")
-    modules = [import_module(kind.__module__), *import_part(part)]
+    within = part.removesuffix("hooks").rstrip(".")
+    own = [import_module(home) for home in modules_named(within, "own_hooks")]
+    modules = [*own, *import_part(part)]
     return tuple(hook for module in modules for hook in module.HOOKS if isinstance(hook, kind))
 
 

@@ -24,9 +24,9 @@ from pollex.rooms import hooks_of
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric_set import RubricSet, place_of
 from pollex.services.compare import compare_runs
+from pollex.services.held import seen_in
 from pollex.services.history import rubric_named
-from pollex.services.hooks import AgentTool
-from pollex.services.life import lives_of, seen_in
+from pollex.services.hooks import AgentTool, RubricFacts
 from pollex.store.resume import conversations_of, find_run, runs
 from pollex.store.rubric_sets import find_set, kept_sets
 from pollex.store.runs import Run
@@ -62,20 +62,13 @@ class AgentTools:
         """List the rubrics of a set (file name or run; the newest if empty): state, how often each holds, thumbs."""
         with self._store() as store:
             found = self._set(store, rubric_set)
-            rows = [
-                {
-                    "id": one.id,
-                    "polarity": one.polarity,
-                    "state": one.word,
-                    "text": one.text,
-                    "releases": {
-                        name: _figure(share) for name, share in list(one.releases.items())[-3:]
-                    },
-                    "down_where_it_holds": _figure(one.down_with),
-                    "down_elsewhere": _figure(one.down_without),
-                }
-                for one in lives_of(store, found.rubrics)
+            rows: list[dict[str, Any]] = [
+                {"id": rubric.id, "polarity": rubric.polarity, "text": rubric.text}
+                for rubric in found.rubrics
             ]
+            for told in hooks_of(RubricFacts):
+                facts = told.facts_of(store, found.rubrics)
+                rows = [row | more for row, more in zip(rows, facts, strict=True)]
         return self.answer(rows, offset, run=found.run)
 
     def why(self, rubric: str, rubric_set: str = "", offset: int = 0) -> str:
@@ -163,7 +156,7 @@ class AgentTools:
                 "text": one.text,
                 "before": one.before,
                 "after": one.after,
-                "difference": _figure(one.difference),
+                "difference": figure_told(one.difference),
                 "more_than_chance": one.moved,
             }
             for one in found.rubrics
@@ -174,7 +167,10 @@ class AgentTools:
             "sizes": list(found.sizes),
             "paired": found.paired,
         }
-        figures = {"probability": _figure(found.probability), "netsat": _figure(found.netsat)}
+        figures = {
+            "probability": figure_told(found.probability),
+            "netsat": figure_told(found.netsat),
+        }
         return self.answer(rows, offset, **about, **figures)
 
     def trace(self, run: str = "last", conversation: str = "", offset: int = 0) -> str:
@@ -325,7 +321,8 @@ def _length(value: Any) -> int:
     return len(value) if isinstance(value, str | list | tuple) else 0
 
 
-def _figure(figure: Figure) -> dict[str, Any]:
+def figure_told(figure: Figure) -> dict[str, Any]:
+    """Return what an agent is told of a figure."""
     return {
         name: each
         for name, each in asdict(figure).items()

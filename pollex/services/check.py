@@ -21,6 +21,7 @@ from pollex.measures.every_look import ConfidenceSequence, difference_interval
 from pollex.measures.intervals import Figure
 from pollex.outputs import write_text, write_whole
 from pollex.reports.share import compare_page
+from pollex.rooms import hooks_of
 from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.compare import (
@@ -31,7 +32,7 @@ from pollex.services.compare import (
     compare_two,
     keep_comparable,
 )
-from pollex.services.life import RubricState, mark_back, mended_in
+from pollex.services.hooks import MendedRubrics
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Result, interval_of
@@ -234,7 +235,11 @@ def check(
         WrongUse: A condition can't be read, or can't be looked at again and again.
     """
     rubric_set = read_unedited(rubrics, run.store)
-    mended = mended_in(run.store, rubric_set)
+    mended = {
+        id_: (rubrics_of, state)
+        for rubrics_of in hooks_of(MendedRubrics)
+        for id_, state in rubrics_of.mended_in(run.store, rubric_set).items()
+    }
     conditions = conditions_of(fail_if, rubric_set, again=again) if fail_if or not mended else []
     written = tuple(path for path in (page, xml) if path is not None)
     for path in written:
@@ -253,14 +258,13 @@ def check(
     )
     back = {
         id_: one
-        for id_, state in mended.items()
+        for id_, (_, state) in mended.items()
         if (one := came_back(id_, state, arms, rubric_set))
     }
     verdicts = (*_verdicts(conditions, found, arms, rubric_set, again=again), *back.values())
-    if back:
-        mark_back(
-            run.store, [mended[id_] for id_ in back], f"{arms[1].name} against {arms[0].name}"
-        )
+    why = f"{arms[1].name} against {arms[0].name}"
+    for rubrics_of in {mended[id_][0] for id_ in back}:
+        rubrics_of.mark_back(run.store, rubric_set, back.keys(), why)
     if page is not None:
         write_text(page, compare_page([found], verdicts))
     if xml is not None:
@@ -328,7 +332,7 @@ def _verdicts(
 
 
 def came_back(
-    id_: str, state: RubricState, arms: Sequence[Arm], rubric_set: RubricSet
+    id_: str, state: object, arms: Sequence[Arm], rubric_set: RubricSet
 ) -> ConditionResult | None:
     """Return the verdict on a mended rubric that holds more often than in the baseline; None where it doesn't.
 

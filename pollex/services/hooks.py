@@ -1,16 +1,15 @@
 """What a room hangs into the core's services: it names it in its own `services/hooks.py`, as `HOOKS`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from pollex.conversations.logs import Logs
+from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
-
-HOOKS = ()
-"""The tools that every agent has stand in `agent_tools`."""
+from pollex.store.store import Store
 
 
 class AgentStore(Protocol):
@@ -25,6 +24,28 @@ class AgentStore(Protocol):
 
     def answer(self, rows: Sequence[Any], offset: int, **about: Any) -> str:
         """Return a page of rows, sealed as data."""
+
+
+class MendedRubrics(ABC):
+    """What people said of rubrics, for a check of a release: one that they call mended must not come back."""
+
+    @abstractmethod
+    def mended_in(self, folder: Path, rubric_set: RubricSet) -> Mapping[str, object]:
+        """Return the rubrics of a set that are mended, by id, in words; none where there is no store."""
+
+    @abstractmethod
+    def mark_back(
+        self, folder: Path, rubric_set: RubricSet, ids: Collection[str], why: str
+    ) -> None:
+        """Keep that mended rubrics are back again."""
+
+
+class RubricFacts(ABC):
+    """What a room tells coding agents of the rubrics of a set."""
+
+    @abstractmethod
+    def facts_of(self, store: Store, rubrics: Sequence[Rubric]) -> list[dict[str, Any]]:
+        """Return facts of each rubric, by name."""
 
 
 class AgentTool(ABC):

@@ -6,9 +6,6 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
-HOOKS = ()
-"""Those of the core stand in `graphs.py`."""
-
 
 @dataclass(frozen=True)
 class StudioGraph:

@@ -33,6 +33,7 @@ class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
     """
 
     does = "answer.answer"
+    resumable = True
     plans = True
     questions: tuple[str, ...] | Sources = opt(
         kw_only=False, place="argument", metavar="QUESTIONS…"

@@ -32,6 +32,7 @@ class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
     """
 
     does = "ask.ask"
+    resumable = True
     plans = True
     labels_needed = False
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")

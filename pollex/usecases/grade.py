@@ -33,6 +33,7 @@ class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
     """
 
     does = "grade.grade"
+    resumable = True
     plans = True
     questions: tuple[str, ...] | Sources = opt(
         kw_only=False, place="argument", metavar="QUESTIONS…"

@@ -42,6 +42,7 @@ class JudgeLogs(AllLabels, Reading, Rater, UseCase["JudgeResult"]):
     """
 
     does = "judge.judge"
+    resumable = True
     plans = True
     bundle = "services.judge.JudgeOptions"
     shown_with = ("store",)

@@ -43,6 +43,7 @@ class LabelNext(ByJudge, UseCase[Any]):
       pollex label next --calibrator calibrator answers.csv judgments.csv --json
     """
 
+    resumable = True
     plans = True
     logs: tuple[str, ...] = opt(
         kw_only=False, place="argument", metavar="LOGS… | ANSWERS [JUDGMENTS]"

@@ -48,6 +48,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
     """
 
     does = "learn.learn"
+    resumable = True
     plans = True
     shown_with = ("verbose",)
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")

@@ -38,6 +38,7 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
     """
 
     does = "learn.refit"
+    resumable = True
     plans = True
     shown_with = ("verbose",)
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")

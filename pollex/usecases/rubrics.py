@@ -15,7 +15,6 @@ from pollex.usecases.families import Stored, url_option
 from pollex.usecases.use_case import Crew, UseCase, opt, options, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.life import RubricLife
     from pollex.services.sets import EditedSet, LintResult, SetDifference
     from pollex.usecases.families import Rubrics
 
@@ -97,27 +96,6 @@ class RewordRubric(Edited, Stored, UseCase["EditedSet"]):
     judge_anew: bool = opt(
         "Give up by what it was judged: its new words say what to look for.", default=False
     )
-
-
-@use_case("rubrics state")
-class StateOfRubric(Stored, UseCase["RubricLife"]):
-    """Say what a rubric is: open, mending, mended, or accepted; without a word, show its life.
-
-    Its life is how often it held by week and by release, thumbs down there and elsewhere, and what
-    became of it. States are the store's; `pollex check` fails where a mended rubric is back again.
-
-    \b
-    Examples
-      pollex rubrics state 3fd0
-      pollex rubrics state 3fd0 mended --in 2.14 --note "asks for the number once"
-    """
-
-    does = "life.rubric_state"
-    rubric: str = place(metavar="ID")
-    state: Literal["open", "mending", "mended", "accepted"] | None = place(default=None)
-    release: str = opt("Release in which it is mended.", default="", flag="in")
-    note: str = opt("A remark.", default="", metavar="TEXT")
-    who: str = opt("Who says it; your user name if not set.", default="", metavar="NAME")
 
 
 @use_case("rubrics diff")

@@ -54,6 +54,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
     """
 
     does = "score.score"
+    resumable = True
     plans = True
     labels_needed = False
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")

@@ -32,6 +32,7 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
     """
 
     does = "share.share"
+    resumable = True
     plans = True
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics | None = opt(

@@ -31,6 +31,7 @@ class SimulateDialogues(Player, UseCase["SimulateResult"]):
     """
 
     does = "simulate.simulate"
+    resumable = True
     plans = True
     topics: Path | str = opt("TOML file of topics and personas.", kw_only=False)
     systems: tuple[str, ...] | Sequence[str] = opt(

@@ -161,6 +161,7 @@ class UseCase(Generic[R_co]):
         apart: Whether notes go to standard error: the output is data, or a view that is to stay the
             same.
         shown_with: Options that the printer needs.
+        resumable: Whether its run goes on where it stopped, with `--resume`.
         help_title: Of a room's verb: the title that it stands under in `pollex --help`.
     """
 
@@ -170,6 +171,7 @@ class UseCase(Generic[R_co]):
     bundle: ClassVar[str] = ""
     apart: ClassVar[bool] = False
     shown_with: ClassVar[tuple[str, ...]] = ()
+    resumable: ClassVar[bool] = False
     help_title: ClassVar[str] = ""
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ from pollex.store.runs import Run
 from pollex.text import printable
 from pollex.web import links
 from pollex.web.faults import status_of
-from pollex.web.hooks import BEHIND_MORE, menu, page_links
+from pollex.web.hooks import BEHIND_MORE, menu, page_links, panel
 
 SHARED_STYLES = ("tokens.css", "parts.css")
 TYPES = {
@@ -51,6 +51,7 @@ def environment() -> Environment:
         "menu": menu,
         "BEHIND_MORE": BEHIND_MORE,
         "page_links": page_links,
+        "panel": panel,
         "guest": None,
     }
     return made

@@ -6,18 +6,13 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from pollex.rooms import hooks_of
 from pollex.store.store import Store
-from pollex.web import links
 from pollex.web.faults import Forbidden
+from pollex.web.hooks import GuestDoor
 
 GUEST = "guest"
 """Where a request's state names its guest."""
-
-WRITES = {
-    links.LABEL: ("/api/queues/", "/api/labels"),
-    links.TALK: ("/api/talks/",),
-}
-"""By the room of a guest's page, where its forms go."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +30,14 @@ class Guest:
 
     def may(self, path: str) -> bool:
         """Return whether a path is the guest's page, or where its forms go."""
-        room = self.page.rpartition("/")[0]
         if path == self.page or path.startswith(f"{self.page}/"):
             return True
+        pages = self.page.rpartition("/")[0]
+        doors = (door for door in hooks_of(GuestDoor) if door.pages == pages)
+        writes = [address for door in doors for address in door.writes]
         return any(
-            path == to or (to.endswith("/") and path.startswith(f"{to}{self.place}"))
-            for to in WRITES[room]
+            path == address or (address.endswith("/") and path.startswith(f"{address}{self.place}"))
+            for address in writes
         )
 
 

@@ -1,7 +1,6 @@
-"""What a room hangs into the browser beside its pages.
+"""What a room hangs into the browser beside its pages: it names it in its own `web/hooks.py`, as `HOOKS`."""
 
-A room names them in its own `web/hooks.py`, as the tuple `HOOKS`; those of the core stand at the end.
-"""
+from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
@@ -10,10 +9,12 @@ from typing import Any
 
 from jinja2 import pass_context
 from jinja2.runtime import Context
+from markupsafe import Markup
 
 from pollex.rooms import hooks_of
-from pollex.web import links
-from pollex.web.site import SCORING, Site
+from pollex.store.runs import Run
+from pollex.text import count
+from pollex.web.site import Site
 
 BEHIND_MORE = 100
 
@@ -64,35 +65,6 @@ def count_runs(site: Site, *commands: str) -> int:
     return sum(row["n"] for row in rows if not commands or row["command"] in commands)
 
 
-def two_scored(site: Site) -> bool:
-    """Return whether there are two runs to compare."""
-    return count_runs(site, *SCORING) > 1
-
-
-def has_sets(site: Site) -> bool:
-    """Return whether there is a rubric set."""
-    return bool(site.sets())
-
-
-def has_calibration(site: Site) -> bool:
-    """Return whether probabilities can be looked at, of runs or of a calibrator."""
-    return bool(site.calibrators) or ran(*SCORING)(site)
-
-
-def has_studies(site: Site) -> bool:
-    """Return whether people can talk to a system."""
-    return bool(site.store.value("SELECT count(*) FROM studies"))
-
-
-def has_work(site: Site) -> bool:
-    """Return whether something is at work, or stopped before its end."""
-    is_busy = any(not child.over for child in site.children.by_id.values())
-    return is_busy or bool(site.store.value(UNFINISHED))
-
-
-UNFINISHED = "SELECT count(*) FROM runs WHERE status NOT IN ('done', 'partial')"
-
-
 def menu_name(address: str) -> str:
     """Return what the menu calls an address; empty where it doesn't have it."""
     names: Iterator[str] = (entry.name for entry in every_entry() if entry.address == address)
@@ -114,6 +86,91 @@ class PageLink:
     address: Callable[[Mapping[str, Any]], str]
 
 
+@dataclass(frozen=True)
+class GuestDoor:
+    """A kind of pages that a guest's link opens, one page a guest.
+
+    Attributes:
+        pages: Address of the pages; that of one has its id behind.
+        writes: Where their forms go; one that ends in a slash has the page's id behind.
+    """
+
+    pages: str
+    writes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PagePanel:
+    """What a page of the core shows of a room, where its template has its panels.
+
+    Attributes:
+        page: Template of the page, by its file.
+        template: What shows the panel.
+        figures: Returns what the template is filled with, given by name what the page is about;
+            None where there is nothing to show. The JSON of the page has them, too.
+    """
+
+    page: str
+    template: str
+    figures: Callable[[Site, Mapping[str, Any]], Mapping[str, Any] | None]
+
+
+Panels = list[tuple[str, Mapping[str, Any]]]
+"""Templates, and what fills them."""
+
+
+def panels_on(page: str, site: Site, **about: Any) -> Panels:
+    """Return what a page of the core shows of rooms."""
+    panels = [panel for panel in hooks_of(PagePanel) if panel.page == page]
+    filled = [(panel.template, panel.figures(site, about)) for panel in panels]
+    return [(template, figures) for template, figures in filled if figures is not None]
+
+
+def of_runs(
+    command: str, figures: Callable[[Site, Run], Mapping[str, Any] | None]
+) -> Callable[[Site, Mapping[str, Any]], Mapping[str, Any] | None]:
+    """Make the figures of a panel on the page of a run, of ended runs of one command."""
+
+    def of_run(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        run: Run = about["run"]
+        shows = run.command == command and run.finished is not None
+        return figures(site, run) if shows else None
+
+    return of_run
+
+
+@pass_context
+def panel(context: Context, template: str, figures: Mapping[str, Any]) -> Markup:
+    """Fill the template of a panel, beside what its page shows."""
+    filled = context.environment.get_template(template).render(dict(context.get_all()) | figures)
+    return Markup(filled)  # noqa: S704 - a template has escaped it
+
+
+@dataclass(frozen=True)
+class WaitingWork:
+    """What of a run waits for people.
+
+    Attributes:
+        command: Of the runs.
+        unit: What waits, in words for `count`: `doubtful case`.
+        count: Returns how many wait.
+        address: Returns where they are answered.
+    """
+
+    command: str
+    unit: str
+    count: Callable[[Site, Run], int]
+    address: Callable[[Run], str]
+
+
+def waiting_work(site: Site, run: Run) -> tuple[str, str] | None:
+    """Return what of a run waits for people, in words, and where it is answered; None where nothing waits."""
+    for kind in hooks_of(WaitingWork):
+        if kind.command == run.command and (number := kind.count(site, run)):
+            return f"{count(number, kind.unit)} of {run.id}", kind.address(run)
+    return None
+
+
 @pass_context
 def page_links(context: Context, page: str) -> list[tuple[str, str]]:
     """Return the links of rooms on a page, for its template: words and address."""
@@ -121,21 +178,3 @@ def page_links(context: Context, page: str) -> list[tuple[str, str]]:
     links_there = [link for link in hooks_of(PageLink) if link.page == page]
     addresses = [(link.name, link.address(shown)) for link in links_there]
     return [(name, address) for name, address in addresses if address]
-
-
-HOOKS = (
-    MenuEntry("Home", links.HOME, "h", 10),
-    MenuEntry("Logs", links.LOGS, "o", 15),
-    MenuEntry("Runs", links.RUNS, "r", 20, ran()),
-    MenuEntry("Conversations", links.CONVERSATIONS, "c", 30, ran(*SCORING)),
-    MenuEntry("Rubrics", links.SETS, "s", 40, has_sets),
-    MenuEntry("Label", links.LABEL, "l", 50),
-    MenuEntry("At work", links.AT_WORK, "a", 70, has_work),
-    MenuEntry("Begin", links.BEGIN, "b", 80),
-    MenuEntry("Calibration", links.CALIBRATION, "k", 110, has_calibration),
-    MenuEntry("Compare", links.COMPARE, "m", 120, two_scored),
-    MenuEntry("Check", links.CHECK, "e", 130, two_scored),
-    MenuEntry("Share", links.SHARE, "p", 140, ran(*SCORING)),
-    MenuEntry("Talk", links.TALK, "t", 150, has_studies),
-    MenuEntry("Waiting", links.WAITING, "w", 160, ran("judge")),
-)

@@ -30,6 +30,7 @@ from pollex.text import parse_toml, read_lines
 from pollex.web.faults import Fault, NotThere
 from pollex.web.profiles import Speaker
 from pollex.web.questions import of_toml
+from pollex.web.site import Site
 
 MEND = "it wants title, systems (names of profiles), and a [[question]] for each question, or questionnaire = FILE"
 MAIN = "main"
@@ -73,6 +74,11 @@ class Study(BaseModel):
     whole: bool = False
     seed: int = Field(0, ge=0)
     questions: tuple[SheetQuestion, ...] = Field(min_length=1)
+
+    @classmethod
+    def find_in(cls, site: Site, id_: str) -> Study:
+        """Return the study of a page."""
+        return study_of(site.store, id_)
 
     @model_validator(mode="after")
     def _sound(self) -> Study:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
+from typing import Annotated, Any, Protocol, Self, TypeVar, get_origin, get_type_hints
 
 from pydantic import create_model
 from starlette.concurrency import run_in_threadpool
@@ -34,7 +34,6 @@ from pollex.web.children import Child
 from pollex.web.forms import Fields, Form, OpenForm, answered, body, query, site_of
 from pollex.web.queues import queue_of
 from pollex.web.site import NamedSet, Site
-from pollex.web.studies import Study, study_of
 
 Data = dict[str, Any]
 """What a template is filled with, or JSON."""
@@ -86,7 +85,7 @@ class Asked:
             for name in wanted
         }
         parts = {name: one for name, one in plain.items() if one in in_path}
-        finders = {name: FINDERS[kinds[name]] for name in wanted if kinds[name] in FINDERS}
+        finders = {name: find for name in wanted if (find := finder_of(kinds[name]))}
         beginnings = {one: kinds[one].__metadata__ for one in wanted if get_origin(kinds[one]) is Annotated
                       and kinds[one].__origin__ is Fields}  # fmt: skip
         fields = {
@@ -128,8 +127,22 @@ FINDERS: Mapping[object, Callable[[Site, str], object]] = {
     NamedSet: Site.set,
     Child: lambda site, id_: site.children.find(id_),
     QueueRow: lambda site, id_: queue_of(site.store, id_),
-    Study: lambda site, id_: study_of(site.store, id_),
 }
+
+
+class Findable(Protocol):
+    """A kind of a room's things that a page asks for by an id, as it does for a run or a rubric set."""
+
+    @classmethod
+    def find_in(cls, site: Site, id_: str) -> Self:
+        """Return the one with that id. Raises NotThere where there is none."""
+
+
+def finder_of(kind: object) -> Callable[[Site, str], object] | None:
+    """Return what finds the argument of a page by its id; None for an argument of another kind."""
+    return FINDERS.get(kind) or getattr(kind, "find_in", None)
+
+
 OTHERS = {"site", "form", "request", "as_json"}
 
 

@@ -1,6 +1,5 @@
 """The first page: what the thumbs are about, active runs, and open labels."""
 
-from pollex.reports.charts import trend
 from pollex.rubrics.headlines import (
     along_with,
     also_borne_out,
@@ -14,19 +13,17 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import nothing_leads
-from pollex.services.life import RubricLife
 from pollex.web import links
+from pollex.web.hooks import panels_on, waiting_work
 from pollex.web.likeness import good_of
 from pollex.web.pages.compare import built_in_beside
 from pollex.web.pages.run_states import status_shown
 from pollex.web.pages.runs import pulse_of
-from pollex.web.pages.sets import SupportedRubric, lives_in, supported
-from pollex.web.pages.waiting import waiting_in
+from pollex.web.pages.sets import SupportedRubric, supported
 from pollex.web.site import SCORING, Site
 from pollex.web.views import Data, page
 
 LAST = 5
-MOST_OPEN = 12
 SIDES: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
 
 
@@ -55,9 +52,7 @@ def home(site: Site) -> Data:
             for one in site.children.by_id.values()
             if one.back == links.HOME and one.state != "done"
         ],
-        "waiting": [
-            (run, len(found.waiting)) for run, _ in every if (found := waiting_in(site, run))
-        ],
+        "waiting": [work for run, _ in every if (work := waiting_work(site, run))],
         "left": site.store.rows(LEFT),
         "folder": site.store.folder,
         "named": named,
@@ -65,8 +60,7 @@ def home(site: Site) -> Data:
         "beside": built_in_beside(site, named)
         if named is not None and named.run in known
         else None,
-        "open": open_lives(site, named.rubric_set) if named else [],
-        "trend": trend,
+        "panels": panels_on("home.html", site, named=named),
         "sides": sides,
         "outcomes": {title: outcomes_of(own.rubrics, kind) for kind, title in SIDES} if own else {},
         "said": said,
@@ -77,19 +71,6 @@ def home(site: Site) -> Data:
         "along": along_with(own.rubrics) if own else [],
         "nothing": nothing_leads(own.rubrics, own.data) if own and not found_anything else "",
     }
-
-
-def open_lives(site: Site, found: RubricSet) -> list[RubricLife]:
-    """Return what goes wrong and is not accepted or mended: what is back again first, then the most thumbs down.
-
-    Hints are only there where somebody said something of them.
-    """
-    leads = {one.rubric.id for one in headlines(found.rubrics, "dsat")}
-    every = lives_in(site, [one for one in found.rubrics if one.polarity == "dsat"])
-    # else there is nothing to say but what was learned
-    known = any(len(one.weeks) > 1 or one.state for one in every)
-    wrong = (one for one in every if one.is_open and known and (one.state or one.id in leads))
-    return sorted(wrong, key=lambda one: one.rank)[:MOST_OPEN]
 
 
 LEFT = """

@@ -18,6 +18,7 @@ from pollex.web.begun import child_of
 from pollex.web.drawings import distribution
 from pollex.web.faults import NotThere
 from pollex.web.forms import Place, Window
+from pollex.web.hooks import panels_on
 from pollex.web.kept_commands import kept_command
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import ListForm, listing_of
@@ -30,8 +31,6 @@ from pollex.web.run_page import (
     Times,
     drawing,
     drawn_graphs,
-    grades_of,
-    ratings_of,
     spans_of,
     strip,
     times_of,
@@ -172,7 +171,6 @@ def run_page(
         return run.model_dump(mode="json") | {"status": status, "counts": counted(site, run)}
     spans = spans_kept(site, run)
     times = times_of(spans, from_, to)
-    grades = grades_of(site, run)
     states = states_shown(site, run, status)
     return {
         "status": "waiting" if states.waiting else status,
@@ -199,9 +197,7 @@ def run_page(
         "folder": site.store.folder,
         "named": site.set_of(run),
         "scores": run.command in SCORING,
-        "ratings": ratings_of(site, run),
-        "grades": grades is not None,
-        **(grades or {}),
+        "panels": panels_on("run.html", site, run=run),
         "unlike": unlike_of(site, run),
         "pulse": pulse_of(site, run) if status not in ENDED else None,
     }

@@ -6,26 +6,22 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
 from starlette.responses import Response
 
-from pollex.errors import BadCalibrator, WrongUse
-from pollex.reports.charts import trend
+from pollex.errors import BadCalibrator
 from pollex.rubrics.headlines import headlines, in_order, went_the_other_way
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.life import WORDS, RubricLife, Said, Seen, lives_of, row_of, said_of, seen_in
 from pollex.services.sets import diff_sets
-from pollex.store.runs import Run
 from pollex.web import drawings, links
 from pollex.web.by_class import answers_by_class
-from pollex.web.faults import Fault, NotThere
-from pollex.web.forms import Name, Short, Words
+from pollex.web.faults import NotThere
+from pollex.web.hooks import panels_on
 from pollex.web.listing import run_that_asked
 from pollex.web.site import NamedSet, Site
-from pollex.web.views import Data, Done, page, post, sent
+from pollex.web.views import Data, page, sent
 
 KINDS: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", "What goes well"))
 
@@ -119,53 +115,18 @@ def one_rubric(site: Site, named: NamedSet, as_json: bool, id_: str) -> Data:
     """Show where a rubric came from: reasons, quotes, turns, and what was merged into it."""
     found = named.rubric_set
     rubric = rubric_of(found, id_)
-    told = {
+    told: Data = {
         "rubric": rubric,
         "reasons": [reason for reason in found.reasons if reason.id in rubric.reason_ids],
         "merged": [one for one in found.dropped if one.duplicate_of == rubric.id],
-        "life": lives_in(site, [rubric])[0],
     }
+    panels = panels_on("rubric.html", site, rubric=rubric)
     if as_json:
+        for _, figures in panels:
+            told |= figures
         return told
     in_store = named.run in {run.id for run in site.runs()}
-    about: Data = {"run": named.run if in_store else "", "trend": trend}
-    return told | about | {"words": [(word, WORDS[word]) for word in get_args(Said)]}
-
-
-def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
-    """Return the lives of rubrics, counted anew when a run has ended or something was said; runs are read once."""
-
-    def seen(run: Run) -> list[Seen]:
-        return site.kept(("seen", run.id, run.finished or ""), lambda: seen_in(site.store, run))
-
-    ended, said = (site.store.value(f"SELECT {one}") for one in CHANGED)
-    key = ("lives", *(one.id for one in rubrics), str(ended), str(said))
-    return site.kept(key, lambda: lives_of(site.store, rubrics, seen))
-
-
-CHANGED = ("count(finished) FROM runs", "max(rowid) FROM facts")
-
-
-@post("/api/states")
-def state(
-    site: Site,
-    named: NamedSet,
-    id_: str,
-    state: Said,
-    who: Name,
-    release: Short = "",
-    note: Words = "",
-) -> Done:
-    """Keep what a person says of a rubric."""
-    rubric = rubric_of(named.rubric_set, id_)
-    try:
-        said = said_of(rubric.model_dump(), state, release, note, who)
-    except WrongUse as error:
-        raise Fault(
-            error.what, remedy="name the release of what is mended, and of nothing else"
-        ) from None
-    site.store.keep([row_of(said)])
-    return links.rubric(named.id, rubric.id), {"state": str(said)}
+    return told | {"run": named.run if in_store else "", "panels": panels}
 
 
 def rubric_of(found: RubricSet, id_: str) -> ChosenRubric:

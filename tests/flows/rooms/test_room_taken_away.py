@@ -74,6 +74,7 @@ def test_the_core_works_without_a_room(rooms: list[str], tmp_path: Path) -> None
 
 
 def verbs_of(room: str) -> list[str]:
-    """Return the verbs of a room, by the modules that its floor plan has."""
+    """Return the verbs that only a room has, by the modules that its floor plan has."""
+    core = ROOT / "pollex" / "usecases"
     modules = (ROOT / "pollex" / "rooms" / room / "usecases").glob("[!_]*.py")
-    return sorted(module.stem for module in modules)
+    return sorted(module.stem for module in modules if not (core / module.name).exists())

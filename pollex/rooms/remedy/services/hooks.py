@@ -1,11 +1,19 @@
 """What the room adds to the core's services."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
-from pollex.services.hooks import AgentStore, AgentTool
+from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.hooks import AgentStore, AgentTool, MendedRubrics, RubricFacts
 from pollex.services.options import RunOptions
+from pollex.store.store import Store
+
+RELEASES = 3
+"""The last ones that an agent is told of."""
 
 
 class BriefTool(AgentTool):
@@ -32,4 +40,45 @@ class BriefTool(AgentTool):
         return brief
 
 
-HOOKS = (BriefTool(),)
+class LifeOfRubrics(RubricFacts):
+    """The states of rubrics and how often each holds, for coding agents."""
+
+    def facts_of(self, store: Store, rubrics: Sequence[Rubric]) -> list[dict[str, Any]]:
+        """Return the state of each rubric, its last releases, and thumbs."""
+        from pollex.rooms.remedy.services.life import lives_of  # as above
+        from pollex.services.agent_tools import figure_told
+
+        return [
+            {
+                "state": life.word,
+                "releases": {
+                    name: figure_told(share)
+                    for name, share in list(life.releases.items())[-RELEASES:]
+                },
+                "down_where_it_holds": figure_told(life.down_with),
+                "down_elsewhere": figure_told(life.down_without),
+            }
+            for life in lives_of(store, rubrics)
+        ]
+
+
+class StatesOfRubrics(MendedRubrics):
+    """The states that people gave rubrics, for a check of a release."""
+
+    def mended_in(self, folder: Path, rubric_set: RubricSet) -> Mapping[str, object]:
+        """Return the rubrics of a set that somebody said are mended."""
+        from pollex.rooms.remedy.services.life import mended_in  # a check alone needs it
+
+        return mended_in(folder, rubric_set)
+
+    def mark_back(
+        self, folder: Path, rubric_set: RubricSet, ids: Collection[str], why: str
+    ) -> None:
+        """Keep that mended rubrics are back again."""
+        from pollex.rooms.remedy.services.life import mark_back, mended_in  # as above
+
+        mended = mended_in(folder, rubric_set)
+        mark_back(folder, [mended[id_] for id_ in ids if id_ in mended], why)
+
+
+HOOKS = (BriefTool(), LifeOfRubrics(), StatesOfRubrics())

@@ -14,6 +14,7 @@ from pollex.rooms.remedy.agents.assistant_process import ProcessAssistant
 from pollex.rooms.remedy.services.advice import advice_on
 from pollex.rooms.remedy.services.assistants import AssistantOptions
 from pollex.rooms.remedy.services.contexts import failures_of, read_held, targets
+from pollex.rooms.remedy.services.life import outcome_of_proof
 from pollex.rooms.remedy.services.plan import count_calls
 from pollex.rooms.remedy.services.prompt_text import (
     PromptEdit,
@@ -28,7 +29,6 @@ from pollex.rooms.remedy.services.result import COMMAND, RemedyResult
 from pollex.rooms.remedy.services.sample import CASES, RemedyOptions
 from pollex.rooms.remedy.services.trials import Gathered, require_enough, sample_contexts
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.life import outcome_of_proof
 from pollex.services.logs import Sources, files_of, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned

@@ -5,7 +5,8 @@ from typing import Any
 from urllib.parse import quote
 
 from pollex.web import links
-from pollex.web.hooks import MenuEntry, PageLink, ran
+from pollex.web.hooks import MenuEntry, PageLink, PagePanel, ran
+from pollex.web.site import Site
 
 REMEDIES = "/remedies"
 
@@ -27,8 +28,26 @@ def change_of_rubric(shown: Mapping[str, Any]) -> str:
     return f"{links.rubric_set(shown['named'].id)}/change/{rubric_id}"
 
 
+def life_of_rubric(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Tell the life of a rubric on its page."""
+    from pollex.rooms.remedy.web.pages.states import lives_in  # it needs this module
+
+    return {"life": lives_in(site, [about["rubric"]])[0]}
+
+
+def open_rubrics(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """List on the first page the rubrics that somebody has to do something about."""
+    from pollex.rooms.remedy.web.pages.states import open_lives  # as above
+
+    named = about["named"]
+    lives = open_lives(site, named.rubric_set) if named else []
+    return {"open": lives} if lives else None
+
+
 HOOKS = (
     MenuEntry("Changes", REMEDIES, "x", 60, ran("remedy")),
+    PagePanel("home.html", "web/open_rubrics.html", open_rubrics),
+    PagePanel("rubric.html", "web/life.html", life_of_rubric),
     PageLink("runs.html", "Remedies", all_remedies),
     PageLink("run.html", "Remedy", remedy_of_run),
     PageLink("rubric.html", "What would change this?", change_of_rubric),

@@ -9,18 +9,17 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from pollex.agents.embedded.events.signal import family_of
-from pollex.conversations.conversation import NO_PROMPT, prompt_version
+from pollex.conversations.conversation import NO_PROMPT
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.log_shapes.readers import times_of
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric import Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
+from pollex.services.held import Seen, seen_in
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.store.database import FILE
@@ -43,34 +42,6 @@ SCORED = ("score", "evaluate")
 """Runs whose answers count."""
 STATE, EVENT = "state", "event"
 """Kinds of facts that no run has; see `row_of`."""
-
-HELD = """
-    SELECT c.id AS id, any_value(c.label) AS label, any_value(c.metadata) AS metadata,
-        any_value(CASE WHEN t.turns ->> '$[0][0]' = 'system' THEN t.turns ->> '$[0][1]' END) AS system,
-        list(a.question) AS asked,
-        list(a.question) FILTER (a.chosen < len(a.probabilities) AND list_dot_product(
-            a.probabilities,
-            list_transform(range(len(a.probabilities)), lambda place: place - (len(a.probabilities) - 1) / 2.0)
-        ) > 0) AS held
-    FROM (SELECT DISTINCT ON (id) * FROM conversations ORDER BY id, seq DESC) AS c
-    JOIN (SELECT DISTINCT ON (conversation, question) * FROM answers ORDER BY conversation, question, seq DESC) AS a
-        ON a.conversation = c.id
-    LEFT JOIN texts AS t ON t.text_hash = c.text_hash
-    WHERE a.outcome = '' AND list_contains(?, a.question)
-    GROUP BY c.id
-"""
-"""What holds in each conversation of a run: its answer is expected above the middle. One that never applied doesn't."""
-
-
-class Seen(NamedTuple):
-    """A conversation of a scored run."""
-
-    id: str
-    down: bool | None
-    week: str
-    release: str
-    asked: frozenset[str]
-    held: frozenset[str]
 
 
 class MadeSet(NamedTuple):
@@ -132,6 +103,11 @@ class RubricLife(Result):
     def word(self) -> str:
         """The state in words; what nobody spoke of is open."""
         return str(self.state) if self.state else WORDS["open"]
+
+    @property
+    def words(self) -> list[tuple[str, str]]:
+        """The states that a person may choose, as they read."""
+        return [(word, WORDS[word]) for word in get_args(Said)]
 
     @property
     def is_open(self) -> bool:
@@ -350,28 +326,6 @@ def _families(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
     for one in rubrics:
         found.setdefault(family(one), set()).add(one["id"])
     return found
-
-
-def seen_in(store: Store, run: Run) -> list[Seen]:
-    """Return the conversations of a scored run with what holds in each."""
-    ids = [
-        row["id"]
-        for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])
-    ]
-    return [_seen(row, run) for row in store.ask(run.id, HELD, [ids])]
-
-
-def _seen(row: Mapping[str, Any], run: Run) -> Seen:
-    metadata = json.loads(row["metadata"] or "{}")
-    down = {"negative": True, "positive": False}.get(row["label"])
-    release = prompt_version(metadata, row["system"])
-    begun = next(times_of(metadata), None)
-    day = (
-        datetime.fromisoformat(run.started) if begun is None else datetime.fromtimestamp(begun, UTC)
-    )
-    asked = frozenset(row["asked"])
-    held = frozenset(row["held"] or ())
-    return Seen(row["id"], down, f"{day:%G-W%V}", release, asked, held)
 
 
 def _life(

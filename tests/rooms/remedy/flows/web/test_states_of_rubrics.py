@@ -12,10 +12,17 @@ from web_site import answers_to, client_of, conversation, made_app, scorer
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
+from pollex.rooms.remedy.services.life import (
+    family,
+    lives_of,
+    mark_back,
+    mended_in,
+    rubric_state,
+    states,
+)
 from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.check import check
-from pollex.services.life import family, lives_of, mark_back, mended_in, rubric_state, states
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.forgetting import conversations_to_forget, forget
 from pollex.store.resume import answers_of, facts_of, runs

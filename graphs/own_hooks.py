@@ -1,0 +1,14 @@
+"""The graphs of the core's commands."""
+
+from pollex.graphs.hooks import RunGraph
+
+HOOKS = (
+    RunGraph("learn", "pollex.graphs.learn.graph"),
+    RunGraph("refit", "pollex.graphs.learn.refit"),
+    RunGraph("answer", "pollex.graphs.grade.answer"),
+    RunGraph("grade", "pollex.graphs.grade.graph"),
+    RunGraph("ask", "pollex.graphs.questionnaire"),
+    RunGraph("judge", "pollex.graphs.judge.graph"),
+    RunGraph("simulate", "pollex.graphs.simulate.graph"),
+)
+"""Those of `score` and of what scores are not named."""

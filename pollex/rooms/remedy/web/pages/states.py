@@ -1,0 +1,75 @@
+"""What rubrics are: their lives on pages, and the states that people give them."""
+
+from collections.abc import Sequence
+
+from pollex.errors import WrongUse
+from pollex.rooms.remedy.services.life import (
+    RubricLife,
+    Said,
+    Seen,
+    lives_of,
+    row_of,
+    said_of,
+    seen_in,
+)
+from pollex.rubrics.headlines import headlines
+from pollex.rubrics.records import ChosenRubric
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.store.runs import Run
+from pollex.web import links
+from pollex.web.faults import Fault
+from pollex.web.forms import Name, Short, Words
+from pollex.web.pages.sets import rubric_of
+from pollex.web.site import NamedSet, Site
+from pollex.web.views import Done, post
+
+MOST_OPEN = 12
+
+
+def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
+    """Return the lives of rubrics, counted anew when a run has ended or something was said; runs are read once."""
+
+    def seen(run: Run) -> list[Seen]:
+        return site.kept(("seen", run.id, run.finished or ""), lambda: seen_in(site.store, run))
+
+    ended, said = (site.store.value(f"SELECT {one}") for one in CHANGED)
+    key = ("lives", *(one.id for one in rubrics), str(ended), str(said))
+    return site.kept(key, lambda: lives_of(site.store, rubrics, seen))
+
+
+CHANGED = ("count(finished) FROM runs", "max(rowid) FROM facts")
+
+
+@post("/api/states")
+def state(
+    site: Site,
+    named: NamedSet,
+    id_: str,
+    state: Said,
+    who: Name,
+    release: Short = "",
+    note: Words = "",
+) -> Done:
+    """Keep what a person says of a rubric."""
+    rubric = rubric_of(named.rubric_set, id_)
+    try:
+        said = said_of(rubric.model_dump(), state, release, note, who)
+    except WrongUse as error:
+        raise Fault(
+            error.what, remedy="name the release of what is mended, and of nothing else"
+        ) from None
+    site.store.keep([row_of(said)])
+    return links.rubric(named.id, rubric.id), {"state": str(said)}
+
+
+def open_lives(site: Site, found: RubricSet) -> list[RubricLife]:
+    """Return what goes wrong and is not accepted or mended: what is back again first, then the most thumbs down.
+
+    Hints are only there where somebody said something of them.
+    """
+    leads = {one.rubric.id for one in headlines(found.rubrics, "dsat")}
+    every = lives_in(site, [one for one in found.rubrics if one.polarity == "dsat"])
+    # else there is nothing to say but what was learned
+    known = any(len(one.weeks) > 1 or one.state for one in every)
+    wrong = (one for one in every if one.is_open and known and (one.state or one.id in leads))
+    return sorted(wrong, key=lambda one: one.rank)[:MOST_OPEN]

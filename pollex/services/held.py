@@ -1,0 +1,61 @@
+"""Which rubrics hold in the conversations of a scored run, as its answers say."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from pollex.conversations.conversation import prompt_version
+from pollex.formats.log_shapes.readers import times_of
+from pollex.store.runs import Run
+from pollex.store.store import Store
+
+HELD = """
+    SELECT c.id AS id, any_value(c.label) AS label, any_value(c.metadata) AS metadata,
+        any_value(CASE WHEN t.turns ->> '$[0][0]' = 'system' THEN t.turns ->> '$[0][1]' END) AS system,
+        list(a.question) AS asked,
+        list(a.question) FILTER (a.chosen < len(a.probabilities) AND list_dot_product(
+            a.probabilities,
+            list_transform(range(len(a.probabilities)), lambda place: place - (len(a.probabilities) - 1) / 2.0)
+        ) > 0) AS held
+    FROM (SELECT DISTINCT ON (id) * FROM conversations ORDER BY id, seq DESC) AS c
+    JOIN (SELECT DISTINCT ON (conversation, question) * FROM answers ORDER BY conversation, question, seq DESC) AS a
+        ON a.conversation = c.id
+    LEFT JOIN texts AS t ON t.text_hash = c.text_hash
+    WHERE a.outcome = '' AND list_contains(?, a.question)
+    GROUP BY c.id
+"""
+"""What holds in each conversation of a run: its answer is expected above the middle. One that never applied doesn't."""
+
+
+class Seen(NamedTuple):
+    """A conversation of a scored run."""
+
+    id: str
+    down: bool | None
+    week: str
+    release: str
+    asked: frozenset[str]
+    held: frozenset[str]
+
+
+def seen_in(store: Store, run: Run) -> list[Seen]:
+    """Return the conversations of a scored run with what holds in each."""
+    ids = [
+        row["id"]
+        for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])
+    ]
+    return [_seen(row, run) for row in store.ask(run.id, HELD, [ids])]
+
+
+def _seen(row: Mapping[str, Any], run: Run) -> Seen:
+    metadata = json.loads(row["metadata"] or "{}")
+    down = {"negative": True, "positive": False}.get(row["label"])
+    release = prompt_version(metadata, row["system"])
+    begun = next(times_of(metadata), None)
+    day = (
+        datetime.fromisoformat(run.started) if begun is None else datetime.fromtimestamp(begun, UTC)
+    )
+    asked = frozenset(row["asked"])
+    held = frozenset(row["held"] or ())
+    return Seen(row["id"], down, f"{day:%G-W%V}", release, asked, held)

@@ -1,0 +1,83 @@
+"""What the core itself hangs into the browser."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pollex.store.runs import Run
+from pollex.web import links
+from pollex.web.hooks import (
+    GuestDoor,
+    MenuEntry,
+    PagePanel,
+    WaitingWork,
+    count_runs,
+    of_runs,
+    ran,
+)
+from pollex.web.pages.waiting import waiting_in
+from pollex.web.run_page import grades_of, ratings_of
+from pollex.web.site import SCORING, Site
+
+
+def ratings_shown(site: Site, run: Run) -> Mapping[str, Any] | None:
+    """Return what the panel on the ratings of a run shows."""
+    ratings = ratings_of(site, run)
+    return ratings and {"ratings": ratings}
+
+
+def doubtful_cases(site: Site, run: Run) -> int:
+    """Count the cases of a run that wait for people."""
+    tallied = waiting_in(site, run)
+    return len(tallied.waiting) if tallied else 0
+
+
+def two_scored(site: Site) -> bool:
+    """Return whether there are two runs to compare."""
+    return count_runs(site, *SCORING) > 1
+
+
+def has_sets(site: Site) -> bool:
+    """Return whether there is a rubric set."""
+    return bool(site.sets())
+
+
+def has_calibration(site: Site) -> bool:
+    """Return whether probabilities can be looked at, of runs or of a calibrator."""
+    return bool(site.calibrators) or ran(*SCORING)(site)
+
+
+def has_studies(site: Site) -> bool:
+    """Return whether people can talk to a system."""
+    return bool(site.store.value("SELECT count(*) FROM studies"))
+
+
+def has_work(site: Site) -> bool:
+    """Return whether something is at work, or stopped before its end."""
+    is_busy = any(not child.over for child in site.children.by_id.values())
+    return is_busy or bool(site.store.value(UNFINISHED))
+
+
+UNFINISHED = "SELECT count(*) FROM runs WHERE status NOT IN ('done', 'partial')"
+
+
+HOOKS = (
+    MenuEntry("Home", links.HOME, "h", 10),
+    MenuEntry("Logs", links.LOGS, "o", 15),
+    MenuEntry("Runs", links.RUNS, "r", 20, ran()),
+    MenuEntry("Conversations", links.CONVERSATIONS, "c", 30, ran(*SCORING)),
+    MenuEntry("Rubrics", links.SETS, "s", 40, has_sets),
+    MenuEntry("Label", links.LABEL, "l", 50),
+    MenuEntry("At work", links.AT_WORK, "a", 70, has_work),
+    MenuEntry("Begin", links.BEGIN, "b", 80),
+    MenuEntry("Calibration", links.CALIBRATION, "k", 110, has_calibration),
+    MenuEntry("Compare", links.COMPARE, "m", 120, two_scored),
+    MenuEntry("Check", links.CHECK, "e", 130, two_scored),
+    MenuEntry("Share", links.SHARE, "p", 140, ran(*SCORING)),
+    MenuEntry("Talk", links.TALK, "t", 150, has_studies),
+    MenuEntry("Waiting", links.WAITING, "w", 160, ran("judge")),
+    GuestDoor(links.LABEL, ("/api/queues/", "/api/labels")),
+    GuestDoor(links.TALK, ("/api/talks/",)),
+    PagePanel("run.html", "web/judged.html", of_runs("judge", ratings_shown)),
+    PagePanel("run.html", "grades_sections.html", of_runs("grade", grades_of)),
+    WaitingWork("judge", "doubtful case", doubtful_cases, lambda run: f"{links.WAITING}/{run.id}"),
+)
