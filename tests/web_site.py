@@ -1,6 +1,6 @@
 """A store with two runs made by hand, the application on it, and a client that speaks to it in memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from pollex.services.known_answers import judge_from_memory
 from pollex.services.workspace import run_to_end
 from pollex.store.resume import answers_of, conversations_of, facts_of
 from pollex.store.rows import AnswerCells, conversation_rows, fact, rubric_rows
+from pollex.store.rubric_sets import set_digest
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, ScoreRow, pack
@@ -200,3 +201,13 @@ def client_of(app: Guard, *, token: str | None = TOKEN) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
         transport=httpx2.ASGITransport(app=app), base_url=BASE, headers=headers
     )
+
+
+def scored(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:
+    """A run that scored other conversations with the set of the learning run."""
+    run = store.begin(
+        "score", fingerprint={"rubrics": set_digest(found)}, versions={}, arguments={}
+    )
+    judged(store, run.id, found, numbers, plain, "")
+    store.finish(run.id, "done", roles=["built-in (no LLM)"])
+    return run.id

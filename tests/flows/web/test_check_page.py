@@ -1,27 +1,13 @@
 """A run checked against another in the browser: failed, passed, undecided, and the same as the command says."""
 
-from collections.abc import Sequence
-
 import pytest
 from httpx2 import AsyncClient
-from rubric_set_by_hand import plain
-from web_site import judged
+from web_site import scored
 
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.check import check_runs
 from pollex.store.resume import facts_of, runs
-from pollex.store.rubric_sets import set_digest
 from pollex.store.store import Store
-
-
-def scored(store: Store, found: RubricSet, numbers: Sequence[int]) -> str:
-    """A run that scored other conversations with the set of the learning run."""
-    run = store.begin(
-        "score", fingerprint={"rubrics": set_digest(found)}, versions={}, arguments={}
-    )
-    judged(store, run.id, found, numbers, plain, "")
-    store.finish(run.id, "done", roles=["built-in (no LLM)"])
-    return run.id
 
 
 @pytest.mark.parametrize("own", [120], indirect=True)

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from httpx2 import AsyncClient
-from test_check_page import scored
-from web_site import answers_to, client_of, conversation, made_app, scorer
+from web_site import answers_to, client_of, conversation, made_app, scored, scorer
 
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
