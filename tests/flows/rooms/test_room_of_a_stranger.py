@@ -100,7 +100,7 @@ assert any(route.path == "/speakers/{run}" for route in every_route())
 from pollex.web.frame import environment
 print(environment().get_template("web/speakers.html").name)
 from pollex.web.hooks import every_entry
-print([entry.name for entry in every_entry()][1:4])
+print([entry.name for entry in every_entry()][2:5])
 import pollex
 print(pollex.speakers("log.jsonl").turns)
 """
