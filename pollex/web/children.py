@@ -96,11 +96,14 @@ class Child:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
 
-    def keep_record(self) -> None:
-        """Write down what a later server needs to find it."""
-        kept = {name: getattr(self, name) for name in KEPT}
-        text = json.dumps(kept | {"pid": self.pid}, default=str)
-        self.record.write_text(text, encoding="utf-8")
+    def keep_record(self, file: int) -> None:
+        """Write down what a later server needs to find it: at every moment the record is whole.
+
+        Args:
+            file: Descriptor of the record; its process gets a place of fixed length.
+        """
+        kept = {name: getattr(self, name) for name in KEPT} | {"pid": f"{self.pid:>12}"}
+        os.pwrite(file, json.dumps(kept, default=str).encode(), 0)
 
     def clear_away(self) -> None:
         """Remove what it read and wrote, once it has ended; the last lines stay in memory."""
@@ -233,6 +236,7 @@ def _work(child: Child) -> None:
     ):
         # the process inherits the lock: while it lives, anybody can tell
         fcntl.flock(record, fcntl.LOCK_EX)
+        child.keep_record(record.fileno())
         process = subprocess.Popen(  # noqa: S603 - ours
             [sys.executable, "-P", "-m", "pollex", *child.arguments],
             stdin=subprocess.DEVNULL,
@@ -244,7 +248,7 @@ def _work(child: Child) -> None:
             pass_fds=(record.fileno(),),
         )
         child.pid = process.pid
-        child.keep_record()
+        child.keep_record(record.fileno())
     if child.over:  # it was stopped meanwhile
         child.signal(signal.SIGINT)
     else:
