@@ -25,7 +25,18 @@ OF_PROFILE = "domain-"
 """What the name of a control of the domain profile begins with."""
 
 Kind = Literal[
-    "choice", "yes", "whole", "number", "line", "lines", "text", "log", "logs", "set", "profile"
+    "choice",
+    "yes",
+    "whole",
+    "number",
+    "line",
+    "lines",
+    "text",
+    "log",
+    "logs",
+    "set",
+    "rubric",
+    "profile",
 ]
 """How a field is given: `yes` is a box to tick, `lines` are several values, `text` becomes a file."""
 
@@ -39,6 +50,7 @@ SPECIAL: Mapping[str, Kind] = {
     "starter": "set",
     "cascade": "set",
     "domain": "profile",
+    "target": "rubric",
     "prompt": "text",
     "edit": "text",
 }
@@ -226,6 +238,8 @@ def label_of(name: str) -> str:
 
 def help_of(option: VerbOption) -> str:
     """Return what a field is for, without the spellings of a terminal."""
+    if option.name == "rubrics":
+        return "Learned before. Its page says how far to trust it."
     text = option.help or _described(option.name)
     text = re.sub(r"`?--([a-z][a-z-]*)`?", lambda match: _quoted(match[1]), text)
     return re.sub(r"\s*\[default: (.*)\]$", r" If nothing is given: \1.", text)

@@ -13,7 +13,7 @@ async function look() {
     const headers = { "X-Pollex-Site": site, Accept: "application/json" };
     const answer = await fetch(form.action, { method: "POST", body, headers });
     const told = await answer.json();
-    if (ask === asked) shown.textContent = told.command ?? [told.error, told.remedy].filter(Boolean).join(". ");
+    if (ask === asked) shown.textContent = told.command ?? `Not yet: ${[told.error, told.remedy].filter(Boolean).join("; ")}`;
   } catch { return; }
 }
 if (form) {

@@ -16,7 +16,7 @@ def test_a_log_is_learned_from_and_scored_in_the_browser_alone(
     visitor = visit(serve(tmp_path / ".pollex", folder=tmp_path))
     page = visitor.page
     assert visitor.findings() == []
-    page.get_by_role("link", name="Learn from a log").click()
+    page.get_by_role("link", name="Learn from one that is here").click()
     page.get_by_label("talks.jsonl").check()
     page.get_by_text("pollex learn talks.jsonl").wait_for()
     for summary in page.locator("summary").all():
@@ -24,8 +24,8 @@ def test_a_log_is_learned_from_and_scored_in_the_browser_alone(
     assert visitor.findings() == []
     page.get_by_role("button", name="Learn", exact=True).click()
     assert visitor.findings() == []
-    page.get_by_role("link", name="What your users’ thumbs are about").click(timeout=MINUTES_3)
-    page.get_by_role("heading", name="What your users’ thumbs are about").wait_for()
+    page.get_by_role("link", name="What your users' thumbs are about").click(timeout=MINUTES_3)
+    page.get_by_role("heading", name="What your users' thumbs are about").wait_for()
     assert (tmp_path / "report.html").exists(), "as from a terminal"
 
     visitor.go("/begin/score")

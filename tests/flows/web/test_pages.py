@@ -298,7 +298,7 @@ async def test_each_page_of_a_store_without_runs_says_what_would_be_there_and_le
         empty, 200
     )
     told = re.compile(
-        r'<p>Here (is|are) .*\n(<p class="row"><a [^>]*href="/begin/.*\n.*\n)?<pre[^>]*>pollex '
+        r'<p>Here (is|are) .*\n(<p class="row"><a [^>]*href="/(?:logs|begin).*\n.*\n)?<pre[^>]*>pollex '
     )
     assert [address for address, answer in shown.items() if not told.search(answer.text)] == []
     assert (
