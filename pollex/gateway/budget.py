@@ -252,12 +252,12 @@ class Budget:
         Until a first call has told what one costs, one at a time is out.
         """
         most = self._limits.max_cost
-        mine = (
+        has_money = (
             most is None
             or not self._out
             or (self._paid and self.cost + self._out * self._dearest < most)
         )
-        return mine and (self._whole is None or self._whole.has_room)
+        return has_money and (self._whole is None or self._whole.has_room)
 
     async def enter(self) -> None:
         """Wait until one more call may be out, and count it; `leave` ends that."""

@@ -238,8 +238,8 @@ def estimate(text: str) -> int:
         return len(_SIX_LETTERS.findall(text))
     parts = _PART.findall(text)
     sizes = (
-        (len(one), 6) if one.isascii() else (len(one.encode("utf-8", "replace")), 3)
-        for one in parts
+        (len(part), 6) if part.isascii() else (len(part.encode("utf-8", "replace")), 3)
+        for part in parts
     )
     return sum(1 + (size - 1) // of_a_token for size, of_a_token in sizes)
 
@@ -332,7 +332,7 @@ class Call:
 
     def payload(self, model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request's JSON body; `extra` fields come last and win."""
-        given = {
+        settings = {
             self.limit_field: self.max_tokens,
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -340,9 +340,9 @@ class Call:
             "logprobs": None if self.top_logprobs is None else True,
             "top_logprobs": self.top_logprobs,
         }
-        sampling = {name: value for name, value in given.items() if value is not None}
-        asked = {**self._answer_format(), **sampling, **_STREAMED[self.stream]}
-        return {"model": model, "messages": list(self.messages), **asked, **extra}
+        sampling = {name: value for name, value in settings.items() if value is not None}
+        fields = {**self._answer_format(), **sampling, **_STREAMED[self.stream]}
+        return {"model": model, "messages": list(self.messages), **fields, **extra}
 
     def _answer_format(self) -> dict[str, Any]:
         if self.schema is None or self.form == "text":
@@ -430,12 +430,12 @@ class Reply:
     def stored(cls, call: StoredCall) -> Reply:
         """Return the reply that a ledger kept."""
         facts = call.outcome
-        known = {
+        stored_facts = {
             name: facts[name]
             for name in ("status", "problem", "detail", "seconds")
             if name in facts
         }
-        return cls(body=call.raw, **known)
+        return cls(body=call.raw, **stored_facts)
 
 
 _INSTEAD: dict[Form, str] = {
@@ -506,7 +506,7 @@ class Capabilities:
 
     def missing(self) -> list[str]:
         """Describe missing capabilities and what is lost without them, one sentence each."""
-        said = {
+        sentences = {
             "json_schema": f"no JSON schema: {_INSTEAD[self.form]}; an answer in another form is asked for once more",
             "logprobs": "no log-probabilities of the answer's token: no distributions from a single call, only the "
             "answer itself; `--samples 5` asks five times and counts",
@@ -514,4 +514,4 @@ class Capabilities:
             "temperature": "no temperature: the model's own is used, and answers may differ from run to run",
             "window": "the endpoint doesn't tell its context window: it is not checked before sending",
         }
-        return [sentence for name, sentence in said.items() if not getattr(self, name)]
+        return [sentence for name, sentence in sentences.items() if not getattr(self, name)]

@@ -91,12 +91,12 @@ class Endpoint:
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """Texts that must never be shown, the longest first."""
-        kept = {self.api_key} | secrets_of_address(self.base_url)
-        kept |= secrets_of_address(self.proxy) if self.proxy else set()
-        kept |= {value for name, value in self.headers.items() if names_secret(name)}
+        secrets = {self.api_key} | secrets_of_address(self.base_url)
+        secrets |= secrets_of_address(self.proxy) if self.proxy else set()
+        secrets |= {value for name, value in self.headers.items() if names_secret(name)}
         if not self.api_key and self.authorization:
-            kept.add(self.authorization.removeprefix("Basic "))
-        return tuple(sorted((secret for secret in kept if secret), key=len, reverse=True))
+            secrets.add(self.authorization.removeprefix("Basic "))
+        return tuple(sorted((secret for secret in secrets if secret), key=len, reverse=True))
 
     @cached_property
     def exposed(self) -> bool:

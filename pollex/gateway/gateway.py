@@ -330,7 +330,7 @@ class CircuitBreaker:
         until = f"waiting up to {self._limits.max_wait:g} s for it (max_wait)"
         return f"{self._where}: {fault.name}: {fault.detail}; {until}"
 
-    def of_outcome(self, outcome: Outcome, *, own: bool = False) -> PollexError | None:
+    def of_outcome(self, outcome: Outcome, *, is_own_failure: bool = False) -> PollexError | None:
         """Return the error that ends the run because too many calls came to this.
 
         Args:
@@ -338,7 +338,7 @@ class CircuitBreaker:
                 meanwhile.
         """
         failed = isinstance(outcome, Failed | Malformed | Empty)
-        self._failed_in_a_row = self._failed_in_a_row + (not own) if failed else 0
+        self._failed_in_a_row = self._failed_in_a_row + (not is_own_failure) if failed else 0
         if self._failed_in_a_row >= self._limits.failures:
             what = f"{self._failed_in_a_row} calls in a row failed, the last with {outcome.detail}"
             return self._say(
@@ -507,7 +507,7 @@ class Gateway:
             await self._desk.leave(request, _attempts_so_far(stored) + 1)
         if outcome is None:
             outcome = await self._send_until_settled(session, request, flight, stored)
-            if error := self._health.of_outcome(outcome, own=session.outage.is_own(request.key)):
+            if error := self._health.of_outcome(outcome, is_own_failure=session.outage.is_own(request.key)):
                 self.stop(error)
         outcome = replace(outcome, key=request.key)
         self.used.settle(request.call.stage, outcome)

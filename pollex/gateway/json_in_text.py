@@ -56,7 +56,7 @@ def last_object(text: str) -> Block | None:
     begin = behind_thoughts(text)
     if begin is None:
         return None
-    mended = found = None
+    mended = last_block = None
     for _ in range(_MOST_STARTS):
         begin = text.find("{", begin)
         if begin < 0:
@@ -65,9 +65,9 @@ def last_object(text: str) -> Block | None:
         if block is None:
             mended = _mended(text) if mended is None else mended
             block = _decode(mended, begin)
-        found = block or found
+        last_block = block or last_block
         begin = block.end if block else begin + 1
-    return found
+    return last_block
 
 
 def behind_thoughts(text: str) -> int | None:
@@ -136,10 +136,10 @@ def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _agree(one: Any, other: Any) -> bool:
-    if isinstance(one, dict) and isinstance(other, dict) and "answer" in one:
-        return bool(one["answer"] == other.get("answer"))
-    return bool(one == other)
+def _agree(first: Any, second: Any) -> bool:
+    if isinstance(first, dict) and isinstance(second, dict) and "answer" in first:
+        return bool(first["answer"] == second.get("answer"))
+    return bool(first == second)
 
 
 def _refuse(constant: str) -> None:

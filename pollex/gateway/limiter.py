@@ -127,19 +127,19 @@ class Limiter:
             self._grow_at = now + 1
             self._spacing = 0.0 if self._spacing < _NO_PACE else self._spacing / _GROWTH
 
-    def reject(self, given_at: float, asked: float | None = None) -> None:
+    def reject(self, given_at: float, asked_wait: float | None = None) -> None:
         """Record a 429 to a call with a slot since `given_at`; pause.
 
         Args:
             asked: Seconds for which the endpoint asks to wait; None where it doesn't say.
         """
         now = self._loop.time()
-        named = asked is not None and asked >= _SHORTEST_WAIT
+        named = asked_wait is not None and asked_wait >= _SHORTEST_WAIT
         if given_at < self._resume_at:  # of the same burst
-            self._pause_until(now + asked if named and asked is not None else now)
+            self._pause_until(now + asked_wait if named and asked_wait is not None else now)
             return
         began = now if self._served or self._episode_at is None else self._episode_at
-        pause = asked if named and asked is not None else self._own_pause(now - began)
+        pause = asked_wait if named and asked_wait is not None else self._own_pause(now - began)
         if self._served:
             self._feeling = not named
             self._refused_feelers = 0

@@ -71,12 +71,12 @@ class Tokens:
         index, lead = self._locate(start)
         if not _listed(self._entries[index]):
             return None
-        wanted = [
+        spelled = [
             (label.lower() if folded else label).encode("utf-8", "replace") for label in labels
         ]
         chances = [0.0] * len(labels)
         for label, chance in self._branches(
-            index, lead.lower() if folded else lead, wanted, folded=folded
+            index, lead.lower() if folded else lead, spelled, folded=folded
         ):
             chances[label] += chance
         scale = 1.0 / max(math.fsum(chances), 1.0)  # rounding alone can bring a sum above 1
@@ -101,7 +101,7 @@ class Tokens:
                     if text == path.text
                 )
                 return
-            taken = _as_compared(_bytes(self._entries[index]), folded=folded)
+            chosen_text = _as_compared(_bytes(self._entries[index]), folded=folded)
             following = None
             for choice in _choices(self._entries[index], folded=folded):
                 if not choice.text.startswith(lead):
@@ -113,7 +113,7 @@ class Tokens:
                 ]
                 if len(open_labels) == 1:
                     yield open_labels[0], probability
-                elif open_labels and choice.text == taken:
+                elif open_labels and choice.text == chosen_text:
                     following = _Choice(written, probability)
             path = following
             lead = b""
@@ -143,16 +143,16 @@ def _choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_Choice]
     None where together they are more than certain: some servers give scores by that name that are
     no probabilities.
     """
-    found: dict[bytes, float] = {}
+    probabilities: dict[bytes, float] = {}
     for choice in [*_listed(entry), entry]:
         logprob = choice.get("logprob")
         if isinstance(logprob, int | float) and not math.isnan(logprob):
-            found.setdefault(_bytes(choice), math.exp(min(logprob, 1.0)))
-    if math.fsum(found.values()) > 1 + _ROUNDING:
+            probabilities.setdefault(_bytes(choice), math.exp(min(logprob, 1.0)))
+    if math.fsum(probabilities.values()) > 1 + _ROUNDING:
         return []
     return [
         _Choice(_as_compared(text, folded=folded), probability)
-        for text, probability in found.items()
+        for text, probability in probabilities.items()
     ]
 
 

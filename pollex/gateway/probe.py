@@ -299,8 +299,8 @@ async def _narrowed(bench: _Bench, everything: Call) -> Call:
         {"top_logprobs": everything.top_logprobs},
     ]
     for change in changes:
-        asked = replace(plain, **change)
-        if asked == plain or _accepted(await bench.ask(asked)):
+        changed = replace(plain, **change)
+        if changed == plain or _accepted(await bench.ask(changed)):
             accepted = replace(accepted, **change)
     return accepted
 
@@ -345,8 +345,8 @@ async def _window(endpoint: Endpoint | ChatModel) -> int | None:
             else next(row for row in models if row["id"] == endpoint.model)
         )
         places = (model, *(model.get(name) or {} for name in _NESTED_WINDOWS))
-        found = (_whole_number(place.get(name)) for place in places for name in _WINDOW_FIELDS)
-        return next((value for value in found if value), None)
+        windows = (_whole_number(place.get(name)) for place in places for name in _WINDOW_FIELDS)
+        return next((value for value in windows if value), None)
     except (ValueError, TypeError, LookupError, AttributeError, StopIteration):
         return None
     finally:

@@ -66,25 +66,25 @@ class RecordedEndpoint(Endpoint):
     @cached_property
     def answers(self) -> dict[tuple[str, str], Any]:
         """The model's answers by the form of a prompt and a statement; of several to the same the first."""
-        found: dict[tuple[str, str], Any] = {}
+        answers: dict[tuple[str, str], Any] = {}
         for line in self.lines.values():
             if "statements" in line:
-                said = json.loads(json.loads(line["body"])["choices"][0]["message"]["content"])
+                recorded = json.loads(json.loads(line["body"])["choices"][0]["message"]["content"])
                 for number, statement in enumerate(line["statements"], 1):
-                    found.setdefault((line["form"], statement), said[str(number)])
-        return found
+                    answers.setdefault((line["form"], statement), recorded[str(number)])
+        return answers
 
     def reply(self, request: Request) -> str | None:
         """Return the body of a reply, as recorded or put together; None where that can't be."""
         if request.key in self.lines:
             return str(self.lines[request.key]["body"])
         form, statements = asked(request)
-        found = [self.answers.get((form, statement)) for statement in statements]
-        if not found or None in found:
+        answers = [self.answers.get((form, statement)) for statement in statements]
+        if not answers or None in answers:
             return None
         self.composed.add(request.key)
         text = json.dumps(
-            {str(number): one for number, one in enumerate(found, 1)}, ensure_ascii=False
+            {str(number): answer for number, answer in enumerate(answers, 1)}, ensure_ascii=False
         )
         return body_of(self.model, text, request)
 
@@ -117,10 +117,10 @@ def asked(request: Request) -> tuple[str, list[str]]:
     *before, last = (str(message["content"]) for message in request.call.messages)
     first = _LISTED.search(last)
     head = last[: first.start()] if first else last
-    told = json.dumps([*before, head, request.call.replicate])
+    identity = json.dumps([*before, head, request.call.replicate])
     data = "\n".join(before[1:])
-    return hashlib.sha256(told.encode()).hexdigest()[:16], [
-        _named(one, data) for one in _LISTED.findall(last)
+    return hashlib.sha256(identity.encode()).hexdigest()[:16], [
+        _named(statement, data) for statement in _LISTED.findall(last)
     ]
 
 

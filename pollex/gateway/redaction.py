@@ -49,11 +49,11 @@ def secrets_of_address(url: str) -> set[str]:
         password = unquote(parts.password or "")
     except ValueError:  # no address at all
         return set()
-    found = {f"{user}:{password}", password} if password else {user}
-    found |= (
+    secrets = {f"{user}:{password}", password} if password else {user}
+    secrets |= (
         {user} if len(user) >= (_SHORTEST_RANDOM if user.isalpha() else _STANDS_ALONE) else set()
     )
-    found |= {
+    secrets |= {
         part
         for part in map(unquote, parts.path.split("/"))
         if _NAMES_SECRET.search(part) or _looks_random(part)
@@ -62,7 +62,7 @@ def secrets_of_address(url: str) -> set[str]:
     values = {
         value for name, _, value in pairs if names_secret(name) or len(value) >= _SHORTEST_RANDOM
     }
-    return (found | {read(value) for value in values for read in (unquote, unquote_plus)}) - {""}
+    return (secrets | {read(value) for value in values for read in (unquote, unquote_plus)}) - {""}
 
 
 def _looks_random(text: str) -> bool:

@@ -81,8 +81,8 @@ _REASONS = {
 """What providers call the protocol's reasons, behind gateways that pass their words on."""
 
 
-def _reason(told: Any) -> str:
-    reason = str(told or "")
+def _reason(provider_reason: Any) -> str:
+    reason = str(provider_reason or "")
     return _REASONS.get(reason.lower(), reason)
 
 
@@ -321,13 +321,13 @@ def fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
     if isinstance(first, dict) and (not first.get("error") or _has_text(first)):
         return None
     inside = first if isinstance(first, dict) else body
-    told = json.dumps(inside, ensure_ascii=False)
-    text = error_text(told)
-    status = _status_inside(inside, told)
+    body_text = json.dumps(inside, ensure_ascii=False)
+    text = error_text(body_text)
+    status = _status_inside(inside, body_text)
     if status is None:
         return None
     return _status_fault(
-        status, headers, text, f"HTTP 200, and in it: {text}", _wait_asked(headers, told)
+        status, headers, text, f"HTTP 200, and in it: {text}", _wait_asked(headers, body_text)
     )
 
 
@@ -343,7 +343,7 @@ _CODES = (
 _NESTED = ("error", "errors", "detail", "metadata", "base_resp", "status", "data")
 
 
-def _status_inside(value: Any, told: str) -> int | None:
+def _status_inside(value: Any, body_text: str) -> int | None:
     """Return the HTTP status that an error in a body names, or that its words mean; None where it is no error."""
     for name in _CODES:
         code = value.get(name) if isinstance(value, dict) else None
@@ -353,9 +353,9 @@ def _status_inside(value: Any, told: str) -> int | None:
     for part in value if isinstance(value, list) else [value.get(name) for name in _NESTED]:
         if isinstance(part, dict | list) and (status := _status_inside(part, "")) is not None:
             return status
-    if _TOO_FAST.search(told):
+    if _TOO_FAST.search(body_text):
         return int(HTTPStatus.TOO_MANY_REQUESTS)
-    return int(HTTPStatus.SERVICE_UNAVAILABLE) if _BUSY.search(told) else None
+    return int(HTTPStatus.SERVICE_UNAVAILABLE) if _BUSY.search(body_text) else None
 
 
 def _status_fault(

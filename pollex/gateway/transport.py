@@ -325,13 +325,13 @@ class _Arriving:
 
 def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str, str]:
     """Merge default headers with the endpoint's; drop those from the environment."""
-    own = {
+    default_headers = {
         name: value
         for name, value in defaults.items()
         if isinstance(value, str) and OWN_HEADER.match(name)
     }
     # Uncompressed, so that the cap holds for what arrives; replies are small.
-    headers = own | dict(endpoint.headers) | {"Accept-Encoding": "identity"}
+    headers = default_headers | dict(endpoint.headers) | {"Accept-Encoding": "identity"}
     if endpoint.authorization:
         headers["Authorization"] = endpoint.authorization
     return headers
@@ -451,10 +451,10 @@ class ChatModelWire:
     def _bound(self, call: Call) -> Runnable[LanguageModelInput, BaseMessage]:
         if isinstance(self._chat, BaseChatOpenAI):
             fields = call.payload(self._place.model, {})
-            own = {"model", "messages", "stream", "stream_options"}
+            chat_fields = {"model", "messages", "stream", "stream_options"}
             chat = self._chat.model_copy(update={"streaming": True}) if call.stream else self._chat
             return chat.bind(
-                extra_body={name: value for name, value in fields.items() if name not in own}
+                extra_body={name: value for name, value in fields.items() if name not in chat_fields}
             )
         if call.schema is not None and call.form == "tool":
             tool = {"title": call.schema_name, "description": "The answer.", **call.schema}

@@ -69,10 +69,10 @@ class BatchClient(AsyncOpenAI):
     @property
     def default_headers(self) -> dict[str, str | Omit]:
         """See `AsyncOpenAI`; not the key, organization and headers that `OPENAI_…` variables name."""
-        own = {
+        headers = {
             name: value for name, value in super().default_headers.items() if OWN_HEADER.match(name)
         }
-        return {**own, "Authorization": Omit(), **self._ours}
+        return {**headers, "Authorization": Omit(), **self._ours}
 
     def _validate_headers(self, headers: object, custom_headers: object) -> None:
         """Let requests without a key pass."""
@@ -85,9 +85,9 @@ class BatchClient(AsyncOpenAI):
             PollexError: It was not.
         """
         with self.told(once=True):
-            made = await self.post(path, cast_to=object, body=body, options={"max_retries": 0})
-        if isinstance(made, dict) and isinstance(made.get("id"), str) and made["id"]:
-            return str(made["id"])
+            batch = await self.post(path, cast_to=object, body=body, options={"max_retries": 0})
+        if isinstance(batch, dict) and isinstance(batch.get("id"), str) and batch["id"]:
+            return str(batch["id"])
         raise Doubtful("the reply names no batch")
 
     async def json(self, path: str, **params: str) -> Any:
@@ -192,8 +192,8 @@ class OpenAIBatches:
             batch = await self._client.batches.retrieve(id_)
         faults = (batch.errors.data if batch.errors else None) or []
         words = "; ".join(
-            f"line {one.line}: {one.message}" if one.line else str(one.message)
-            for one in faults[:3]
+            f"line {fault.line}: {fault.message}" if fault.line else str(fault.message)
+            for fault in faults[:3]
         )
         refused = (words or "no reason given") if batch.status == "failed" else ""
         sources = tuple(source for source in (batch.output_file_id, batch.error_file_id) if source)
@@ -311,32 +311,32 @@ def message_of(body: bytes) -> dict[str, Any]:
     The system messages that open it are the system prompt; later ones, which close the evidence,
     are the user's, so that they stay last.
     """
-    asked = json.loads(body)
-    opening = [m["content"] for m in takewhile(lambda m: m["role"] == "system", asked["messages"])]
+    request = json.loads(body)
+    opening = [message["content"] for message in takewhile(lambda message: message["role"] == "system", request["messages"])]
     turns = [
         {"role": "assistant" if m["role"] == "assistant" else "user", "content": m["content"]}
-        for m in asked["messages"][len(opening) :]
+        for m in request["messages"][len(opening) :]
     ]
-    limit = asked.get("max_completion_tokens") or asked.get("max_tokens") or MOST_TOKENS
-    sampling = {name: asked[name] for name in ("temperature", "top_p") if name in asked}
+    limit = request.get("max_completion_tokens") or request.get("max_tokens") or MOST_TOKENS
+    sampling = {name: request[name] for name in ("temperature", "top_p") if name in request}
     system = {"system": "\n\n".join(opening)} if opening else {}
     return {
-        "model": asked["model"],
+        "model": request["model"],
         "max_tokens": limit,
         "messages": turns,
         **system,
         **sampling,
-        **_tool(asked),
+        **_tool(request),
     }
 
 
-def _tool(asked: Mapping[str, Any]) -> dict[str, Any]:
-    if "tools" in asked:
-        function = asked["tools"][0]["function"]
+def _tool(request: Mapping[str, Any]) -> dict[str, Any]:
+    if "tools" in request:
+        function = request["tools"][0]["function"]
         name = function["name"]
         schema = function["parameters"]
-    elif "json_schema" in asked.get("response_format", {}):
-        named = asked["response_format"]["json_schema"]
+    elif "json_schema" in request.get("response_format", {}):
+        named = request["response_format"]["json_schema"]
         name = named["name"]
         schema = named["schema"]
     else:

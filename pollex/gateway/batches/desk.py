@@ -444,9 +444,9 @@ class Desk:
         if limit is not None:
             raise limit
 
-    async def _hand_in(self, wanted: Sequence[BatchLine], provider: Provider) -> None:
-        ours = await asyncio.gather(*(self._intend(line) for line in wanted))
-        lines = [line for line, mine in zip(wanted, ours, strict=True) if mine]
+    async def _hand_in(self, waiting_lines: Sequence[BatchLine], provider: Provider) -> None:
+        ours = await asyncio.gather(*(self._intend(line) for line in waiting_lines))
+        lines = [line for line, is_ours in zip(waiting_lines, ours, strict=True) if is_ours]
         if not lines:
             return
         submission = Submission(
@@ -461,12 +461,12 @@ class Desk:
         try:
             id_ = await provider.create(submission, lines)
         except Doubtful as doubt:
-            found = await self._look_for(submission, provider, twice=True)
-            if found is None:
+            existing_id = await self._look_for(submission, provider, twice=True)
+            if existing_id is None:
                 what = f"a batch was handed in and is not there: {doubt}"
                 remedy = "resume later: it is looked for again before anything is asked again"
                 raise ModelUnavailable(what, where=self.endpoint.shown, remedy=remedy) from doubt
-            id_ = found
+            id_ = existing_id
         except PollexError:
             await self.book.close(submission.digest)
             raise
@@ -483,23 +483,23 @@ class Desk:
     ) -> str | None:
         """Return the id of a batch that may have been created; empty where that can't be told, None without one."""
         try:
-            found = await provider.find(submission)
-            if found is None and twice:
+            batch_id = await provider.find(submission)
+            if batch_id is None and twice:
                 await asyncio.sleep(LOOK_AGAIN)  # a new batch may not be listed at once
-                found = await provider.find(submission)
+                batch_id = await provider.find(submission)
         except Undecided:
             return ""
-        return found
+        return batch_id
 
     async def _fetch(self, submission: Submission, provider: Provider) -> None:
         id_ = submission.id
         lines = self.book.lines(submission.digest)
         if not id_:
-            found = await self._look_for(submission, provider)
-            if found is None:  # it was never created: its calls are asked again
+            existing_id = await self._look_for(submission, provider)
+            if existing_id is None:  # it was never created: its calls are asked again
                 await self.book.close(submission.digest)
                 return
-            if id_ := found:
+            if id_ := existing_id:
                 await self.book.created(submission.digest, id_)
         standing = await self._standing(submission, provider, id_) if id_ else None
         if standing is None or not standing.ended:
@@ -535,15 +535,15 @@ class Desk:
     async def _record(
         self, submission: Submission, lines: Sequence[BatchLine], answers: Sequence[BatchReply]
     ) -> None:
-        asked = {submission.line_id(line.key): line for line in lines}
-        found = [
+        lines_by_id = {submission.line_id(line.key): line for line in lines}
+        answered = [
             (line, answer)
             for answer in answers
-            if (line := asked.pop(answer.line_id, None)) is not None
+            if (line := lines_by_id.pop(answer.line_id, None)) is not None
         ]
-        for start in range(0, len(found), AT_ONCE):
+        for start in range(0, len(answered), AT_ONCE):
             await asyncio.gather(
-                *(self._take(line, answer) for line, answer in found[start : start + AT_ONCE])
+                *(self._take(line, answer) for line, answer in answered[start : start + AT_ONCE])
             )
 
     async def _take(self, line: BatchLine, answer: BatchReply) -> None:
@@ -558,9 +558,9 @@ class Desk:
         self, submission: Submission, provider: Provider, id_: str, keys: Iterable[str]
     ) -> None:
         self._pending |= set(keys)
-        told = provider.where(id_) if id_ else "a batch whose creation is in doubt"
+        description = provider.where(id_) if id_ else "a batch whose creation is in doubt"
         until = None if provider.name == "files" else submission.intended + HOURS_24
-        self.open[submission.digest] = OpenBatch(told, submission.size, until)
+        self.open[submission.digest] = OpenBatch(description, submission.size, until)
 
     def _provider(self, name: str) -> Provider:
         if name not in self._made:
