@@ -507,7 +507,9 @@ class Gateway:
             await self._desk.leave(request, _attempts_so_far(stored) + 1)
         if outcome is None:
             outcome = await self._send_until_settled(session, request, flight, stored)
-            if error := self._health.of_outcome(outcome, is_own_failure=session.outage.is_own(request.key)):
+            if error := self._health.of_outcome(
+                outcome, is_own_failure=session.outage.is_own(request.key)
+            ):
                 self.stop(error)
         outcome = replace(outcome, key=request.key)
         self.used.settle(request.call.stage, outcome)

@@ -454,7 +454,9 @@ class ChatModelWire:
             chat_fields = {"model", "messages", "stream", "stream_options"}
             chat = self._chat.model_copy(update={"streaming": True}) if call.stream else self._chat
             return chat.bind(
-                extra_body={name: value for name, value in fields.items() if name not in chat_fields}
+                extra_body={
+                    name: value for name, value in fields.items() if name not in chat_fields
+                }
             )
         if call.schema is not None and call.form == "tool":
             tool = {"title": call.schema_name, "description": "The answer.", **call.schema}

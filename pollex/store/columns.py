@@ -101,6 +101,7 @@ class Columns:
 
     def write(self, rows: RowBlock) -> None:
         """Write rows of a run as a new readable part."""
+        # the next number of the pile; texts that the store has already are left out
         pile = self._pile(rows.kind.table, rows.run)
         parts = parts_of(pile)
         number = parts[-1].last + 1 if parts else 1
@@ -110,6 +111,7 @@ class Columns:
         sql = f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM ({rows.sql}) {only_new}"
         self._copy(sql, [], ColumnPart(pile, number, number), rows.tables)
         parts = parts_of(pile)
+        # parts of like width are put together, so that there are few of any width
         width = 1
         while (
             len(alike := [part for part in parts if part.last - part.first + 1 == width]) >= FAN_IN
@@ -144,6 +146,7 @@ class Columns:
         Raises:
             StoreDamaged: A part can't be read.
         """
+        # a part may be put together with others while it is read: then once more
         for tried in range(5):
             tables = [
                 f"{kind.table} AS (SELECT * FROM {self._sources(kind.table, run) or _select_nothing(kind)})"
@@ -203,6 +206,7 @@ class Columns:
             return no_memory(place)
         if written is not None and "Permission denied" in words:
             return not_writable(written.parent)
+        # neither room nor rights: a part may be damaged
         for folder in (self._folder / TEXTS, *(self._folder / RUNS).glob("*")):
             for part in all_parts(folder):
                 if why := reason_unreadable(part.path):
@@ -248,6 +252,7 @@ class Columns:
     ) -> None:
         """Write the rows of a query as a part, completely or not at all; it may read what is `given`."""
         make_private(part.path.parent)
+        # a draft that takes the part's name when it is on the disk
         draft = part.path.with_name(f".{part.path.name}.draft")
         try:
             with self._connection().cursor() as cursor:
@@ -288,6 +293,7 @@ def arrays_of(
     """
     arrays = dict[str, np.ndarray[Any, Any]]()
     sql = dict[str, str]()
+    # column by column
     columns = list(zip(*rows, strict=True)) or [()] * len(types)
     for (name, type_), cells in zip(types.items(), columns, strict=True):
         if type_ in ("DOUBLE[]", "INTEGER[]"):
@@ -319,6 +325,7 @@ def parts_of(pile: Path) -> list[ColumnPart]:
 
 def all_parts(folder: Path) -> list[ColumnPart]:
     """Return the parts in a folder that count, by pile, in order."""
+    # read twice until two readings are alike
     names = sorted(_list_part_names(folder))
     before = None
     # a part that takes others' place while they are listed must not be missed

@@ -250,6 +250,7 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
         # SQLite's locks.
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    # a new file is neither checked nor compared
     fresh = not path.stat().st_size
     connection = sqlite3.connect(
         _address(path, read_only=read_only),
@@ -321,6 +322,7 @@ def _check_integrity(connection: sqlite3.Connection, path: Path) -> None:
 
 def error_of(path: Path, failure: Exception) -> PollexError:
     """Return the error that says what happened."""
+    # by SQLite's name for it, then by its words
     name = getattr(failure, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return StoreBusy(

@@ -114,10 +114,12 @@ def kept_secret(folder: Path) -> bytes | None:
     path = folder / SECRET
     if not path.exists():
         return None
+    # the secret, and behind it its check
     secret = (content := path.read_bytes())[:SIZE]
     check = content[SIZE:]
     if len(content) == SIZE or _check(secret) == check:  # earlier stores have no check
         return secret
+    # one flipped bit can be turned back
     number = int.from_bytes(content)
     bits = 8 * len(content) if len(content) == SIZE + 8 else 0
     for mended in ((number ^ 1 << place).to_bytes(len(content)) for place in range(bits)):
@@ -170,6 +172,7 @@ def keep_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
 def _write_secret(path: Path, secret: bytes) -> None:
     """Write a secret with its check; where another process was quicker with a new one, that is the store's."""
     draft = path.with_name(f".{SECRET}.{os.getpid()}")
+    # a draft first: nobody reads a half-written secret
     anew = path.exists()
     with os.fdopen(
         os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb"

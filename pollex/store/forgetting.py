@@ -1,5 +1,6 @@
 """Taking conversations out of a store for good: rows, lines, columns, caches, and what free pages still hold."""
 
+import itertools
 import json
 import re
 import shutil
@@ -111,48 +112,38 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
     user_names = set(users) | {pseudonym(user) for user in users}
     others = set[str]()
     hashes: set[str] = set()
-    runs = (
-        [path.name for path in (store.folder / RUNS).iterdir()]
-        if (store.folder / RUNS).exists()
-        else []
-    )
-    rows = [
-        {**row, "of": run}
-        for run in runs
-        for row in store.ask(run, "SELECT * EXCLUDE (seq) FROM conversations")
-    ]
-    forgotten_ids |= {
-        row["id"]
-        for row in rows
-        if row["group"] in user_names
-        or (user_names and user_names & _users_of_metadata(row["metadata"]))
-    }
+    # all conversations of all runs, and those among them that are to go
+    folder = store.folder / RUNS
+    runs = [path.name for path in folder.iterdir()] if folder.exists() else []
+    rows = []
+    for run in runs:
+        for row in store.ask(run, "SELECT * EXCLUDE (seq) FROM conversations"):
+            rows.append({**row, "of": run})
+    for row in rows:
+        names_user = user_names and user_names & _users_of_metadata(row["metadata"])
+        if row["group"] in user_names or names_user:
+            forgotten_ids.add(row["id"])
     forgotten_rows = [row for row in rows if row["id"] in forgotten_ids]
     for row in rows:
         (hashes if row["id"] in forgotten_ids else others).add(row["text_hash"])
 
     # What tells of them is what they said and wrote, and no other conversation has.
     texts = store.ask("any", "SELECT text_hash, turns FROM texts") if hashes else []
-    forgotten_texts = [
-        comment for row in forgotten_rows for comment in _list_feedback(row.get("feedback"))
-    ]
-    forgotten_texts += [
-        words
-        for row in texts
-        if row["text_hash"] in hashes
-        for words in _words_of_turns(row["turns"])
-    ]
-    rest = (
-        words
-        for row in texts
-        if row["text_hash"] not in hashes
-        for words in _words_of_turns(row["turns"])
-    )
+    forgotten_texts: list[str] = []
+    for row in forgotten_rows:
+        forgotten_texts.extend(_list_feedback(row.get("feedback")))
+    for row in texts:
+        if row["text_hash"] in hashes:
+            forgotten_texts.extend(_words_of_turns(row["turns"]))
+    other_texts = (row["turns"] for row in texts if row["text_hash"] not in hashes)
+    rest = itertools.chain.from_iterable(map(_words_of_turns, other_texts))
+
+    # an id that is part of another one can't be looked for
     other_ids = [row["id"] for row in rows if row["id"] not in forgotten_ids]
-    names = {
-        *(id_ for id_ in forgotten_ids if not any(id_ in other for other in other_ids)),
-        *users,
-    }
+    names = set(users)
+    for id_ in forgotten_ids:
+        if not any(id_ in other for other in other_ids):
+            names.add(id_)
     traces = Traces(forgotten_texts, rest, names)
     of_runs = frozenset(row["of"] for row in forgotten_rows)
     return ToForget(
@@ -168,12 +159,10 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
 def _words_of_turns(turns: str) -> Iterator[str]:
     for _, content, *tools in unpack(turns):
         yield content
-        yield from (
-            call["arguments"]
-            for tool in tools
-            for call in tool.get("calls", ())
-            if "arguments" in call
-        )
+        for tool in tools:
+            for call in tool.get("calls", ()):
+                if "arguments" in call:
+                    yield call["arguments"]
 
 
 def _list_feedback(feedback: str | None) -> Iterator[str]:

@@ -56,6 +56,7 @@ def settle_answers(of: Sequence[Opinion]) -> dict[str, Opinion]:
     by_text: dict[str, list[Opinion]] = defaultdict(list)
     for opinion in of:
         by_text[opinion.text_hash].append(opinion)
+    # adjudicated answers win, then a majority
     settled = {}
     for text, of_text in by_text.items():
         decided = [opinion for opinion in of_text if opinion.source == "adjudicated"]

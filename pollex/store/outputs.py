@@ -75,6 +75,7 @@ def note_outputs(folder: Path, written: WrittenOutputs) -> None:
     if not written.paths or not (folder / FILE).exists():
         return
     store_folder = folder.resolve()
+    # files in the store itself are no outputs
     outside = [path for path in written.paths if store_folder not in Path(path).absolute().parents]
     rows = [_row_of(_describe_output(path, written.run, store_folder)) for path in outside]
     try:
@@ -116,6 +117,7 @@ def _describe_output(path: str, run: str, folder: Path) -> Output:
     """Return a file as it is now; without a digest where it is none."""
     if "://" in path:
         return Output(path, "", "", 0, run)
+    # with its place as seen from the store, which may be moved with it
     place = Path(path).absolute()
     beside = _name_of_path(Path(os.path.relpath(place.resolve(), folder)))
     if not place.is_file():

@@ -79,6 +79,8 @@ def rebuild(folder: Path) -> list[str]:
     require_own_files(folder)
     require_idle(folder)
     schema = _read_version(path)
+
+    # the new database is complete before the old files get other names
     lost = list[str]()
     try:
         if not new.exists():  # else the last one was stopped when it was done but for the names
@@ -92,6 +94,7 @@ def rebuild(folder: Path) -> list[str]:
         new.replace(path)
     except OSError as failure:
         raise write_failed(path, failure) from failure
+    # open it, which checks it, and count what it has
     with Store.open(folder) as store:
         numbers = {
             table: store.value(f"SELECT count(*) FROM {table}") for table in ("labels", "runs")
@@ -115,10 +118,8 @@ def _make_database(draft: Path, folder: Path) -> list[str]:
     """Make a database of what can be read of the old one, its backup, and earlier files; return what is lost."""
     database = Database(draft)
     with closing(database), database.transaction() as connection:
-        tables = [
-            name
-            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        ]
+        listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        tables = [name for (name,) in listed]
         lost = [_fill_table(table, connection, folder) for table in sorted(tables)]
         _take_lines(folder, connection)
     return [loss for loss in lost if loss]
@@ -132,11 +133,10 @@ def _fill_table(table: str, connection: sqlite3.Connection, folder: Path) -> str
     for path in places if table in CHANGING else reversed(places):
         if path.exists():
             missed.update(_copy_rows(table, path, connection))
-    copied = (
-        {rowid for (rowid,) in connection.execute(f"SELECT rowid FROM {table}")}
-        if missed
-        else set()
-    )
+    # rows that no place could give
+    copied = set[int]()
+    if missed:
+        copied = {rowid for (rowid,) in connection.execute(f"SELECT rowid FROM {table}")}
     if gone := len([rowid for rowid in missed if rowid is not None and rowid not in copied]):
         return f"{name}: {gone} were lost at most, as many as can't be read and have no copy in the backup"
     if None in missed:
@@ -148,20 +148,23 @@ def _copy_rows(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int
     """Copy the rows that can be read; yield the numbers of others, None where it isn't known which there are."""
     try:
         with closing(_open_reading(path)) as source:
-            ours, theirs = (
-                [column[1] for column in database.execute(f"PRAGMA table_info({table})")]
-                for database in (into, source)
-            )
-            columns = [column for column in ours if column in theirs]
+            # an earlier pollex may lack columns, or have others
+            def columns_of(database: sqlite3.Connection) -> list[str]:
+                rows = database.execute(f"PRAGMA table_info({table})")
+                return [column[1] for column in rows]
+
+            theirs = columns_of(source)
+            columns = [column for column in columns_of(into) if column in theirs]
             named = ", ".join(["rowid", *columns])
-            sql = f"INSERT OR IGNORE INTO {table} ({named}) VALUES ({', '.join('?' * (1 + len(columns)))})"
+            places = ", ".join("?" * (1 + len(columns)))
+            sql = f"INSERT OR IGNORE INTO {table} ({named}) VALUES ({places})"
             for row in _read_rows(source, table, ", ".join(columns)) if columns else ():
-                if isinstance(row, tuple) and _is_sound(
-                    table, dict(zip(columns, row[1:], strict=True))
-                ):
+                if not isinstance(row, tuple):
+                    yield row
+                elif _is_sound(table, dict(zip(columns, row[1:], strict=True))):
                     into.execute(sql, row)
                 else:
-                    yield row[0] if isinstance(row, tuple) else row
+                    yield row[0]
     except (sqlite3.Error, UnicodeDecodeError):
         yield None
 
@@ -175,6 +178,7 @@ def _read_rows(
     sql = f"SELECT * FROM (SELECT {number} AS number, {columns} FROM {table}) WHERE number > ? ORDER BY number"
     last = 0
     step = 0
+    # behind a place that can't be read, numbers are tried in growing steps
     while step < FARTHEST:
         try:
             for row in source.execute(sql, [last + step]):
@@ -203,6 +207,7 @@ def _is_sound(table: str, row: Mapping[str, Any]) -> bool:
 
 def _take_lines(folder: Path, connection: sqlite3.Connection) -> None:
     """Take in what an earlier pollex kept in files beside its database, as far as the database lacks it."""
+    # paid replies, then results where the files have more of them, labels and runs
     for values in _read_lines(folder / REPLIES):
         reply(values).apply(connection)
     facts = [FactRow(**values) for values in _read_lines(folder / FACTS)]
@@ -248,6 +253,7 @@ def _set_parts_aside(folder: Path) -> list[str]:
     done = []
     for pile in (folder / TEXTS, *(folder / RUNS).glob("*")):
         parts = all_parts(pile)
+        # scores without their answers go with them
         bad = {part for part in parts if reason_unreadable(part.path)}
         if any(part.pile.name == AnswerRow.table for part in bad):
             bad |= {part for part in parts if part.pile.name == ScoreRow.table}

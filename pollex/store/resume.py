@@ -42,6 +42,7 @@ def find_run(store: Store, name: str, command: str = "") -> Run:
     matches = matches or [run for run in every if run.id.startswith(name)]
     if len(matches) == 1:
         return matches[0]
+    # none, or several
     several = ", ".join(run.id for run in matches)
     of = f" of `pollex {command}`" if command else ""
     raise WrongUse(
@@ -285,6 +286,7 @@ def keep_originals(store: Store, originals: Mapping[tuple[str, str], Mapping[str
 
     if not originals:
         return
+    # sealed with a key of the store's secret
     seal = Fernet(_derive_key(store))
     stored = set(store.each("SELECT conversation, text_hash FROM originals"))
     store.put(

@@ -37,19 +37,20 @@ def conversation_rows(
 ) -> Iterator[Row]:
     """Yield rows of a run's conversations; `side` is `train`, `test` or empty."""
     for conversation in conversations:
-        tools = [
-            turn.model_dump(include={"calls", "result"}, exclude_defaults=True)
-            for turn in conversation.turns
-        ]
-        parts = [
-            [turn.role, turn.content, *filter(None, [used])]
-            for turn, used in zip(conversation.turns, tools, strict=True)
-        ]
-        parts += [
-            [SOURCE, source.text, source.model_dump(exclude={"text"}, exclude_defaults=True)]
-            for source in conversation.sources
-        ]
+        # turns with what their tools did, then the documents that were shown
+        parts = []
+        for turn in conversation.turns:
+            used = turn.model_dump(include={"calls", "result"}, exclude_defaults=True)
+            parts.append([turn.role, turn.content, *([used] if used else [])])
+        for source in conversation.sources:
+            about = source.model_dump(exclude={"text"}, exclude_defaults=True)
+            parts.append([SOURCE, source.text, about])
         yield TextRow(run, conversation.text_hash, pack(parts))
+
+        feedback = ""
+        if conversation.feedback:
+            entries = [entry.model_dump(exclude_defaults=True) for entry in conversation.feedback]
+            feedback = pack(entries)
         yield ConversationRow(
             run=run,
             id=conversation.id,
@@ -62,11 +63,7 @@ def conversation_rows(
             opening=conversation.opening[:OPENING],
             turn_count=len(conversation.turns),
             flags=" ".join(conversation.flags),
-            feedback=pack(
-                [feedback.model_dump(exclude_defaults=True) for feedback in conversation.feedback]
-            )
-            if conversation.feedback
-            else "",
+            feedback=feedback,
         )
 
 
@@ -128,6 +125,7 @@ class AnswerCells:
             for answer in answers.different
         ]
         different, what = arrays_of(types, answer_cells)
+        # each cell of the table of answers points to one of the different answers
         row, column = np.nonzero(answers.index >= 0)
         tables = {
             "about": about | {"n": np.arange(len(conversations))},
@@ -192,6 +190,7 @@ def read_conversation(row: Mapping[str, Any]) -> Conversation:
     """Convert a row of conversations, with its text's turns, to a conversation; without turns if no text was kept."""
     turns = []
     sources = []
+    # documents lie behind the turns, under a role of their own
     for role, content, *more in unpack(row["turns"] or "[]"):
         about = more[0] if more else {}
         if role == SOURCE:

@@ -48,6 +48,7 @@ class Sender:
         self._path = folder / SENDERS / secrets.token_hex(8)
         self.name = self._path.name
         make_private(self._path.parent)
+        # files of holders that have ended
         for left in self._path.parent.iterdir():
             if not left.name.startswith(".") and not is_locked(left):
                 left.unlink(missing_ok=True)

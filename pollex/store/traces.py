@@ -83,6 +83,7 @@ def run_tree(store: Store, run: str) -> list[Branch]:
         [run],
     )
     span_ids = {span["id"] for span in spans}
+    # spans by their parent; None: at the top
     inside: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
     for span in spans:
         # A span is written when it ends, so a killed run has spans whose parent never was: they
@@ -103,6 +104,7 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
             f"run {run} used no conversation {conversation_id!r}",
             remedy="check the id against the log",
         )
+    # answers, scores, spans and side of the conversation, in the order of writing
     answers = store.ask(
         run, "SELECT * FROM answers WHERE conversation = ? ORDER BY seq", [conversation_id]
     )
@@ -146,6 +148,7 @@ def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
         raise WrongUse(
             f"run {run} has no rubric {rubric_id!r}", remedy="`pollex trace` lists what a run made"
         )
+    # conversations that its reasons or its quotes name
     reasons = reasons_of(store, run, rubric.reason_ids)
     ids = {quote.conversation_id for quote in rubric.quotes} | {
         reason.conversation_id for reason in reasons
@@ -173,6 +176,7 @@ def reasons_of(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]
 def _sum_branches(
     spans: Iterable[Mapping[str, Any]], inside: Mapping[str | None, list[dict[str, Any]]]
 ) -> list[Branch]:
+    # spans of one name and kind are one branch
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for span in spans:
         groups[span["name"], span["kind"]].append(span)

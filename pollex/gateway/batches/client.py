@@ -312,7 +312,10 @@ def message_of(body: bytes) -> dict[str, Any]:
     are the user's, so that they stay last.
     """
     request = json.loads(body)
-    opening = [message["content"] for message in takewhile(lambda message: message["role"] == "system", request["messages"])]
+    opening = [
+        message["content"]
+        for message in takewhile(lambda message: message["role"] == "system", request["messages"])
+    ]
     turns = [
         {"role": "assistant" if m["role"] == "assistant" else "user", "content": m["content"]}
         for m in request["messages"][len(opening) :]
