@@ -107,7 +107,7 @@ class BatchWork(Resources):
 
 async def at_once(work: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Await all; the first exception cancels the others."""
-    tasks = [asyncio.ensure_future(one) for one in work]
+    tasks = [asyncio.ensure_future(step) for step in work]
     try:
         await asyncio.gather(*tasks)
     finally:
@@ -126,8 +126,8 @@ def on_batch(kind: type[W]) -> Callable[[Callable[[W, Sequence[str]], Awaitable[
     def made(work: Callable[[W, Sequence[str]], Awaitable[None]]) -> Node:
         async def node(state: BatchState, runtime: Runtime[Any]) -> BatchState:
             live = await resources(runtime, kind)
-            known = live.pending if live.planned == state["batch"] else ()
-            left = [id_ for id_ in state["batch"] if id_ in known]
+            pending = live.pending if live.planned == state["batch"] else ()
+            left = [id_ for id_ in state["batch"] if id_ in pending]
             await work(live, left)
             return {"asked": {work.__name__: len(left)}}
 
@@ -169,8 +169,8 @@ async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     live = await resources(runtime, BatchWork)
     with live.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
         await live.store.settle()
-    found = live.findings.as_state
-    return {"done": live.total - len(live.pending), "outcomes": dict(live.outcomes), **found}  # type: ignore[typeddict-item]  # its keys are the state's
+    findings = live.findings.as_state
+    return {"done": live.total - len(live.pending), "outcomes": dict(live.outcomes), **findings}  # type: ignore[typeddict-item]  # its keys are the state's
 
 
 async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:
@@ -250,19 +250,19 @@ async def extract_from(
         context.tracer.span("extract", kind="role", item=conversation.id) as span,
     ):
         try:
-            found = await extractor.extract(conversation)
+            extraction = await extractor.extract(conversation)
         except PollexError:
             raise
         except Exception as error:
-            found = Unanswered(
+            extraction = Unanswered(
                 question_id="",
                 outcome="error",
                 detail=detail_of(error, context.secrets),
                 judge=extractor.name,
             )
-        if isinstance(found, Extraction):
-            span.outputs(reason.id for reason in found.reasons)
+        if isinstance(extraction, Extraction):
+            span.outputs(reason.id for reason in extraction.reasons)
         else:
-            span.failed(f"{found.outcome}: {found.detail}")
-        context.store.put([fact(context.run, "extraction", conversation.id, found)])
-    return found
+            span.failed(f"{extraction.outcome}: {extraction.detail}")
+        context.store.put([fact(context.run, "extraction", conversation.id, extraction)])
+    return extraction

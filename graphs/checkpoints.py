@@ -98,10 +98,10 @@ def require_shallow(value: Any) -> None:
     """
     level = [value]
     for _ in range(DEEPEST):
-        lists = [each for each in level if isinstance(each, list)]
-        dicts = [each for each in level if isinstance(each, dict)]
-        level = [inner for each in lists for inner in each] + [
-            inner for each in dicts for inner in each.values()
+        lists = [inner for inner in level if isinstance(inner, list)]
+        dicts = [inner for inner in level if isinstance(inner, dict)]
+        level = [inner for values in lists for inner in values] + [
+            inner for values in dicts for inner in values.values()
         ]
         if not level:
             return
@@ -180,26 +180,26 @@ class Checkpoints(AsyncSqliteSaver):
             StoreDamaged: It isn't what a run wrote.
         """
         with reading(self._path):
-            found = await super().aget_tuple(config)
-            return found and self._checked(found)
+            checkpoint = await super().aget_tuple(config)
+            return checkpoint and self._checked(checkpoint)
 
     async def alist(
         self, config: RunnableConfig | None, **which: Any
     ) -> AsyncIterator[CheckpointTuple]:
         """Yield checkpoints; see LangGraph's. Raises as `aget_tuple` does."""
         with reading(self._path):
-            async for found in super().alist(config, **which):
-                yield self._checked(found)
+            async for checkpoint in super().alist(config, **which):
+                yield self._checked(checkpoint)
 
-    def _checked(self, found: CheckpointTuple) -> CheckpointTuple:
+    def _checked(self, checkpoint: CheckpointTuple) -> CheckpointTuple:
         """Return a checkpoint whose parts and values are of the kinds that LangGraph and the nodes take them for."""
-        _CHECKPOINT.validate_python(found.checkpoint)
-        if missing := _NEEDED - found.checkpoint.keys():
+        _CHECKPOINT.validate_python(checkpoint.checkpoint)
+        if missing := _NEEDED - checkpoint.checkpoint.keys():
             raise ValueError(f"a state has no {sorted(missing)[0]}")
-        _METADATA.validate_python(found.metadata)
-        self._state.validate_python(found.checkpoint["channel_values"], strict=True)
+        _METADATA.validate_python(checkpoint.metadata)
+        self._state.validate_python(checkpoint.checkpoint["channel_values"], strict=True)
         for _, channel, value in _WRITES.validate_python(
-            [tuple(each) for each in found.pending_writes or ()]
+            [tuple(write) for write in checkpoint.pending_writes or ()]
         ):
             self._state.validate_python({channel: value}, strict=True)
-        return found
+        return checkpoint

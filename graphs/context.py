@@ -91,8 +91,10 @@ class Context:
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
         """Return the context of a command's arguments; what a graph has no field for is left out."""
-        known = {one.name: arguments.get(one.name) for one in fields(cls)}
-        return cls(**{name: value for name, value in known.items() if value is not None})
+        values = {
+            context_field.name: arguments.get(context_field.name) for context_field in fields(cls)
+        }
+        return cls(**{name: value for name, value in values.items() if value is not None})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,12 +63,14 @@ class Findings:
         if id_ not in self.wanted and not among_worst:
             return
 
-        told = {"id": id_, **row()}
+        shown = {"id": id_, **row()}
         if id_ in self.wanted:
-            self.batch[id_] = told
+            self.batch[id_] = shown
         if among_worst and rank is not None:
-            others = [one for one in self.ranked if one[1] != id_]
-            self.ranked = sorted([*others, (rank, id_, told)], key=lambda one: one[0])[:WORST]
+            others = [finding for finding in self.ranked if finding[1] != id_]
+            self.ranked = sorted([*others, (rank, id_, shown)], key=lambda finding: finding[0])[
+                :WORST
+            ]
 
     @property
     def as_state(self) -> dict[str, Any]:
@@ -94,11 +96,11 @@ def answers_in_words(
 ) -> dict[str, str]:
     """Return what was answered to each question, in the words of its options."""
     by_id = {question.id: question for question in questions}
-    told = {}
+    words = {}
     for answer in answers[:ANSWERS]:
         question = by_id.get(answer.question_id)
-        told[name_of(question, answer.question_id)] = word_of(question, answer)
-    return told
+        words[name_of(question, answer.question_id)] = word_of(question, answer)
+    return words
 
 
 def name_of(question: Question | None, id_: str) -> str:
@@ -117,8 +119,14 @@ def word_of(question: Question | None, answer: Answer | Unanswered) -> str:
 
 def first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> str:
     """Return the first justification, or the first reason for no answer; nothing said where no texts are kept."""
-    said = [one.justification for one in answers if isinstance(one, Answer) and one.justification]
-    failed = [f"{one.outcome}: {one.detail}" for one in answers if isinstance(one, Unanswered)]
+    justifications = [
+        answer.justification
+        for answer in answers
+        if isinstance(answer, Answer) and answer.justification
+    ]
+    failed = [
+        f"{answer.outcome}: {answer.detail}" for answer in answers if isinstance(answer, Unanswered)
+    ]
     if failed:
         return in_short(failed[0])
-    return in_short(said[0]) if said and texts else ""
+    return in_short(justifications[0]) if justifications and texts else ""

@@ -33,19 +33,22 @@ class AskWork(BatchWork):
 
     def tell(self, id_: str, answers: Sequence[Answer | Unanswered]) -> None:
         """Tell of a conversation in the state; the worst are those with the surest answers missing."""
-        known = {
-            one.question_id: one
-            for one in answers
-            if isinstance(one, Answer) and not one.never_came_up
+        answered = {
+            answer.question_id: answer
+            for answer in answers
+            if isinstance(answer, Answer) and not answer.never_came_up
         }
-        means = {f"mean option of {one}": float(answer.chosen + 1) for one, answer in known.items()}
-        sure = [max(answer.probabilities) for answer in known.values()]
+        means = {
+            f"mean option of {question_id}": float(answer.chosen + 1)
+            for question_id, answer in answered.items()
+        }
+        sure = [max(answer.probabilities) for answer in answered.values()]
 
         def row() -> dict[str, Any]:
-            told = answers_in_words(self.questions, answers)
-            return {"answers": told, "why": first_reason(answers, texts=self.store.texts)}
+            words = answers_in_words(self.questions, answers)
+            return {"answers": words, "why": first_reason(answers, texts=self.store.texts)}
 
-        rank = (sum(sure) / len(sure) if sure else 0.0) - (len(answers) - len(known))
+        rank = (sum(sure) / len(sure) if sure else 0.0) - (len(answers) - len(answered))
         self.findings.take(id_, row, rank=rank, figures=means)
 
 

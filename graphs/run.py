@@ -171,7 +171,7 @@ async def carry_out(
         if left and live.pending and not anew:
             await compiled.aupdate_state(settings, None, as_node="commit_batch")
         goes_on = bool(left) and not anew
-        given: Any = None if goes_on else {}
+        graph_input: Any = None if goes_on else {}
         with (
             hold_resources(live.run, live),
             live.tracer.span(live.run.partition("-")[0], kind="graph"),
@@ -179,13 +179,13 @@ async def carry_out(
         ):
             while True:
                 state: dict[str, Any] = await compiled.ainvoke(
-                    given, settings, context=context, durability="sync"
+                    graph_input, settings, context=context, durability="sync"
                 )
-                asked = state.get("__interrupt__")
-                answer = people(asked[0].value) if asked and people else None
+                interrupts = state.get("__interrupt__")
+                answer = people(interrupts[0].value) if interrupts and people else None
                 if not answer:
                     break
-                given = Command(resume=answer)
+                graph_input = Command(resume=answer)
     await live.store.settle()  # the spans, too
     return state
 

@@ -161,18 +161,28 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     """Score conversations at once, and store their answers with their scores."""
     assert live.whole is not None, "who asks a judge adds its answers up"
     scores = await live.whole(batch)  # also what a killed run has: it is quicker done than read
-    new = [row for row, one in enumerate(batch) if one.id not in live.scored]
+    new = [row for row, conversation in enumerate(batch) if conversation.id not in live.scored]
     if new:
         about = [batch[row] for row in new]
-        own = scores if len(new) == len(batch) else scores.take(new)
+        new_scores = scores if len(new) == len(batch) else scores.take(new)
         live.store.put(
-            conversation_rows(live.run, [one for one in about if one.id not in live.known])
+            conversation_rows(
+                live.run,
+                [conversation for conversation in about if conversation.id not in live.known],
+            )
         )
-        kept = [own.answers] if own.tone is None else [own.answers, own.tone]
+        answer_columns = (
+            [new_scores.answers]
+            if new_scores.tone is None
+            else [new_scores.answers, new_scores.tone]
+        )
         live.store.put(
-            [live.cells.block(about, live.questions, one, live.judge.fingerprint) for one in kept]
+            [
+                live.cells.block(about, live.questions, answers, live.judge.fingerprint)
+                for answers in answer_columns
+            ]
         )
-        live.store.put([score_block(live.run, own)])
+        live.store.put([score_block(live.run, new_scores)])
     live.settle(scores)
     await live.store.settle()
     live.told(scores)

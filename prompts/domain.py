@@ -77,9 +77,9 @@ class DomainProfile(BaseModel):
     def parse(cls, text: str, where: str = "domain profile") -> DomainProfile:
         """Return the profile that the TOML `text` holds; see `load`. Beside `[log]` alone the rest is neutral."""
         try:
-            given = parse_toml(text)
+            profile = parse_toml(text)
             return cls.model_validate(
-                (cls.neutral().model_dump() if given.keys() == {"log"} else {}) | given
+                (cls.neutral().model_dump() if profile.keys() == {"log"} else {}) | profile
             )
         except ValidationError as error:
             raise WrongUse(complaint(error), where=where, remedy=REMEDY) from error
@@ -195,14 +195,14 @@ STOPWORDS = frozenset(
 )
 
 
-def switched_off(given: Sequence[str] | Set[str]) -> frozenset[str]:
+def switched_off(switches: Sequence[str] | Set[str]) -> frozenset[str]:
     """Return the blocks that a user wants left out.
 
     Raises:
         WrongUse: There is no such block.
     """
-    if unknown := set(given) - SWITCHES.keys():
+    if unknown := set(switches) - SWITCHES.keys():
         what = ", ".join(sorted(unknown))
-        known = ", ".join(SWITCHES)
-        raise WrongUse(f"no such part of a prompt: {what}", remedy=f"choose from {known}")
-    return frozenset(given)
+        parts = ", ".join(SWITCHES)
+        raise WrongUse(f"no such part of a prompt: {what}", remedy=f"choose from {parts}")
+    return frozenset(switches)

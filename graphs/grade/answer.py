@@ -45,18 +45,21 @@ class AnswerWork(BatchWork):
     cases: Mapping[str, Case]
     respondent: Respondent
 
-    def tell(self, case: Case, kept: Conversation) -> None:
+    def tell(self, case: Case, conversation: Conversation) -> None:
         """Tell of an answer in the state; the worst are those that are missing, then the shortest."""
-        said = kept.turns[-1].content if len(kept.turns) > 1 else ""
-        row = {"outcome": kept.metadata["outcome"], "why": in_short(kept.metadata["detail"])}
+        answer = conversation.turns[-1].content if len(conversation.turns) > 1 else ""
+        row = {
+            "outcome": conversation.metadata["outcome"],
+            "why": in_short(conversation.metadata["detail"]),
+        }
         if self.store.texts:
-            row |= {"question": in_short(case.question), "answer": in_short(said)}
-        rank = float(len(said)) if said else -1.0
+            row |= {"question": in_short(case.question), "answer": in_short(answer)}
+        rank = float(len(answer)) if answer else -1.0
         self.findings.take(
             case.id,
             lambda: row,
             rank=rank,
-            figures={"characters": float(len(said))} if said else {},
+            figures={"characters": float(len(answer))} if answer else {},
         )
 
 
@@ -66,15 +69,15 @@ async def respond(live: AnswerWork, id_: str) -> None:
     case = live.cases[id_]
     temperature = live.profile.temperature_of(case.category, case.subcategory)
     async with live.semaphore, live.tracer.span("respond", kind="role", item=case.id) as span:
-        found = await _response(live, case, temperature)
-        if isinstance(found, Unanswered):
-            span.failed(f"{found.outcome}: {found.detail}")
+        response = await _response(live, case, temperature)
+        if isinstance(response, Unanswered):
+            span.failed(f"{response.outcome}: {response.detail}")
         # Inside the span, which is written after it: whoever finds the span of a killed run finds
         # the answer, too.
-        kept = stored_answer(case, found, live.respondent.name, temperature)
-        live.store.put(conversation_rows(live.run, [kept]))
-    live.tell(case, kept)
-    live.end(case.id, kept.metadata["outcome"])
+        stored = stored_answer(case, response, live.respondent.name, temperature)
+        live.store.put(conversation_rows(live.run, [stored]))
+    live.tell(case, stored)
+    live.end(case.id, stored.metadata["outcome"])
 
 
 async def _response(live: AnswerWork, case: Case, temperature: float) -> str | Unanswered:
@@ -91,15 +94,15 @@ async def _response(live: AnswerWork, case: Case, temperature: float) -> str | U
 
 
 def stored_answer(
-    case: Case, found: str | Unanswered, model: str, temperature: float
+    case: Case, response: str | Unanswered, model: str, temperature: float
 ) -> Conversation:
     """Return a question with its answer as stored; without one, the question and the reason."""
     turns = [Turn(role="user", content=case.question)]
     about = {"outcome": "answered", "detail": ""}
-    if isinstance(found, Unanswered):
-        about = {"outcome": found.outcome, "detail": found.detail}
+    if isinstance(response, Unanswered):
+        about = {"outcome": response.outcome, "detail": response.detail}
     else:
-        turns.append(Turn(role="assistant", content=found))
+        turns.append(Turn(role="assistant", content=response))
     return Conversation(
         id=case.id,
         turns=tuple(turns),

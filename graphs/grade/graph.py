@@ -69,11 +69,11 @@ class GradeWork(BatchWork):
 
     def tell(self, case: Case, answers: Answers, outcome: str) -> None:
         """Tell of a case in the state: its grades, the lowest first among the worst."""
-        known = {id_: one for id_, one in answers.items() if isinstance(one, Answer)}
+        answered = {id_: answer for id_, answer in answers.items() if isinstance(answer, Answer)}
         grades = {
-            id_: one.chosen + self.profile.lowest
-            for id_, one in known.items()
-            if len(one.probabilities) == len(self.profile.grades) and not one.never_came_up
+            id_: answer.chosen + self.profile.lowest
+            for id_, answer in answered.items()
+            if len(answer.probabilities) == len(self.profile.grades) and not answer.never_came_up
         }
         row = {
             "grades": dict(list(grades.items())[:ANSWERS]),

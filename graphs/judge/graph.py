@@ -134,8 +134,8 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
             span.failed(
                 f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}"
             )
-        asked = [run_question(live.task.question, number) for number in range(len(votes))]
-        live.store.put(live.cells.of(conversation, asked, votes, ensemble.drawn_from))
+        questions = [run_question(live.task.question, number) for number in range(len(votes))]
+        live.store.put(live.cells.of(conversation, questions, votes, ensemble.drawn_from))
     live.tell(id_, votes)
     live.end(id_)
 
@@ -144,18 +144,20 @@ async def fit_rule(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:  # n
     """Fit τ to the thumbs if a precision is wanted, and count the verdicts."""
     live = await resources(runtime, JudgeWork)
     with live.tracer.span("fit_rule", kind="node") as span:
-        found = await asyncio.to_thread(live.tallied)
-        span.outputs([found.rule.in_words()])
-    counted = [("fitted", found.fitted), ("unseen", found.unseen)]
+        tallied = await asyncio.to_thread(live.tallied)
+        span.outputs([tallied.rule.in_words()])
+    counted = [("fitted", tallied.fitted), ("unseen", tallied.unseen)]
     figures = {
-        name: {key: str(value) for key, value in vars(one).items()} for name, one in counted if one
+        name: {key: str(value) for key, value in vars(figure).items()}
+        for name, figure in counted
+        if figure
     }
-    outcomes = found.counts(live.shelf)
+    outcomes = tallied.counts(live.shelf)
     return {
-        "rule": found.rule.in_words(),
+        "rule": tallied.rule.in_words(),
         "figures": figures,
         "outcomes": outcomes,
-        "waiting": found.waiting,
+        "waiting": tallied.waiting,
     }
 
 
@@ -171,8 +173,8 @@ async def human_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     """
     question = (await resources(runtime, JudgeWork)).task.question
     options = [option.text for option in question.options]
-    asked = {"question": question.text, "options": options, "conversations": state["waiting"]}
-    return {"given": interrupt(asked)}
+    request = {"question": question.text, "options": options, "conversations": state["waiting"]}
+    return {"given": interrupt(request)}
 
 
 async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
@@ -181,18 +183,18 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     question = live.task.question
     waiting = set(state["waiting"])
     options = [option.text for option in question.options]
-    taken = {
+    accepted = {
         id_: text for id_, text in state["given"].items() if id_ in waiting and text in options
     }
-    with live.tracer.span("apply_review", kind="node", inputs=taken):
-        for id_, text in taken.items():
+    with live.tracer.span("apply_review", kind="node", inputs=accepted):
+        for id_, text in accepted.items():
             answer = persons_answer(question, options.index(text))
             about = persons_question(question)
             live.store.put(live.cells.of(live.shelf[id_], [about], [answer], PERSON))
             live.store.put([label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")])
         await live.store.settle()
-    found = await asyncio.to_thread(live.tallied)
-    return {"given": {}, "waiting": found.waiting, "outcomes": found.counts(live.shelf)}
+    tallied = await asyncio.to_thread(live.tallied)
+    return {"given": {}, "waiting": tallied.waiting, "outcomes": tallied.counts(live.shelf)}
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:

@@ -60,16 +60,16 @@ class Tallied:
 
     def counts(self, ids: Iterable[str]) -> dict[str, int]:
         """Count conversations by result: `rated`, `by a person`, and the reasons of NONE."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for id_ in ids:
             tally = self.tallies[id_]
             if id_ in self.people:
-                found["by a person"] += 1
+                counts["by a person"] += 1
             elif not tally.scorable:
-                found["not_scorable"] += 1
+                counts["not_scorable"] += 1
             else:
-                found[self.rule.refusal(tally.votes, self.rule.runs - tally.asked) or "rated"] += 1
-        return dict(found)
+                counts[self.rule.refusal(tally.votes, self.rule.runs - tally.asked) or "rated"] += 1
+        return dict(counts)
 
 
 def count_run(store: Store, run: str, task: Task, conversations: Iterable[Conversation]) -> Tallied:
@@ -79,9 +79,9 @@ def count_run(store: Store, run: str, task: Task, conversations: Iterable[Conver
         conversations: Those of the run; read only for the thumbs.
     """
     tallies, _ = so_far(store, run, task, ())
-    found = Tallied(run, task, task.rule, tallies, people_so_far(store, run, task))
+    tallied = Tallied(run, task, task.rule, tallies, people_so_far(store, run, task))
     if task.precision is None:
-        return found
+        return tallied
     # With fewer runs than the minimum nothing passes, whatever τ is.
     used = [
         c
@@ -96,15 +96,15 @@ def count_run(store: Store, run: str, task: Task, conversations: Iterable[Conver
     mode = modes(votes)
     blocks = block_ids(used)
     fitted = fitted_tau(entropy, mode, right, task.precision, blocks)
-    found = replace(found, fitted=fitted, rule=replace(task.rule, tau=fitted.tau))
+    tallied = replace(tallied, fitted=fitted, rule=replace(task.rule, tau=fitted.tau))
     k = min(FOLDS, *np.bincount(right, minlength=2).tolist())
     if k >= 2:
         with suppress(BadLabels):  # too few groups of conversations that belong together
             dealt = folds(used, k, SEED)
-            found = replace(
-                found, unseen=crossfit_tau(entropy, mode, right, task.precision, dealt, blocks)
+            tallied = replace(
+                tallied, unseen=crossfit_tau(entropy, mode, right, task.precision, dealt, blocks)
             )
-    return found
+    return tallied
 
 
 def _entropy(votes: Sequence[int]) -> float:

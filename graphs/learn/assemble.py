@@ -175,19 +175,21 @@ def assemble(
             if id_ in {r.id for r in chosen}
         },
     )
-    said = () if rubric_set.support.enough else (f"Probabilities are {rubric_set.support}.",)
+    note_on_support = (
+        () if rubric_set.support.enough else (f"Probabilities are {rubric_set.support}.",)
+    )
     reach = reach_of(material, rubric_set.rubrics, unseen, plain, pool_values)
-    told = rubric_set.model_copy(
+    noted = rubric_set.model_copy(
         update={
             "notes": (
                 *rubric_set.notes,
-                *said,
+                *note_on_support,
                 *([calibrator.behind] if calibrator.behind else []),
             ),
             "reach": reach,
         }
     ).with_arrays(arrays)
-    return told, tuple(labelled_scores(material, fitted, unseen))
+    return noted, tuple(labelled_scores(material, fitted, unseen))
 
 
 def chosen_rubrics(
@@ -264,11 +266,11 @@ def with_circumstances(
     if not measured or not leading:
         return tuple(rubrics)
     languages = [language_of([conversation]) for conversation in measured]
-    found = circumstances_of(measured, about, languages, material.logs.label_field)
+    circumstances = circumstances_of(measured, about, languages, material.logs.label_field)
     up = positives(measured)
     held = material.table.held(measured, material.chosen)
     return tuple(
-        rubric.model_copy(update={"circumstance": explained_by(here, up, found)})
+        rubric.model_copy(update={"circumstance": explained_by(here, up, circumstances)})
         if rubric.id in leading
         else rubric
         for rubric, here in zip(rubrics, held.T, strict=True)
@@ -279,22 +281,28 @@ def in_one_voice(
     chosen: Sequence[Rubric], standings: Mapping[str, StandingRecord], worths: Mapping[str, Worth]
 ) -> tuple[dict[str, StandingRecord], dict[str, Worth]]:
     """Let standing and figures say the same: unclear figures lower a standing, clear ones are shrunk for the choice."""
-    told = dict(standings)
+    lowered = dict(standings)
     shrunk = dict(worths)
     for rubric in chosen:
         standing = standings.get(rubric.id)
         worth = worths.get(rubric.id)
         if standing is None or worth is None:
             continue
-        told[rubric.id] = standing.model_copy(update={"clear": not doubt(worth, rubric.polarity)})
-        if told[rubric.id].word != "hint" and standing.by == "halvings" and told[rubric.id].clear:
+        lowered[rubric.id] = standing.model_copy(
+            update={"clear": not doubt(worth, rubric.polarity)}
+        )
+        if (
+            lowered[rubric.id].word != "hint"
+            and standing.by == "halvings"
+            and lowered[rubric.id].clear
+        ):
             passed = PROVEN if standing.p <= PROVEN else LIKELY
             corrected = given_chosen(worth, rubric.polarity, standing.p, passed)
             if speaks_against(corrected, rubric.polarity):
-                told[rubric.id] = standing.model_copy(update={"clear": False})
+                lowered[rubric.id] = standing.model_copy(update={"clear": False})
             else:
                 shrunk[rubric.id] = corrected
-    return told, shrunk
+    return lowered, shrunk
 
 
 def proven(standing: StandingRecord | None) -> bool:
@@ -314,9 +322,11 @@ def judge_record(live: LearnContext, chosen: Sequence[Rubric]) -> JudgeRecord:
 
 def reasons_of(live: LearnContext, chosen: Sequence[Rubric]) -> tuple[Reason, ...]:
     """Return the reasons behind the chosen rubrics."""
-    wanted = {id_ for rubric in chosen for id_ in rubric.reason_ids}
+    reason_ids = {id_ for rubric in chosen for id_ in rubric.reason_ids}
     return tuple(
-        reason for reason in [*live.reasons("sat"), *live.reasons("dsat")] if reason.id in wanted
+        reason
+        for reason in [*live.reasons("sat"), *live.reasons("dsat")]
+        if reason.id in reason_ids
     )
 
 
@@ -343,20 +353,20 @@ async def answers_of_pool(live: LearnContext, material: Material) -> Floats | No
     ):
         return None
     pool = candidates(material).rubrics
-    found = GivenAnswers(material.table.rule)
+    answers = GivenAnswers(material.table.rule)
     questions = [Question.about(rubric, material.judge_record.scale) for rubric in pool]
     held_out = material.table.answered(material.held_out, material.chosen)
     for conversation in held_out:
-        found.take(conversation.id, await judge.judge(conversation, questions))
-    return found.matrix(held_out, pool)[0]
+        answers.take(conversation.id, await judge.judge(conversation, questions))
+    return answers.matrix(held_out, pool)[0]
 
 
 def found_nothing(extractions: Mapping[str, Extraction | Unanswered]) -> Figure:
     """Return the share of training conversations in which a model that read them found no reason."""
-    read = [found for found in extractions.values() if isinstance(found, Extraction)]
+    read = [extraction for extraction in extractions.values() if isinstance(extraction, Extraction)]
     silent = sum(
-        not found.dropped and all(is_built_in(reason.source) for reason in found.reasons)
-        for found in read
+        not extraction.dropped and all(is_built_in(reason.source) for reason in extraction.reasons)
+        for extraction in read
     )
     return share_of(silent, len(read))
 
@@ -365,13 +375,16 @@ def describe_yield(
     extractions: Mapping[str, Extraction | Unanswered], chosen: Sequence[Rubric]
 ) -> list[str]:
     """Say how many of a model's reasons were left out, and if most were or it gave no rubric, what it came to."""
-    read = [found for found in extractions.values() if isinstance(found, Extraction)]
-    left_out, unquoted = sum(found.dropped for found in read), sum(found.unquoted for found in read)
-    given = left_out + sum(
-        not is_built_in(reason.source) for found in read for reason in found.reasons
+    read = [extraction for extraction in extractions.values() if isinstance(extraction, Extraction)]
+    left_out, unquoted = (
+        sum(extraction.dropped for extraction in read),
+        sum(extraction.unquoted for extraction in read),
     )
-    own = sum(not is_built_in(rubric.source) for rubric in chosen)
-    if own and not left_out:
+    proposed = left_out + sum(
+        not is_built_in(reason.source) for extraction in read for reason in extraction.reasons
+    )
+    from_model = sum(not is_built_in(rubric.source) for rubric in chosen)
+    if from_model and not left_out:
         return []
     others = (
         f"; {left_out - unquoted} others quote no exchange, or copy it"
@@ -381,15 +394,13 @@ def describe_yield(
     why = f", {unquoted} because their quotes don't stand in the conversation{others}"
     if left_out == unquoted:
         why = ", because their quotes don't stand in the conversation"
-    what = (
-        f"{left_out} of {count(given, 'reason')} {'was' if left_out == 1 else 'were'} left out{why}"
-    )
-    if own and 2 * left_out < given:
+    what = f"{left_out} of {count(proposed, 'reason')} {'was' if left_out == 1 else 'were'} left out{why}"
+    if from_model and 2 * left_out < proposed:
         return [f"Of the model, {what}."]
     if not left_out:
         what = (
-            f"none of its {count(given, 'reason')} led to one that was chosen"
-            if given
+            f"none of its {count(proposed, 'reason')} led to one that was chosen"
+            if proposed
             else "it gave no reason"
         )
-    return [f"{own} of {len(chosen)} {NOT_THE_MODELS}{what}."]
+    return [f"{from_model} of {len(chosen)} {NOT_THE_MODELS}{what}."]

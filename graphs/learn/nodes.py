@@ -56,19 +56,20 @@ async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # no
     """Extract the reasons of the next batch of training conversations."""
     live = await resources(runtime, LearnContext)
     ids = [c.id for c in live.material.training]
-    found = live.extractions
+    extractions = live.extractions
 
     async def one(id_: str) -> None:
-        found[id_] = await extract_from(live, live.roles.extractor, live.by_id[id_])
+        extractions[id_] = await extract_from(live, live.roles.extractor, live.by_id[id_])
         live.progress.advance("extract")
 
-    if left := [id_ for id_ in ids if id_ not in found]:
+    if left := [id_ for id_ in ids if id_ not in extractions]:
         await live.fit(live.roles.extractor)
     live.progress.start("extract", len(ids), len(ids) - len(left))
     await at_once(map(one, left[: live.batch]))
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
     outcomes = (
-        one.outcome if isinstance(one, Unanswered) else "extracted" for one in found.values()
+        extraction.outcome if isinstance(extraction, Unanswered) else "extracted"
+        for extraction in extractions.values()
     )
     return {
         "progress": {"extract": _so_far(len(ids), max(len(left) - live.batch, 0), outcomes)},
@@ -81,16 +82,16 @@ def _so_far(total: int, left: int, outcomes: Iterable[str]) -> dict[str, Any]:
 
 
 def _reasons(live: LearnContext, side: Polarity) -> dict[str, Any]:
-    found = live.reasons(side)
+    reasons = live.reasons(side)
     first = [
         {
-            "text": one.text,
-            "quotes": [in_short(quote.text) for quote in one.quotes[:QUOTES]],
-            "conversation": one.conversation_id,
+            "text": reason.text,
+            "quotes": [in_short(quote.text) for quote in reason.quotes[:QUOTES]],
+            "conversation": reason.conversation_id,
         }
-        for one in found[: FIRST if live.store.texts else 0]
+        for reason in reasons[: FIRST if live.store.texts else 0]
     ]
-    return {"count": len(found), "first": first}
+    return {"count": len(reasons), "first": first}
 
 
 def more_of(stage: str, after: Sequence[str]) -> Callable[[LearnState], Sequence[str]]:
@@ -118,22 +119,22 @@ async def _summarize(polarity: Polarity, state: LearnState, runtime: Runtime[Any
     live = await resources(runtime, LearnContext)
     pools = live.material_at(state).pool
     others = [rubric for kind, rubrics in pools.items() if kind != polarity for rubric in rubrics]
-    found = await asyncio.to_thread(
+    matched = await asyncio.to_thread(
         matched_pairs, live.material.training, live.extractions, MOST_PAIRS
     )
-    pairs = in_turns(found, PAIRS_SHOWN)
+    pairs = in_turns(matched, PAIRS_SHOWN)
     few = sum(not is_built_in(reason.source) for reason in live.reasons(polarity)) <= FEW_REASONS
 
     async def grown(batch: Sequence[Reason], pool: Rubrics) -> Written:
-        found = await live.roles.summarizer.summarize(
+        summary = await live.roles.summarizer.summarize(
             batch, [*pool, *others], polarity, next(pairs), few=few
         )
-        if isinstance(found, Unanswered):
-            return found
+        if isinstance(summary, Unanswered):
+            return summary
         by_id = {rubric.id: rubric for rubric in pool}
-        by_id |= {id_: with_reasons(by_id[id_], more) for id_, more in found.supported.items()}
-        by_id |= {rubric.id: rubric for rubric in found.rubrics if rubric.id not in by_id}
-        return tuple(by_id.values()), found
+        by_id |= {id_: with_reasons(by_id[id_], more) for id_, more in summary.supported.items()}
+        by_id |= {rubric.id: rubric for rubric in summary.rubrics if rubric.id not in by_id}
+        return tuple(by_id.values()), summary
 
     return await write_rubrics(f"summarize_{polarity}", polarity, live, grown)
 
@@ -147,38 +148,47 @@ async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     with live.tracer.span(
         "deduplicate", kind="role", inputs=[rubric.id for rubric in pool]
     ) as span:
-        found = await live.roles.deduplicator.deduplicate(distinct)
-        span.outputs(rubric.id for rubric in found.kept)
-    live.store.put(rubric_rows(live.run, [*pool, *found.kept]))
-    merged = {id_: found.merged.get(into, into) for id_, into in equal.items()} | found.merged
-    payload = {"kept": [rubric.model_dump(mode="json") for rubric in found.kept], "merged": merged}
+        deduplication = await live.roles.deduplicator.deduplicate(distinct)
+        span.outputs(rubric.id for rubric in deduplication.kept)
+    live.store.put(rubric_rows(live.run, [*pool, *deduplication.kept]))
+    merged = {
+        id_: deduplication.merged.get(into, into) for id_, into in equal.items()
+    } | deduplication.merged
+    payload = {
+        "kept": [rubric.model_dump(mode="json") for rubric in deduplication.kept],
+        "merged": merged,
+    }
     await live.store.write_step(live.run, "deduplicate", payload)
     return {
-        "kept": live.rows(found.kept),
+        "kept": live.rows(deduplication.kept),
         "merged": merged,
-        "mirrors": [list(pair) for pair in found.mirrors],
+        "mirrors": [list(pair) for pair in deduplication.mirrors],
     }
 
 
 async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Ask once for better words for rubrics that are hard to judge, before they are paid for."""
     live = await resources(runtime, LearnContext)
-    kept = live.material_at(state).kept
+    rubrics = live.material_at(state).kept
     rewriter = live.roles.rewriter
-    found = Rewording(rubrics=kept)
-    if rewriter is not None and kept:
-        with live.tracer.span("reword", kind="role", inputs=[rubric.id for rubric in kept]) as span:
-            found = await rewriter.reword(kept)
-            span.outputs(found.reworded.values())
-    live.store.put(rubric_rows(live.run, found.rubrics))
-    payload = {"kept": [rubric.model_dump(mode="json") for rubric in found.rubrics]}
+    rewording = Rewording(rubrics=rubrics)
+    if rewriter is not None and rubrics:
+        with live.tracer.span(
+            "reword", kind="role", inputs=[rubric.id for rubric in rubrics]
+        ) as span:
+            rewording = await rewriter.reword(rubrics)
+            span.outputs(rewording.reworded.values())
+    live.store.put(rubric_rows(live.run, rewording.rubrics))
+    payload = {"kept": [rubric.model_dump(mode="json") for rubric in rewording.rubrics]}
     await live.store.write_step(live.run, "reword", payload)
-    named = found.reworded
+    named = rewording.reworded
     return {
-        "kept": live.rows(found.rubrics),
+        "kept": live.rows(rewording.rubrics),
         "reworded": named,
         "merged": {duplicate: named.get(into, into) for duplicate, into in state["merged"].items()},
-        "mirrors": [[named.get(one, one) for one in pair] for pair in state["mirrors"]],
+        "mirrors": [
+            [named.get(rubric_id, rubric_id) for rubric_id in pair] for pair in state["mirrors"]
+        ],
     }
 
 
@@ -190,43 +200,43 @@ async def review_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     live = await resources(runtime, LearnContext)
     if not live.review or not state["kept"]:
         return {"reviewed": False}
-    asked: dict[str, Any] = {"pool": state["kept"]}
+    request: dict[str, Any] = {"pool": state["kept"]}
     while True:
-        given = interrupt(asked)
+        edited_rows = interrupt(request)
         try:
-            kept = edited_pool(given, live.material_at(state).kept)
+            rubrics = edited_pool(edited_rows, live.material_at(state).kept)
         except BadRubrics as wrong:
-            asked = {"pool": state["kept"], "refused": str(wrong)}
+            request = {"pool": state["kept"], "refused": str(wrong)}
         else:
-            return {"reviewed": True, "kept": live.rows(kept)}
+            return {"reviewed": True, "kept": live.rows(rubrics)}
 
 
 async def fit_judge(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Let the judge learn its scale for the pool, on training conversations alone."""
     live = await resources(runtime, LearnContext)
-    kept = live.material_at(state).kept
-    with live.tracer.span("fit_judge", kind="node", inputs=[rubric.id for rubric in kept]):
-        await live.fit(live.roles.judge, kept)
-    await live.store.write(rubric_rows(live.run, kept))
+    rubrics = live.material_at(state).kept
+    with live.tracer.span("fit_judge", kind="node", inputs=[rubric.id for rubric in rubrics]):
+        await live.fit(live.roles.judge, rubrics)
+    await live.store.write(rubric_rows(live.run, rubrics))
     judge = live.roles.judge
     return {
         **live.opening,
-        "kept": live.rows(kept),
-        "judged_by": {rubric.id: rubric.answered_by or judge.name for rubric in kept},
-        "learned": learned_in_words(judge.learned, kept),
+        "kept": live.rows(rubrics),
+        "judged_by": {rubric.id: rubric.answered_by or judge.name for rubric in rubrics},
+        "learned": learned_in_words(judge.learned, rubrics),
     }
 
 
-def learned_in_words(learned: Mapping[str, Any], kept: Sequence[Rubric]) -> dict[str, Any]:
+def learned_in_words(learned: Mapping[str, Any], rubrics: Sequence[Rubric]) -> dict[str, Any]:
     """Return what a judge learned for each rubric of a pool: plain figures; of what is large, how much there is."""
-    told: dict[str, Any] = {}
-    for rubric in kept:
+    in_words: dict[str, Any] = {}
+    for rubric in rubrics:
         what = learned.get(rubric.id)
         if isinstance(what, Mapping):
-            told[rubric.id] = {name: in_brief(value) for name, value in what.items()}
+            in_words[rubric.id] = {name: in_brief(value) for name, value in what.items()}
         elif what is not None:
-            told[rubric.id] = in_brief(what)
-    return told
+            in_words[rubric.id] = in_brief(what)
+    return in_words
 
 
 def in_brief(value: Any) -> Any:
@@ -238,7 +248,7 @@ def in_brief(value: Any) -> Any:
     if (
         isinstance(value, list | tuple)
         and len(value) <= FEW
-        and all(isinstance(one, int | float) for one in value)
+        and all(isinstance(number, int | float) for number in value)
     ):
         return list(value)
     return f"{len(value)} values" if hasattr(value, "__len__") else in_short(str(value))
@@ -247,17 +257,17 @@ def in_brief(value: Any) -> Any:
 async def judge_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Judge the next batch of training conversations on the whole pool."""
     live = await resources(runtime, LearnContext)
-    found = live.material_at(state)
-    ids = [c.id for c in (*found.training, *found.graded_training)]
-    return await _judge("judge_pool", ids, found.kept, live, found.kept)
+    material = live.material_at(state)
+    ids = [c.id for c in (*material.training, *material.graded_training)]
+    return await _judge("judge_pool", ids, material.kept, live, material.kept)
 
 
 async def judge_held_out(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Judge the next batch of held-out conversations on the chosen rubrics."""
     live = await resources(runtime, LearnContext)
-    found = live.material_at(state)
-    ids = [c.id for c in (*found.held_out, *found.graded_held_out)]
-    return await _judge("judge_held_out", ids, found.chosen, live, found.kept)
+    material = live.material_at(state)
+    ids = [c.id for c in (*material.held_out, *material.graded_held_out)]
+    return await _judge("judge_held_out", ids, material.chosen, live, material.kept)
 
 
 async def _judge(
@@ -279,10 +289,15 @@ async def _judge(
 
     async def one(id_: str) -> None:
         left = [
-            [one for one in side if one.id not in table.values.get(id_, {})] for side in questions
+            [question for question in side if question.id not in table.values.get(id_, {})]
+            for side in questions
         ]
         for answers in await asyncio.gather(
-            *(ask(live, stage, judge, live.by_id[id_], some) for some in left if some)
+            *(
+                ask(live, stage, judge, live.by_id[id_], unanswered)
+                for unanswered in left
+                if unanswered
+            )
         ):
             table.take(id_, answers)
         live.progress.advance(shown)
@@ -307,21 +322,21 @@ async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     with live.tracer.span(
         "select", kind="node", inputs=[rubric.id for rubric in material.kept]
     ) as span:
-        found = await asyncio.to_thread(choose, material)
-        span.outputs(found["chosen"])
-    await live.store.write_step(live.run, "select", found)
+        choice = await asyncio.to_thread(choose, material)
+        span.outputs(choice["chosen"])
+    await live.store.write_step(live.run, "select", choice)
     live.progress.advance("select")
     rows = {row["id"]: row for row in live.rows(material.kept)}
-    p = found["p"] or {}
+    p = choice["p"] or {}
     return {
         "chosen": [
-            rows[id_] | found["choices"][id_] | {"p": p.get(id_)} for id_ in found["chosen"]
+            rows[id_] | choice["choices"][id_] | {"p": p.get(id_)} for id_ in choice["chosen"]
         ],
-        "dropped": found["dropped"],
+        "dropped": choice["dropped"],
         "pooled": material.table.summary(material.training, material.kept),
-        "alpha": found["alpha"],
-        "alphas": found["alphas"],
-        "notes": found["notes"],
+        "alpha": choice["alpha"],
+        "alphas": choice["alphas"],
+        "notes": choice["notes"],
     }
 
 
@@ -333,10 +348,10 @@ async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     with live.tracer.span(
         "calibrate", kind="node", inputs=[rubric.id for rubric in material.chosen]
     ) as span:
-        found = await asyncio.to_thread(compare, material, live.bulk("select"))
-        span.outputs([found["chosen"], found["why"]])
-    await live.store.write_step(live.run, "calibrate", found)
-    return {"probability": {name: found[name] for name in ("chosen", "why", "compared")}}
+        comparison = await asyncio.to_thread(compare, material, live.bulk("select"))
+        span.outputs([comparison["chosen"], comparison["why"]])
+    await live.store.write_step(live.run, "calibrate", comparison)
+    return {"probability": {name: comparison[name] for name in ("chosen", "why", "compared")}}
 
 
 async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
@@ -397,10 +412,10 @@ def keep_scores(
 ) -> None:
     """Store the result of each labeled conversation, for `pollex trace`."""
     netsat = rubric_set.scorer_of()
-    found = list[Score]()
-    for one in scores:
-        score = Score(conversation_id=one.conversation_id, outcome=one.outcome)
-        if one.netsat is not None:
-            score = netsat.read(one.conversation_id, one.netsat, one.probability)
-        found.append(score)
-    store.put([score_block(run, ScoreColumns.of(found, ()))])
+    stored_scores = list[Score]()
+    for measured in scores:
+        score = Score(conversation_id=measured.conversation_id, outcome=measured.outcome)
+        if measured.netsat is not None:
+            score = netsat.read(measured.conversation_id, measured.netsat, measured.probability)
+        stored_scores.append(score)
+    store.put([score_block(run, ScoreColumns.of(stored_scores, ()))])

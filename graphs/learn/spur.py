@@ -40,8 +40,8 @@ async def _update(polarity: Polarity, runtime: Runtime[Any]) -> LearnState:
     assert updater is not None, "who runs `spur` hires an updater"
 
     async def revised(batch: Sequence[Reason], current: Rubrics) -> Written:
-        found = await updater.update(batch, current, polarity, most)
-        return found if isinstance(found, Unanswered) else (found.rubrics, found)
+        update = await updater.update(batch, current, polarity, most)
+        return update if isinstance(update, Unanswered) else (update.rubrics, update)
 
     return await write_rubrics(f"update_{polarity}", polarity, live, revised)
 
@@ -50,8 +50,8 @@ async def gather_sets(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Use both sets as the pool: all of it fits the budget and stays, one of each text."""
     live = await resources(runtime, LearnContext)
     pool = live.material_at(state).pool
-    kept, _ = merge_equal([*pool["sat"], *pool["dsat"]])
-    return {"kept": live.rows(kept)}
+    rubrics, _ = merge_equal([*pool["sat"], *pool["dsat"]])
+    return {"kept": live.rows(rubrics)}
 
 
 def build() -> LearnGraph:

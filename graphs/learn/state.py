@@ -165,24 +165,31 @@ class LearnContext(Resources):
         """Return the material with the rubrics that a state names, as the store has them."""
         written = {side: self.bulk(f"{self.writing}_{side}") for side in state.get("pool", {})}
         pool = {
-            side: tuple(map(Rubric.model_validate, found["pool"]))
-            for side, found in written.items()
+            side: tuple(map(Rubric.model_validate, written_side["pool"]))
+            for side, written_side in written.items()
         }
-        known = [*self.material.kept, *(rubric for rubrics in pool.values() for rubric in rubrics)]
+        known_rubrics = [
+            *self.material.kept,
+            *(rubric for rubrics in pool.values() for rubric in rubrics),
+        ]
         if "merged" in state:
-            known += map(Rubric.model_validate, self.bulk("deduplicate")["kept"])
+            known_rubrics += map(Rubric.model_validate, self.bulk("deduplicate")["kept"])
         if "reworded" in state:
-            known += map(Rubric.model_validate, self.bulk("reword")["kept"])
-        kept = edited_pool(state["kept"], known) if state.get("kept") else self.material.kept
-        by_id = {rubric.id: rubric for rubric in kept}
+            known_rubrics += map(Rubric.model_validate, self.bulk("reword")["kept"])
+        pool_rubrics = (
+            edited_pool(state["kept"], known_rubrics) if state.get("kept") else self.material.kept
+        )
+        by_id = {rubric.id: rubric for rubric in pool_rubrics}
         never = self.bulk("select")["never"] if "chosen" in state else {}
         return replace(
             self.material,
             pool=pool,  # type: ignore[arg-type]  # sides are polarities
             refused={
-                cause: n for found in written.values() for cause, n in found["refused"].items()
+                cause: n
+                for written_side in written.values()
+                for cause, n in written_side["refused"].items()
             },
-            kept=kept,
+            kept=pool_rubrics,
             merged=state.get("merged", {}),
             reworded=state.get("reworded", {}),
             mirrors=[(first, second) for first, second in state.get("mirrors", ())],
@@ -210,11 +217,11 @@ class LearnContext(Resources):
     def opening(self) -> LearnState:
         """What the state tells from the first node on."""
         ids = [[c.id for c in side] for side in (self.material.training, self.material.held_out)]
-        told = vars(self.material.settings).items()
+        settings = vars(self.material.settings).items()
         return {
             "run": self.run,
             "settings": {
-                name: list(value) if isinstance(value, tuple) else value for name, value in told
+                name: list(value) if isinstance(value, tuple) else value for name, value in settings
             },
             "split": {
                 "training": len(ids[0]),
@@ -227,11 +234,20 @@ class LearnContext(Resources):
     def unextracted(self) -> dict[str, Unanswered]:
         """Reasons for missing extractions, by conversation."""
         return {
-            id_: found for id_, found in self.extractions.items() if isinstance(found, Unanswered)
+            id_: extraction
+            for id_, extraction in self.extractions.items()
+            if isinstance(extraction, Unanswered)
         }
 
     def reasons(self, polarity: Polarity) -> list[Reason]:
         """List all reasons of one polarity, in the order of the conversations."""
-        found = (self.extractions.get(conversation.id) for conversation in self.material.training)
-        every = (reason for one in found if isinstance(one, Extraction) for reason in one.reasons)
+        extractions = (
+            self.extractions.get(conversation.id) for conversation in self.material.training
+        )
+        every = (
+            reason
+            for extraction in extractions
+            if isinstance(extraction, Extraction)
+            for reason in extraction.reasons
+        )
         return [reason for reason in every if reason.polarity == polarity]

@@ -30,7 +30,10 @@ async def write_rubrics(
     """
     reasons = live.reasons(polarity)
     size = live.material.settings.mini_batch
-    sides = ([one for one in reasons if is_built_in(one.source) is own] for own in (False, True))
+    sides = (
+        [reason for reason in reasons if is_built_in(reason.source) is built_in]
+        for built_in in (False, True)
+    )
     batches = [side[start : start + size] for side in sides for start in range(0, len(side), size)]
     live.progress.start(name, len(batches))
     rubrics: Rubrics = ()
@@ -39,14 +42,14 @@ async def write_rubrics(
     for fresh in batches:
         batch = fresh if is_built_in(fresh[0].source) else [*left, *fresh]
         with live.tracer.span(name, kind="role", inputs=[reason.id for reason in batch]) as span:
-            found = await write(batch, rubrics)
-            if isinstance(found, Unanswered):
-                span.failed(f"{found.outcome}: {found.detail}")
+            written = await write(batch, rubrics)
+            if isinstance(written, Unanswered):
+                span.failed(f"{written.outcome}: {written.detail}")
                 refused[
-                    f"a batch of {len(batch)} {polarity} reasons: {found.outcome} {found.detail}"
+                    f"a batch of {len(batch)} {polarity} reasons: {written.outcome} {written.detail}"
                 ] += 1
             else:
-                rubrics, answered = found
+                rubrics, answered = written
                 span.outputs(rubric.id for rubric in answered.rubrics)
                 refused.update(answered.refused)
                 left = (

@@ -73,14 +73,14 @@ async def converse(live: SimulateWork, id_: str) -> None:
     """Hold each dialogue of the batch, or store why there is none."""
     scene = live.scenes[id_]
     async with live.semaphore, live.tracer.span("converse", kind="role", item=scene.id) as span:
-        found = await live.simulator.dialogue(scene)
-        if isinstance(found, Unanswered):
-            span.failed(f"{found.outcome}: {found.detail}")
-            about = {"outcome": found.outcome, "detail": found.detail}
+        dialogue = await live.simulator.dialogue(scene)
+        if isinstance(dialogue, Unanswered):
+            span.failed(f"{dialogue.outcome}: {dialogue.detail}")
+            about = {"outcome": dialogue.outcome, "detail": dialogue.detail}
             live.keep(Conversation(id=scene.id, turns=(), metadata=about))
         else:
-            span.outputs([f"{len(found.turns)} turns, ended: {found.ended}"])
-            live.held[scene.id] = found
+            span.outputs([f"{len(dialogue.turns)} turns, ended: {dialogue.ended}"])
+            live.held[scene.id] = dialogue
 
 
 @on_each(SimulateWork)

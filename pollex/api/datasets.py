@@ -47,16 +47,20 @@ def score_dataset(
     Raises:
         WrongUse: The set's judge is a model.
     """
-    found = read_unedited(Path(rubrics) if isinstance(rubrics, str) else rubrics)
-    if not found.judge.built_in:
+    rubric_set = read_unedited(Path(rubrics) if isinstance(rubrics, str) else rubrics)
+    if not rubric_set.judge.built_in:
         raise WrongUse(
-            f"the set's judge is a model, {found.judge.name}, and Ray would pay for a batch again and again",
+            f"the set's judge is a model, {rubric_set.judge.name}, and Ray would pay for a batch again and again",
             remedy="use `pollex score --engine ray`",
         )
-    made = (BatchScorer(found, judges, costs),)
-    given = {"concurrency": 1, **options}
+    arguments = (BatchScorer(rubric_set, judges, costs),)
+    ray_options = {"concurrency": 1, **options}
     return dataset.map_batches(
-        _Batches, fn_constructor_args=made, batch_format="pyarrow", batch_size=batch_size, **given
+        _Batches,
+        fn_constructor_args=arguments,
+        batch_format="pyarrow",
+        batch_size=batch_size,
+        **ray_options,
     )
 
 

@@ -95,13 +95,13 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
             raise BadLabels(f"{len(classes)} classes in y", remedy="give labels of two classes")
         good = classes[self._place_of_positive(classes)]
         labeled = [
-            one.model_copy(
+            conversation.model_copy(
                 update={
                     "id": f"{number:06}",
                     "label": Label.POSITIVE if label == good else Label.NEGATIVE,
                 }
             )
-            for number, (one, label) in enumerate(zip(conversations, labels, strict=True))
+            for number, (conversation, label) in enumerate(zip(conversations, labels, strict=True))
         ]
         with ExitStack() as opened:
             self.rubrics_: RubricSet = learn(
@@ -122,7 +122,9 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
     def predict_proba(self, X: Iterable[Given]) -> Floats:
         """Compute the probability of each class `[conversation, class]`; NaN where a conversation can't be scored."""
         scores = self._scores(X)
-        good = np.array([np.nan if one.probability is None else one.probability for one in scores])
+        good = np.array(
+            [np.nan if score.probability is None else score.probability for score in scores]
+        )
         columns = [1.0 - good, good]
         return np.stack(
             columns if self._place_of_positive(self.classes_) else columns[::-1], axis=1
@@ -140,8 +142,8 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
                 f"{len(lost)} conversations can't be scored, the first is X[{lost[0]}]",
                 remedy="leave them out, or use predict_proba, which has NaN for them",
             )
-        found: npt.NDArray[Any] = self.classes_[proba.argmax(axis=1)]
-        return found
+        predicted: npt.NDArray[Any] = self.classes_[proba.argmax(axis=1)]
+        return predicted
 
     def transform(self, X: Iterable[Given]) -> Floats:
         """Return the answers, 0 (strongly disagree) to 10 (strongly agree) `[conversation, rubric]`.
@@ -151,9 +153,9 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         order = {rubric.id: place for place, rubric in enumerate(self._set().rubrics)}
         answers = np.full((len(scores := self._scores(X)), len(order)), np.nan)
         for row, score in enumerate(scores):
-            for one in score.answers:
-                if isinstance(one, Answer) and not one.never_came_up:
-                    answers[row, order[one.question_id]] = one.value()
+            for answer in score.answers:
+                if isinstance(answer, Answer) and not answer.never_came_up:
+                    answers[row, order[answer.question_id]] = answer.value()
         return answers
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
@@ -163,8 +165,8 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
     def _scores(self, X: Iterable[Given]) -> list[Score]:
         model = None if self._set().judge.built_in or isinstance(self.model, str) else self.model
         conversations = [
-            one.model_copy(update={"id": f"{number:06}"})
-            for number, one in enumerate(number_all(X))
+            conversation.model_copy(update={"id": f"{number:06}"})
+            for number, conversation in enumerate(number_all(X))
         ]
         with Scorer(self._set(), model=model, store=self._folder() or STORE) as scorer:
             return scorer.score_many(conversations)
@@ -185,10 +187,10 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
                 )
             return int(classes.tolist().index(self.positive))
         try:
-            said = [Verdicts.of(None, None).label(one) for one in classes.tolist()]
+            labels = [Verdicts.of(None, None).label(spelling) for spelling in classes.tolist()]
         except (BadInput, WrongUse):  # spelled in their own way
             return 1
-        return 0 if said == [Label.POSITIVE, Label.NEGATIVE] else 1
+        return 0 if labels == [Label.POSITIVE, Label.NEGATIVE] else 1
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

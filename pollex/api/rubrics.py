@@ -32,13 +32,13 @@ class RubricSet(rubric_set.RubricSet):
     @classmethod
     def of(cls, result: LearnResult) -> RubricSet:
         """Return the rubric set of a learning run, which knows what its report shows."""
-        found = cls.model_construct(
+        rubric_set = cls.model_construct(
             **{name: getattr(result.rubrics, name) for name in cls.model_fields}
         )
-        found._arrays = result.rubrics._arrays
+        rubric_set._arrays = result.rubrics._arrays
         # beside the fields: two sets are equal whatever run they are of
-        found.__dict__[PAGE] = result.page
-        return found
+        rubric_set.__dict__[PAGE] = result.page
+        return rubric_set
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report page; of a set that was loaded it shows what the set's file holds."""

@@ -118,23 +118,23 @@ def function(kind: Callable[P, UseCase[R]], then: Callable[[R], T]) -> Callable[
 
 
 def function(
-    kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda found: found
+    kind: Callable[..., UseCase[R]], then: Callable[[R], Any] = lambda result: result
 ) -> Callable[..., Any]:
     """Make the function of a use case, with a true signature.
 
     Args:
         then: Makes what is returned of the result.
     """
-    known = cast(type[UseCase[R]], kind)
+    use_case = cast(type[UseCase[R]], kind)
 
-    def made(*args: Any, **given: Any) -> Any:
-        asked = kind(*args, **given)
-        with shown_progress(getattr(asked, "progress", None)) as progress:
-            return then(asked.perform(Crew(progress, RunOptions())))
+    def made(*args: Any, **options: Any) -> Any:
+        call = kind(*args, **options)
+        with shown_progress(getattr(call, "progress", None)) as progress:
+            return then(call.perform(Crew(progress, RunOptions())))
 
-    made.__name__ = made.__qualname__ = known.verb.rpartition(" ")[2]
-    made.__doc__ = docstring_of(known)
-    made.__signature__ = signature_of(known)  # type: ignore[attr-defined]
+    made.__name__ = made.__qualname__ = use_case.verb.rpartition(" ")[2]
+    made.__doc__ = docstring_of(use_case)
+    made.__signature__ = signature_of(use_case)  # type: ignore[attr-defined]
     return made
 
 
@@ -159,8 +159,8 @@ def spread(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
     first, *rest = signature(inner).parameters.values()
 
     @wraps(inner)
-    def made(*several: Any, **given: Any) -> R:
-        return inner(several, **given)
+    def made(*several: Any, **options: Any) -> R:
+        return inner(several, **options)
 
     made.__signature__ = Signature([first.replace(kind=first.VAR_POSITIONAL), *rest])  # type: ignore[attr-defined]
     return made
@@ -168,9 +168,17 @@ def spread(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
 
 def signature_of(kind: type[UseCase[Any]]) -> Signature:
     """Return the arguments of a use case, without those that only a terminal has."""
-    found = signature(kind).parameters
-    places = [one for one in found.values() if one.kind is not one.KEYWORD_ONLY]
-    named = [found[one.name] for one in own_first(kind) if found[one.name] not in places]
+    parameters = signature(kind).parameters
+    places = [
+        parameter
+        for parameter in parameters.values()
+        if parameter.kind is not parameter.KEYWORD_ONLY
+    ]
+    named = [
+        parameters[option.name]
+        for option in own_first(kind)
+        if parameters[option.name] not in places
+    ]
     return Signature([*places, *named], return_annotation=result_of(kind))
 
 
@@ -185,17 +193,17 @@ def result_of(kind: type[UseCase[Any]]) -> str:
 def own_first(kind: type[UseCase[Any]]) -> list[VerbOption]:
     """Return a use case's arguments, those of its families last."""
     return sorted(
-        (one for one in options_of(kind) if one.door != "terminal"),
-        key=lambda one: one.name not in vars(kind).get("__annotations__", {}),
+        (option for option in options_of(kind) if option.door != "terminal"),
+        key=lambda option: option.name not in vars(kind).get("__annotations__", {}),
     )
 
 
 def docstring_of(kind: type[UseCase[Any]]) -> str:
     """Return the docstring of a function: what the use case is for, and what its arguments are."""
     about = cleandoc(kind.__doc__ or "").partition("\n\b\n")[0].strip()
-    told = [f"    {one.name}: {one.help}" for one in own_first(kind) if one.help]
+    arguments = [f"    {option.name}: {option.help}" for option in own_first(kind) if option.help]
     error = "    PollexError: Says what was wrong, where, and what to do."
-    return "\n".join([about, "", "Args:", *told, "", "Raises:", error])
+    return "\n".join([about, "", "Args:", *arguments, "", "Raises:", error])
 
 
 @contextmanager

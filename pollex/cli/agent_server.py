@@ -24,7 +24,7 @@ ABOUT = (
 )
 
 
-def offer(asked: OfferStore) -> int:
+def offer(use_case: OfferStore) -> int:
     """Answer an agent until it ends."""
     try:
         from mcp.server import MCPServer
@@ -32,7 +32,7 @@ def offer(asked: OfferStore) -> int:
     except ImportError:
         remedy = "install the extra: pip install 'pollex[mcp]'"
         raise WrongUse("the package mcp is not installed", remedy=remedy) from None
-    tools = AgentTools(asked.store, asked.rubrics, texts=not asked.no_texts)
+    tools = AgentTools(use_case.store, use_case.rubrics, texts=not use_case.no_texts)
     server = MCPServer("pollex", instructions=ABOUT, log_level="CRITICAL")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (*(getattr(tools, name) for name in TOOLS), *tools.of_rooms().values()):
@@ -59,10 +59,10 @@ class MendedLines(RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         """Read what fits of the next line."""
         self._rest = self._rest or mended(self._source.readline())
-        taken = self._rest[: len(buffer)]
+        part = self._rest[: len(buffer)]
         self._rest = self._rest[len(buffer) :]
-        buffer[: len(taken)] = taken
-        return len(taken)
+        buffer[: len(part)] = part
+        return len(part)
 
 
 def mended(line: bytes) -> bytes:
@@ -80,9 +80,9 @@ def told(tool: Callable[..., str]) -> Callable[..., str]:
     from mcp.server.mcpserver.exceptions import ToolError  # as above
 
     @wraps(tool)
-    def answer(*given: Any, **named: Any) -> str:
+    def answer(*arguments: Any, **named: Any) -> str:
         try:
-            return tool(*given, **named)
+            return tool(*arguments, **named)
         except PollexError as error:
             raise ToolError(printable(str(error), 1000)) from None
 

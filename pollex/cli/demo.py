@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from pollex.usecases.demo import RunDemo
 
 
-def demo(asked: RunDemo) -> int:
+def demo(use_case: RunDemo) -> int:
     """Run it, say what to look at, and return the exit code."""
-    out = asked.out
-    as_json = asked.as_json
+    out = use_case.out
+    as_json = use_case.as_json
     with noted_outputs(out / ".pollex"):
-        sequel = demo_sequel("remedy") if asked.remedy else None
-        if asked.recorded or (asked.remedy and (bundled_recording() / REMEDY).exists()):
+        sequel = demo_sequel("remedy") if use_case.remedy else None
+        if use_case.recorded or (use_case.remedy and (bundled_recording() / REMEDY).exists()):
             code = replay(Recording.bundled(), out, as_json, sequel)
         else:
             code = learned_and_scored(out, ModelOptions(), as_json)
@@ -51,7 +51,7 @@ def demo(asked: RunDemo) -> int:
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
     return (
         ServeStore(store=out / ".pollex", rubrics=sets_in(out)).work()
-        if asked.serve and not as_json
+        if use_case.serve and not as_json
         else code
     )
 
@@ -111,8 +111,10 @@ def replay(recording: Recording, out: Path, as_json: bool, sequel: DemoSequel | 
         endpoint = recording.endpoint()
         code = learned_and_scored(out, options_for(endpoint), as_json, store, recording)
         if endpoint.composed:
-            told = "judging replies are put together from answers to the same statements in other prompts"
-            click.echo(f"\n{len(endpoint.composed):,} {told}; see examples/recorded.", err=as_json)
+            how_composed = "judging replies are put together from answers to the same statements in other prompts"
+            click.echo(
+                f"\n{len(endpoint.composed):,} {how_composed}; see examples/recorded.", err=as_json
+            )
         if sequel is None:
             return code
         if not recording.remedied:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pollex.usecases.domain import WriteProfile
 
 
-def new(asked: WriteProfile) -> None:
+def new(use_case: WriteProfile) -> None:
     """Ask, and write the profile."""
-    out = asked.out
+    out = use_case.out
     if out.exists():
         raise WrongUse(
             "the file is there already", where=str(out), remedy="give another name", option="out"

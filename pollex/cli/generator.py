@@ -58,8 +58,8 @@ def command_with(options: str, names: list[str]) -> str:
             words.append(word)
         else:
             words[-1] = ""
-    kept = [word for word in words if word and word.partition("=")[0] not in names]
-    return f"{shlex.join(['pollex', *kept])} {options}"
+    remaining = [word for word in words if word and word.partition("=")[0] not in names]
+    return f"{shlex.join(['pollex', *remaining])} {options}"
 
 
 def resume_command() -> str:
@@ -119,76 +119,84 @@ def command_in(name: str) -> click.Command:
 
 def command_of(kind: type[UseCase[Any]]) -> click.Command:
     """Make the verb of a use case."""
-    known = {one.name: one for one in options_of(kind) if one.door != "python"}
-    params = [parameter_of(one) for one in known.values() if one.place != "setting"]
+    declared = {option.name: option for option in options_of(kind) if option.door != "python"}
+    params = [parameter_of(option) for option in declared.values() if option.place != "setting"]
     if issubclass(kind, AtTerminal):
         return Verb(
             kind.verb,
             params=params,
             callback=partial(left_to, kind),
             help=inspect.getdoc(kind),
-            known=known,
+            declared=declared,
         )
     counted = issubclass(kind, Calls)
-    settings = [SetOption(known)] if any(one.place == "setting" for one in known.values()) else []
+    settings = (
+        [SetOption(declared)]
+        if any(option.place == "setting" for option in declared.values())
+        else []
+    )
     params += [JSON(), *([DRY_RUN()] if counted else []), *settings]
     return Verb(
         kind.verb,
         params=params,
         callback=partial(carry_out, kind),
         help=inspect.getdoc(kind),
-        known=known,
+        declared=declared,
     )
 
 
-def parameter_of(one: VerbOption) -> click.Parameter:
+def parameter_of(option: VerbOption) -> click.Parameter:
     """Make what click parses."""
-    required = one.usual is NEEDED
-    shared: dict[str, Any] = {"type": type_of(one), "required": required, "metavar": one.metavar}
-    if one.place == "argument":
-        shared |= {} if required or one.many else {"default": one.usual}
-        return click.Argument([one.name], nargs=-1 if one.many else 1, **shared)
-    names = [f"--{(one.flag or one.name).replace('_', '-')}", one.name]
-    more: dict[str, Any] = {"multiple": True} if one.many else {}
-    if one.kind is bool:
+    required = option.usual is NEEDED
+    shared: dict[str, Any] = {
+        "type": type_of(option),
+        "required": required,
+        "metavar": option.metavar,
+    }
+    if option.place == "argument":
+        shared |= {} if required or option.many else {"default": option.usual}
+        return click.Argument([option.name], nargs=-1 if option.many else 1, **shared)
+    names = [f"--{(option.flag or option.name).replace('_', '-')}", option.name]
+    more: dict[str, Any] = {"multiple": True} if option.many else {}
+    if option.kind is bool:
         more, shared["type"] = {"is_flag": True}, None
-    elif not required and one.usual not in (None, (), ""):
-        more |= {"default": one.usual, "show_default": True}
-    if one.presets is not None:
+    elif not required and option.usual not in (None, (), ""):
+        more |= {"default": option.usual, "show_default": True}
+    if option.presets is not None:
         more |= {"is_eager": True, "callback": preset}
-    if one.name == "verbose":
+    if option.name == "verbose":
         names.insert(0, "-v")
-    return click.Option(names, help=one.help, envvar=list(one.env) or None, **shared, **more)
+    return click.Option(names, help=option.help, envvar=list(option.env) or None, **shared, **more)
 
 
-def type_of(one: VerbOption) -> click.ParamType[Any] | None:
+def type_of(option: VerbOption) -> click.ParamType[Any] | None:
     """Return click's type of an option."""
-    if one.parse is not None:
-        return Parsed(one)
-    if words := one.presets or (one.kind if isinstance(one.kind, tuple) else ()):
+    if option.parse is not None:
+        return Parsed(option)
+    if words := option.presets or (option.kind if isinstance(option.kind, tuple) else ()):
         return click.Choice(list(words))
-    if one.kind is Path:
-        return click.Path(path_type=Path, file_okay=one.name != "store", exists=one.exists)
-    if one.least is not None:
-        if one.kind is int:
-            most = None if one.most is None else int(one.most)
-            return click.IntRange(int(one.least), most)
-        return click.FloatRange(one.least, one.most)
-    return click.types.convert_type(one.kind)
+    if option.kind is Path:
+        return click.Path(path_type=Path, file_okay=option.name != "store", exists=option.exists)
+    if option.least is not None:
+        if option.kind is int:
+            most = None if option.most is None else int(option.most)
+            return click.IntRange(int(option.least), most)
+        return click.FloatRange(option.least, option.most)
+    return click.types.convert_type(option.kind)
 
 
 class Parsed(click.ParamType[Any]):
     """What a function of the option makes of a text."""
 
-    def __init__(self, one: VerbOption) -> None:
-        self.one = one
-        self.name = one.metavar or one.name
+    def __init__(self, option: VerbOption) -> None:
+        self.option = option
+        self.name = option.metavar or option.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value; one that was made already stays."""
-        assert self.one.parse is not None, "only such options have this type"
+        assert self.option.parse is not None, "only such options have this type"
         try:
-            return self.one.parse(value)
+            return self.option.parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -207,12 +215,12 @@ def typed_out(command: Command) -> str:
     return " ".join(words)
 
 
-def interview(screen: Screen, *given: Any, **named: Any) -> Any:
+def interview(screen: Screen, *arguments: Any, **named: Any) -> Any:
     """Ask the person at the terminal; see `Interview`."""
     # what holds conversations is not needed for --help
     from pollex.cli.interview import Interview
 
-    return Interview(screen, *given, **named)
+    return Interview(screen, *arguments, **named)
 
 
 def editor(screen: Screen) -> Any:
@@ -231,23 +239,23 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     """Carry out what was typed, show its result or print JSON, and return the exit code."""
     context = click.get_current_context()
     dry_run = issubclass(kind, Calls) and typed.pop("dry_run")
-    given = {name: value for name, value in typed.items() if value is not None} | context.meta.get(
+    values = {name: value for name, value in typed.items() if value is not None} | context.meta.get(
         VALUES, {}
     )
-    asked = kind(**given).typed()
-    if asked.to_confirm:
-        click.confirm(asked.to_confirm, abort=True, err=True)
+    use_case = kind(**values).typed()
+    if use_case.to_confirm:
+        click.confirm(use_case.to_confirm, abort=True, err=True)
     run = RunOptions(on_interrupt=announce_stop, typed=typed_command())
     with Screen(
-        as_json=as_json or asked.data, verbose=bool(given.get("verbose")), apart=asked.apart
+        as_json=as_json or use_case.data, verbose=bool(values.get("verbose")), apart=use_case.apart
     ) as screen:
         crew = Crew(screen, run, partial(interview, screen), partial(editor, screen))
-        result = asked.plan(crew) if dry_run else asked.perform(crew)
-    if dry_run and (system := given.get("system")) and VALUES in context.meta:
+        result = use_case.plan(crew) if dry_run else use_case.perform(crew)
+    if dry_run and (system := values.get("system")) and VALUES in context.meta:
         result = replace(result, notes=(preset_told(context, system), *result.notes))
-    needed = () if dry_run else asked.shown_with
-    show(screen, result.told(**{name: getattr(asked, name) for name in needed}), typed_out)
+    needed = () if dry_run else use_case.shown_with
+    show(screen, result.told(**{name: getattr(use_case, name) for name in needed}), typed_out)
     if as_json:
         print_json(result.as_json())
-    code = asked.exit_code(result)
+    code = use_case.exit_code(result)
     return code if code is not None else DONE if result.complete else PARTLY

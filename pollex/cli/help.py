@@ -27,8 +27,8 @@ class Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write all commands, each with its first sentence."""
-        known = self.list_commands(ctx)
-        rest = dict.fromkeys(known)
+        commands = self.list_commands(ctx)
+        rest = dict.fromkeys(commands)
         for names in self.titles.values():
             for name in names:
                 rest.pop(name, None)  # of a room that was taken away
@@ -39,7 +39,7 @@ class Group(click.Group):
         }
         for title, names in titles.items():
             others = [name for name in rest if own_titles[name] == title]
-            shown = [name for name in (*names, *others) if name in known]
+            shown = [name for name in (*names, *others) if name in commands]
             with formatter.section(title):
                 formatter.write_dl([(name, self.said_of(ctx, name)) for name in shown])
 
@@ -56,9 +56,9 @@ class Verb(click.Command):
         known: Its options as a use case declares them.
     """
 
-    def __init__(self, *args: Any, known: Mapping[str, VerbOption], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, declared: Mapping[str, VerbOption], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.known = known
+        self.declared = declared
         self.params.append(
             click.Option(
                 ["--help-all"],
@@ -76,7 +76,9 @@ class Verb(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             name = error.option_name.lstrip("-").removeprefix("no-").replace("-", "_")
-            settings = [one.names for one in self.params if isinstance(one, SetOption)]
+            settings = [
+                parameter.names for parameter in self.params if isinstance(parameter, SetOption)
+            ]
             if settings and name in settings[0]:
                 raise click.UsageError(
                     f"{error.option_name} is a setting: give it as --set {name}=VALUE", ctx
@@ -86,30 +88,38 @@ class Verb(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups."""
         everything = ctx.meta.get(ALL, False)
-        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
-        rows = {str(one.name): one.get_help_record(ctx) for one in options}
-        rare = {name for name, one in self.known.items() if one.place == "rare" and not everything}
-        known = {name: row for name, row in rows.items() if row and name not in rare}
+        options = [
+            parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)
+        ]
+        rows = {str(option.name): option.get_help_record(ctx) for option in options}
+        rare = {
+            name
+            for name, option in self.declared.items()
+            if option.place == "rare" and not everything
+        }
+        records = {name: row for name, row in rows.items() if row and name not in rare}
         titles = dict.fromkeys(OF_ALL, "Output") | {
-            name: one.group for name, one in self.known.items()
+            name: option.group for name, option in self.declared.items()
         }
         for title in TITLES:
-            shown = [known.pop(name) for name in list(known) if titles.get(name) == title]
+            shown = [records.pop(name) for name in list(records) if titles.get(name) == title]
             if shown:
                 with formatter.section(title):
                     formatter.write_dl(shown)
-        if known:
+        if records:
             with formatter.section("Other"):
-                formatter.write_dl(list(known.values()))
-        for one in options:
-            if everything and isinstance(one, SetOption):
+                formatter.write_dl(list(records.values()))
+        for option in options:
+            if everything and isinstance(option, SetOption):
                 with formatter.section("Settings (--set NAME=VALUE)"):
-                    formatter.write_dl([(name, help_of(one.known[name])) for name in one.names])
+                    formatter.write_dl(
+                        [(name, help_of(option.declared[name])) for name in option.names]
+                    )
 
 
-def show_all(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+def show_all(ctx: click.Context, _option: click.Parameter, requested: bool) -> None:
     """Print the whole help, and end."""
-    if wanted:
+    if requested:
         ctx.meta[ALL] = True
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()

@@ -35,13 +35,13 @@ class Interview:
                 continue
             self._show(id_, asked_of)
             while True:
-                said = self._said(options)
-                if said == "q" and "q" not in options:
+                reply = self._said(options)
+                if reply == "q" and "q" not in options:
                     return {}
-                if not said:
+                if not reply:
                     self.skipped.add(id_)
                     break
-                if option := option_of(said, options):
+                if option := option_of(reply, options):
                     return {id_: option}
                 self.screen.say(f"One of {', '.join(options)}; Enter skips it, q ends.")
         return {}
@@ -75,18 +75,18 @@ class PoolEditor:
     screen: Screen
     rows: list[dict[str, Any]] | None = None
 
-    def __call__(self, asked: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    def __call__(self, request: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         """Return the rows as they are to be; None to leave them for later."""
         self.screen.pause()
-        if self.rows is None or "refused" not in asked:
-            self.rows = [dict(row) for row in asked["pool"]]
+        if self.rows is None or "refused" not in request:
+            self.rows = [dict(row) for row in request["pool"]]
         else:
-            self.screen.say(f"Not taken: {asked['refused']}")
+            self.screen.say(f"Not taken: {request['refused']}")
         self._show(self.rows)
-        while said := read_line("Pool"):
-            if said == "q":
+        while line := read_line("Pool"):
+            if line == "q":
                 return None
-            if (changed := edited(self.rows, said)) is None:
+            if (changed := edited(self.rows, line)) is None:
                 self.screen.say(HOW)
             else:
                 self.rows = changed
@@ -100,20 +100,20 @@ class PoolEditor:
         self.screen.say(f"{HOW.splitlines()[-1]}; ? tells how to change it.")
 
 
-def edited(rows: Sequence[dict[str, Any]], said: str) -> list[dict[str, Any]] | None:
+def edited(rows: Sequence[dict[str, Any]], line: str) -> list[dict[str, Any]] | None:
     """Return rows with an edit that was typed; None where it is none."""
-    number, colon, words = said.partition(":")
+    number, colon, words = line.partition(":")
     if colon and number.strip().isdigit() and 1 <= int(number) <= len(rows):
         return [
             row | {"text": words.strip()} if n == int(number) else row
             for n, row in enumerate(rows, start=1)
         ]
-    sign, _, rest = said.partition(" ")
+    sign, _, rest = line.partition(" ")
     side, _, words = rest.partition(" ")
     if sign == "+" and side in ("sat", "dsat"):
         return [*rows, {"id": "", "text": words.strip(), "polarity": side}]
-    numbers = said.replace(",", " ").split()
-    if all(one.isdigit() and 1 <= int(one) <= len(rows) for one in numbers):
+    numbers = line.replace(",", " ").split()
+    if all(number.isdigit() and 1 <= int(number) <= len(rows) for number in numbers):
         return [row for n, row in enumerate(rows, start=1) if str(n) not in numbers]
     return None
 

@@ -91,8 +91,8 @@ class Verbs(Group):
         return sorted(modules_in("usecases").keys() - PARTS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click's contract
-        known = name not in PARTS and module_named("usecases", name) is not None
-        return command_in(name) if known else None
+        is_command = name not in PARTS and module_named("usecases", name) is not None
+        return command_in(name) if is_command else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -293,22 +293,24 @@ def refuse_blank_places(command: click.Command, words: Sequence[str]) -> None:
         click.UsageError: One is empty.
     """
     places = [
-        one for one in command.params if isinstance(one.type, click.Path) or one.name in ADDRESSES
+        parameter
+        for parameter in command.params
+        if isinstance(parameter.type, click.Path) or parameter.name in ADDRESSES
     ]
-    names = {name for one in places for name in one.opts if name.startswith("-")}
+    names = {name for parameter in places for name in parameter.opts if name.startswith("-")}
     for word, following in zip(words, [*words, "nothing"][1:], strict=True):
-        name, given, value = word.partition("=")
-        if name in names and not (value if given else following).strip():
+        name, equals, value = word.partition("=")
+        if name in names and not (value if equals else following).strip():
             raise click.UsageError(f"{name} is empty: give a place, or leave the option out")
 
 
 def running() -> click.Command:
     """Return the command that was typed."""
-    found: click.Command = pollex
+    command: click.Command = pollex
     for word in sys.argv[1:]:
-        if not isinstance(found, click.Group) or not (
-            inner := found.get_command(click.Context(found), word)
+        if not isinstance(command, click.Group) or not (
+            inner := command.get_command(click.Context(command), word)
         ):
             break
-        found = inner
-    return found
+        command = inner
+    return command

@@ -178,26 +178,26 @@ def announce_stop() -> None:
         os.write(2, STOPPING)
 
 
-def show(screen: Screen, told: Told, typed: Callable[[Command], str] = str) -> None:
+def show(screen: Screen, parts: Told, typed: Callable[[Command], str] = str) -> None:
     """Show a result in the words that it has for people.
 
     Args:
         typed: Spells a command.
     """
-    for one in told:
-        if isinstance(one, Rows):
-            print_table(screen.console, table_of(one))
-        elif isinstance(one, Command):
-            screen.say(one.before + typed(one))
-        elif isinstance(one, Line) and one.below:
-            for text, style, indent in ((one.text, "", 2), (one.below, "dim", 4)):
-                show_indented(screen, Text(printable(text, one.limit), style), indent)
-        elif isinstance(one, Line) and one.style == DATA:
-            click.echo(one.text)
-        elif isinstance(one, Line):
-            say(screen.console, one.text, one.style or None, one.limit)
+    for part in parts:
+        if isinstance(part, Rows):
+            print_table(screen.console, table_of(part))
+        elif isinstance(part, Command):
+            screen.say(part.before + typed(part))
+        elif isinstance(part, Line) and part.below:
+            for text, style, indent in ((part.text, "", 2), (part.below, "dim", 4)):
+                show_indented(screen, Text(printable(text, part.limit), style), indent)
+        elif isinstance(part, Line) and part.style == DATA:
+            click.echo(part.text)
+        elif isinstance(part, Line):
+            say(screen.console, part.text, part.style or None, part.limit)
         else:
-            screen.say(one)
+            screen.say(part)
 
 
 def show_indented(screen: Screen, text: Text, indent: int) -> None:
@@ -220,12 +220,12 @@ def print_table(console: Console, table: Table) -> None:
 
 def table_of(rows: Rows) -> Table:
     """Make a table without borders."""
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
     for number, column in enumerate(rows.columns):
-        made.add_column(Text(printable(column)), no_wrap=number in rows.whole)
+        table.add_column(Text(printable(column)), no_wrap=number in rows.whole)
     for row in rows.rows:
-        made.add_row(*map(cell, row))
-    return made
+        table.add_row(*map(cell, row))
+    return table
 
 
 def cell(value: object) -> Text:

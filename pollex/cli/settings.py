@@ -28,9 +28,9 @@ class SetOption(click.Option):
         names: Those that are given this way alone.
     """
 
-    def __init__(self, known: Mapping[str, VerbOption]) -> None:
-        self.known = known
-        self.names = tuple(name for name, one in known.items() if one.place == "setting")
+    def __init__(self, declared: Mapping[str, VerbOption]) -> None:
+        self.declared = declared
+        self.names = tuple(name for name, option in declared.items() if option.place == "setting")
         super().__init__(
             ["--set", "settings"],
             multiple=True,
@@ -42,56 +42,56 @@ class SetOption(click.Option):
         )
 
 
-def keep(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> None:
+def keep(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> None:
     """Parse the settings and keep them for the use case."""
     assert isinstance(option, SetOption)
-    found = context.meta.setdefault(VALUES, {})
-    for text in given:
+    values = context.meta.setdefault(VALUES, {})
+    for text in texts:
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
-        if name not in option.known or not equals:
+        if name not in option.declared or not equals:
             near = get_close_matches(name, option.names, n=1)
             hint = f" Did you mean {near[0]}?" if near and equals else ""
             raise click.BadParameter(
                 f"{text!r} is not NAME=VALUE with a name of {', '.join(option.names)}.{hint}"
             )
-        found[name] = parse_setting(option.known[name], value)
+        values[name] = parse_setting(option.declared[name], value)
 
 
 def preset(context: click.Context, option: click.Parameter, name: str | None) -> str | None:  # noqa: ARG001
     """Take a system's settings for what isn't given."""
-    options = {one.name for one in context.command.params}
+    options = {parameter.name for parameter in context.command.params}
     sets = SYSTEMS[name] if name else {}
     context.default_map = {
         **(context.default_map or {}),
-        **{each: sets[each] for each in sets if each in options},
+        **{setting: sets[setting] for setting in sets if setting in options},
     }
-    found = context.meta.setdefault(VALUES, {})
-    found |= {each: sets[each] for each in sets if each not in options | found.keys()}
+    values = context.meta.setdefault(VALUES, {})
+    values |= {setting: sets[setting] for setting in sets if setting not in options | values.keys()}
     return name
 
 
 def preset_told(context: click.Context, name: str) -> str:
     """Tell with which options a system runs: its own, and in place of some those that were given."""
-    given = context.params | context.meta[VALUES]
-    return f"As {name}: {spell(context.command, {each: given[each] for each in SYSTEMS[name]})}"
+    values = context.params | context.meta[VALUES]
+    return f"As {name}: {spell(context.command, {setting: values[setting] for setting in SYSTEMS[name]})}"
 
 
-def parse_setting(one: VerbOption, value: str) -> Any:
+def parse_setting(option: VerbOption, value: str) -> Any:
     """Return a setting's value in its type; what describes itself in `JudgeSettings` is checked there."""
-    name = one.name
-    kind = one.kind if one.help else str
+    name = option.name
+    kind = option.kind if option.help else str
     if not value.strip() and (kind is Path or name in PLACES):
         raise click.BadParameter(f"{name} is empty: give a place, or leave the setting out")
     if isinstance(kind, tuple):
         if value not in kind:
             raise click.BadParameter(f"{name} is one of {', '.join(kind)}, not {value!r}")
         return value
-    what = kind.__name__ if one.parse is None else one.metavar
+    what = kind.__name__ if option.parse is None else option.metavar
     try:
         return (
-            one.parse(value)
-            if one.parse
+            option.parse(value)
+            if option.parse
             else TRUTHS[value.lower()]
             if kind is bool
             else kind(value)
@@ -100,21 +100,28 @@ def parse_setting(one: VerbOption, value: str) -> Any:
         raise click.BadParameter(f"{name} is a {what}, and {value!r} is none") from None
 
 
-def help_of(one: VerbOption) -> str:
+def help_of(option: VerbOption) -> str:
     """Return a setting's help."""
-    if one.help:
-        return one.help
+    if option.help:
+        return option.help
     from pollex.rubrics.judge_settings import JudgeSettings  # pydantic is not needed for --help
 
-    field = JudgeSettings.model_fields[one.name]
+    field = JudgeSettings.model_fields[option.name]
     return f"{field.description}" + (f" Default: {field.default}." if field.default else "")
 
 
 def spell(command: click.Command, options: Options) -> str:
     """Spell options as one types them for a command: `--label-field stars`, or `--set thumbs=last`."""
-    settings = {name for one in command.params if isinstance(one, SetOption) for name in one.names}
+    settings = {
+        name
+        for parameter in command.params
+        if isinstance(parameter, SetOption)
+        for name in parameter.names
+    }
     flags = {
-        one.name: one.opts[0].lstrip("-") for one in command.params if isinstance(one, click.Option)
+        parameter.name: parameter.opts[0].lstrip("-")
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
     }
     named = (
         (name if name in settings else flags.get(name, name), value)

@@ -37,12 +37,12 @@ def options_in(text: str) -> tuple[str, tuple[float, ...]]:
     """Return a question and all its options, as `Q8=1,2,3`."""
     question, _, values = text.rpartition("=")
     try:
-        found = tuple(float(each) for each in values.split(","))
+        numbers = tuple(float(value) for value in values.split(","))
     except ValueError:
-        found = ()
-    if not question or len(set(found)) < 2 or not all(map(math.isfinite, found)):
+        numbers = ()
+    if not question or len(set(numbers)) < 2 or not all(map(math.isfinite, numbers)):
         raise ValueError("write a question and its options: Q8=1,2,3")
-    return question, found
+    return question, numbers
 
 
 def aggregate_in(text: str) -> str | float:
@@ -68,9 +68,9 @@ def seed_option() -> Any:
     return opt("Random seed.", default=0, least=0, most=2**32 - 1)
 
 
-def network(said: str) -> Any:
+def network(help_text: str) -> Any:
     """Declare a setting of the calibration network."""
-    return opt(said, default=None, place="setting")
+    return opt(help_text, default=None, place="setting")
 
 
 class FewThreads:
@@ -118,8 +118,8 @@ class Network:
 
     def as_settings(self, crew: Crew) -> dict[str, Any]:
         """Return those that were given."""
-        found = {name: getattr(self, name) for name in Network.__annotations__}
-        return {name: value for name, value in found.items() if value is not None}
+        settings = {name: getattr(self, name) for name in Network.__annotations__}
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 @use_case("calibrate fit")

@@ -73,13 +73,13 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
 
     def carry_out(self, crew: Crew) -> CheckResult:
         """See `services.check.check`; append the table to the summary of a step of GitHub's."""
-        found: CheckResult = self.call(self.does, crew)
+        result: CheckResult = self.call(self.does, crew)
         if self.github and (step := os.environ.get("GITHUB_STEP_SUMMARY")):
             from pollex.formats.gates import summary
 
             with Path(step).open("a", encoding="utf-8") as file:
-                file.write(summary(found.table))
-        return found
+                file.write(summary(result.table))
+        return result
 
     def exit_code(self, result: CheckResult) -> int | None:
         """Return 4 if a condition failed."""

@@ -58,8 +58,8 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
         Raises:
             WrongUse: There are several of those.
         """
-        paths = [one for one in self.logs if isinstance(one, str | Path)]
-        read = [one for one in self.logs if not isinstance(one, str | Path)]
+        paths = [log for log in self.logs if isinstance(log, str | Path)]
+        read = [log for log in self.logs if not isinstance(log, str | Path)]
         if read and len(self.logs) > 1:
             raise WrongUse(
                 "several logs that are read already",

@@ -33,19 +33,19 @@ def two_numbers(text: str | tuple[float, float]) -> tuple[float, float]:
 
 
 def pairs_given(
-    given: str | Mapping[str, Any] | tuple[tuple[str, str], ...],
+    pairs_or_text: str | Mapping[str, Any] | tuple[tuple[str, str], ...],
 ) -> tuple[tuple[str, str], ...]:
     """Return pairs of what was given as NAME=VALUE,NAME=VALUE or as a table."""
     from pollex.formats.mapping import pairs  # what reads is not needed for --help
 
-    return pairs(given)
+    return pairs(pairs_or_text)
 
 
 def rule_of(several: tuple[str, ...]) -> str | None:
     """Return a rule that was given in several options; a value with a comma and a space is one."""
     if len(several) < 2:
         return several[0] if several else None
-    return ",".join(f'"{one}"' if ", " in one and '"' not in one else one for one in several)
+    return ",".join(f'"{part}"' if ", " in part and '"' not in part else part for part in several)
 
 
 def words(text: str) -> list[str]:
@@ -82,9 +82,9 @@ class Running(Stored):
         return replace(crew.run, store=Path(self.store), resume=self.resume)
 
 
-def reading_option(said: str, **more: Any) -> Any:
+def reading_option(help_text: str, **more: Any) -> Any:
     """Declare how logs are read."""
-    return opt(said, default=None, group="Data", **more)
+    return opt(help_text, default=None, group="Data", **more)
 
 
 @options
@@ -173,52 +173,52 @@ class Reading:
         return logs_given(logs, replace(self.as_reading(crew), labels_needed=self.labels_needed))
 
 
-def read_options(asked: Any) -> ReadOptions:
+def read_options(use_case: Any) -> ReadOptions:
     """Return how a use case reads its files; for what it doesn't say, as usual."""
     from pollex.formats.fields import ReadOptions  # what reads is not needed for --help
 
-    of_log = options_of_log(asked)
-    found = {one.name: getattr(asked, one.name, None) for one in fields(ReadOptions)}
+    of_log = options_of_log(use_case)
+    options = {option.name: getattr(use_case, option.name, None) for option in fields(ReadOptions)}
     # what was said when a log was brought holds where nothing else is said now
-    found |= {name: value for name, value in of_log.items() if found.get(name) in (None, (), 0)}
-    table = {} if of_log.get("columns") or of_log.get("roles") else log_table(asked)
+    options |= {name: value for name, value in of_log.items() if options.get(name) in (None, (), 0)}
+    table = {} if of_log.get("columns") or of_log.get("roles") else log_table(use_case)
     for name in ("columns", "roles"):
-        found[name] = pairs_given(found[name] or table.get(name, {}))
+        options[name] = pairs_given(options[name] or table.get(name, {}))
     for side in ("positive", "negative"):
-        if isinstance(several := found[side], tuple):
-            found[side] = rule_of(several)
-    if isinstance(found["label_field"], tuple):
-        label, *signals = found["label_field"] or (None,)
-        found |= {"label_field": label, "signals": tuple(signals)}
-    kept = (
+        if isinstance(several := options[side], tuple):
+            options[side] = rule_of(several)
+    if isinstance(options["label_field"], tuple):
+        label, *signals = options["label_field"] or (None,)
+        options |= {"label_field": label, "signals": tuple(signals)}
+    table_is_of_log = (
         bool(table)
-        and getattr(asked, "domain", None) is None
-        and not getattr(asked, "columns", None)
+        and getattr(use_case, "domain", None) is None
+        and not getattr(use_case, "columns", None)
     )
     return ReadOptions(
-        **{name: value for name, value in found.items() if value is not None}
-        | {"kept_mapping": kept}
+        **{name: value for name, value in options.items() if value is not None}
+        | {"kept_mapping": table_is_of_log}
     )
 
 
-def store_of(asked: Any) -> Path:
+def store_of(use_case: Any) -> Path:
     """Return the store's folder of a use case, as its option has it."""
-    return Path(getattr(asked, "store", None) or os.environ.get(VARIABLE) or STORE)
+    return Path(getattr(use_case, "store", None) or os.environ.get(VARIABLE) or STORE)
 
 
-def options_of_log(asked: Any) -> Mapping[str, Any]:
+def options_of_log(use_case: Any) -> Mapping[str, Any]:
     """Return how the logs are read that were brought to the store under a name, as `log:NAME`."""
     from pollex.services.readings import named_options  # not needed for --help
 
-    return named_options(getattr(asked, "logs", None), store_of(asked))
+    return named_options(getattr(use_case, "logs", None), store_of(use_case))
 
 
-def log_table(asked: Any) -> Mapping[Any, Any]:
+def log_table(use_case: Any) -> Mapping[Any, Any]:
     """Return the table `[log]` of the domain profile: the one that was given, else that of the rubric set."""
     from pollex.prompts.domain import DomainProfile, log_of  # pydantic is not needed for --help
 
-    domain = getattr(asked, "domain", None)
-    rubrics = getattr(asked, "rubrics", None)
+    domain = getattr(use_case, "domain", None)
+    rubrics = getattr(use_case, "rubrics", None)
     if domain is not None:
         profile = domain if isinstance(domain, DomainProfile) else DomainProfile.load(domain)
         return profile.log or {}
@@ -292,9 +292,9 @@ class Questions:
         return read_options(self)
 
 
-def limit(said: str, **more: Any) -> Any:
+def limit(help_text: str, **more: Any) -> Any:
     """Declare a limit of calls."""
-    return opt(said, default=None, group="Limits", **more)
+    return opt(help_text, default=None, group="Limits", **more)
 
 
 def asked(**more: Any) -> Any:
@@ -313,9 +313,9 @@ def samples_option() -> Any:
     )
 
 
-def model_option(said: str) -> Any:
+def model_option(help_text: str) -> Any:
     """Declare the model."""
-    return opt(said, default=None, env=("POLLEX_MODEL",), group="Model")
+    return opt(help_text, default=None, env=("POLLEX_MODEL",), group="Model")
 
 
 def url_option() -> Any:
@@ -380,20 +380,20 @@ class Calls(Running):
         from pollex.gateway.langsmith import switch_tracing  # not needed for --help
 
         families = [
-            one
-            for one in type(self).__mro__
-            if issubclass(one, Calls) and one.__module__ == __name__
+            family
+            for family in type(self).__mro__
+            if issubclass(family, Calls) and family.__module__ == __name__
         ]
-        own = {field.name for one in families for field in fields(one)} - {
-            one.name for one in fields(Running)
+        names = {field.name for family in families for field in fields(family)} - {
+            option.name for option in fields(Running)
         }
-        own -= {one.name for one in (*fields(Reading), *fields(AllLabels))}
-        found = {name: getattr(self, name) for name in own}
-        given = {name: value for name, value in found.items() if value is not None}
-        if given.get("prompts") == "paper":
-            given.setdefault("scale", PAPER_SCALE)
-        switch_tracing(on=given.pop("langsmith", False))
-        return ModelOptions.of(**given | chat_of(given.pop("model", None)))
+        names -= {option.name for option in (*fields(Reading), *fields(AllLabels))}
+        values = {name: getattr(self, name) for name in names}
+        options = {name: value for name, value in values.items() if value is not None}
+        if options.get("prompts") == "paper":
+            options.setdefault("scale", PAPER_SCALE)
+        switch_tracing(on=options.pop("langsmith", False))
+        return ModelOptions.of(**options | chat_of(options.pop("model", None)))
 
 
 def chat_of(model: str | BaseChatModel | None) -> dict[str, Any]:
@@ -537,7 +537,7 @@ def page_option() -> Any:
     return opt("Also write a page (.html).", default=None, metavar="FILE", group="Output")
 
 
-def out_option(said: str = "Output file.", typed: str | None = None, **more: Any) -> Any:
+def out_option(help_text: str = "Output file.", typed: str | None = None, **more: Any) -> Any:
     """Declare the file that is written; on a terminal it has a name if none is given."""
     named: dict[str, Any] = {} if typed is None else {"typed": Path(typed)}
-    return opt(said, default=None, group="Output", **named, **more)
+    return opt(help_text, default=None, group="Output", **named, **more)

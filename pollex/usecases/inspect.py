@@ -57,15 +57,15 @@ class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["In
         """The options of reading that differ from the usual, as they are typed."""
         from pollex.formats.mapping import pairs_as_typed  # what reads is not needed for --help
 
-        of_model = {one.name for one in fields(ColumnReader)} | {"sources"}
-        names = (one for one in fields(self) if one.name not in of_model)
-        given = {
-            one.name: value
-            for one in names
-            if (value := getattr(self, one.name)) not in (one.default, None, ())
+        of_model = {option.name for option in fields(ColumnReader)} | {"sources"}
+        names = (option for option in fields(self) if option.name not in of_model)
+        typed = {
+            option.name: value
+            for option in names
+            if (value := getattr(self, option.name)) not in (option.default, None, ())
         }
-        return given | {
-            name: pairs_as_typed(given[name]) for name in ("columns", "roles") if name in given
+        return typed | {
+            name: pairs_as_typed(typed[name]) for name in ("columns", "roles") if name in typed
         }
 
     def as_sources(self, crew: Crew) -> Sources | Logs:

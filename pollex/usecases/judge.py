@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pollex.services.verdicts import JudgeResult
 
 
-def asked_by(said: str, default: Any = None, **more: Any) -> Any:
+def asked_by(help_text: str, default: Any = None, **more: Any) -> Any:
     """Declare how the question is asked."""
-    return opt(said, default=default, group="Question", **more)
+    return opt(help_text, default=default, group="Question", **more)
 
 
 @use_case("judge")

@@ -182,7 +182,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
 
     def as_model(self, crew: Crew) -> ModelOptions:
         """Return the options of the model, which some systems need."""
-        found = super().as_model(crew)
+        model = super().as_model(crew)
         if self.system is not None:
-            require_model(self.system, found.name)
-        return found
+            require_model(self.system, model.name)
+        return model

@@ -23,9 +23,9 @@ def place(text: str | Path) -> str | Path:
     return text if "://" in str(text) else Path(text)
 
 
-def setting(said: str, **more: Any) -> Any:
+def setting(help_text: str, **more: Any) -> Any:
     """Declare a rare setting."""
-    return opt(said, default=None, place="setting", **more)
+    return opt(help_text, default=None, place="setting", **more)
 
 
 @use_case("score")
@@ -125,8 +125,8 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
     def carry_out(self, crew: Crew) -> ScoreResult:
         """See `services.score.score`, and for parts `services.score_parts.score_parts`."""
         in_parts = self.into_parts and not crew.run.dry_run
-        found: ScoreResult = self.call("score_parts.score_parts" if in_parts else self.does, crew)
-        return found
+        result: ScoreResult = self.call("score_parts.score_parts" if in_parts else self.does, crew)
+        return result
 
     def as_cluster(self, crew: Crew) -> Cluster:
         """Return where parts are scored."""

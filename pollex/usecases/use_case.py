@@ -104,32 +104,34 @@ class VerbOption:
         return self.default if self.typed is NEEDED else self.typed
 
 
-def opt(said: str = "", *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:
+def opt(help_text: str = "", *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:
     """Declare a field; see `VerbOption`."""
     return field(
-        default=default, kw_only=kw_only, metadata={"option": VerbOption(help=said, **more)}
+        default=default, kw_only=kw_only, metadata={"option": VerbOption(help=help_text, **more)}
     )
 
 
 def options_of(kind: type) -> Iterator[VerbOption]:
     """Yield the options of a use case, those of its families first."""
-    for one in fields(kind):
-        found: VerbOption = one.metadata["option"]
-        written = re.match(r"(tuple\[)?(Literal\[[^]]*\]|\w+)", str(one.type))
+    for option_field in fields(kind):
+        option: VerbOption = option_field.metadata["option"]
+        written = re.match(r"(tuple\[)?(Literal\[[^]]*\]|\w+)", str(option_field.type))
         assert written is not None, "an annotation begins with a name"
         inner = written[2]
         words = tuple(re.findall(r"'([^']+)'", inner)) or TYPES.get(inner, str)
-        many = found.many or (bool(written[1]) and found.parse is None)
-        least, most = BOUNDS.get(one.name, (None, None)) if words in (int, float) else (None, None)
+        many = option.many or (bool(written[1]) and option.parse is None)
+        least, most = (
+            BOUNDS.get(option_field.name, (None, None)) if words in (int, float) else (None, None)
+        )
         yield VerbOption(
-            **vars(found)
+            **vars(option)
             | {
-                "name": one.name,
+                "name": option_field.name,
                 "kind": words,
                 "many": many,
-                "default": NEEDED if one.default is MISSING else one.default,
-                "least": least if found.least is None else found.least,
-                "most": most if found.most is None else found.most,
+                "default": NEEDED if option_field.default is MISSING else option_field.default,
+                "least": least if option.least is None else option.least,
+                "most": most if option.most is None else option.most,
             }
         )
 
@@ -223,25 +225,29 @@ class UseCase(Generic[R_co]):
     def call(self, name: str, crew: Crew) -> Any:
         """Call a service with what its arguments name."""
         service = found_at(f"{room_of(type(self))}.services.{name}")
-        wanted = inspect.signature(service).parameters
-        given = {each: self.argument(each, crew) for each in wanted}
-        usual = {each for each, one in wanted.items() if one.default is not one.empty}
-        left = {
-            each
-            for each, value in given.items()
-            if value is NEEDED or (value is None and each in usual)
+        parameters = inspect.signature(service).parameters
+        arguments = {name: self.argument(name, crew) for name in parameters}
+        usual = {
+            name
+            for name, parameter in parameters.items()
+            if parameter.default is not parameter.empty
         }
-        return service(**{each: value for each, value in given.items() if each not in left})
+        left = {
+            name
+            for name, value in arguments.items()
+            if value is NEEDED or (value is None and name in usual)
+        }
+        return service(**{name: value for name, value in arguments.items() if name not in left})
 
     def argument(self, name: str, crew: Crew) -> Any:
         """Return what a service takes under a name: of a method `as_NAME`, or an option; `NEEDED` where neither is."""
         if name == "progress":
             return crew.progress
-        if made := getattr(self, f"as_{name}", None):
-            return made(crew)
+        if make := getattr(self, f"as_{name}", None):
+            return make(crew)
         if name == "options" and self.bundle:
             kind = found_at(f"{room_of(type(self))}.{self.bundle}")
-            return kind(**self.given(*(one.name for one in fields(kind))))
+            return kind(**self.given(*(option.name for option in fields(kind))))
         return self.taken(name)
 
     def taken(self, name: str) -> Any:
@@ -249,15 +255,15 @@ class UseCase(Generic[R_co]):
         value = getattr(self, name, NEEDED)
         if not isinstance(value, str):
             return value
-        paths = (one.name for one in options_of(type(self)) if one.kind is Path)
+        paths = (option.name for option in options_of(type(self)) if option.kind is Path)
         return Path(value) if name in paths and "://" not in value else value
 
     def given(self, *names: str) -> dict[str, Any]:
         """Return the options of some names that were given."""
-        found = {name: self.taken(name) for name in names}
+        options = {name: self.taken(name) for name in names}
         return {
             name: value
-            for name, value in found.items()
+            for name, value in options.items()
             if value is not None and value is not NEEDED
         }
 
@@ -291,8 +297,8 @@ def require_number(option: VerbOption, value: float) -> None:
     ):
         return
     bounds = {"at least": least, "at most": most}
-    known = [f"{side} {bound:g}" for side, bound in bounds.items() if bound is not None]
-    remedy = f"give {' and '.join(known) or 'a number'}"
+    limits = [f"{side} {bound:g}" for side, bound in bounds.items() if bound is not None]
+    remedy = f"give {' and '.join(limits) or 'a number'}"
     raise WrongUse(f"{option.name} can't be {value!r:.40}", remedy=remedy, option=option.name)
 
 
@@ -331,10 +337,10 @@ def use_case(verb: str) -> Callable[[type[T]], type[T]]:
     """Make a use case of a class, under the name of its verb."""
 
     def made(kind: type[T]) -> type[T]:
-        found = options(kind)
-        known = cast(type[UseCase[Any]], found)
-        known.verb = verb
-        VERBS.setdefault(kind.__module__, []).append(known)
-        return found
+        use_case_class = options(kind)
+        verb_class = cast(type[UseCase[Any]], use_case_class)
+        verb_class.verb = verb
+        VERBS.setdefault(kind.__module__, []).append(verb_class)
+        return use_case_class
 
     return made

@@ -152,13 +152,13 @@ class ReferencingProfile(_Part):
         try:
             return cls.model_validate(parse_toml(text))
         except ValidationError as error:
-            own = [
+            own_messages = [
                 str(f["ctx"]["error"])
                 for f in error.errors()
                 if f["type"] == "value_error" and "ctx" in f
             ]
             raise WrongUse(
-                "; ".join(own) or complaint(error), where=where, remedy=_remedy()
+                "; ".join(own_messages) or complaint(error), where=where, remedy=_remedy()
             ) from error
         except ValueError as error:
             raise WrongUse(f"not valid TOML: {error}", where=where, remedy=_remedy()) from error
@@ -187,8 +187,8 @@ class ReferencingProfile(_Part):
         }
         if strange := used - self.dimensions.keys():
             raise ValueError(f"no such dimension: {', '.join(sorted(strange))}")
-        if taken := RESERVED & {*self.dimensions, *self.types}:
-            raise ValueError(f"a name that is taken: {', '.join(sorted(taken))}")
+        if reserved := RESERVED & {*self.dimensions, *self.types}:
+            raise ValueError(f"a name that is taken: {', '.join(sorted(reserved))}")
         self._one_type_a_category()
         return self
 
@@ -226,10 +226,10 @@ class ReferencingProfile(_Part):
 
     def temperature_of(self, category: str, subcategory: str = "") -> float:
         """Return the temperature for asking the system under test."""
-        given = {known_as(place): value for place, value in self.temperatures.items()}
+        temperatures = {known_as(place): value for place, value in self.temperatures.items()}
         for place in _places(category, subcategory):
-            if place in given:
-                return given[place]
+            if place in temperatures:
+                return temperatures[place]
         type_ = self.type_of(category, subcategory)
         return self.types[type_].temperature if type_ else self.unknown.temperature
 

@@ -31,8 +31,8 @@ class System(BaseModel):
 
 def systems() -> dict[str, System]:
     """Return all systems by name."""
-    found = tomllib.loads((HOME / "systems.toml").read_text("utf-8"))
-    return {name: System(name=name, **fields) for name, fields in found.items()}
+    tables = tomllib.loads((HOME / "systems.toml").read_text("utf-8"))
+    return {name: System(name=name, **fields) for name, fields in tables.items()}
 
 
 def systems_named(names: Sequence[str]) -> list[System]:
@@ -41,13 +41,13 @@ def systems_named(names: Sequence[str]) -> list[System]:
     Raises:
         WrongUse: There is no such system, or none is named.
     """
-    known = systems()
-    wanted = list(dict.fromkeys(name.strip().upper() for name in names if name.strip()))
-    unknown = [name for name in wanted if name not in known]
-    if unknown or not wanted:
+    by_name = systems()
+    chosen_names = list(dict.fromkeys(name.strip().upper() for name in names if name.strip()))
+    unknown = [name for name in chosen_names if name not in by_name]
+    if unknown or not chosen_names:
         what = f"no such dialogue system: {', '.join(unknown)}" if unknown else "no dialogue system"
-        raise WrongUse(what, remedy=f"choose from {', '.join(known)}", option="systems")
-    return [known[name] for name in wanted]
+        raise WrongUse(what, remedy=f"choose from {', '.join(by_name)}", option="systems")
+    return [by_name[name] for name in chosen_names]
 
 
 def prompt(name: str) -> Prompt:
