@@ -72,10 +72,10 @@ def names_option(text: str, options: Sequence[Option]) -> bool:
     """
     for option in options:
         several = " " in option.text
-        found = re.finditer(
+        matches = re.finditer(
             rf"(?<!\w){re.escape(option.text)}(?!\w)", text, re.IGNORECASE if several else 0
         )
-        if any(several or (match.start() > 0 and not option.text.islower()) for match in found):
+        if any(several or (match.start() > 0 and not option.text.islower()) for match in matches):
             return True
     return False
 
@@ -98,7 +98,7 @@ def words(text: str) -> list[str]:
 def words_of(conversation: Conversation) -> list[str]:
     """Return the words of all turns, and of what was written of them."""
     texts = [turn.shown for turn in conversation.turns] + [
-        one.text for one in conversation.feedback
+        feedback.text for feedback in conversation.feedback
     ]
     return [word for text in texts for word in words(text)]
 
@@ -120,8 +120,8 @@ def locate(conversation: Conversation, text: str, turn: int) -> Quote | None:
     them (`\\u003c` for `<`) has quoted truly: the words are then looked for once more with the
     escapes resolved.
     """
-    texts = {i: one.shown for i, one in enumerate(conversation.turns)}
-    texts |= {-1 - i: one.text for i, one in enumerate(conversation.feedback)}
+    texts = {i: turn_there.shown for i, turn_there in enumerate(conversation.turns)}
+    texts |= {-1 - i: feedback.text for i, feedback in enumerate(conversation.feedback)}
     nearest = sorted(texts, key=lambda i: (i != turn, i < 0, abs(i - turn), i))
     candidates = dict.fromkeys((text, resolve_escapes(text)))
     for find in (_as_written, own_words):
@@ -144,18 +144,18 @@ def own_words(content: str, quote: str) -> str:
         for at, letter in enumerate(content)
         for folded in letter.translate(_FOLDED).lower()
     ]
-    kept = [
-        one
-        for one, after in zip(letters, [*letters[1:], (" ", 0)], strict=True)
-        if not (one[0] + after[0]).isspace()
+    kept_letters = [
+        letter
+        for letter, after in zip(letters, [*letters[1:], (" ", 0)], strict=True)
+        if not (letter[0] + after[0]).isspace()
     ]
-    folded = "".join(" " if letter.isspace() else letter for letter, _ in kept)
+    folded = "".join(" " if letter.isspace() else letter for letter, _ in kept_letters)
     for parts in (
         [_folded(quote)],
         [_folded(part) for part in _LEFT_OUT.split(quote.translate(_FOLDED))],
     ):
         if (span := _span(folded, list(filter(None, parts)))) is not None:
-            return normalized(content[kept[span[0]][1] : kept[span[1] - 1][1] + 1])
+            return normalized(content[kept_letters[span[0]][1] : kept_letters[span[1] - 1][1] + 1])
     return ""
 
 

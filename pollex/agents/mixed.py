@@ -54,12 +54,12 @@ class MixedExtractor(Both[Extractor]):
 
     async def extract(self, conversation: Conversation) -> Extraction | Unanswered:
         """Extract the model's reasons and the built-in ones; nothing where the model fails."""
-        found = await self.model.extract(conversation)
-        if isinstance(found, Unanswered):
-            return found
-        own = await self.built_in.extract(conversation)
-        more = () if isinstance(own, Unanswered) else own.reasons
-        return found.model_copy(update={"reasons": (*found.reasons, *more)})
+        extraction = await self.model.extract(conversation)
+        if isinstance(extraction, Unanswered):
+            return extraction
+        built_in_extraction = await self.built_in.extract(conversation)
+        more = () if isinstance(built_in_extraction, Unanswered) else built_in_extraction.reasons
+        return extraction.model_copy(update={"reasons": (*extraction.reasons, *more)})
 
 
 class MixedSummarizer(Both[Summarizer]):
@@ -68,22 +68,22 @@ class MixedSummarizer(Both[Summarizer]):
     async def summarize(
         self,
         reasons: Sequence[Reason],
-        known: Sequence[Rubric],
+        pool: Sequence[Rubric],
         polarity: Polarity,
         pairs: Sequence[Pair] = (),
         *,
         few: bool = False,
     ) -> Summary | Unanswered:
         """Write new rubrics from a batch of reasons that are all the model's or all built-in."""
-        own = [rubric for rubric in known if rubric.answered_by == BUILT_IN]
+        built_in_rubrics = [rubric for rubric in pool if rubric.answered_by == BUILT_IN]
         if not reasons or not is_built_in(reasons[0].source):
-            others = [rubric for rubric in known if rubric.answered_by != BUILT_IN]
+            others = [rubric for rubric in pool if rubric.answered_by != BUILT_IN]
             return await self.model.summarize(reasons, others, polarity, pairs, few=few)
-        found = await self.built_in.summarize(reasons, own, polarity, ())
-        if isinstance(found, Unanswered):
-            return found
-        signed = (rubric.model_copy(update={"answered_by": BUILT_IN}) for rubric in found.rubrics)
-        return found.model_copy(update={"rubrics": tuple(signed)})
+        summary = await self.built_in.summarize(reasons, built_in_rubrics, polarity, ())
+        if isinstance(summary, Unanswered):
+            return summary
+        signed = (rubric.model_copy(update={"answered_by": BUILT_IN}) for rubric in summary.rubrics)
+        return summary.model_copy(update={"rubrics": tuple(signed)})
 
 
 class MixedDeduplicator(Both[Deduplicator]):
@@ -91,14 +91,20 @@ class MixedDeduplicator(Both[Deduplicator]):
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Merge rubrics that say the same, whoever they come from."""
-        own = await self.built_in.deduplicate(
+        of_built_in = await self.built_in.deduplicate(
             [rubric for rubric in rubrics if rubric.answered_by == BUILT_IN]
         )
-        kept = {rubric.id: rubric for rubric in own.kept}
-        left = [kept.get(rubric.id, rubric) for rubric in rubrics if rubric.id not in own.merged]
-        found = await self.model.deduplicate(left)
-        merged = {id_: found.merged.get(into, into) for id_, into in own.merged.items()}
-        return Deduplication(kept=found.kept, merged=merged | found.merged, mirrors=found.mirrors)
+        kept_built_in = {rubric.id: rubric for rubric in of_built_in.kept}
+        left = [
+            kept_built_in.get(rubric.id, rubric)
+            for rubric in rubrics
+            if rubric.id not in of_built_in.merged
+        ]
+        of_model = await self.model.deduplicate(left)
+        merged = {id_: of_model.merged.get(into, into) for id_, into in of_built_in.merged.items()}
+        return Deduplication(
+            kept=of_model.kept, merged=merged | of_model.merged, mirrors=of_model.mirrors
+        )
 
 
 class Divided(Both[Judge]):
@@ -140,12 +146,14 @@ class Divided(Both[Judge]):
         """Answer each question by whom it belongs to, in the questions' order."""
         sides = [(self.model, [q for q in questions if self._is_models(q.rubric)])]
         sides += [(self.built_in, [q for q in questions if not self._is_models(q.rubric)])]
-        asked = [(judge, part) for judge, part in sides if part]
-        answers = await asyncio.gather(*(judge.judge(conversation, part) for judge, part in asked))
+        judges_with_part = [(judge, part) for judge, part in sides if part]
+        answers = await asyncio.gather(
+            *(judge.judge(conversation, part) for judge, part in judges_with_part)
+        )
         by_id = {
             question.id: answer
-            for (_, part), found in zip(asked, answers, strict=True)
-            for question, answer in zip(part, found, strict=True)
+            for (_, part), part_answers in zip(judges_with_part, answers, strict=True)
+            for question, answer in zip(part, part_answers, strict=True)
         }
         return [by_id[question.id] for question in questions]
 

@@ -53,13 +53,13 @@ class Roles:
     def _working(self) -> dict[str, Agent]:
         if self.updater is not None:
             return {"extractor": self.extractor, "updater": self.updater, "judge": self.judge}
-        found: dict[str, Agent] = {
+        agents: dict[str, Agent] = {
             "extractor": self.extractor,
             "summarizer": self.summarizer,
             "deduplicator": self.deduplicator,
             "judge": self.judge,
         }
-        return found if self.rewriter is None else found | {"rewriter": self.rewriter}
+        return agents if self.rewriter is None else agents | {"rewriter": self.rewriter}
 
 
 class Extraction(BaseModel):
@@ -178,7 +178,7 @@ class Summarizer(Agent, Protocol):
     async def summarize(
         self,
         reasons: Sequence[Reason],
-        known: Sequence[Rubric],
+        pool: Sequence[Rubric],
         polarity: Polarity,
         pairs: Sequence[Pair] = (),
         *,
@@ -256,8 +256,8 @@ def no_answers(
 ) -> list[Answer | Unanswered]:
     """Return questions that have no answer for one and the same reason."""
     return [
-        Unanswered(question_id=one.id, outcome=outcome, detail=detail, judge=judge)
-        for one in questions
+        Unanswered(question_id=question.id, outcome=outcome, detail=detail, judge=judge)
+        for question in questions
     ]
 
 
@@ -269,10 +269,10 @@ async def ask_sides(
     judge: Judge, conversation: Conversation, questions: Sequence[Question]
 ) -> list[Answer | Unanswered]:
     """SAT and DSAT rubrics asked side by side, as in the graphs, and nothing kept."""
-    found = await asyncio.gather(
+    answers_by_side = await asyncio.gather(
         *(answer_each(judge, conversation, side) for side in sides(questions))
     )
-    return [answer for side in found for answer in side]
+    return [answer for side in answers_by_side for answer in side]
 
 
 async def answer_each(
@@ -313,7 +313,13 @@ def foreign_types(answers: object) -> str:
     if not isinstance(answers, Sequence):
         return type(answers).__name__
     return ", ".join(
-        sorted({type(one).__name__ for one in answers if not isinstance(one, Answer | Unanswered)})
+        sorted(
+            {
+                type(answer).__name__
+                for answer in answers
+                if not isinstance(answer, Answer | Unanswered)
+            }
+        )
     )
 
 

@@ -230,8 +230,8 @@ def is_scorable(votes: Sequence[Answer | Unanswered]) -> bool:
 
 def count_votes(votes: Sequence[Answer | Unanswered], options: int) -> tuple[int, ...]:
     """Count the runs that chose each option, [option]."""
-    found = Counter(vote.chosen for vote in votes if isinstance(vote, Answer))
-    return tuple(found[option] for option in range(options))
+    counts = Counter(vote.chosen for vote in votes if isinstance(vote, Answer))
+    return tuple(counts[option] for option in range(options))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -242,8 +242,8 @@ def is_settled(votes: tuple[int, ...], left: int, rule: Rule) -> bool:
     after = [votes, *votes_after_one(votes)]
     # Where each is settled, what it comes to is also what it comes to if no further run answers.
     return (
-        all(is_settled(one, left - 1, rule) for one in after)
-        and len({rule.chosen(one) for one in after}) == 1
+        all(is_settled(next_votes, left - 1, rule) for next_votes in after)
+        and len({rule.chosen(next_votes) for next_votes in after}) == 1
     )
 
 
@@ -257,7 +257,9 @@ def fewest_runs(votes: tuple[int, ...], left: int, rule: Rule) -> int:
     """Return the fewest further runs that could settle the verdict; these may run in parallel."""
     if is_settled(votes, left, rule):
         return 0
-    return 1 + min(fewest_runs(one, left - 1, rule) for one in [votes, *votes_after_one(votes)])
+    return 1 + min(
+        fewest_runs(next_votes, left - 1, rule) for next_votes in [votes, *votes_after_one(votes)]
+    )
 
 
 def next_runs(votes: tuple[int, ...], left: int, rule: Rule) -> int:
@@ -319,12 +321,12 @@ class Task:
         }
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Task:
+    def from_json(cls, stored: Mapping[str, Any]) -> Task:
         return cls(
-            Question.model_validate(kept["question"]),
-            Rule(**kept["rule"]),
-            kept["precision"],
-            kept["by"],
+            Question.model_validate(stored["question"]),
+            Rule(**stored["rule"]),
+            stored["precision"],
+            stored["by"],
         )
 
 
@@ -426,38 +428,38 @@ class Ensemble:
         self,
         conversation: Conversation,
         question: Question,
-        known: Mapping[int, Vote] | None = None,
+        known_votes: Mapping[int, Vote] | None = None,
     ) -> Votes:
         """Ask the runs and return their answers in order.
 
         Args:
             known: Runs that were asked before, by number from 0.
         """
-        found: Votes = []
-        while size := self._next(question, found):
-            numbers = range(len(found), len(found) + size)
-            found += await asyncio.gather(
+        votes: Votes = []
+        while size := self._next(question, votes):
+            numbers = range(len(votes), len(votes) + size)
+            votes += await asyncio.gather(
                 *(
-                    self._run(conversation, question, number, (known or {}).get(number))
+                    self._run(conversation, question, number, (known_votes or {}).get(number))
                     for number in numbers
                 )
             )
-        return found
+        return votes
 
-    def _next(self, question: Question, found: Votes) -> int:
-        left = self.n - len(found)
+    def _next(self, question: Question, votes: Votes) -> int:
+        left = self.n - len(votes)
         return (
-            next_runs(count_votes(found, len(question.options)), left, self.rule)
+            next_runs(count_votes(votes, len(question.options)), left, self.rule)
             if self.stop_early
             else left
         )
 
     async def _run(
-        self, conversation: Conversation, question: Question, number: int, known: Vote | None
+        self, conversation: Conversation, question: Question, number: int, known_vote: Vote | None
     ) -> Vote:
         """Ask one run; one that raises, or names no option, counts as failed, without stopping the others."""
-        if known is not None:
-            return known
+        if known_vote is not None:
+            return known_vote
         judge = self.judges[number % len(self.judges)].again(self._replicate(number))
         try:
             answers = await judge.judge(conversation, [question])

@@ -138,15 +138,15 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
         BadRubrics: It can't be read, something in it is missing or wrong, or two rubrics have one
             id.
     """
-    found = _parsed(_Entries, path, str(path), MEND).rubrics
-    names = [entry.name for entry in found]
+    entries = _parsed(_Entries, path, str(path), MEND).rubrics
+    names = [entry.name for entry in entries]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadRubrics(
             f"two rubrics have the id {twice[0]}",
             where=str(path),
             remedy="leave a new rubric's id out",
         )
-    return tuple(found)
+    return tuple(entries)
 
 
 def entries_of(rubrics: Iterable[ChosenRubric], off: Iterable[ChosenRubric]) -> tuple[Entry, ...]:
@@ -171,20 +171,20 @@ def apply_edits(
     entries: Sequence[Entry], rubrics: Sequence[ChosenRubric], off: Sequence[ChosenRubric]
 ) -> tuple[tuple[ChosenRubric, ...], tuple[ChosenRubric, ...]]:
     """Apply edits by id; return the rubrics that are on, and those off."""
-    known = {rubric.id: rubric for rubric in (*rubrics, *off)}
-    made = [(entry.on, _edited(entry, known.get(entry.name))) for entry in entries]
-    return tuple(rubric for on, rubric in made if on), tuple(
-        rubric for on, rubric in made if not on
+    by_id = {rubric.id: rubric for rubric in (*rubrics, *off)}
+    edited = [(entry.on, _edited(entry, by_id.get(entry.name))) for entry in entries]
+    return tuple(rubric for on, rubric in edited if on), tuple(
+        rubric for on, rubric in edited if not on
     )
 
 
-def _edited(entry: Entry, known: ChosenRubric | None) -> ChosenRubric:
+def _edited(entry: Entry, before: ChosenRubric | None) -> ChosenRubric:
     changes = {"text": entry.text, "polarity": entry.polarity, "note": entry.note}
-    if known is None:
+    if before is None:
         return ChosenRubric(
             id=entry.name, text=entry.text, polarity=entry.polarity, note=entry.note
         )
-    edited = known.model_copy(update=changes)
+    edited = before.model_copy(update=changes)
     return judged_anew(edited) if entry.judge_anew else edited
 
 
@@ -211,7 +211,7 @@ def row_of(rubric: Rubric, quoted: bool = True) -> dict[str, Any]:
     return about | {"reasons": len(rubric.reason_ids), "quote": quote}
 
 
-def edited_pool(rows: object, known: Sequence[Rubric]) -> tuple[Rubric, ...]:
+def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
     """Return the rubrics of edited rows: those that stayed with their reasons, others as a person's own words.
 
     Args:
@@ -224,28 +224,30 @@ def edited_pool(rows: object, known: Sequence[Rubric]) -> tuple[Rubric, ...]:
     """
     if not isinstance(rows, list) or not rows:
         raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
-    by_id = {rubric.id: rubric for rubric in known}
-    seen = dict[str, tuple[str, bool]]()
-    by_words = {(words_of(rubric.text), rubric.polarity): rubric for rubric in known}
+    by_id = {rubric.id: rubric for rubric in earlier}
+    sides = dict[str, tuple[str, bool]]()
+    by_words = {(words_of(rubric.text), rubric.polarity): rubric for rubric in earlier}
     if len(stayed := {row["id"]: by_id[row["id"]] for row in rows if _stays(row, by_id)}) == len(
         rows
     ):
         return tuple(stayed.values())
-    kept = []
+    pool = []
     for number, row in enumerate(rows, start=1):
         text, side = _words_and_side(row, f"rubric {number}")
         was_there = (text, side) in by_words
-        other, other_was_there = seen.setdefault(text.casefold(), (side, was_there))
+        other, other_was_there = sides.setdefault(text.casefold(), (side, was_there))
         if other != side and not (was_there and other_was_there):
             raise BadRubrics(
                 f"{text!r} is both {other} and {side}", where=f"rubric {number}", remedy=POOL_REMEDY
             )
-        made = Rubric(id=content_id("rubric", side, text), text=text, polarity=side)
-        kept.append(by_words.get((text, side), made))
-    words = [(one.polarity, one.text.casefold()) for one in kept]
-    if twice := [one.text for number, one in enumerate(kept) if words[number] in words[:number]]:
+        new_rubric = Rubric(id=content_id("rubric", side, text), text=text, polarity=side)
+        pool.append(by_words.get((text, side), new_rubric))
+    words = [(rubric.polarity, rubric.text.casefold()) for rubric in pool]
+    if twice := [
+        rubric.text for number, rubric in enumerate(pool) if words[number] in words[:number]
+    ]:
         raise BadRubrics(f"{twice[0]!r} stands there twice", remedy=POOL_REMEDY)
-    return tuple(kept)
+    return tuple(pool)
 
 
 def words_of(text: str) -> str:

@@ -32,11 +32,11 @@ JUDGMENTS = frozenset(
 """Settings that change what a judge answers besides; its prompt tells the elicitation."""
 
 
-def _parts(given: Any) -> Any:
+def _parts(parts: Any) -> Any:
     return (
-        frozenset(filter(None, map(str.strip, given.split(","))))
-        if isinstance(given, str)
-        else given
+        frozenset(filter(None, map(str.strip, parts.split(","))))
+        if isinstance(parts, str)
+        else parts
     )
 
 
@@ -141,20 +141,20 @@ class JudgeSettings(BaseModel):
         return switched_off(without - {BUILT_IN}) | (without & {BUILT_IN})
 
     @classmethod
-    def of(cls, **given: Any) -> Self:
+    def of(cls, **values: Any) -> Self:
         """Return the settings that a user gives.
 
         Raises:
             WrongUse: Names the setting that can't be carried out.
         """
         try:
-            return cls(**given)
+            return cls(**values)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name = str(first["loc"][0])
-            wanted = first["msg"][0].lower() + first["msg"][1:]
+            complaint = first["msg"][0].lower() + first["msg"][1:]
             raise WrongUse(
-                f"{name} is {first['input']!r:.60}: {wanted}", remedy="change it", option=name
+                f"{name} is {first['input']!r:.60}: {complaint}", remedy="change it", option=name
             ) from None
 
     def but(self, **changes: Any) -> Self:

@@ -66,26 +66,26 @@ def marks_on_words(rubric: Rubric) -> list[Mark]:
     if rubric.source.startswith(("event:", "rate:", "signal:", "phrase:")):
         return []
     text = _QUOTED.sub("“…”", rubric.text)
-    found = []
+    marks = []
     if joined := _JOINED.search(_NOT_JOINING.sub("", text)):
         why = f"two parts, joined by “{joined.group()}”: a conversation may bear out one of them"
-        found.append(Mark(rubric.id, why, halves(rubric.text)))
+        marks.append(Mark(rubric.id, why, halves(rubric.text)))
     if every := _ALL.search(text):
-        found.append(
+        marks.append(
             Mark(rubric.id, f"“{every.group()}”: one exception decides it", _better(rubric.text))
         )
     if presumed := _PRESUMED.search(text):
         why = f"“{presumed.group()}” presupposes something that may not have come up"
-        found.append(Mark(rubric.id, why, _better(rubric.text)))
-    return found
+        marks.append(Mark(rubric.id, why, _better(rubric.text)))
+    return marks
 
 
 def halves(text: str) -> tuple[str, ...]:
     """Split a sentence with two verbs into two statements; none if unclear."""
-    found = _CLAUSES.fullmatch(text.rstrip("."))
+    clauses = _CLAUSES.fullmatch(text.rstrip("."))
     return (
-        tuple(f"{found['who']} {found[part].strip(' ,')}." for part in ("first", "second"))
-        if found
+        tuple(f"{clauses['who']} {clauses[part].strip(' ,')}." for part in ("first", "second"))
+        if clauses
         else ()
     )
 
@@ -105,17 +105,17 @@ def marks_on_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> lis
     Args:
         reasons: Of the set, by id.
     """
-    found = []
+    marks = []
     seldom = rubric.source.startswith(("event:", "rate:"))  # what happens seldom can be judged
     if not seldom and (alone := rubric.alone) is not None and nearly_constant(alone):
         share = f"{alone.share.value:.0%} of {alone.share.n} conversations"
-        found.append(
+        marks.append(
             Mark(rubric.id, f"nearly always the same answer: “{alone.commonest}” in {share}")
         )
     behind = {reasons[id_].conversation_id for id_ in rubric.reason_ids if id_ in reasons}
     if len(behind) == 1:
-        found.append(Mark(rubric.id, "rests on one conversation"))
-    return found
+        marks.append(Mark(rubric.id, "rests on one conversation"))
+    return marks
 
 
 def marks_on_pairs(rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]) -> list[Mark]:
@@ -124,10 +124,10 @@ def marks_on_pairs(rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]) 
     Args:
         alike: Places of rubrics whose texts are near.
     """
-    found = []
+    marks = []
     for first, second in ((rubrics[i], rubrics[j]) for i, j in alike):
         kind = "near twin" if first.polarity == second.polarity else "mirror"
-        found.append(
+        marks.append(
             Mark(second.id, f"{kind} of “{first.text}”: keep the better one", other=first.id)
         )
-    return found
+    return marks

@@ -225,23 +225,23 @@ class RubricSet(Record):
             raise BadRubrics(
                 str(error), where=str(path), remedy="correct it, or learn again"
             ) from error
-        found = cls.parse(stored, where=str(path))
-        found = found.with_edits(edits_beside(path)) if edits else found
+        rubric_set = cls.parse(stored, where=str(path))
+        rubric_set = rubric_set.with_edits(edits_beside(path)) if edits else rubric_set
         # an edited set can't be scored before it is fitted again
-        if arrays and found.calibrator and not found.edited:
-            return found.with_arrays(arrays_beside(Path(path), found.calibrator.facts))
-        return found
+        if arrays and rubric_set.calibrator and not rubric_set.edited:
+            return rubric_set.with_arrays(arrays_beside(Path(path), rubric_set.calibrator.facts))
+        return rubric_set
 
     @classmethod
     def parse(cls, stored: Any, where: str = "rubric set") -> RubricSet:
         """Return a rubric set from JSON values; see `load`."""
         if (
             isinstance(stored, dict)
-            and isinstance(found := stored.get("format"), int)
-            and found > FORMAT
+            and isinstance(stored_format := stored.get("format"), int)
+            and stored_format > FORMAT
         ):
             raise BadRubrics(
-                f"it has format {found}, this pollex reads up to {FORMAT}",
+                f"it has format {stored_format}, this pollex reads up to {FORMAT}",
                 where=where,
                 remedy="install a newer pollex",
             )
@@ -397,22 +397,20 @@ class RubricSet(Record):
     @property
     def _no_gain(self) -> str:
         """Say that probabilities tell no more than the share of thumbs up; empty where they do, or nobody knows."""
-        found = self._measured_probability
-        if found is None or found.gain.value is None or found.gain.value > 0:
+        figures = self._measured_probability
+        if figures is None or figures.gain.value is None or figures.gain.value > 0:
             return ""
-        losses = (
-            f"log-loss {found.log_loss.value:.3f}, with the share {found.share_log_loss.value:.3f}"
-        )
+        losses = f"log-loss {figures.log_loss.value:.3f}, with the share {figures.share_log_loss.value:.3f}"
         return f"no better than the share of thumbs up, {1 - self.data.down:.0%}, for every conversation: {losses}"
 
     @property
     def calibration_error(self) -> float:
         """Standard error of the mean of its probabilities, by the labels that measured them; a user counts once."""
-        found = self._measured_probability
+        figures = self._measured_probability
         share = self.data.down
-        if found is None or found.brier.value is None:
+        if figures is None or figures.brier.value is None:
             return sqrt(share * (1 - share) / max(self.data.thumbs, 1))
-        return sqrt(found.brier.value / (found.brier.units or found.n))
+        return sqrt(figures.brier.value / (figures.brier.units or figures.n))
 
     @property
     def at_chance(self) -> str:

@@ -120,21 +120,21 @@ class AnswerColumns:
     @classmethod
     def of(cls, rubrics: Sequence[str], answers: Sequence[Sequence[Answer | Unanswered]]) -> Self:
         """Order the answers of each conversation; those to other questions are left out."""
-        known = {rubric: place for place, rubric in enumerate(rubrics)}
+        columns = {rubric: place for place, rubric in enumerate(rubrics)}
         different = list[Answer | Unanswered]()
         index = list[list[int]]()
         # by identity: place of the answer, and of its rubric
-        seen = dict[int, tuple[int, int]]()
-        for given in answers:
+        places = dict[int, tuple[int, int]]()
+        for answers_of_conversation in answers:
             row = [-1] * len(rubrics)
-            for one in given:
-                if (found := seen.get(id(one))) is None and (
-                    column := known.get(one.question_id)
+            for answer in answers_of_conversation:
+                if (place := places.get(id(answer))) is None and (
+                    column := columns.get(answer.question_id)
                 ) is not None:
-                    found = seen[id(one)] = len(different), column
-                    different.append(one)
-                if found is not None:
-                    row[found[1]] = found[0]
+                    place = places[id(answer)] = len(different), column
+                    different.append(answer)
+                if place is not None:
+                    row[place[1]] = place[0]
             index.append(row)
         return cls(
             tuple(rubrics), different, np.array(index, np.int64).reshape(len(index), len(rubrics))
@@ -147,9 +147,11 @@ class AnswerColumns:
     def take(self, rows: Ints) -> Self:
         """Return the answers about some of the conversations."""
         places, index = np.unique(self.index[rows], return_inverse=True)
-        kept = places[places >= 0]
-        index = index.reshape(len(rows), len(self.rubrics)) - (len(places) - len(kept))
-        return type(self)(self.rubrics, [self.different[place] for place in kept.tolist()], index)
+        answer_places = places[places >= 0]
+        index = index.reshape(len(rows), len(self.rubrics)) - (len(places) - len(answer_places))
+        return type(self)(
+            self.rubrics, [self.different[place] for place in answer_places.tolist()], index
+        )
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -163,7 +165,7 @@ class AnswerColumns:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel to another process as plain values, which is quicker."""
-        different = [(type(one), dict(vars(one))) for one in self.different]
+        different = [(type(answer), dict(vars(answer))) for answer in self.different]
         return _arrived, (self.rubrics, different, self.index)
 
 
@@ -192,10 +194,10 @@ class ScoreColumns(Sequence[Score]):
     @classmethod
     def of(cls, scores: Sequence[Score], rubrics: Sequence[str]) -> Self:
         """Return scores as columns."""
-        answers = AnswerColumns.of(rubrics, [one.answers for one in scores])
+        answers = AnswerColumns.of(rubrics, [score.answers for score in scores])
         names = [name for name in Score.model_fields if name not in ("conversation_id", "answers")]
-        fields = {name: [getattr(one, name) for one in scores] for name in names}
-        return cls([one.conversation_id for one in scores], answers, fields)
+        fields = {name: [getattr(score, name) for score in scores] for name in names}
+        return cls([score.conversation_id for score in scores], answers, fields)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -216,11 +218,11 @@ class ScoreColumns(Sequence[Score]):
     def __getitem__(self, place: slice) -> list[Score]: ...
     def __getitem__(self, place: int | slice) -> Score | list[Score]:
         if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
-        known = {name: values[place] for name, values in self.fields.items()}
+            return [self[number] for number in range(*place.indices(len(self)))]
+        values_here = {name: values[place] for name, values in self.fields.items()}
         # Its fields are our own: to check them takes as long as all the rest.
         return Score.model_construct(
-            conversation_id=self.ids[place], answers=self.answers.at(place), **known
+            conversation_id=self.ids[place], answers=self.answers.at(place), **values_here
         )
 
     def take(self, rows: Sequence[int]) -> Self:
@@ -261,15 +263,20 @@ class ThumbModel:
     def rows(self, answers: AnswerColumns) -> Floats:
         """Conversations' answers in its order `[conversation, rubric, option]`; NaN where unanswered."""
         missing = (np.nan,) * self.options
-        each = [
-            one.probabilities if isinstance(one, Answer) else missing for one in answers.different
+        probabilities = [
+            answer.probabilities if isinstance(answer, Answer) else missing
+            for answer in answers.different
         ]
-        asked = {rubric: place for place, rubric in enumerate(answers.rubrics)}
+        column_of_rubric = {rubric: place for place, rubric in enumerate(answers.rubrics)}
         places = [
-            answers.index[:, asked[id_]] if id_ in asked else [-1] * len(answers.index)
+            answers.index[:, column_of_rubric[id_]]
+            if id_ in column_of_rubric
+            else [-1] * len(answers.index)
             for id_ in self.rubrics
         ]
-        return np.array([*each, missing], dtype=np.float64)[np.array(places, dtype=np.int64).T]
+        return np.array([*probabilities, missing], dtype=np.float64)[
+            np.array(places, dtype=np.int64).T
+        ]
 
     def probability(self, answers: Floats, judge: str | None = None) -> Floats:
         """Compute P(thumb up) `[conversation]`; for an unknown annotator if `judge` is None.
@@ -282,18 +289,18 @@ class ThumbModel:
 
         if not len(answers):
             return np.zeros(0)
-        found = probability_positive(
+        probability = probability_positive(
             self.model, answers, None if judge is None else [judge] * len(answers)
         )
-        return np.round(found, DIGITS)
+        return np.round(probability, DIGITS)
 
     def grades(self, answers: Floats, judge: str | None = None) -> Floats:
         """Return the probability of each grade `[conversation, grade]`; see `probability`."""
         assert self.rating is not None, "only asked where there is one"
-        found = self.rating.predict_proba(
+        grades = self.rating.predict_proba(
             answers.reshape(len(answers), -1), None if judge is None else [judge] * len(answers)
         )
-        return np.round(found, DIGITS)
+        return np.round(grades, DIGITS)
 
     def weights(self) -> list[float]:
         """Return what each rubric weighs: log-odds at its last option minus at its first, others in the middle."""
@@ -386,23 +393,23 @@ class NetSat:
     def score_all(
         self, answers: Mapping[str, Sequence[Answer | Unanswered]], judges: Sequence[str] = ()
     ) -> ScoreColumns:
-        """Score conversations by their answers, given by conversation; see `columns`."""
+        """Score conversations by their answers, answers_by_conversation by conversation; see `columns`."""
         return self.columns(list(answers), list(answers.values()), judges)
 
     def columns(
         self,
         ids: Sequence[str],
-        given: Sequence[Sequence[Answer | Unanswered]],
+        answers_by_conversation: Sequence[Sequence[Answer | Unanswered]],
         judges: Sequence[str] = (),
     ) -> ScoreColumns:
         """Score conversations by their answers; unanswered rubrics give a reason instead.
 
         Args:
-            given: By conversation, in any order; they are added up in the set's, since the last
+            answers_by_conversation: By conversation, in any order; they are added up in the set's, since the last
                 digit of a sum depends on it.
             judges: Annotators whose probabilities are wanted besides that of an unknown one.
         """
-        answers = AnswerColumns.of(tuple(self.signs), given)
+        answers = AnswerColumns.of(tuple(self.signs), answers_by_conversation)
         netsats = self._sums(answers)
         whole = np.flatnonzero(~np.isnan(netsats))
         fields = self._figures(netsats[whole])
@@ -410,7 +417,7 @@ class NetSat:
             every = answers
             # a starter's rubrics, too
             if not self.signs.keys() >= set(self.thumb_model.rubrics):
-                every = AnswerColumns.of(self.thumb_model.rubrics, given)
+                every = AnswerColumns.of(self.thumb_model.rubrics, answers_by_conversation)
             scored = every if len(whole) == len(ids) else every.take(whole)
             fields |= self._likelihoods(self.thumb_model.rows(scored), judges)
             fields["confident"] = self.window.certain(
@@ -421,13 +428,18 @@ class NetSat:
             fields = self._with_unscored(fields, whole.tolist(), answers)
         with_tone = self.thumb_model is not None and TONE in self.thumb_model.rubrics
         return ScoreColumns(
-            ids, answers, fields, AnswerColumns.of((TONE,), given) if with_tone else None
+            ids,
+            answers,
+            fields,
+            AnswerColumns.of((TONE,), answers_by_conversation) if with_tone else None,
         )
 
     def _sums(self, answers: AnswerColumns) -> Floats:
         signed = [
-            self.signs[one.question_id] * self.counted(one) if isinstance(one, Answer) else np.nan
-            for one in answers.different
+            self.signs[answer.question_id] * self.counted(answer)
+            if isinstance(answer, Answer)
+            else np.nan
+            for answer in answers.different
         ]
         total = np.zeros(len(answers.index))
         # one after the other, whatever the batch
@@ -453,16 +465,16 @@ class NetSat:
     ) -> dict[str, list[Any]]:
         places = {row: place for place, row in enumerate(whole)}
         rows = range(len(answers.index))
-        found = dict[str, list[Any]]()
+        filled = dict[str, list[Any]]()
         for name, values in fields.items():
             default = Score.model_fields[name].default
-            found[name] = [values[places[row]] if row in places else default for row in rows]
+            filled[name] = [values[places[row]] if row in places else default for row in rows]
         for row in rows:
             if row not in places:
                 missing = [answer for answer in answers.at(row) if isinstance(answer, Unanswered)]
                 alike = missing and len(missing) == len(self.signs)
-                found["outcome"][row] = missing[0].outcome if alike else "incomplete"
-        return found
+                filled["outcome"][row] = missing[0].outcome if alike else "incomplete"
+        return filled
 
     def counted(self, answer: Answer) -> float:
         """Return the value, 0 to 10, that an answer counts as, before its sign."""
@@ -471,8 +483,8 @@ class NetSat:
     def _likelihoods(self, rows: Floats, judges: Sequence[str]) -> dict[str, list[Any]]:
         model = self.thumb_model
         assert model is not None, "only called where there is one"
-        found = model.probability(rows)
-        fields = {"probability": found.tolist(), "entropy": _entropies(found)}
+        probability = model.probability(rows)
+        fields = {"probability": probability.tolist(), "entropy": _entropies(probability)}
         if judges:
             fields["judges"] = _by_row(
                 {judge: model.probability(rows, judge).tolist() for judge in judges}, len(rows)
@@ -480,16 +492,20 @@ class NetSat:
         if model.rating is None:
             return fields
         values = model.rating.questionnaire_.scale().values
-        each = {judge: (model.grades(rows, judge) @ np.array(values)).tolist() for judge in judges}
+        by_judge = {
+            judge: (model.grades(rows, judge) @ np.array(values)).tolist() for judge in judges
+        }
         grades = model.grades(rows).tolist()
         return fields | {
             "rating": [
-                sum(p * value for p, value in zip(one, values, strict=True)) for one in grades
+                sum(p * value for p, value in zip(grade_proba, values, strict=True))
+                for grade_proba in grades
             ],
             "grades": [
-                {f"{value:g}": p for value, p in zip(values, one, strict=True)} for one in grades
+                {f"{value:g}": p for value, p in zip(values, grade_proba, strict=True)}
+                for grade_proba in grades
             ],
-            "judge_ratings": _by_row(each, len(rows)),
+            "judge_ratings": _by_row(by_judge, len(rows)),
         }
 
     def read(self, conversation_id: str, netsat: float, probability: float | None = None) -> Score:
@@ -502,8 +518,10 @@ class NetSat:
         if probability is not None:
             fields["probability"] = [probability]
             fields["confident"] = self.window.certain(np.array([netsat]), np.array([probability]))
-        own = {name: values[0] for name, values in (fields | self._decisions(fields)).items()}
-        return Score(conversation_id=conversation_id, **own)
+        own_values = {
+            name: values[0] for name, values in (fields | self._decisions(fields)).items()
+        }
+        return Score(conversation_id=conversation_id, **own_values)
 
     def _figures(self, netsats: Floats) -> dict[str, list[Any]]:
         probability = self.calibration.probability(netsats)
@@ -561,8 +579,8 @@ def entropy_of(p: float) -> float:
 
 
 def _entropies(p: Floats) -> list[float]:
-    found: list[float] = entropy(np.stack([p, 1 - p], axis=-1)).tolist()
-    return found
+    entropies: list[float] = entropy(np.stack([p, 1 - p], axis=-1)).tolist()
+    return entropies
 
 
 def value_of(

@@ -58,7 +58,7 @@ def standard(values: Floats) -> Floats:
     return np.asarray((values - values.mean()) / (values.std() or 1.0), dtype=np.float64)
 
 
-def weigh(own: Floats, starter: Floats, positive: Bools) -> tuple[float, float]:
+def weigh(set_netsats: Floats, starter: Floats, positive: Bools) -> tuple[float, float]:
     """Fit weights, averaged over two models: the starter says something, and it says nothing.
 
     Both are logistic with weights drawn towards .7 with precision 10, and equally likely
@@ -72,8 +72,8 @@ def weigh(own: Floats, starter: Floats, positive: Bools) -> tuple[float, float]:
         own: z of the set's NetSAT, of conversations that it was chosen without `[conversation]`.
         starter: z of the starter's `[conversation]`.
     """
-    alone, evidence_alone = _fitted(own[:, None], positive)
-    both, evidence_both = _fitted(np.column_stack([own, starter]), positive)
+    alone, evidence_alone = _fitted(set_netsats[:, None], positive)
+    both, evidence_both = _fitted(np.column_stack([set_netsats, starter]), positive)
     says = float(logistic(np.array(evidence_both - evidence_alone)))
     return float(says * both[0] + (1 - says) * alone[0]), max(0.0, float(says * both[1]))
 

@@ -284,11 +284,14 @@ def _iterate_strings(text: str) -> Iterator[str]:
         return
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            yield from _iterate_strings(one) if one[:1] in ("{", "[") else (one,)
-        elif isinstance(one, dict | list):
-            waiting += one.values() if isinstance(one, dict) else one
+        inner = waiting.pop()
+        if isinstance(inner, str):
+            # a text may hold JSON itself
+            yield from _iterate_strings(inner) if inner[:1] in ("{", "[") else (inner,)
+        elif isinstance(inner, dict):
+            waiting += inner.values()
+        elif isinstance(inner, list):
+            waiting += inner
 
 
 def _text_columns(connection: sqlite3.Connection) -> Iterator[tuple[str, list[str]]]:

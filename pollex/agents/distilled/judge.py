@@ -62,10 +62,10 @@ class Student:
 
     def value(self, features: Features) -> float:
         """Predict the value, 0 to 10."""
-        found = self.intercept + sum(
+        value = self.intercept + sum(
             w * features[name] for name, w in self.weights.items() if name in features
         )
-        return min(10.0, max(0.0, found))
+        return min(10.0, max(0.0, value))
 
     def probabilities(self, features: Features, options: int) -> Floats:
         """Predict the probability of each option, and of "Never came up" `[option + 1]`."""
@@ -91,7 +91,7 @@ class Student:
             return cls(
                 float(stored["intercept"]),
                 {str(name): float(w) for name, w in stored["weights"].items()},
-                [int(one) for one in stored["classes"]],
+                [int(place) for place in stored["classes"]],
                 [[float(w) for w in row] for row in stored["curve"]],
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -111,7 +111,7 @@ def learn_student(features: Sequence[Features], values: Floats, picked: Ints) ->
     if came_up.sum() < 2 * INNER or np.ptp(values[came_up]) == 0:
         return _constant(values, picked)
     names, x = matrix(
-        [one for one, came in zip(features, came_up, strict=True) if came], values[came_up]
+        [row for row, came in zip(features, came_up, strict=True) if came], values[came_up]
     )
     middle = x.mean(axis=0)
     spread = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
@@ -129,37 +129,37 @@ def learn_student(features: Sequence[Features], values: Floats, picked: Ints) ->
         [0],
         [[0.0] * 3],
     )
-    z = np.array([student.value(one) for one in features])
+    z = np.array([student.value(row) for row in features])
     z[came_up] = np.clip(unseen[best], 0, 10)
     classes, curve = _curve(z / 10, picked)
     return Student(student.intercept, student.weights, classes, curve)
 
 
 def _constant(values: Floats, picked: Ints) -> Student:
-    known = values[~np.isnan(values)]
+    present = values[~np.isnan(values)]
     classes, counts = np.unique(picked, return_counts=True)
     curve = [[float(np.log(n)), 0.0, 0.0] for n in counts]
-    return Student(float(known.mean()) if len(known) else 5.0, {}, classes.tolist(), curve)
+    return Student(float(present.mean()) if len(present) else 5.0, {}, classes.tolist(), curve)
 
 
 def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
     """Return the features that go most with `y`, and their values `[conversation, feature]`."""
     counts: dict[str, int] = {}
-    for one in features:
-        for name in one:
+    for row_features in features:
+        for name in row_features:
             counts[name] = counts.get(name, 0) + 1
     names = sorted(name for name, n in counts.items() if n >= FEWEST)
     place = {name: i for i, name in enumerate(names)}
     x = np.zeros((len(features), len(names)))
-    for row, one in enumerate(features):
-        for name, value in one.items():
+    for row, row_features in enumerate(features):
+        for name, value in row_features.items():
             if name in place:
                 x[row, place[name]] = value
     centered = x - x.mean(axis=0)
     scale = np.sqrt(np.square(centered).sum(axis=0))
     strength = np.abs((y - y.mean()) @ centered) / np.where(scale > 0, scale, np.inf)
-    kept = np.sort(np.argsort(-strength, kind="stable")[:WORDS])
-    return [names[i] for i in kept], x[:, kept]
+    strongest = np.sort(np.argsort(-strength, kind="stable")[:WORDS])
+    return [names[i] for i in strongest], x[:, strongest]
 
 
 def ridge(x: Floats, y: Floats, penalty: float) -> tuple[Floats, float]:
@@ -204,28 +204,28 @@ _WORD = re.compile(r"[^\W_]{2,}")
 def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, float]:
     """Compute the features that are not 0, by name: `w:PARTY:WORD`, `s:SIGNAL:MEASURE`, `e:EVENT` and `n:PARTY`."""
     view = View(conversation, embedder)
-    found = dict[str, float]()
+    features = dict[str, float]()
     for turn in conversation.turns:
         party = turn.role[:1]
         words = _WORD.findall(turn.content.casefold())
-        found[f"n:{party}"] = found.get(f"n:{party}", 0.0) + len(words)
-        found |= {f"w:{party}:{word}": 1.0 for word in words}
-        found |= {f"w:{party}:{first} {second}": 1.0 for first, second in pairwise(words)}
-    found |= {name: log1p(count) for name, count in found.items() if name.startswith("n:")}
+        features[f"n:{party}"] = features.get(f"n:{party}", 0.0) + len(words)
+        features |= {f"w:{party}:{word}": 1.0 for word in words}
+        features |= {f"w:{party}:{first} {second}": 1.0 for first, second in pairwise(words)}
+    features |= {name: log1p(count) for name, count in features.items() if name.startswith("n:")}
     for name, signal in SEEN.items():
         values = measure_marks(signal.marks(view), view.of(signal.party))
-        found |= {
+        features |= {
             f"s:{name}:{measure}": float(v)
             for measure, v in zip(MEASURES, values, strict=True)
             if v
         }
     reading = view.reading("{}", NO_TOPICS)
-    found |= {
+    features |= {
         f"e:{event.pattern}": reading.sure(event)
         for event in reading.seen
         if event.topic == ANYWHERE
     }
-    return found
+    return features
 
 
 VERSION = "1"
@@ -305,8 +305,8 @@ class DistilledJudge(Judge):
         self._fold_students = [
             self._learned(
                 rubrics,
-                [one for one, its in zip(features, folds, strict=True) if its != fold],
-                [one for one, its in zip(hashes, folds, strict=True) if its != fold],
+                [row for row, its in zip(features, folds, strict=True) if its != fold],
+                [text_hash for text_hash, its in zip(hashes, folds, strict=True) if its != fold],
             )
             for fold in range(FOLDS)
         ]
@@ -314,21 +314,21 @@ class DistilledJudge(Judge):
     def _learned(
         self, rubrics: Sequence[Rubric], features: Sequence[Features], hashes: Sequence[str]
     ) -> dict[str, Student]:
-        found = {}
+        students = {}
         for rubric in rubrics:
-            known = self.lessons.get(rubric.id, {})
+            lessons = self.lessons.get(rubric.id, {})
             rows = [
-                (one, known[text])
-                for one, text in zip(features, hashes, strict=True)
-                if text in known
+                (row, lessons[text])
+                for row, text in zip(features, hashes, strict=True)
+                if text in lessons
             ]
             if rows:
                 values = np.array(
                     [np.nan if taught.value is None else taught.value for _, taught in rows]
                 )
                 picked = np.array([taught.picked for _, taught in rows], dtype=np.intp)
-                found[rubric.id] = learn_student([one for one, _ in rows], values, picked)
-        return found
+                students[rubric.id] = learn_student([row for row, _ in rows], values, picked)
+        return students
 
     def foretold(self, conversation: Conversation) -> dict[str, float]:
         """Predict the value of each rubric, by what was learned without the conversation."""

@@ -134,7 +134,7 @@ class StudiedLog:
         up = positive[rows]
         signals = {f"signal:{name}": signal for name, signal in SIGNALS.items()}
         signals |= {signal.name: signal for signal in self.mined(positive, rows)}
-        found = [
+        clues = [
             clue_of(name, signal, self.measures(name, signal)[rows], up)
             for name, signal in signals.items()
         ]
@@ -145,8 +145,8 @@ class StudiedLog:
                 clue = clue_of(
                     source, signal, self.measures(source, signal)[rows], up, rubric.polarity
                 )
-                found.append(replace(clue, event=rubric))
-        return found
+                clues.append(replace(clue, event=rubric))
+        return clues
 
     def made(self, positive: Flags, rows: Flags) -> Made:
         """Make the pool of some conversations, with its answers about all of them; see `clues`."""
@@ -219,24 +219,34 @@ class StudiedLog:
             [c.text_hash for c, here in zip(self.conversations, rows, strict=True) if here],
             positive[rows],
         )
-        found = odds(rows)
+        log_odds = odds(rows)
         for number in range(FOLDS):
             if (out := fold == number).any():
-                found[out] = odds(rows & ~out)[out]
-        return binomials(1 / (1 + np.exp(-found)), OPTIONS)
+                log_odds[out] = odds(rows & ~out)[out]
+        return binomials(1 / (1 + np.exp(-log_odds)), OPTIONS)
 
 
 def clue_of(
-    source: str, signal: Signal, measures: Floats, positive: Flags, known: Polarity | None = None
+    source: str,
+    signal: Signal,
+    measures: Floats,
+    positive: Flags,
+    known_side: Polarity | None = None,
 ) -> Clue:
     """Direction (unless `known`), scale and what is typical, from measures [conversation, measure]."""
     differences, middle, spread = separation(measures, positive, signal.lean)
     good = np.maximum(0, differences)
     bad = np.maximum(0, -differences)
-    polarity: Polarity = known or ("sat" if (good**2).sum() >= (bad**2).sum() else "dsat")
+    polarity: Polarity = known_side or ("sat" if (good**2).sum() >= (bad**2).sum() else "dsat")
     scale = LearnedScale(middle, spread, good if polarity == "sat" else bad)
-    own = scale.odds(measures[positive if polarity == "sat" else ~positive])
-    return Clue(source, signal, polarity, scale, (float(own.mean()), float(own.std()) or 1.0))
+    odds_on_side = scale.odds(measures[positive if polarity == "sat" else ~positive])
+    return Clue(
+        source,
+        signal,
+        polarity,
+        scale,
+        (float(odds_on_side.mean()), float(odds_on_side.std()) or 1.0),
+    )
 
 
 def standing_out(present: Any, positive: Flags) -> Floats:
@@ -257,7 +267,9 @@ def phrases_of(
     # a second; only `learn` needs it
     from sklearn.feature_extraction.text import CountVectorizer
 
-    said = [[_CALL.sub("\n", view.texts[turn]) for turn in view.of(party)] for view in views]
+    turns_of_party = [
+        [_CALL.sub("\n", view.texts[turn]) for turn in view.of(party)] for view in views
+    ]
     least = max(4, round(0.04 * len(views)))
     counter = CountVectorizer(
         analyzer=partial(phrases_in, stop=stop),
@@ -266,7 +278,7 @@ def phrases_of(
         max_features=MOST_CANDIDATES,
     )
     try:
-        present = counter.fit_transform(said).tocsr()
+        present = counter.fit_transform(turns_of_party).tocsr()
     except ValueError:  # no phrase in so many conversations
         return [], np.zeros((len(views), 0))
     return list(counter.get_feature_names_out()), present
@@ -288,16 +300,16 @@ def choose_phrases(present: Any, positive: Flags, phrases: Sequence[str]) -> lis
 
 def phrases_in(turns: Sequence[str], stop: frozenset[str] = STOPWORDS) -> set[str]:
     """Collect phrases of up to `LONGEST_PHRASE` words, without digits and not of stopwords alone."""
-    found = set()
+    phrases = set()
     for turn in turns:
         words = _WORD.findall(turn.lower())
-        found |= {piece for word in words if UNSPACED.search(word) for piece in pieces_of(word)}
+        phrases |= {piece for word in words if UNSPACED.search(word) for piece in pieces_of(word)}
         for length in range(1, LONGEST_PHRASE + 1):
             for phrase in zip(*(words[i:] for i in range(length)), strict=False):
                 bare = sum(map(len, phrase)) < FEWEST_LETTERS
                 if not (bare or stop.issuperset(phrase) or any(map(_FIGURE.search, phrase))):
-                    found.add(" ".join(phrase))
-    return found
+                    phrases.add(" ".join(phrase))
+    return phrases
 
 
 def pieces_of(word: str) -> Iterator[str]:

@@ -37,37 +37,45 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
 
 def remarks_of(conversations: Iterable[Conversation]) -> tuple[Remark, ...]:
     """Return what the comments of labeled conversations name, by side of the thumb, the most frequent first."""
-    rated = [one for one in conversations if one.feedback and one.label is not Label.NONE]
+    rated = [
+        conversation
+        for conversation in conversations
+        if conversation.feedback and conversation.label is not Label.NONE
+    ]
     sides: dict[Polarity, list[Conversation]] = {
-        "dsat": [one for one in rated if one.label is Label.NEGATIVE],
-        "sat": [one for one in rated if one.label is Label.POSITIVE],
+        "dsat": [conversation for conversation in rated if conversation.label is Label.NEGATIVE],
+        "sat": [conversation for conversation in rated if conversation.label is Label.POSITIVE],
     }
-    return tuple(remark for side, own in sides.items() for remark in _of_side(side, own, sides))
+    return tuple(
+        remark for side, of_side in sides.items() for remark in _of_side(side, of_side, sides)
+    )
 
 
 def _of_side(
-    side: Polarity, own: Sequence[Conversation], sides: dict[Polarity, list[Conversation]]
+    side: Polarity, conversations: Sequence[Conversation], sides: dict[Polarity, list[Conversation]]
 ) -> Iterator[Remark]:
-    stop = stopwords_of(language_of(own))
+    stop = stopwords_of(language_of(conversations))
     named: defaultdict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
-    for place, one in enumerate(own):
-        for stems, words in _phrases(one, stop):
+    for place, conversation in enumerate(conversations):
+        for stems, words in _phrases(conversation, stop):
             named[stems].setdefault(place, words)
     other = [
-        {stems for stems, _ in _phrases(one, stop)}
-        for one in sides["sat" if side == "dsat" else "dsat"]
+        {stems for stems, _ in _phrases(conversation, stop)}
+        for conversation in sides["sat" if side == "dsat" else "dsat"]
     ]
-    for stems in _telling({stems: set(places) for stems, places in named.items()}, len(own)):
+    for stems in _telling(
+        {stems: set(places) for stems, places in named.items()}, len(conversations)
+    ):
         places = named[stems]
         yield Remark(
             text=max(sorted(places.values()), key=list(places.values()).count),
             polarity=side,
-            share=share_of(len(places), len(own)),
+            share=share_of(len(places), len(conversations)),
             other=share_of(sum(stems in phrases for phrases in other), len(other)),
             quotes=tuple(
                 quote
                 for place in list(places)[:EXAMPLES]
-                if (quote := quote_with(own[place], set(stems)))
+                if (quote := quote_with(conversations[place], set(stems)))
             ),
         )
 
@@ -75,10 +83,10 @@ def _of_side(
 def _phrases(
     conversation: Conversation, stop: frozenset[str]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    for one in conversation.feedback:
-        for tag in one.tags:
+    for feedback in conversation.feedback:
+        for tag in feedback.tags:
             yield tuple(_stem(word) for word in _WORD.findall(tag.casefold())), tag.casefold()
-        for sentence in _SENTENCE.findall(one.comment.casefold()):
+        for sentence in _SENTENCE.findall(feedback.comment.casefold()):
             words = _WORD.findall(sentence)
             for start in range(len(words)):
                 for end in range(start + 1, min(start + LONGEST, len(words)) + 1):
@@ -107,7 +115,10 @@ def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tupl
     whole.sort(key=lambda stems: (-len(often[stems]), -len(stems), stems))
     chosen: list[tuple[str, ...]] = []
     for stems in whole:
-        if all(len(often[stems] & often[one]) < ALIKE * len(often[stems]) for one in chosen):
+        if all(
+            len(often[stems] & often[other_stems]) < ALIKE * len(often[stems])
+            for other_stems in chosen
+        ):
             chosen.append(stems)
     return chosen[:MOST]
 
@@ -121,16 +132,18 @@ def _holds(longer: tuple[str, ...], stems: tuple[str, ...]) -> bool:
 
 def quote_with(conversation: Conversation, stems: set[str]) -> Quote | None:
     """Quote the comment's sentence that has most of some stems; None where it has none."""
-    found = [
+    candidates = [
         (
             len(stems & {_stem(word) for word in _WORD.findall(sentence.casefold())}),
             -place,
             sentence.strip(),
         )
-        for place, one in enumerate(conversation.feedback)
-        for sentence in _SENTENCE.findall(one.text)
+        for place, feedback in enumerate(conversation.feedback)
+        for sentence in _SENTENCE.findall(feedback.text)
     ]
-    shared, place, sentence = max(found, key=lambda one: one[0], default=(0, 0, ""))
+    shared, place, sentence = max(
+        candidates, key=lambda candidate: candidate[0], default=(0, 0, "")
+    )
     return Quote(conversation_id=conversation.id, turn=place - 1, text=sentence) if shared else None
 
 

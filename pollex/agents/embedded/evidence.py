@@ -24,8 +24,8 @@ def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
     kind, _, rest = rubric.source.partition(":")
     if kind == "signal" and rest in SIGNALS:
         return SIGNALS[rest]
-    if found := event_signal(rubric.source, rubric.text):
-        return found
+    if signal_of_event := event_signal(rubric.source, rubric.text):
+        return signal_of_event
     if kind == "phrase" and rest.partition(":")[2].strip():
         return phrase_signal(*phrase_of(rubric.source))
     if kind == "turns":  # the cluster was found by vectors; its turns are known by their words
@@ -94,8 +94,8 @@ def wording(rubric: Rubric) -> Callable[[View], Floats]:
         return Examples([q.text for q in quotes if q.conversation_id != without] or [rubric.text])
 
     def marks(view: View) -> Floats:
-        own = view.conversation.id
-        others = examples(own if own in quoted else "")
+        conversation_id = view.conversation.id
+        others = examples(conversation_id if conversation_id in quoted else "")
         out = np.zeros(len(view.texts))
         for turn in view.places(party):
             out[turn] = others.nearest(view.texts[turn])
@@ -161,8 +161,8 @@ def strongest_turns(
 
 def spot(view: View, signal: Signal, turn: int) -> int:
     """Return the position of the signal in a turn; 0 for signals of whole turns."""
-    found = signal.pattern.search(view.texts[turn]) if signal.pattern else None
-    return found.start() if found else 0
+    match = signal.pattern.search(view.texts[turn]) if signal.pattern else None
+    return match.start() if match else 0
 
 
 LONGEST_QUOTE = 240

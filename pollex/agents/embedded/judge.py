@@ -81,12 +81,12 @@ class EmbeddedJudge:
     ) -> None:
         self.embedder = embedder
         self.vectors = any(evidence_of(rubric, embedder).vectors for rubric in rubrics)
-        own = dict(learned or {})
-        tone = own.pop(TONE, None)
+        stored_by_id = dict(learned or {})
+        tone = stored_by_id.pop(TONE, None)
         self.tone = (
             None if tone is None else ToneScale.from_json(tone, len(OF_WORDS) * len(MEASURES))
         )
-        self.scales = {id_: scale_from_json(id_, stored) for id_, stored in own.items()}
+        self.scales = {id_: scale_from_json(id_, stored) for id_, stored in stored_by_id.items()}
         self._fold_scales: list[dict[str, LearnedScale]] = []
         self._folds: dict[str, int] = {}
         self._fingerprint: str | None = None
@@ -155,24 +155,24 @@ class EmbeddedJudge:
         """Answer each question; a conversation without both parties is not scorable."""
         if reason := conversation.not_scorable:
             return no_answers(questions, "not_scorable", reason, self.name)
-        known = self._asked
-        if known[0] is not questions:  # the same ones are asked about all of a log
+        prepared = self._asked
+        if prepared[0] is not questions:  # the same ones are asked about all of a log
             rubrics = [rubric_of(question) for question in questions]
             # A view is read for the events of all of it; tone has no single evidence.
             evidence = [
                 None if rubric.source == TONE else self._evidence_of(rubric) for rubric in rubrics
             ]
-            known = (
+            prepared = (
                 questions,
                 list(zip(questions, evidence, [rubric.id for rubric in rubrics], strict=True)),
             )
-            self._asked = known
+            self._asked = prepared
         fold = self._folds.get(conversation.text_hash)
         view = self._view(conversation)
         scales = self.scales if fold is None else self._fold_scales[fold]
         return [
             self._answer(view, question, signal, scales.get(id_))
-            for question, signal, id_ in known[1]
+            for question, signal, id_ in prepared[1]
         ]
 
     def _view(self, conversation: Conversation) -> View:
@@ -190,21 +190,21 @@ class EmbeddedJudge:
     ) -> Answer | Unanswered:
         if evidence is None:
             return self._tone_answer(view, question)
-        found = evidence.marks(view)
-        silent = found is view.silent
+        marks = evidence.marks(view)
+        silent = marks is view.silent
         if self._replicate is not None and not silent:
-            return self._answered(view, question, evidence, scale, found.tolist())
+            return self._answered(view, question, evidence, scale, marks.tolist())
         # Most rubrics are silent in most conversations, or marked alike, and such an answer is the
         # same in all of them.
-        marked = () if silent else (found.tobytes(), *view.places(evidence.party))
+        marked = () if silent else (marks.tobytes(), *view.places(evidence.party))
         key = question.id, len(question.options), *marked
-        known = self._known.get(key)
-        if known is None or known[0] is not evidence or known[1] is not scale:
+        cached = self._known.get(key)
+        if cached is None or cached[0] is not evidence or cached[1] is not scale:
             if len(self._known) >= KNOWN:
                 self._known.clear()
-            answer = self._answered(view, question, evidence, scale, found.tolist())
-            known = self._known[key] = evidence, scale, answer
-        return known[2]
+            answer = self._answered(view, question, evidence, scale, marks.tolist())
+            cached = self._known[key] = evidence, scale, answer
+        return cached[2]
 
     def _tone_answer(self, view: View, question: Question) -> Answer | Unanswered:
         if self.tone is None:
@@ -233,13 +233,13 @@ class EmbeddedJudge:
         marks: list[float],
     ) -> Answer:
         turns = view.places(evidence.party)
-        seen = turns
+        turns_drawn = turns
         if self._replicate is not None:
             drawn = resample_turns(
                 view.of(evidence.party), chance(view.conversation, self._replicate)
             )
-            seen = drawn.tolist()
-        measures = summary([marks[turn] for turn in seen])
+            turns_drawn = drawn.tolist()
+        measures = summary([marks[turn] for turn in turns_drawn])
         p = binomial(logistic((scale or UNSTUDIED).odds_of(measures)), len(question.options))
         return Answer.trusted(
             question_id=question.id,
@@ -253,17 +253,17 @@ class EmbeddedJudge:
         )
 
     def _evidence_of(self, rubric: Rubric) -> Signal:
-        known = self._evidence.get(rubric.id)
-        if known is None or known[0] is not rubric:
-            known = self._evidence[rubric.id] = (rubric, evidence_of(rubric, self.embedder))
+        cached = self._evidence.get(rubric.id)
+        if cached is None or cached[0] is not rubric:
+            cached = self._evidence[rubric.id] = (rubric, evidence_of(rubric, self.embedder))
             self._look_for([rubric])
-        return known[1]
+        return cached[1]
 
     def _look_for(self, rubrics: Sequence[Rubric]) -> None:
         events = filter(None, (event_source(rubric.source) for rubric in rubrics))
-        wanted = self._patterns.union(found.event.pattern for found in events)
-        if wanted != self._patterns:
-            self._patterns = wanted
+        patterns = self._patterns.union(event.event.pattern for event in events)
+        if patterns != self._patterns:
+            self._patterns = patterns
             self._views = {}
 
 
@@ -355,14 +355,18 @@ def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not
     near.
     """
-    known = {signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()} | dict(
-        plain_events()
-    )
-    alike = [sentence for sentence in known if is_negated(sentence) == is_negated(rubric.text)]
+    sources_by_sentence = {
+        signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()
+    } | dict(plain_events())
+    alike = [
+        sentence
+        for sentence in sources_by_sentence
+        if is_negated(sentence) == is_negated(rubric.text)
+    ]
     cosines = embedder.embed(alike) @ embedder.embed([rubric.text])[0]
     nearest = int(np.argmax(cosines))
     if cosines[nearest] >= NEAR:
-        return known[alike[nearest]]
+        return sources_by_sentence[alike[nearest]]
     quoted = _QUOTED.search(rubric.text)
     party = party_of(rubric)
     return (
@@ -430,17 +434,17 @@ def scale_from_json(rubric: str, stored: Any) -> LearnedScale:
         BadRubrics: It has another form.
     """
     try:
-        found = LearnedScale(
+        scale = LearnedScale(
             *(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight"))
         )
     except (KeyError, TypeError, ValueError):
-        found = LearnedScale(np.empty(0), np.empty(0), np.empty(0))
+        scale = LearnedScale(np.empty(0), np.empty(0), np.empty(0))
     if any(
-        column.shape != (len(MEASURES),) for column in (found.middle, found.spread, found.weight)
+        column.shape != (len(MEASURES),) for column in (scale.middle, scale.spread, scale.weight)
     ):
         what = f"judge.learned.{rubric}: middle, spread and weight are not {len(MEASURES)} numbers each"
         raise BadRubrics(what, remedy="fit it again: `pollex refit LOGS --rubrics …`")
-    return found
+    return scale
 
 
 def round_six(values: Floats) -> Floats:
@@ -484,9 +488,9 @@ def separation(
     high = measures[positive].mean(axis=0)
     low = measures[~positive].mean(axis=0)
     n = len(positive)
-    seen = (high - low) / spread
+    observed = (high - low) / spread
     return (
-        (n * seen + PRIOR_CONVERSATIONS * PRIOR_DIFFERENCE * lean) / (n + PRIOR_CONVERSATIONS),
+        (n * observed + PRIOR_CONVERSATIONS * PRIOR_DIFFERENCE * lean) / (n + PRIOR_CONVERSATIONS),
         (high + low) / 2,
         spread,
     )

@@ -70,10 +70,10 @@ class EmbeddedExtractor:
             rows: Those that it is made of, all with a label `[conversation]`.
         """
         study, order = self._studied(conversations)
-        mine = np.zeros(len(study.conversations), dtype=bool)
-        mine[order[rows]] = True
-        made = study.made(positives(study.conversations), mine)
-        return replace(made, answers=made.answers[order])
+        in_training = np.zeros(len(study.conversations), dtype=bool)
+        in_training[order[rows]] = True
+        pool = study.made(positives(study.conversations), in_training)
+        return replace(pool, answers=pool.answers[order])
 
     def words(self, conversations: Sequence[Conversation]) -> Words:
         """Lay out all phrases of some conversations, in their order."""
@@ -104,8 +104,10 @@ class EmbeddedExtractor:
             return Unanswered(question_id="", outcome="not_scorable", detail=why, judge=self.name)
         polarity: Polarity = "sat" if conversation.label is Label.POSITIVE else "dsat"
         view = View(conversation, self.embedder)
-        found = [(clue, clue.odds(view)) for clue in self.clues if clue.polarity == polarity]
-        telling = [(rate_clue(clue, odds), clue) for clue, odds in found if odds > 0]
+        clues_with_odds = [
+            (clue, clue.odds(view)) for clue in self.clues if clue.polarity == polarity
+        ]
+        telling = [(rate_clue(clue, odds), clue) for clue, odds in clues_with_odds if odds > 0]
         telling.sort(key=lambda pair: (-pair[0], pair[1].source))
         shown = [reason for _, clue in telling if (reason := self._reason(clue, view))]
         # Events come before all others, but never alone.
@@ -178,7 +180,7 @@ class EmbeddedSummarizer:
     async def summarize(
         self,
         reasons: Sequence[Reason],
-        known: Sequence[Rubric],
+        pool: Sequence[Rubric],
         polarity: Polarity,
         pairs: Sequence[Pair] = (),  # noqa: ARG002 - a model's
         *,
@@ -188,7 +190,7 @@ class EmbeddedSummarizer:
         by_source: defaultdict[str, list[Reason]] = defaultdict(list)
         for reason in reasons:
             by_source[reason.source].append(reason)
-        rubric_of = {rubric.source: rubric for rubric in known if rubric.polarity == polarity}
+        rubric_of = {rubric.source: rubric for rubric in pool if rubric.polarity == polarity}
         return Summary(
             rubrics=tuple(
                 self._written(source, group, polarity)
@@ -261,23 +263,25 @@ class EmbeddedDeduplicator:
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Return the kept rubrics in their order, with the reasons of those merged into them."""
-        kept: dict[str, Rubric] = {}
+        kept_rubrics: dict[str, Rubric] = {}
         merged: dict[str, str] = {}
         for group in self.groups(rubrics):
             ranked = by_support(group)
-            kept[ranked[0].id] = merge(ranked)
+            kept_rubrics[ranked[0].id] = merge(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
-        return Deduplication(kept=tuple(kept[r.id] for r in rubrics if r.id in kept), merged=merged)
+        return Deduplication(
+            kept=tuple(kept_rubrics[r.id] for r in rubrics if r.id in kept_rubrics), merged=merged
+        )
 
     def groups(self, rubrics: Sequence[Rubric]) -> list[list[Rubric]]:
         """Group rubrics into connected components of near pairs of one polarity."""
         if not rubrics:
             return []
         vectors = self.embedder.embed([r.text for r in rubrics])
-        found = components(
+        groups = components(
             vectors, [r.polarity for r in rubrics], self.near, [r.source for r in rubrics]
         )
-        return [[rubrics[i] for i in group] for group in found]
+        return [[rubrics[i] for i in group] for group in groups]
 
 
 def components(

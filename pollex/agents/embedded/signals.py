@@ -68,12 +68,12 @@ def words(
         for turn in view.places(party):
             low = lowered[turn]
             if low is None:
-                found = compiled.search(view.texts[turn])
+                match = compiled.search(view.texts[turn])
             elif holds in low:
-                found = search(low)
+                match = search(low)
             else:
                 continue
-            if found is not None:
+            if match is not None:
                 out = np.zeros(len(view.texts)) if out is None else out
                 out[turn] = 1.0
         return view.silent if out is None else out
@@ -123,8 +123,8 @@ def kept_to(view: View, pairs: Sequence[tuple[int, int]]) -> Floats:
 def unanswered_questions(view: View) -> Floats:
     """Mark with 1 each question of the user that is answered by a question."""
     out = np.zeros(len(view.texts))
-    for asked, replied in view.replies:
-        out[asked] = "?" in view.texts[asked] and view.texts[replied].endswith("?")
+    for asking, replied in view.replies:
+        out[asking] = "?" in view.texts[asking] and view.texts[replied].endswith("?")
     return out
 
 
@@ -193,7 +193,7 @@ OF_WORDS = tuple(signal for name, signal in SIGNALS.items() if name not in COMPA
 def word_features(conversations: Sequence[Conversation]) -> Floats:
     """Measure all signals of words `[conversation, 4 × signal]`; see `measured` for the four."""
     # it loads a model only when it is asked
-    views = [View(one, Embedder()) for one in conversations]
+    views = [View(conversation, Embedder()) for conversation in conversations]
     rows = [form_of(view) for view in views]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(OF_WORDS) * len(MEASURES))
 

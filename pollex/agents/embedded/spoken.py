@@ -87,10 +87,10 @@ def is_enough(text: str) -> bool:
     return len(words) >= LEAST_WORDS and sum(map(len, words)) >= LEAST_LETTERS
 
 
-def differ(one: str, other: str) -> bool:
+def differ(first_text: str, second_text: str) -> bool:
     """Return whether two texts are in different languages: one is sure, and the other hardly in it or one near."""
-    first = languages_of_turn(one)
-    second = languages_of_turn(other)
+    first = languages_of_turn(first_text)
+    second = languages_of_turn(second_text)
     return _rules_out(first, second) or _rules_out(second, first)
 
 
@@ -107,12 +107,12 @@ def _rules_out(sure: dict[str, float], others: dict[str, float]) -> bool:
 
 def in_other_language(texts: Sequence[str], roles: Sequence[str]) -> list[int]:
     """List the replies in another language than the user's last turn, which those before it help out if it is short."""
-    found = []
+    replies = []
     users = ""
     for turn, (role, text) in enumerate(zip(roles, texts, strict=True)):
-        said = said_in(text) if role in ("user", "assistant") else ""
-        if role == "user" and said:
-            users = said if is_enough(said) else f"{users} {said}"[-MOST_READ:]
-        elif role == "assistant" and said and differ(users, said):
-            found.append(turn)
-    return found
+        words = said_in(text) if role in ("user", "assistant") else ""
+        if role == "user" and words:
+            users = words if is_enough(words) else f"{users} {words}"[-MOST_READ:]
+        elif role == "assistant" and words and differ(users, words):
+            replies.append(turn)
+    return replies

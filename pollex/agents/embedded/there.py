@@ -19,7 +19,7 @@ def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
     readings = [read(conversation, NO_TOPICS) for conversation in conversations]
     counts = {name: sum(Event(name) in reading.seen for reading in readings) for name in PATTERNS}
     least = support(len(conversations))
-    found: list[Rubric] = []
+    rubrics: list[Rubric] = []
     families: set[tuple[str, str]] = set()
     for name in sorted(counts, key=lambda name: (-counts[name], name)):
         pattern = PATTERNS[name]
@@ -28,18 +28,21 @@ def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
             continue
         polarity: Polarity = "sat" if pattern.side > 0 else "dsat"
         family = polarity, family_of(f"event:{name}")
-        if family in families or sum(one.polarity == polarity for one in found) == MOST_OF_A_SIDE:
+        if (
+            family in families
+            or sum(rubric.polarity == polarity for rubric in rubrics) == MOST_OF_A_SIDE
+        ):
             continue
         families.add(family)
-        found.append(_rubric(Event(name), polarity, readings))
-    return tuple(found)
+        rubrics.append(_rubric(Event(name), polarity, readings))
+    return tuple(rubrics)
 
 
 def _rubric(event: Event, polarity: Polarity, readings: Sequence[Observed]) -> Rubric:
     details = [firing.detail for reading in readings for firing in reading.seen.get(event, ())]
     text = sentence(event, NO_TOPICS, (), details)
     source = f"event:{event.pattern}"
-    quotes = tuple(one.quote for one in evidence(event, readings, (), NO_TOPICS)[:MAX_QUOTES])
+    quotes = tuple(quote.quote for quote in evidence(event, readings, (), NO_TOPICS)[:MAX_QUOTES])
     return Rubric(
         id=content_id(polarity, text, source),
         text=text,

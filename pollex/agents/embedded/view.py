@@ -59,13 +59,13 @@ def rarity(word: str) -> float:
     return max(LEAST, 1 - zipf_frequency(word, "en") / COMMONEST)
 
 
-def likeness(one: WeighedStems, other: WeighedStems) -> float:
+def likeness(first: WeighedStems, second: WeighedStems) -> float:
     """Cosine of two texts, from 0 to 1."""
-    shared = one.weights.keys() & other.weights.keys()
+    shared = first.weights.keys() & second.weights.keys()
     if not shared:
         return 0.0
-    return sum(one.weights[word] * other.weights[word] for word in sorted(shared)) / (
-        one.length * other.length
+    return sum(first.weights[word] * second.weights[word] for word in sorted(shared)) / (
+        first.length * second.length
     )
 
 
@@ -81,15 +81,15 @@ class Examples:
 
     def nearest(self, text: str) -> float:
         """Return the highest likeness of a text to any of them."""
-        own = terms_of(text)
+        terms = terms_of(text)
         sums = dict[int, float]()
         # in the order in which `likeness` adds up
-        for word in sorted(own.weights.keys() & self._holding.keys()):
-            weight = own.weights[word]
+        for word in sorted(terms.weights.keys() & self._holding.keys()):
+            weight = terms.weights[word]
             for place, other in self._holding[word]:
                 sums[place] = sums.get(place, 0.0) + weight * other
         return max(
-            (total / (own.length * self._lengths[place]) for place, total in sums.items()),
+            (total / (terms.length * self._lengths[place]) for place, total in sums.items()),
             default=0.0,
         )
 
@@ -152,9 +152,9 @@ class View:
     def vectors(self) -> npt.NDArray[np.float32]:
         """[turn, width], length 1; zeros for turns of other parties and turns without text."""
         spoken = self.of("both")
-        found = self._embedder.embed([self.texts[turn] for turn in spoken])
-        out = np.zeros((len(self.texts), found.shape[1]), dtype=np.float32)
-        out[spoken] = found
+        vectors = self._embedder.embed([self.texts[turn] for turn in spoken])
+        out = np.zeros((len(self.texts), vectors.shape[1]), dtype=np.float32)
+        out[spoken] = vectors
         return out
 
     @cached_property
@@ -201,12 +201,14 @@ class View:
 
     def earlier_likeness(self, turns: Indices) -> Floats:
         """Compute, for each of `turns`, the highest likeness by words to one of `NEAREST` before; 0 for the first."""
-        own = [self.terms[turn] for turn in turns]
-        found = [
-            max((likeness(one, earlier) for earlier in own[max(0, k - NEAREST) : k]), default=0.0)
-            for k, one in enumerate(own)
+        terms = [self.terms[turn] for turn in turns]
+        likenesses = [
+            max(
+                (likeness(term, earlier) for earlier in terms[max(0, k - NEAREST) : k]), default=0.0
+            )
+            for k, term in enumerate(terms)
         ]
-        return np.array(found, dtype=np.float64)
+        return np.array(likenesses, dtype=np.float64)
 
 
 def views_of(

@@ -26,10 +26,10 @@ async def adapt_rubrics(
     adapted: list[Rubric] = []
     changes: list[AdaptedRubric] = []
     for start in range(0, len(rubrics), MOST):
-        asked = rubrics[start : start + MOST]
+        batch = rubrics[start : start + MOST]
         prompt = load("adapt")
-        value = await _answer(asker, prompt, asked)
-        for number, rubric in enumerate(asked, 1):
+        value = await _answer(asker, prompt, batch)
+        for number, rubric in enumerate(batch, 1):
             change = _change_of(
                 rubric, value if isinstance(value, Unanswered) else value[str(number)]
             )
@@ -46,7 +46,7 @@ async def _answer(
     numbers = [str(number) for number in range(1, len(rubrics) + 1)]
     schema = {
         **prompt.schema,
-        "properties": {one: {"$ref": "#/$defs/a"} for one in numbers},
+        "properties": {number: {"$ref": "#/$defs/a"} for number in numbers},
         "required": numbers,
     }
     items = [

@@ -89,8 +89,10 @@ class Asker:
         """
         samples = self.replicates
         seed = self.settings.seed
-        wanted = self.settings.temperature
-        temperature = 0.0 if samples == 1 else SAMPLED if wanted is None else wanted
+        set_temperature = self.settings.temperature
+        temperature = (
+            0.0 if samples == 1 else SAMPLED if set_temperature is None else set_temperature
+        )
         drawn = None if seed is None else seed + replicate % samples
         return {"replicate": replicate, "temperature": temperature, "seed": drawn}
 
@@ -118,7 +120,7 @@ class Asker:
             settings: Fields of `Call`: `item`, and what differs from a deterministic answer.
         """
         schema = prompt.schema if schema is None else schema
-        said = messages(
+        prompt_messages = messages(
             prompt, {**self.profile.values(), **values}, items, self.layout(without), schema=schema
         )
         about: dict[str, Any] = {
@@ -133,7 +135,10 @@ class Asker:
             **about,
         }
         call = Call(
-            messages=said, schema=schema or None, schema_name=prompt.name, **(defaults | settings)
+            messages=prompt_messages,
+            schema=schema or None,
+            schema_name=prompt.name,
+            **(defaults | settings),
         )
         return self.capabilities.fit(call)
 

@@ -45,21 +45,24 @@ class LlmDeduplicator(Role):
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Return the kept rubrics in their order, with the reasons of those merged into them."""
-        found = await asyncio.gather(
+        by_group = await asyncio.gather(
             *(self._alike(group) for group in self.groups(rubrics) if len(group) > 1)
         )
-        kept = {rubric.id: rubric for rubric in rubrics}
+        rubrics_by_id = {rubric.id: rubric for rubric in rubrics}
         merged: dict[str, str] = {}
-        for same in (same for sets, _ in found for same in sets):
+        for same in (same for sets, _ in by_group for same in sets):
             ranked = by_support(same)
-            kept[ranked[0].id] = merge(ranked)
+            rubrics_by_id[ranked[0].id] = merge(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
-        pairs = [(first.id, second.id) for _, pairs in found for first, second in pairs]
+        pairs = [(first.id, second.id) for _, pairs in by_group for first, second in pairs]
         mirrors = tuple(
-            dict.fromkeys((merged.get(one, one), merged.get(other, other)) for one, other in pairs)
+            dict.fromkeys(
+                (merged.get(first_id, first_id), merged.get(second_id, second_id))
+                for first_id, second_id in pairs
+            )
         )
         return Deduplication(
-            kept=tuple(r for id_, r in kept.items() if id_ not in merged),
+            kept=tuple(r for id_, r in rubrics_by_id.items() if id_ not in merged),
             merged=merged,
             mirrors=mirrors,
         )
@@ -85,16 +88,16 @@ class LlmDeduplicator(Role):
             self.tally[value.outcome] += 1
             return self._of_both(group), []
         same = [
-            [group[i - 1] for i in found if group[i - 1].polarity == kind]
-            for found in disjoint_sets(value["same"], len(group))
+            [group[i - 1] for i in numbers_alike if group[i - 1].polarity == kind]
+            for numbers_alike in disjoint_sets(value["same"], len(group))
             for kind in ("sat", "dsat")
         ]
         pairs = [
-            [group[i - 1] for i in found]
-            for found in disjoint_sets(value.get("mirrored") or [], len(group))
+            [group[i - 1] for i in numbers_mirrored]
+            for numbers_mirrored in disjoint_sets(value.get("mirrored") or [], len(group))
         ]
         apart = [pair for pair in pairs if len(pair) == 2 and pair[0].polarity != pair[1].polarity]
-        return [found for found in same if len(found) > 1], apart
+        return [set_alike for set_alike in same if len(set_alike) > 1], apart
 
     def _of_both(self, group: Sequence[Rubric]) -> list[list[Rubric]]:
         """Return sets of one side in which built-in rubrics and the model's are one by their words."""
@@ -103,7 +106,9 @@ class LlmDeduplicator(Role):
         near = find_near(vectors, group, np.inf, self.asker.settings.alike) & (
             sides[:, None] == sides[None, :]
         )
-        return [[group[i] for i in found] for found in components_of(near) if len(found) > 1]
+        return [
+            [group[i] for i in component] for component in components_of(near) if len(component) > 1
+        ]
 
 
 def find_near(
@@ -114,9 +119,9 @@ def find_near(
     Args:
         vectors: [rubric, width], of length 1.
     """
-    own = np.array([rubric.answered_by == BUILT_IN for rubric in rubrics], dtype=bool)
-    least = np.where(own[:, None] != own[None, :], alike, near)
-    return np.asarray((vectors @ vectors.T >= least) & ~(own[:, None] & own[None, :]))
+    built_in = np.array([rubric.answered_by == BUILT_IN for rubric in rubrics], dtype=bool)
+    least = np.where(built_in[:, None] != built_in[None, :], alike, near)
+    return np.asarray((vectors @ vectors.T >= least) & ~(built_in[:, None] & built_in[None, :]))
 
 
 def near_groups(
@@ -130,7 +135,7 @@ def near_groups(
         pairs = find_near(
             vectors[members], [rubrics[i] for i in members], at_least, max(at_least, alike)
         )
-        for group in ([members[i] for i in found] for found in components_of(pairs)):
+        for group in ([members[i] for i in component] for component in components_of(pairs)):
             if len(group) <= MOST_IN_A_GROUP:
                 groups.append(group)
             elif at_least + _TIGHTER < 1:
@@ -144,11 +149,11 @@ def near_groups(
 
 def disjoint_sets(sets: Sequence[Any], count: int) -> list[list[int]]:
     """Return disjoint sets of two or more of the numbers 1 to `count`."""
-    taken: set[int] = set()
-    found = []
+    used: set[int] = set()
+    disjoint = []
     for named in sets:
-        fresh = [i for i in numbers(named, range(1, count + 1)) if i not in taken]
+        fresh = [i for i in numbers(named, range(1, count + 1)) if i not in used]
         if len(fresh) > 1:
-            taken.update(fresh)
-            found.append(fresh)
-    return found
+            used.update(fresh)
+            disjoint.append(fresh)
+    return disjoint

@@ -98,6 +98,6 @@ SAID_OF_IT = "what the user said of it"
 def said_of_it(conversation: Conversation) -> list[Item]:
     """Return what was written of a conversation as data, after its turns; quotes of it have negative numbers."""
     return [
-        {"i": -1 - i, "role": SAID_OF_IT, "text": one.text}
-        for i, one in enumerate(conversation.feedback)
+        {"i": -1 - i, "role": SAID_OF_IT, "text": feedback.text}
+        for i, feedback in enumerate(conversation.feedback)
     ]

@@ -51,22 +51,26 @@ class LlmExtractor(Role):
         if isinstance(value, Unanswered):
             return value
         before = self.tally["without a quote"]
-        found = [self._reason(conversation, polarity, entry) for entry in value["reasons"]]
-        reasons = dict.fromkeys(reason for reason in found if reason)
+        parsed = [self._reason(conversation, polarity, entry) for entry in value["reasons"]]
+        reasons = dict.fromkeys(reason for reason in parsed if reason)
         self.tally["nothing found"] += not value["reasons"]
         return Extraction(
             conversation_id=conversation.id,
             summary=normalized(value["summary"]),
             reasons=tuple(reasons)[: self.asker.settings.reasons],
-            dropped=found.count(None),
+            dropped=parsed.count(None),
             unquoted=self.tally["without a quote"] - before,
         )
 
     def _reason(self, conversation: Conversation, polarity: Polarity, entry: Any) -> Reason | None:
         """Parse a reason; None without text or exact quote, or if it is a quote."""
         text = normalized(str(entry.get("reason") or "")) if isinstance(entry, dict) else ""
-        given = [_quote(conversation, one) for one in entries(entry.get("quotes"))] if text else []
-        quotes = tuple(dict.fromkeys(filter(None, given)))[:MOST_QUOTES]
+        quotes_or_none = (
+            [_quote(conversation, quote_entry) for quote_entry in entries(entry.get("quotes"))]
+            if text
+            else []
+        )
+        quotes = tuple(dict.fromkeys(filter(None, quotes_or_none)))[:MOST_QUOTES]
         if not quotes:
             self.tally["without a quote"] += 1
             return None
@@ -91,11 +95,11 @@ class LlmExtractor(Role):
         )
 
 
-def _quote(conversation: Conversation, given: dict[str, Any]) -> Quote | None:
-    text = given.get("quote")
-    turn = given.get("turn")
+def _quote(conversation: Conversation, entry: dict[str, Any]) -> Quote | None:
+    text = entry.get("quote")
+    turn = entry.get("turn")
     if not isinstance(text, str):
         return None
-    found = locate(conversation, text, turn if isinstance(turn, int) else 0)
-    part = given.get("part")
-    return found.model_copy(update={"part": part}) if found and part in PARTS else found
+    quote = locate(conversation, text, turn if isinstance(turn, int) else 0)
+    part = entry.get("part")
+    return quote.model_copy(update={"part": part}) if quote and part in PARTS else quote

@@ -123,11 +123,13 @@ def canary(conversation: Conversation, questions: Sequence[Question], salt: byte
     """
     if any(question.options != LIKERT for question in questions):
         return None
-    asked = "\x1f".join([conversation.text_hash, *(question.id for question in questions)])
-    digest = hmac.digest(salt, asked.encode("utf-8", "replace"), "sha256")
+    identity = "\x1f".join([conversation.text_hash, *(question.id for question in questions)])
+    digest = hmac.digest(salt, identity.encode("utf-8", "replace"), "sha256")
     true = _side(questions, digest[0])
-    said = "\n".join(turn.content for turn in conversation.turns).casefold()
-    words = _opening_words(conversation) if true else [word for word in _ABSENT if word not in said]
+    all_text = "\n".join(turn.content for turn in conversation.turns).casefold()
+    words = (
+        _opening_words(conversation) if true else [word for word in _ABSENT if word not in all_text]
+    )
     word = words[int.from_bytes(digest[1:9]) % len(words)] if words else ""
     # It begins as rubrics do, so that a judge can't tell by the form which statement is checked.
     text = (
@@ -238,10 +240,10 @@ class Elicitation(ABC):
     ) -> Answers:
         """Answer each question, in the questions' order."""
         groups = self._groups(questions)
-        found = await asyncio.gather(
+        by_group = await asyncio.gather(
             *(self._group(conversation, group, replicate) for group in groups)
         )
-        by_id = {answer.question_id: answer for answers in found for answer in answers}
+        by_id = {answer.question_id: answer for answers in by_group for answer in answers}
         return [by_id[question.id] for question in questions]
 
     @property
@@ -279,9 +281,9 @@ class Independent(Elicitation):
         scale: ScaleName = (
             "occasion" if any(question.may_never for question in questions) else "likert-domain"
         )
-        asked = [*questions, Question.about(rubric, scale)] if rubric else questions
+        with_probe = [*questions, Question.about(rubric, scale)] if rubric else questions
         answers = await asyncio.gather(
-            *(self._ask(conversation, question, replicate) for question in asked)
+            *(self._ask(conversation, question, replicate) for question in with_probe)
         )
         if probe is None or not any(isinstance(answer, Answer) for answer in answers):
             return answers[: len(questions)]
@@ -336,13 +338,13 @@ class Independent(Elicitation):
         options = len(question.options)
         tokens = Tokens.of(outcome.logprobs, outcome.text)
         capital = outcome.text.strip()[:1] in letters
-        found = tokens.distribution(0, letters, folded=not capital) if tokens else None
-        listed = found is not None and any(found)
+        distribution = tokens.distribution(0, letters, folded=not capital) if tokens else None
+        listed = distribution is not None and any(distribution)
         if not listed and self.asker.settings.require == "logprobs":
             return error_without_logprobs(question, self.judge)
         came_up = option < options
         self.tally["never came up"] += not came_up
-        probabilities = found if found and listed else point(option, len(letters))
+        probabilities = distribution if distribution and listed else point(option, len(letters))
         return Answer(
             question_id=question.id,
             probabilities=probabilities[:options] if came_up else (0.0,) * options,
@@ -360,8 +362,8 @@ def _letter_or_option(text: str, options: Sequence[str]) -> int | None:
         code_options(options),
         options,
     ]
-    found = (option_named(answer, spelling) for spelling in spellings)
-    return next((option for option in found if option is not None), None)
+    named_options = (option_named(answer, spelling) for spelling in spellings)
+    return next((option for option in named_options if option is not None), None)
 
 
 _LEAD = re.compile(
@@ -433,7 +435,7 @@ class Batched(Elicitation):
             for question, place in pairs
         ]
         self.tally["never came up"] += sum(
-            isinstance(one, Answer) and one.never_came_up for one in answers
+            isinstance(answer, Answer) and answer.never_came_up for answer in answers
         )
         missing = [question for question, place in pairs if sheet.missing(place)]
         why = "" if probe is None or len(missing) == len(questions) else self._caught(sheet, probe)
@@ -485,8 +487,8 @@ class Batched(Elicitation):
         if option is not None and probe.passed(option):
             return ""
         self.tally["failed canaries"] += 1
-        said = "nothing" if option is None else sheet.spellings[-1][option]
-        return f"the canary was answered wrong: {said} to {probe.text}"
+        answer_in_words = "nothing" if option is None else sheet.spellings[-1][option]
+        return f"the canary was answered wrong: {answer_in_words} to {probe.text}"
 
 
 Answers = list[Answer | Unanswered]
@@ -551,18 +553,18 @@ class LlmJudge(Role, Judge):
         """Answer each question, in order; make no call for an unscorable conversation."""
         if why := conversation.not_scorable:
             return no_answers(questions, "not_scorable", why, self.elicitation.judge)
-        known = await self.known_about(conversation)
-        left = [question for question in questions if question.digest not in known]
+        stored = await self.known_about(conversation)
+        left = [question for question in questions if question.digest not in stored]
         self.known_answers += len(questions) - len(left)
-        asked = (
+        fresh_answers = (
             await ask_samples(left, self.replicates, lambda r: self._sample(conversation, left, r))
             if left
             else []
         )
-        by_id = {answer.question_id: answer for answer in asked}
+        by_id = {answer.question_id: answer for answer in fresh_answers}
         return [
-            known[question.digest].model_copy(update={"question_id": question.id})
-            if question.digest in known
+            stored[question.digest].model_copy(update={"question_id": question.id})
+            if question.digest in stored
             else by_id[question.id]
             for question in questions
         ]
@@ -582,8 +584,8 @@ class LlmJudge(Role, Judge):
         }
         if self.memory is None or not text_hashes:
             return nothing
-        known = await asyncio.to_thread(self.memory.find, self.fingerprint, text_hashes)
-        return nothing | dict(known)
+        stored = await asyncio.to_thread(self.memory.find, self.fingerprint, text_hashes)
+        return nothing | dict(stored)
 
     async def _sample(
         self, conversation: Conversation, questions: Sequence[Question], replicate: int

@@ -26,10 +26,10 @@ def matched_pairs(
     shows why.
     """
     summaries = {
-        id_: found.summary
-        for id_, found in extractions.items()
-        if isinstance(found, Extraction)
-        and any(not is_built_in(reason.source) for reason in found.reasons)
+        id_: extraction.summary
+        for id_, extraction in extractions.items()
+        if isinstance(extraction, Extraction)
+        and any(not is_built_in(reason.source) for reason in extraction.reasons)
     }
     up, down = (
         [c for c in training if c.label is label and summaries.get(c.id)]

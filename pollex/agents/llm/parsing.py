@@ -37,12 +37,12 @@ def option_named(answer: Any, options: Sequence[str]) -> int | None:
     if exact is not None:
         return exact
     folded = fold(answer)
-    known = _folded(tuple(options))
+    by_spelling = _folded(tuple(options))
     if not folded:
         return None
-    named = _only(known, (folded,))
+    named = _only(by_spelling, (folded,))
     if named is None and (words := _AS_BOOLEAN.get(folded)):
-        return _only(known, words)
+        return _only(by_spelling, words)
     return named
 
 
@@ -66,19 +66,19 @@ def fold(option: str) -> str:
     return _JOINTS.sub(" ", text).casefold()
 
 
-def _only(known: Mapping[str, tuple[int, ...]], words: Sequence[str]) -> int | None:
+def _only(by_spelling: Mapping[str, tuple[int, ...]], words: Sequence[str]) -> int | None:
     """Return the one option that one of the words names."""
-    places = [place for word in words for place in known.get(word, ())]
+    places = [place for word in words for place in by_spelling.get(word, ())]
     return places[0] if len(places) == 1 else None
 
 
 @lru_cache(maxsize=256)
 def _folded(options: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
     """Return the indices of options by their folded spelling."""
-    found: dict[str, tuple[int, ...]] = {}
+    by_spelling: dict[str, tuple[int, ...]] = {}
     for place, option in enumerate(options):
-        found[fold(option)] = (*found.get(fold(option), ()), place)
-    return found
+        by_spelling[fold(option)] = (*by_spelling.get(fold(option), ()), place)
+    return by_spelling
 
 
 @lru_cache(maxsize=256)
@@ -92,10 +92,10 @@ def as_read(option: str) -> str:
     return unicodedata.normalize("NFKC", option).strip()
 
 
-def numbers(value: Any, known: range) -> list[int]:
+def numbers(value: Any, allowed: range) -> list[int]:
     """Return the distinct whole numbers in a list that are `known`, in its order; none for any other value."""
-    found = value if isinstance(value, list) else []
-    return list(dict.fromkeys(item for item in found if type(item) is int and item in known))
+    items = value if isinstance(value, list) else []
+    return list(dict.fromkeys(item for item in items if type(item) is int and item in allowed))
 
 
 def entries(value: Any) -> list[dict[str, Any]]:

@@ -93,14 +93,14 @@ class LlmRater(Role, Judge):
         """Describe the end states that the variant uses, as data; a failure if one fails."""
         turns = turns_as_items(conversation)
         item = conversation.id
-        found = await asyncio.gather(
+        values = await asyncio.gather(
             *(
                 self.asker.value(prompt, turns, {}, {name: str}, item=item)
                 for name, prompt in self.states.items()
             )
         )
         items: list[Item] = []
-        for name, state in zip(self.states, found, strict=True):
+        for name, state in zip(self.states, values, strict=True):
             if isinstance(state, Unanswered):
                 return state
             items.append({"end_state": name, "text": state[name]})

@@ -56,8 +56,8 @@ class Values(Sheet):
 
     def fault(self, place: int) -> str:
         """See `Sheet`."""
-        given = self.entry(place).get("answer")
-        return super().fault(place) if given is None else f"off the scale: {str(given)[:80]!r}"
+        answer = self.entry(place).get("answer")
+        return super().fault(place) if answer is None else f"off the scale: {str(answer)[:80]!r}"
 
 
 @dataclass
@@ -94,10 +94,14 @@ class Mixed:
         answers, missing = await self._ask(item, data, questions, replicate)
         if not missing:
             return answers
-        asked = [question for question in questions if is_text(question) or question in missing]
-        again, _ = await self._ask(item, data, asked, replicate + self.asker.settings.samples)
-        wanted = {question.id for question in missing}
-        second = {answer.question_id: answer for answer in again if answer.question_id in wanted}
+        asked_again = [
+            question for question in questions if is_text(question) or question in missing
+        ]
+        again, _ = await self._ask(item, data, asked_again, replicate + self.asker.settings.samples)
+        missing_ids = {question.id for question in missing}
+        second = {
+            answer.question_id: answer for answer in again if answer.question_id in missing_ids
+        }
         return [second.get(answer.question_id, answer) for answer in answers]
 
     async def _ask(
@@ -126,8 +130,8 @@ class Mixed:
         return [answers[question.id] for question in questions], [*texts, *missing]
 
     def _text(self, read: Sheet, question: Question) -> Answer | Unanswered:
-        said = read.block.value.get(question.id) if read.block else None
-        if not isinstance(said, str) or not said.strip():
+        text = read.block.value.get(question.id) if read.block else None
+        if not isinstance(text, str) or not text.strip():
             return Unanswered(
                 question_id=question.id,
                 outcome="unparsable",
@@ -139,7 +143,7 @@ class Mixed:
             probabilities=(1.0,),
             chosen=0,
             source="point",
-            justification=said,
+            justification=text,
             judge=self.judge,
         )
 
@@ -156,7 +160,7 @@ class Mixed:
             schema=schema_of(
                 spellings, [question.id for question in questions if is_text(question)]
             ),
-            without=frozenset() if any("source" in one for one in data) else SOURCES,
+            without=frozenset() if any("source" in item_shown for item_shown in data) else SOURCES,
             item=item,
             top_logprobs=self.asker.capabilities.logprobs or None,
             **self.asker.sampling(replicate),
@@ -194,10 +198,10 @@ def pad_numbers(options: Sequence[str]) -> list[str]:
 
 def list_questions(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> str:
     """List the questions, one per line from 1, with their options."""
-    asked = enumerate(zip(texts, spellings, strict=True), start=1)
+    numbered = enumerate(zip(texts, spellings, strict=True), start=1)
     return "\n".join(
         f"{n}. {escape_line(text)} ({', '.join(map(plain, options))})"
-        for n, (text, options) in asked
+        for n, (text, options) in numbered
     )
 
 
@@ -243,13 +247,16 @@ TYPE = "type"
 
 
 class _Grader(Role, Judge):
-    def __init__(self, asker: Asker, profile: ReferencingProfile, *asked: Mixed) -> None:
+    def __init__(self, asker: Asker, profile: ReferencingProfile, *mixed: Mixed) -> None:
         facts = asker.settings.facts(JUDGMENTS)
         super().__init__(
-            asker, [one.prompt for one in asked], referencing=profile.fingerprint, **facts
+            asker,
+            [mixed_judge.prompt for mixed_judge in mixed],
+            referencing=profile.fingerprint,
+            **facts,
         )
         self.profile = profile
-        self.asked = asked[0]
+        self.asked = mixed[0]
 
 
 class ReferenceJudge(_Grader):
@@ -273,15 +280,15 @@ class ReferenceJudge(_Grader):
         case = Case.of(conversation)
         if why := unanswered(case) or ("" if case.reference else "no reference"):
             return no_answers(questions, "not_scorable", why, self.asked.judge)
-        *known, answer = material(case)
+        *before_answer, answer = material(case)
         shown = documents_as_items(case.sources, self.asker.settings.sources)
         checks = [question for question in questions if question.id == EVIDENCE]
         grades = [question for question in questions if question.id != EVIDENCE]
-        found = await asyncio.gather(
-            self.check.answers(conversation.id, known, checks),
-            self.asked.answers(conversation.id, [*known, *shown, answer], grades),
+        answer_lists = await asyncio.gather(
+            self.check.answers(conversation.id, before_answer, checks),
+            self.asked.answers(conversation.id, [*before_answer, *shown, answer], grades),
         )
-        by_id = {answer.question_id: answer for answers in found for answer in answers}
+        by_id = {answer.question_id: answer for answers in answer_lists for answer in answers}
         return mark_suspect(questions, [by_id[question.id] for question in questions])
 
 
@@ -339,10 +346,10 @@ def material(case: Case) -> list[Item]:
 
 def mark_suspect(questions: Sequence[Question], answers: Answers) -> Answers:
     """Mark grades as suspect if the judge found that reference and evidence contradict."""
-    found = {
+    by_id = {
         question.id: (question, answer) for question, answer in zip(questions, answers, strict=True)
     }
-    question, check = found.get(EVIDENCE, (None, None))
+    question, check = by_id.get(EVIDENCE, (None, None))
     if (
         question is None
         or not isinstance(check, Answer)
@@ -370,17 +377,21 @@ def rule_questions(
 ) -> list[Question]:
     """List the questions about an answer of a type: evidence, comparison, dimensions, and overall last."""
     options = grade_options(profile)
-    asked = [evidence_question(profile)] if evidence else []
-    asked.append(text_question(COMPARISON, profile.words.steps))
+    questions = [evidence_question(profile)] if evidence else []
+    questions.append(text_question(COMPARISON, profile.words.steps))
     for key in profile.dimensions_of(type_):
         dimension = profile.dimensions[key]
-        asked.append(Question(id=key, text=f"{dimension.name}: {dimension.text}", options=options))
-    return [*asked, Question(id=OVERALL, text=profile.words.overall, options=options)]
+        questions.append(
+            Question(id=key, text=f"{dimension.name}: {dimension.text}", options=options)
+        )
+    return [*questions, Question(id=OVERALL, text=profile.words.overall, options=options)]
 
 
-def questions_for(profile: ReferencingProfile, case: Case, told: str | None) -> list[Question]:
+def questions_for(
+    profile: ReferencingProfile, case: Case, type_by_model: str | None
+) -> list[Question]:
     """List the questions about a case's answer, of its category's type or type `told`."""
-    type_ = profile.type_of(case.category, case.subcategory) or told
+    type_ = profile.type_of(case.category, case.subcategory) or type_by_model
     return rule_questions(profile, type_, evidence=bool(case.evidences))
 
 
@@ -444,20 +455,20 @@ class Grading:
 
     def said(self, id_: str) -> str:
         """Return the judge's words about a question; empty if there are none."""
-        found = self.answers.get(id_)
-        return found.justification if isinstance(found, Answer) else ""
+        answer = self.answers.get(id_)
+        return answer.justification if isinstance(answer, Answer) else ""
 
     @property
     def outcome(self) -> str:
         """`graded` where every dimension and the whole have a grade, or why not."""
-        found = [self.answers.get(question.id) for question in self.graded]
-        failed = [one for one in found if not isinstance(one, Answer)]
+        answers = [self.answers.get(question.id) for question in self.graded]
+        failed = [answer for answer in answers if not isinstance(answer, Answer)]
         if not failed:
             return "graded"
-        overall = found[-1]
+        overall = answers[-1]
         return (
             overall.outcome
-            if len(failed) == len(found) and isinstance(overall, Unanswered)
+            if len(failed) == len(answers) and isinstance(overall, Unanswered)
             else "incomplete"
         )
 
@@ -465,43 +476,52 @@ class Grading:
     def detail(self) -> str:
         """Why a grade is missing; empty if none is."""
         missing = [self.answers.get(question.id) for question in self.graded]
-        return next((one.detail for one in missing if isinstance(one, Unanswered)), "")
+        return next((answer.detail for answer in missing if isinstance(answer, Unanswered)), "")
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Warnings for readers of the grades."""
-        found = list(self.case.flags)
+        warnings = list(self.case.flags)
         check = self.answers.get(EVIDENCE)
-        if isinstance(check, Answer) and (said := EVIDENCE_SAYS[check.chosen]) != CONSISTENT:
-            found.append(f"reference and evidence: {said}")
+        if (
+            isinstance(check, Answer)
+            and (contradiction := EVIDENCE_SAYS[check.chosen]) != CONSISTENT
+        ):
+            warnings.append(f"reference and evidence: {contradiction}")
         if isinstance(check, Unanswered) and check.outcome != "not_scorable":
             # the grades are there, and may be of a wrong reference
-            found.append("reference and evidence: not checked")
+            warnings.append("reference and evidence: not checked")
         if self.type_from in ("unsure", "unanswered"):
-            found.append(f"task type {self.type_from}")
-        return tuple(found)
+            warnings.append(f"task type {self.type_from}")
+        return tuple(warnings)
 
 
-def told_type(profile: ReferencingProfile, found: Mapping[str, Answer | Unanswered]) -> str | None:
+def told_type(
+    profile: ReferencingProfile, answers: Mapping[str, Answer | Unanswered]
+) -> str | None:
     """Return the type that the model chose; None if it was unsure or not asked."""
-    told = found.get(TYPE)
-    if not isinstance(told, Answer):
+    type_answer = answers.get(TYPE)
+    if not isinstance(type_answer, Answer):
         return None
-    named = type_question(profile).options[told.chosen].text
+    named = type_question(profile).options[type_answer.chosen].text
     return named if named in profile.types else None
 
 
 def grading_of(
-    profile: ReferencingProfile, case: Case, found: Mapping[str, Answer | Unanswered]
+    profile: ReferencingProfile, case: Case, answers: Mapping[str, Answer | Unanswered]
 ) -> Grading:
     """Return a case's grading by its answers, by question."""
     by_category = profile.type_of(case.category, case.subcategory)
-    told = told_type(profile, found)
-    asked = found.get(TYPE)
+    type_by_model = told_type(profile, answers)
+    type_answer = answers.get(TYPE)
     untold: TypeFrom = (
-        "" if asked is None else "unsure" if isinstance(asked, Answer) else "unanswered"
+        "" if type_answer is None else "unsure" if isinstance(type_answer, Answer) else "unanswered"
     )
-    source: TypeFrom = "category" if by_category else "model" if told else untold
+    source: TypeFrom = "category" if by_category else "model" if type_by_model else untold
     return Grading(
-        case, by_category or told, source, tuple(questions_for(profile, case, told)), found
+        case,
+        by_category or type_by_model,
+        source,
+        tuple(questions_for(profile, case, type_by_model)),
+        answers,
     )

@@ -32,9 +32,9 @@ class Respondent:
 
     def call(self, item: str, question: str, temperature: float) -> Call:
         """Build a question that this endpoint supports."""
-        said = [{"role": "system", "content": self.system}] if self.system else []
+        system_messages = [{"role": "system", "content": self.system}] if self.system else []
         call = Call(
-            messages=[*said, {"role": "user", "content": question}],
+            messages=[*system_messages, {"role": "user", "content": question}],
             temperature=temperature,
             seed=self.asker.settings.seed,
             max_tokens=self.asker.settings.max_tokens,

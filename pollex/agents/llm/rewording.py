@@ -29,21 +29,25 @@ class LlmRewriter(Role):
     async def reword(self, rubrics: Sequence[Rubric]) -> Rewording:
         """Return the rubrics in their order, marked ones in better words; of two parts, each for itself."""
         marks = {
-            one.id: [mark.why for mark in marks_on_words(one)] for one in rubrics if is_asked(one)
+            rubric.id: [mark.why for mark in marks_on_words(rubric)]
+            for rubric in rubrics
+            if is_asked(rubric)
         }
-        marked = [one for one in rubrics if marks.get(one.id)]
+        marked = [rubric for rubric in rubrics if marks.get(rubric.id)]
         better = await reword(self.asker, marked, marks) if marked else {}
         if isinstance(better, Unanswered):
             self.tally[better.outcome] += 1
             better = {}
-        taken = set(map(_key, rubrics))
+        keys_in_use = set(map(_key, rubrics))
         stayed: list[Rubric] = []
         reworded: dict[str, str] = {}
         for rubric in rubrics:
             fresh = [
-                one for one in _written(rubric, better.get(rubric.id, ())) if _key(one) not in taken
+                candidate
+                for candidate in _written(rubric, better.get(rubric.id, ()))
+                if _key(candidate) not in keys_in_use
             ]
-            taken |= {_key(one) for one in fresh}
+            keys_in_use |= {_key(candidate) for candidate in fresh}
             stayed += fresh or [rubric]
             reworded |= {rubric.id: fresh[0].id} if fresh else {}
         return Rewording(rubrics=tuple(stayed), reworded=reworded)
@@ -61,10 +65,10 @@ def _key(rubric: Rubric) -> tuple[str, str]:
 def _written(rubric: Rubric, texts: Sequence[str]) -> list[Rubric]:
     """Return a rubric in other words; what may not become a rubric is left out, see `agents.checks`."""
     quoted = [words(quote.text) for quote in rubric.quotes]
-    found = [text for text in map(normalized, texts) if not refusal(text, quoted)]
+    accepted = [text for text in map(normalized, texts) if not refusal(text, quoted)]
     return [
         rubric.model_copy(update={"id": content_id(rubric.polarity, text), "text": text})
-        for text in dict.fromkeys(found)
+        for text in dict.fromkeys(accepted)
     ]
 
 
@@ -77,27 +81,27 @@ async def reword(
         marks: What makes a rubric hard to judge, by id.
     """
     prompt = load("reword")
-    found = dict[str, tuple[str, ...]]()
+    better_texts = dict[str, tuple[str, ...]]()
     for start in range(0, len(rubrics), MOST):
-        asked = rubrics[start : start + MOST]
+        batch = rubrics[start : start + MOST]
         items = [
-            {"i": i, "rubric": one.text, "marks": list(marks[one.id])}
-            for i, one in enumerate(asked, 1)
+            {"i": i, "rubric": rubric.text, "marks": list(marks[rubric.id])}
+            for i, rubric in enumerate(batch, 1)
         ]
-        value = await asker.value(prompt, items, {}, {"better": list}, item=asked[0].id)
+        value = await asker.value(prompt, items, {}, {"better": list}, item=batch[0].id)
         if isinstance(value, Unanswered):
             return value
         for row in value["better"]:
             if (
                 isinstance(row, dict)
                 and isinstance(row.get("i"), int)
-                and 1 <= row["i"] <= len(asked)
+                and 1 <= row["i"] <= len(batch)
             ):
-                rubric = asked[row["i"] - 1]
-                found[rubric.id] = tuple(
+                rubric = batch[row["i"] - 1]
+                better_texts[rubric.id] = tuple(
                     text for text in row.get("texts", []) if _good(rubric, text)
                 )
-    return {id_: texts for id_, texts in found.items() if texts}
+    return {id_: texts for id_, texts in better_texts.items() if texts}
 
 
 def _good(rubric: Rubric, text: object) -> bool:

@@ -129,8 +129,8 @@ class Sheet:
             count: How many questions were asked.
         """
         block = object_in(outcome.text)
-        asked = {str(i) for i in range(1, count + 1)}
-        unknown = len(block.value.keys() - asked) if block else 0
+        asked_numbers = {str(i) for i in range(1, count + 1)}
+        unknown = len(block.value.keys() - asked_numbers) if block else 0
         return cls(
             block, spellings, Tokens.of(outcome.logprobs, outcome.text), outcome.text, unknown
         )
@@ -161,8 +161,8 @@ class Sheet:
         value = self.block.value.get(str(place))
         if value is CONFLICT:
             return "answered twice, and not alike"
-        given = self.entry(place).get("answer")
-        return not_an_option(given)
+        answer = self.entry(place).get("answer")
+        return not_an_option(answer)
 
     def probabilities(self, place: int) -> tuple[float, ...] | None:
         """Off the answer's tokens; None where the endpoint lists no alternatives to them."""
@@ -174,8 +174,8 @@ class Sheet:
             return None
         written = [json.dumps(label, ensure_ascii=False)[1:-1] for label in match[1]]
         exact = self.entry(place).get("answer") == match[1][match[0]]
-        found = self.tokens.distribution(span[0], written, folded=not exact)
-        return found if found and any(found) else None
+        distribution = self.tokens.distribution(span[0], written, folded=not exact)
+        return distribution if distribution and any(distribution) else None
 
     def answer(
         self, place: int, question: Question, judge: str, *, require_logprobs: bool, turns: int = 0

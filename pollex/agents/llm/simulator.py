@@ -39,17 +39,17 @@ class Passage:
 
 def passages_of(documents: Mapping[str, str]) -> list[Passage]:
     """Cut documents at empty lines into passages."""
-    found: list[Passage] = []
+    passages: list[Passage] = []
     for name, text in documents.items():
         part = ""
         for paragraph in filter(None, (part.strip() for part in text.split("\n\n"))):
             if part and len(part) + len(paragraph) > LONGEST:
-                found.append(Passage(name, part))
+                passages.append(Passage(name, part))
                 part = ""
             part = f"{part}\n\n{paragraph}".strip()
         if part:
-            found.append(Passage(name, part))
-    return found
+            passages.append(Passage(name, part))
+    return passages
 
 
 class Passages:
@@ -72,10 +72,10 @@ class Passages:
 
     def best(self, query: str, most: int) -> list[Passage]:
         """Return passages that share words with the query, the best first."""
-        known = [word for word in _words([query])[0] if word in self._index.vocab_dict]
-        if not known:
+        known_words = [word for word in _words([query])[0] if word in self._index.vocab_dict]
+        if not known_words:
             return []
-        scores = self._index.get_scores(known)
+        scores = self._index.get_scores(known_words)
         order = np.argsort(-scores, kind="stable")[:most]
         return [self.all[i] for i in order if scores[i] > 0]
 
@@ -91,8 +91,8 @@ class Passages:
 def _words(texts: list[str]) -> list[list[str]]:
     from bm25s import tokenize
 
-    found: list[list[str]] = tokenize(texts, stopwords=None, show_progress=False, return_ids=False)
-    return found
+    tokens: list[list[str]] = tokenize(texts, stopwords=None, show_progress=False, return_ids=False)
+    return tokens
 
 
 DOCUMENTS = 5
@@ -163,19 +163,21 @@ class Dialogue:
 
     def show(self, passages: Sequence[Passage]) -> list[Item]:
         """Return passages for the next turn as data; one that was shown before keeps its number."""
-        known = {
+        numbers = {
             (source.name, source.text): number for number, source in enumerate(self.sources, 1)
         }
-        found: list[Item] = []
+        items: list[Item] = []
         for passage in passages:
             name = passage.document, passage.text
-            if name not in known:
+            if name not in numbers:
                 self.sources.append(
                     Source(text=passage.text, name=passage.document, turn=len(self.turns))
                 )
-                known[name] = len(self.sources)
-            found.append({"document": known[name], "name": passage.document, "text": passage.text})
-        return found
+                numbers[name] = len(self.sources)
+            items.append(
+                {"document": numbers[name], "name": passage.document, "text": passage.text}
+            )
+        return items
 
     @property
     def items(self) -> list[Item]:
@@ -246,24 +248,24 @@ class Simulator:
     async def quality(self, scene: Scene, dialogue: Dialogue) -> dict[str, str] | Unanswered:
         """Ask the questions of quality about a dialogue."""
         items = [{"topic": scene.topic.text}, *dialogue.items]
-        found = await self._ask(
+        value = await self._ask(
             "quality", scene, items, dict.fromkeys(QUESTIONS, str), temperature=0.0
         )
-        return found if isinstance(found, Unanswered) else {name: found[name] for name in QUESTIONS}
+        return value if isinstance(value, Unanswered) else {name: value[name] for name in QUESTIONS}
 
     async def _whole(self, scene: Scene) -> Dialogue | Unanswered:
         shown = self._found(scene, scene.topic.text)
         without = frozenset() if shown else frozenset({"documents"})
         dialogue = Dialogue()
         documents = dialogue.show(shown)
-        found = await self._ask(
+        value = await self._ask(
             "whole", scene, [*scene.items, *documents], {"turns": list}, without=without
         )
-        if isinstance(found, Unanswered):
-            return found
+        if isinstance(value, Unanswered):
+            return value
         # for all replies
         dialogue.sources = [source.model_copy(update={"turn": None}) for source in dialogue.sources]
-        for turn in found["turns"]:
+        for turn in value["turns"]:
             if (
                 isinstance(turn, dict)
                 and turn.get("role") in ("user", "assistant")
@@ -280,7 +282,7 @@ class Simulator:
 
     async def _by_turns(self, scene: Scene) -> Dialogue | Unanswered:
         dialogue = Dialogue(ended="turns")
-        said = set[str]()
+        utterances = set[str]()
         for _ in range(self.turns):
             user = await self._ask(
                 "user", scene, [*scene.items, *dialogue.items], {"text": str, "ends": bool}
@@ -288,10 +290,10 @@ class Simulator:
             if isinstance(user, Unanswered):
                 return user
             words = " ".join(user["text"].casefold().split())
-            if not words or words in said:
+            if not words or words in utterances:
                 dialogue.ended = "repeat"
                 break
-            said.add(words)
+            utterances.add(words)
             dialogue.say("user", user["text"])
             # A user who ends at once has not talked with anybody: the first turn is always
             # answered.
@@ -326,14 +328,14 @@ class Simulator:
         fields = {"text": str, "sources": list, "ends": bool}
         settings["without"] = frozenset({"documents"} if scene.system.retrieval == "none" else ())
         documents = dialogue.show(shown)
-        found = await self._ask(
+        value = await self._ask(
             "assistant", scene, [*dialogue.items, *documents], fields, **settings
         )
-        if isinstance(found, Unanswered):
-            return found
-        dialogue.say("assistant", found["text"])
-        dialogue.quote(found["sources"], shown)
-        return bool(found["ends"])
+        if isinstance(value, Unanswered):
+            return value
+        dialogue.say("assistant", value["text"])
+        dialogue.quote(value["sources"], shown)
+        return bool(value["ends"])
 
     def _found(self, scene: Scene, query: str) -> list[Passage]:
         if scene.system.retrieval == "none":
@@ -352,5 +354,5 @@ class Simulator:
         fields: dict[str, type],
         **settings: Any,
     ) -> dict[str, Any] | Unanswered:
-        given: dict[str, Any] = {"item": scene.id, "temperature": TEMPERATURE} | settings
-        return await self.asker.value(prompt(name), items, {}, fields, **given)
+        call_settings: dict[str, Any] = {"item": scene.id, "temperature": TEMPERATURE} | settings
+        return await self.asker.value(prompt(name), items, {}, fields, **call_settings)

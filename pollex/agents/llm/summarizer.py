@@ -32,7 +32,7 @@ class LlmSummarizer(Role):
     async def summarize(
         self,
         reasons: Sequence[Reason],
-        known: Sequence[Rubric],
+        pool: Sequence[Rubric],
         polarity: Polarity,
         pairs: Sequence[Pair] = (),
         *,
@@ -40,12 +40,12 @@ class LlmSummarizer(Role):
     ) -> Summary | Unanswered:
         """Return new rubrics with their reasons, and reasons that support known rubrics."""
         prompt = self.prompts[polarity]
-        others = [rubric for rubric in known if rubric.polarity != polarity]
-        known = [rubric for rubric in known if rubric.polarity == polarity]
+        others = [rubric for rubric in pool if rubric.polarity != polarity]
+        pool = [rubric for rubric in pool if rubric.polarity == polarity]
         if not reasons:
             return Summary(rubrics=())
         items = [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
-        items += [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(known, 1)]
+        items += [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(pool, 1)]
         if not self.paper:
             items += [
                 {"other_side": i, "rubric": rubric.text} for i, rubric in enumerate(others, 1)
@@ -59,7 +59,7 @@ class LlmSummarizer(Role):
         if isinstance(value, Unanswered):
             return value
         batch = _Summarizing(
-            reasons, known, polarity, source_of(prompt), least=1 if several else FEWEST_REASONS
+            reasons, pool, polarity, source_of(prompt), least=1 if several else FEWEST_REASONS
         )
         for entry in entries(value.get("covered")):
             batch.cover(entry)
@@ -128,8 +128,8 @@ class _Summarizing(_Batch):
         """Add a new rubric, or refuse it and count why."""
         text = normalized(str(entry.get("text") or ""))
         reasons = self._reasons_of(entry)
-        if known := self._id_of.get(text.casefold()):
-            self.supported[known] += reasons
+        if known_id := self._id_of.get(text.casefold()):
+            self.supported[known_id] += reasons
             return
         why = "" if reasons else "names no reason"
         if why := why or ("too many" if len(self.rubrics) >= most else refusal(text, self._quoted)):
@@ -140,7 +140,9 @@ class _Summarizing(_Batch):
 
     def drop_single(self) -> None:
         """Refuse new rubrics that rest on fewer reasons than they must; these reasons are shown again."""
-        for rubric in [one for one in self.rubrics.values() if len(one.reason_ids) < self._least]:
+        for rubric in [
+            rubric for rubric in self.rubrics.values() if len(rubric.reason_ids) < self._least
+        ]:
             del self.rubrics[rubric.id]
             self.refused["rests on one reason"] += 1
 
@@ -194,9 +196,9 @@ class _Revising(_Batch):
                 self.refused["too many"] += 1
 
 
-def _joined(one: Rubric, other: Rubric) -> Rubric:
-    reasons = dict.fromkeys((*one.reason_ids, *other.reason_ids))
-    quotes = dict.fromkeys((*one.quotes, *other.quotes))
-    return one.model_copy(
+def _joined(first: Rubric, second: Rubric) -> Rubric:
+    reasons = dict.fromkeys((*first.reason_ids, *second.reason_ids))
+    quotes = dict.fromkeys((*first.quotes, *second.quotes))
+    return first.model_copy(
         update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]}
     )

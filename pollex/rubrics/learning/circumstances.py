@@ -64,32 +64,38 @@ def circumstances_of(
         languages: Of each conversation.
         label_field: Where thumbs came from.
     """
-    up = np.array([one.label is Label.POSITIVE for one in conversations], dtype=bool)
-    lengths = np.array(
-        [sum(turn.size for turn in one.turns) for one in conversations], dtype=np.float64
+    up = np.array(
+        [conversation.label is Label.POSITIVE for conversation in conversations], dtype=bool
     )
-    turns = np.array([len(one.turns) for one in conversations], dtype=np.float64)
-    found = [
+    lengths = np.array(
+        [sum(turn.size for turn in conversation.turns) for conversation in conversations],
+        dtype=np.float64,
+    )
+    turns = np.array([len(conversation.turns) for conversation in conversations], dtype=np.float64)
+    circumstances = [
         Circumstance("length", binned(lengths)),
         Circumstance("number of turns", binned(turns)),
     ]
     if topics:
         about = np.column_stack([*topics.values()])
-        found.append(
+        circumstances.append(
             Circumstance("topic", np.where(about.any(axis=1), about.argmax(axis=1) + 1, 0))
         )
-    moments = [moment_of(one.metadata) for one in conversations]
-    if (known := [one is not None for one in moments]) and all(known):
-        found.append(Circumstance("week", binned(np.array(moments, dtype=np.float64))))
-    named = {"language": languages, "prompt version": [one.prompt for one in conversations]}
+    moments = [moment_of(conversation.metadata) for conversation in conversations]
+    if (has_moment := [moment is not None for moment in moments]) and all(has_moment):
+        circumstances.append(Circumstance("week", binned(np.array(moments, dtype=np.float64))))
+    named = {
+        "language": languages,
+        "prompt version": [conversation.prompt for conversation in conversations],
+    }
     named |= {
         f"field “{path}”": values for path, values in fields_of(conversations, label_field).items()
     }
     for name, values in named.items():
         stratum = numbered(values)
         if 1 < stratum.max() + 1 <= MOST_VALUES and not restates(stratum, up):
-            found.append(Circumstance(name, stratum))
-    return [one for one in found if one.stratum.max() > 0]
+            circumstances.append(Circumstance(name, stratum))
+    return [circumstance for circumstance in circumstances if circumstance.stratum.max() > 0]
 
 
 def binned(values: Floats) -> Ints:
@@ -126,15 +132,15 @@ def restates(stratum: Ints, up: Bools) -> bool:
 
 def fields_of(conversations: Sequence[Conversation], label_field: str) -> dict[str, list[str]]:
     """Return the values of the log's own categorical fields, by path; empty text where a conversation has none."""
-    found: dict[str, dict[int, str]] = {}
-    for row, one in enumerate(conversations):
-        for path, value in _scalars(one.metadata, ""):
-            if path in found or len(found) < MOST_FIELDS:
-                found.setdefault(path, {})[row] = value
+    by_path: dict[str, dict[int, str]] = {}
+    for row, conversation in enumerate(conversations):
+        for path, value in _scalars(conversation.metadata, ""):
+            if path in by_path or len(by_path) < MOST_FIELDS:
+                by_path.setdefault(path, {})[row] = value
     n = len(conversations)
     return {
         path: [values.get(row, "") for row in range(n)]
-        for path, values in found.items()
+        for path, values in by_path.items()
         if path != label_field
         and not OUTCOMES.search(path)
         and 1 < len(set(values.values())) <= MOST_VALUES
@@ -173,11 +179,20 @@ def explained_by(
         held: Where the rubric holds `[conversation]`.
         up: Thumbs up `[conversation]`.
     """
-    compared = ((one, compare_within(held, ~up, one.stratum)) for one in circumstances)
-    found = [(one, within) for one, within in compared if within is not None and within.explained]
-    if not found:
+    compared = (
+        (circumstance, compare_within(held, ~up, circumstance.stratum))
+        for circumstance in circumstances
+    )
+    explaining = [
+        (circumstance, within)
+        for circumstance, within in compared
+        if within is not None and within.explained
+    ]
+    if not explaining:
         return None
-    circumstance, within = min(found, key=lambda pair: (not pair[1].turned, abs(pair[1].value)))
+    circumstance, within = min(
+        explaining, key=lambda pair: (not pair[1].turned, abs(pair[1].value))
+    )
     return record_of(circumstance, within, len(up))
 
 

@@ -88,9 +88,9 @@ def labelled_scores(
                     block=block,
                 )
             elif scored:
-                known = fitted.crossfitted.get(c.id)
+                probability = fitted.crossfitted.get(c.id)
                 yield LabelledScore(
-                    c.id, side, positive, float(row.sum()), probability=known, block=block
+                    c.id, side, positive, float(row.sum()), probability=probability, block=block
                 )
             else:
                 outcome = failure.outcome if failure else "incomplete"
@@ -100,7 +100,10 @@ def labelled_scores(
 def figures_of(rubrics: RubricSet) -> dict[str, Any]:
     """Return the figures of held-out conversations as JSON values; empty where nothing was held out."""
     held_out = vars(rubrics.held_out) if rubrics.held_out else {}
-    return {name: vars(one) if isinstance(one, Figure) else one for name, one in held_out.items()}
+    return {
+        name: vars(figure) if isinstance(figure, Figure) else figure
+        for name, figure in held_out.items()
+    }
 
 
 def mean_answers(material: Material) -> dict[str, tuple[float | None, float | None]]:
@@ -111,8 +114,8 @@ def mean_answers(material: Material) -> dict[str, tuple[float | None, float | No
         answers = (
             values.get(c.id, {}).get(rubric_id) for c in material.training if c.label is label
         )
-        given = [value for value in answers if value is not None]
-        return sum(given) / len(given) if given else None
+        present = [value for value in answers if value is not None]
+        return sum(present) / len(present) if present else None
 
     return {r.id: (mean(r.id, Label.POSITIVE), mean(r.id, Label.NEGATIVE)) for r in material.chosen}
 
@@ -120,9 +123,9 @@ def mean_answers(material: Material) -> dict[str, tuple[float | None, float | No
 def dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[DroppedRubric]:
     """List every rubric of the pool that is not in the set, duplicates first."""
     pool = {rubric.id: rubric for rubrics in material.pool.values() for rubric in rubrics}
-    kept = {rubric.id: rubric for rubric in material.kept}
-    known = pool | kept
-    texts = {id_: rubric.text for id_, rubric in known.items()}
+    deduplicated = {rubric.id: rubric for rubric in material.kept}
+    by_id = pool | deduplicated
+    texts = {id_: rubric.text for id_, rubric in by_id.items()}
 
     def out(rubric: Rubric, reason: str, **more: Any) -> DroppedRubric:
         about = {
@@ -145,7 +148,12 @@ def dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[Dropp
         if id_ in pool and new in texts
     ]
     return [*duplicates, *better] + [
-        out(kept[id_], why_dropped(drop, texts), loss=drop["loss"], stability=drop["stability"])
+        out(
+            deduplicated[id_],
+            why_dropped(drop, texts),
+            loss=drop["loss"],
+            stability=drop["stability"],
+        )
         for id_, drop in selection["dropped"].items()
     ]
 

@@ -30,14 +30,14 @@ def budget_of(most: int | None) -> tuple[int, int] | None:
     return None if most is None else (most, most)
 
 
-def held_out_share(given: float | None, *, smaller: int) -> float:
+def held_out_share(share: float | None, *, smaller: int) -> float:
     """Return the share of labels to hold out: the given one, else half, or none where labels are few.
 
     Args:
         smaller: Labels of the smaller class.
     """
-    if given is not None:
-        return given
+    if share is not None:
+        return share
     return HALF if smaller >= ENOUGH_LABELS else 0.0
 
 

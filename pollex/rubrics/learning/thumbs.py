@@ -54,7 +54,7 @@ def grades_of(
     """
     from pollex.calibration.grades import round_grades, scale_of
 
-    found = []
+    grade_columns = []
     scales = []
     for name in names:
         grades = np.array(
@@ -62,26 +62,35 @@ def grades_of(
         )
         scale = scale_of(name, grades)
         if scale is not None and (name != names[0] or len(scale.values) >= FEWEST_GRADES):
-            found.append(round_grades(grades))
+            grade_columns.append(round_grades(grades))
             scales.append(scale)
         elif name == names[0]:
             break
-    return np.stack(found, axis=1) if found else np.zeros((len(conversations), 0)), scales
+    return np.stack(grade_columns, axis=1) if grade_columns else np.zeros(
+        (len(conversations), 0)
+    ), scales
 
 
 def grades_on(
-    found: Mapping[str, Any], conversations: Sequence[Conversation]
+    comparison: Mapping[str, Any], conversations: Sequence[Conversation]
 ) -> tuple[Floats, list[Scale]]:
     """Return grades on the scales that models were compared on, as `grades_of` does; NaN for one that is off them."""
     from pollex.calibration.questionnaire import Scale
 
-    scales = [Scale(name, tuple(values), asked=False) for name, values in found["scales"].items()]
-    given = np.array([[_grade(one, scale.question) for scale in scales] for one in conversations])
-    given = given.reshape(len(conversations), len(scales))
-    for column, scale in zip(given.T, scales, strict=True):
+    scales = [
+        Scale(name, tuple(values), asked=False) for name, values in comparison["scales"].items()
+    ]
+    grades = np.array(
+        [
+            [_grade(conversation, scale.question) for scale in scales]
+            for conversation in conversations
+        ]
+    )
+    grades = grades.reshape(len(conversations), len(scales))
+    for column, scale in zip(grades.T, scales, strict=True):
         column[:] = np.where(np.isin(column, scale.values), column, np.round(column))
         column[~np.isin(column, scale.values)] = np.nan
-    return given, scales
+    return grades, scales
 
 
 def require_grades(logs: Logs, others: Sequence[str]) -> None:
@@ -94,8 +103,8 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
         WrongUse: The labels are no grades, or one of these fields holds none.
     """
     names = [logs.label_field or "the label", *others]
-    known = {scale.question for scale in grades_of(list(logs), names)[1]}
-    if missing := [name for name in names if name not in known]:
+    graded_fields = {scale.question for scale in grades_of(list(logs), names)[1]}
+    if missing := [name for name in names if name not in graded_fields]:
         remedy = "name a field of grades by --label-field, and others by --also"
         raise WrongUse(
             f"{missing[0]!r} holds no two different grades to learn", remedy=remedy, option="also"
@@ -111,7 +120,7 @@ def grades_told(logs: Logs) -> str:
         return ""
     if graded := graded_between(logs):
         return f"grades are learned beside thumbs, those of {len(graded)} without a thumb, too"
-    grades = np.array([_grade(one, logs.label_field) for one in logs])
+    grades = np.array([_grade(conversation, logs.label_field) for conversation in logs])
     levels = len(np.unique(round_grades(grades)[~np.isnan(grades)]))
     remedy = f"thumbs alone are learned; for grades, round them to {MOST} or fewer"
     return f"{logs.label_field} holds {levels} different grades: {remedy}" if levels > MOST else ""
@@ -127,15 +136,15 @@ def graded_between(logs: Logs) -> tuple[Conversation, ...]:
         return ()
     low = scales[0].values[0]
     high = scales[0].values[-1]
-    found: dict[tuple[str, str | None], Conversation] = {}
-    for one in logs:
+    between: dict[tuple[str, str | None], Conversation] = {}
+    for conversation in logs:
         if (
-            one.label is Label.NONE
-            and not one.not_scorable
-            and low < _grade(one, logs.label_field) < high
+            conversation.label is Label.NONE
+            and not conversation.not_scorable
+            and low < _grade(conversation, logs.label_field) < high
         ):
-            found.setdefault((one.text_hash, one.judge), one)
-    return tuple(found.values())
+            between.setdefault((conversation.text_hash, conversation.judge), conversation)
+    return tuple(between.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +171,17 @@ def sides_of(logs: Logs, test_fraction: float, seed: int) -> Sides:
     """Split what is learned from; see `conversations.splits.split`."""
     dealt = split([*logs.learnable, *graded_between(logs)], test_fraction, seed)
     both = (dealt.train, dealt.test)
-    thumbs = (tuple(one for one in side if one.label is not Label.NONE) for side in both)
-    return Sides(*thumbs, *(tuple(one for one in side if one.label is Label.NONE) for side in both))
+    thumbs = (
+        tuple(conversation for conversation in side if conversation.label is not Label.NONE)
+        for side in both
+    )
+    return Sides(
+        *thumbs,
+        *(
+            tuple(conversation for conversation in side if conversation.label is Label.NONE)
+            for side in both
+        ),
+    )
 
 
 def _grade(conversation: Conversation, name: str) -> float:
@@ -173,7 +191,7 @@ def _grade(conversation: Conversation, name: str) -> float:
     values = value if isinstance(value, list) and value else [value]
     try:
         return float(
-            np.mean([float(one) for one in values if not isinstance(one, bool)] or [np.nan])
+            np.mean([float(value) for value in values if not isinstance(value, bool)] or [np.nan])
         )
     except (TypeError, ValueError):
         return float("nan")
@@ -202,21 +220,23 @@ def grades_compared(
         why = "models could not be compared on these conversations"
         return record | {"chosen": NETWORK, "why": why}
     rng = np.random.default_rng([seed, 7])
-    found = compare_grades(parts, grades, scales, judges_of(training), block_ids(training), rng)
+    comparison = compare_grades(
+        parts, grades, scales, judges_of(training), block_ids(training), rng
+    )
     rows = [
-        {"name": name, "n": one.n, "rmse": vars(one.rmse), "pearson": vars(one.pearson)}
-        for name, one in found.figures.items()
+        {"name": name, "n": quality.n, "rmse": vars(quality.rmse), "pearson": vars(quality.pearson)}
+        for name, quality in comparison.figures.items()
     ]
     return record | {
-        "chosen": found.chosen,
-        "why": found.why,
+        "chosen": comparison.chosen,
+        "why": comparison.why,
         "compared": rows,
-        "reliability": found.reliability,
+        "reliability": comparison.reliability,
     }
 
 
 def rating_of(
-    found: Mapping[str, Any],
+    comparison: Mapping[str, Any],
     answers: Floats,
     ids: Sequence[str],
     signs: Floats,
@@ -231,30 +251,30 @@ def rating_of(
     """
     from pollex.calibration.grades import fitted_grades
 
-    grades, scales = grades_on(found, training)
+    grades, scales = grades_on(comparison, training)
     about = (judges_of(training), ids, block_ids(training))
-    return fitted_grades(found["chosen"], answers, signs.tolist(), grades, scales, *about)
+    return fitted_grades(comparison["chosen"], answers, signs.tolist(), grades, scales, *about)
 
 
-def comparison_as_json(found: ModelComparison | None, probability: str) -> dict[str, Any]:
+def comparison_as_json(comparison: ModelComparison | None, probability: str) -> dict[str, Any]:
     """Return the comparison as JSON values.
 
     Args:
         probability: See `LearnSettings`; taken where nothing could be compared.
     """
-    if found is None:
+    if comparison is None:
         return uncompared(probability, "too few conversations or rubrics to compare models")
-    rows = [vars(score) for score in found.scores]
-    curve = [vars(point) for point in found.curve]
-    told = {"chosen": found.chosen, "why": found.why, "compared": rows, "curve": curve}
-    return told | {"held_out": found.held_out.tolist()}
+    rows = [vars(score) for score in comparison.scores]
+    curve = [vars(point) for point in comparison.curve]
+    facts = {"chosen": comparison.chosen, "why": comparison.why, "compared": rows, "curve": curve}
+    return facts | {"held_out": comparison.held_out.tolist()}
 
 
 def uncompared(probability: str, why: str) -> dict[str, Any]:
     """Return the record without a comparison; the network is taken where `best` can't be told."""
-    wanted = candidate(probability)
+    requested = candidate(probability)
     return {
-        "chosen": NETWORK if wanted == BEST else wanted,
+        "chosen": NETWORK if requested == BEST else requested,
         "why": why,
         "compared": [],
         "held_out": None,
@@ -281,24 +301,24 @@ class FittedThumbs:
     def of(cls, material: Material, comparison: Mapping[str, Any]) -> FittedThumbs:
         """Fit the models that `compare` chose, and once more without each fold of what was held out."""
         pool = candidates(material)
-        seen = comparison["held_out"]
+        held_out_training = comparison["held_out"]
         likely = dict[str, float]()
         grades = dict[str, Floats]()
         taught, (held_out, fold) = with_graded(material, pool), held_out_folds(material)
         for number in np.unique(fold):
-            known, out = (
+            others, out = (
                 list(compress(held_out, rows)) for rows in (fold != number, fold == number)
             )
             (part, tone), ids = (
-                _fitted(material, comparison, [*taught, *known]),
-                [one.id for one in out],
+                _fitted(material, comparison, [*taught, *others]),
+                [conversation.id for conversation in out],
             )
             answers = material.answers(out)
             answers = answers if tone is None else tone.beside(answers, material, out)
             likely |= zip(ids, part.probability(answers).tolist(), strict=True)
             grades |= zip(ids, part.grades(answers), strict=True) if part.rating else ()
-        if seen is not None:
-            likely |= zip(comparison["conversations"], seen, strict=True)
+        if held_out_training is not None:
+            likely |= zip(comparison["conversations"], held_out_training, strict=True)
         model, tone = _fitted(material, comparison, [*taught, *held_out])
         return cls(model, likely, grades, tone_record(material, tone, comparison.get("tone")))
 
@@ -309,8 +329,8 @@ def _fitted(
     # scikit-learn comes with it, and takes a second to import
     from pollex.calibration.thumbs import fit_one
 
-    rubrics, (own, other) = material.in_order, comparison["weights"]
-    weights = np.where(np.arange(len(rubrics)) < len(material.chosen), own, other)
+    rubrics, (set_weight, other) = material.in_order, comparison["weights"]
+    weights = np.where(np.arange(len(rubrics)) < len(material.chosen), set_weight, other)
     signs = np.array([rubric.sign for rubric in rubrics]) * weights
     ids = [rubric.id for rubric in rubrics]
     answers = material.answers(rows)
@@ -321,7 +341,9 @@ def _fitted(
         answers = tone.beside(answers, material, rows)
         signs = np.append(signs, weight)
         ids.append(TONE)
-    has_thumb = np.array([one.label is not Label.NONE for one in rows], dtype=bool)
+    has_thumb = np.array(
+        [conversation.label is not Label.NONE for conversation in rows], dtype=bool
+    )
     thumbs = with_thumbs(rows)
     about = (judges_of(thumbs), ids, block_ids(thumbs))
     own_model = fit_one(
@@ -374,10 +396,12 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
         advance,
         block_ids(pool.conversations),
     )
-    found = compare_models(thumbs, *about_rows, candidate(settings.probability)) if thumbs else None
+    comparison = (
+        compare_models(thumbs, *about_rows, candidate(settings.probability)) if thumbs else None
+    )
     grades = grades_compared(parts, rows, graded_fields(material), settings.seed)
     about["weights"] = weights_of(material, pool, selection)
-    return comparison_as_json(found, settings.probability) | {"grades": grades} | about
+    return comparison_as_json(comparison, settings.probability) | {"grades": grades} | about
 
 
 def earlier_tone(material: Material) -> dict[str, Any] | None:
@@ -457,7 +481,10 @@ def without_each_fold(
 
 
 def weights_of(
-    material: Material, pool: Candidates, selection: Mapping[str, Any], known: Bools | None = None
+    material: Material,
+    pool: Candidates,
+    selection: Mapping[str, Any],
+    in_training: Bools | None = None,
 ) -> tuple[float, float]:
     """Return what the rubrics of the set and of its starter count for, so that NetSATs weigh as labels let them.
 
@@ -466,19 +493,19 @@ def weights_of(
     """
     if material.starter is None:
         return 1.0, 1.0
-    some = np.ones(len(pool.conversations), dtype=bool) if known is None else known
+    rows = np.ones(len(pool.conversations), dtype=bool) if in_training is None else in_training
     other = material.starter.netsats(pool.conversations)
     positive = positives(pool.conversations)
     # Without folds the set has seen these labels: beside its own NetSAT the starter's would seem to
     # say nothing.
     honest = selection["held_out_scores"]
-    own = np.zeros(len(other)) if honest is None else np.array(honest)
+    set_netsats = np.zeros(len(other)) if honest is None else np.array(honest)
     spread = (
-        own
+        set_netsats
         if honest is not None
         else material.table.matrix(pool.conversations, material.chosen)[0].sum(axis=1)
     )
-    first, second = weigh(standard(own)[some], standard(other)[some], positive[some])
+    first, second = weigh(standard(set_netsats)[rows], standard(other)[rows], positive[rows])
     return first / (spread.std() or 1.0), second / (other.std() or 1.0)
 
 
@@ -491,10 +518,10 @@ def with_starter(
 ) -> Fold:
     """Return a fold with the starter's answers beside those of the rubrics that were chosen without it."""
     assert material.starter is not None, "only called where there is one"
-    own, other = weights_of(material, pool, selection, ~fold.out[: len(pool.conversations)])
+    set_weight, other = weights_of(material, pool, selection, ~fold.out[: len(pool.conversations)])
     signs = [
-        *(own * sign for sign in fold.signs),
-        *(other * one.sign for one in material.starter.record.rubrics),
+        *(set_weight * sign for sign in fold.signs),
+        *(other * rubric.sign for rubric in material.starter.record.rubrics),
     ]
     return replace(
         fold, signs=signs, answers=np.concatenate([fold.answers, material.of_starter(rows)], axis=1)

@@ -58,7 +58,10 @@ class FittedTone:
         """Return the tone of conversations `[conversation]`, by what their labels did not teach."""
         tones = self.scale.tone(form_of(material, conversations)).tolist()
         return np.array(
-            [self.own.get(one.id, tone) for one, tone in zip(conversations, tones, strict=True)]
+            [
+                self.own.get(conversation.id, tone)
+                for conversation, tone in zip(conversations, tones, strict=True)
+            ]
         )
 
     def beside(
@@ -72,10 +75,14 @@ class FittedTone:
 def form_of(material: Material, conversations: Sequence[Conversation]) -> Floats:
     """Measure the form of conversations `[conversation, feature]`, each once in a process."""
     assert material.form is not None, "only called where there is something to measure"
-    known: dict[str, Floats] = material.once.setdefault("form", {})
-    new = [one for one in conversations if one.text_hash not in known]
-    known |= zip([one.text_hash for one in new], material.form.measure(new), strict=True)
-    return np.array([known[one.text_hash] for one in conversations]).reshape(len(conversations), -1)
+    by_text: dict[str, Floats] = material.once.setdefault("form", {})
+    new = [conversation for conversation in conversations if conversation.text_hash not in by_text]
+    by_text |= zip(
+        [conversation.text_hash for conversation in new], material.form.measure(new), strict=True
+    )
+    return np.array([by_text[conversation.text_hash] for conversation in conversations]).reshape(
+        len(conversations), -1
+    )
 
 
 def fit_tone(
@@ -124,7 +131,8 @@ def tone_of(material: Material, conversations: Sequence[Conversation]) -> Fitted
     if fitted is None:
         return None
     return FittedTone(
-        fitted[0], dict(zip([one.id for one in thumbs], fitted[1].tolist(), strict=True))
+        fitted[0],
+        dict(zip([conversation.id for conversation in thumbs], fitted[1].tolist(), strict=True)),
     )
 
 
@@ -137,8 +145,10 @@ def with_tone(
         honest: NetSAT of the conversations with a thumb, by rubrics that did not see them; None
             where there is none.
     """
-    known = [one for one, out in zip(rows, fold.out.tolist(), strict=True) if not out]
-    tone = tone_of(material, known)
+    training = [
+        conversation for conversation, out in zip(rows, fold.out.tolist(), strict=True) if not out
+    ]
+    tone = tone_of(material, training)
     if tone is None:
         return None
     answers = tone.beside(fold.answers, material, rows)
@@ -150,7 +160,7 @@ def weight_of(
     answers: Floats,
     signs: Sequence[float],
     thumbs: Sequence[Conversation],
-    known: Bools,
+    in_training: Bools,
     honest: Sequence[float] | None,
 ) -> float:
     """Return what a point of tone counts for beside a point of a rubric.
@@ -167,9 +177,9 @@ def weight_of(
     )
     tone = values[:, -1]
     sums = values[:, :-1] @ np.array(signs)
-    some = known[: len(thumbs)]
-    own = sums if honest is None else np.array(honest)
-    first, second = weigh(standard(own)[some], standard(tone)[some], positives(thumbs)[some])
+    rows = in_training[: len(thumbs)]
+    netsats = sums if honest is None else np.array(honest)
+    first, second = weigh(standard(netsats)[rows], standard(tone)[rows], positives(thumbs)[rows])
     ratio = float((sums.std() or 1.0) / (tone.std() or 1.0))
     return max(second, 0.0) / max(first, LEAST_FIRST) * ratio
 
@@ -179,17 +189,17 @@ LEAST_FIRST = 0.1
 
 
 def tone_record(
-    material: Material, tone: FittedTone | None, found: Mapping[str, Any] | None
+    material: Material, tone: FittedTone | None, alone: Mapping[str, Any] | None
 ) -> ToneRecord | None:
     """Return the record of a set's tone; None where it was not looked at.
 
     Args:
         found: See `thumbs.compare`.
     """
-    if found is None or material.form is None:
+    if alone is None or material.form is None:
         return None
-    adds = Figure(**found["adds"])
-    if tone is None or not found["weight"]:
+    adds = Figure(**alone["adds"])
+    if tone is None or not alone["weight"]:
         return ToneRecord(weight=0.0, signals=(), adds=adds)
     training = form_of(material, with_thumbs(material.training))
     pulls = (
@@ -201,5 +211,5 @@ def tone_record(
         material.form.signals[place] for place in np.argsort(-pulls, kind="stable")[:NAMED].tolist()
     )
     return ToneRecord(
-        weight=found["weight"], signals=signals, adds=adds, learned=tone.scale.to_json()
+        weight=alone["weight"], signals=signals, adds=adds, learned=tone.scale.to_json()
     )

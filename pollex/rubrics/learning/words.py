@@ -54,13 +54,13 @@ class Words:
         tested: dict[tuple[int, bool], Floats] = {}
         if not self.sources or up.all() or not up.any():
             return {}
-        for number, mine in enumerate(halvings(up, blocks, rng)):
-            picked = pick_words(self.present[mine], up[mine])
+        for number, choosing in enumerate(halvings(up, blocks, rng)):
+            picked = pick_words(self.present[choosing], up[choosing])
             if not picked:
                 continue
             columns = [column for column, _ in picked]
             sides = np.array([sat for _, sat in picked])
-            other = one_each(~mine, blocks, rng)
+            other = one_each(~choosing, blocks, rng)
             held = self.present[other][:, columns].toarray().astype(bool)
             for key, p in zip(picked, one_sided(held, up[other], sides).tolist(), strict=True):
                 tested.setdefault(key, np.ones(SPLITS))[number] = min(1.0, p * len(picked))
@@ -68,8 +68,8 @@ class Words:
             return {}
         ps = over_halvings(np.stack(list(tested.values()), axis=1))
         return {
-            (self.sources[column], sat): Proof(float(p), float((own < 1).mean()))
-            for ((column, sat), own), p in zip(tested.items(), ps.tolist(), strict=True)
+            (self.sources[column], sat): Proof(float(p), float((p_values < 1).mean()))
+            for ((column, sat), p_values), p in zip(tested.items(), ps.tolist(), strict=True)
         }
 
 
@@ -101,26 +101,26 @@ def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
     order = np.argsort(-np.abs(z), kind="stable")
     clear = order[np.abs(z[order]) >= PICKED_Z]
     by_phrase = present.tocsc().astype(np.float64)
-    taken = np.zeros(present.shape[1], dtype=bool)
+    used = np.zeros(present.shape[1], dtype=bool)
     picked: list[tuple[int, bool]] = []
     for first in clear.tolist():
         if len(picked) == MOST_PICKED:
             break
-        if taken[first]:
+        if used[first]:
             continue
         near = clear[overlaps(by_phrase, counts, first, clear) >= ALIKE]
-        same = near[(z[near] * np.sign(z[first]) >= NEARLY_AS_CLEAR * abs(z[first])) & ~taken[near]]
-        best = max(same.tolist(), key=lambda one: (counts[one], -one))
-        taken[near] = True
-        taken[clear[overlaps(by_phrase, counts, best, clear) >= ALIKE]] = True
+        same = near[(z[near] * np.sign(z[first]) >= NEARLY_AS_CLEAR * abs(z[first])) & ~used[near]]
+        best = max(same.tolist(), key=lambda phrase: (counts[phrase], -phrase))
+        used[near] = True
+        used[clear[overlaps(by_phrase, counts, best, clear) >= ALIKE]] = True
         picked.append((best, bool(z[best] > 0)))
     return picked
 
 
 def overlaps(present: Any, counts: Floats, column: int, others: Ints) -> Floats:
     """Compute Jaccard of a phrase's conversations with those of others `[other]`."""
-    own = present[:, [column]].toarray().ravel()
-    both = np.asarray(own @ present[:, others], dtype=np.float64).ravel()
+    in_phrase = present[:, [column]].toarray().ravel()
+    both = np.asarray(in_phrase @ present[:, others], dtype=np.float64).ravel()
     return np.asarray(both / np.maximum(1.0, counts[column] + counts[others] - both))
 
 

@@ -70,11 +70,11 @@ def _turn_of(move: Move, at: int) -> tuple[int, int]:
 def _elided(move: Move, _: Move | None) -> Span | None:
     """Find a comment in place of code."""
     for block in _BLOCK.finditer(move.text):
-        if found := _ELIDED.search(block[1]):
-            blank = len(found[0]) - len(found[0].lstrip())
-            line = block[1].find("\n", found.end())
+        if elided := _ELIDED.search(block[1]):
+            blank = len(elided[0]) - len(elided[0].lstrip())
+            line = block[1].find("\n", elided.end())
             end = line if line >= 0 else len(block[1].rstrip())
-            return block.start(1) + found.start() + blank, block.start(1) + end
+            return block.start(1) + elided.start() + blank, block.start(1) + end
     return None
 
 
@@ -83,18 +83,20 @@ def _repeated(move: Move, user: Move | None) -> Span | None:
     if user is None:
         return None
     blocks = list(_BLOCK.finditer(move.text))
-    known = code_lines(user.text)
-    own = [line for block in blocks for line in lines_of(block[1])]
-    if len(own) < max(LEAST_LINES, MOST_OF_IT * len(known)) or not are_in_order(own, known):
+    user_lines = code_lines(user.text)
+    reply_lines = [line for block in blocks for line in lines_of(block[1])]
+    if len(reply_lines) < max(LEAST_LINES, MOST_OF_IT * len(user_lines)) or not are_in_order(
+        reply_lines, user_lines
+    ):
         return None
     start = blocks[0].start(1)
     end = blocks[-1].end(1)
     return start, start + len(move.text[start:end].rstrip())
 
 
-def are_in_order(lines: Sequence[str], known: Sequence[str]) -> bool:
+def are_in_order(lines: Sequence[str], reference_lines: Sequence[str]) -> bool:
     """Return whether all lines are among the known ones, in the same order: moved lines are a change."""
-    left = iter(known)
+    left = iter(reference_lines)
     return all(line in left for line in lines)
 
 
@@ -111,10 +113,10 @@ def lines_of(code: str) -> list[str]:
 
 def _other_file(move: Move, user: Move | None) -> Span | None:
     """Find the name of a file that a reply changes in place of those that the user named."""
-    asked = {_base(path) for path in _FILE.findall(user.text)} if user else set()
-    prose = _BLOCK.sub(lambda found: " " * len(found[0]), move.text)
+    user_files = {_base(path) for path in _FILE.findall(user.text)} if user else set()
+    prose = _BLOCK.sub(lambda block: " " * len(block[0]), move.text)
     named = list(_FILE.finditer(prose))
-    if not asked or not named or any(_base(one[0]) in asked for one in named):
+    if not user_files or not named or any(_base(mention[0]) in user_files for mention in named):
         return None
     return named[0].span()
 

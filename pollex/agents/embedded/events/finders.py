@@ -45,25 +45,25 @@ def searches(x: Exchange) -> Iterator[Firing]:
     """Empty searches of one exchange."""
     if not found_none(x.here, x.user) or x.here.has("fails"):
         return
-    own = (x.here, "none_found")
-    yield x.fire("found_none", own)
+    act_in_reply = (x.here, "none_found")
+    yield x.fire("found_none", act_in_reply)
     way = next((act for act in ("offers_other", "offers", "proposes") if act in x.here.acts), "")
     if not way and not x.here.has("asks_back", "confirms") and " but " not in x.here.low:
-        yield x.fire("none_dead_end", own)
+        yield x.fire("none_dead_end", act_in_reply)
     elif way == "offers_other" and "offers" not in x.here.acts:
-        yield x.fire("none_widen", own, (x.here, way))
+        yield x.fire("none_widen", act_in_reply, (x.here, way))
     if way == "offers" and x.after is not None and x.after.has("accepts"):
-        yield x.fire("none_taken", (x.here, way), own, (x.after, "accepts"))
+        yield x.fire("none_taken", (x.here, way), act_in_reply, (x.after, "accepts"))
     before = x.moves[x.index - 3] if x.index > 2 else None
     if x.earlier is not None and found_none(x.earlier, before):
-        yield x.fire("none_again", own, (x.earlier, "none_found"))
+        yield x.fire("none_again", act_in_reply, (x.earlier, "none_found"))
     for act in ("gives_up", "leaves"):
         if (
             x.after is not None
             and act in x.after.acts
             and not x.after.has("requests", "asks", "accepts")
         ):
-            yield x.fire("none_left", own, (x.after, act))
+            yield x.fire("none_left", act_in_reply, (x.after, act))
             return
 
 
@@ -128,9 +128,9 @@ def general_list(x: Exchange) -> bool:
 def _first_advice(x: Exchange) -> Iterator[Firing]:
     if x.user is None:
         return
-    own = shared_name(x.user, x.here)
-    if own and x.opening and x.here.code:
-        name, sentence = own
+    shared = shared_name(x.user, x.here)
+    if shared and x.opening and x.here.code:
+        name, sentence = shared
         at = sentence.text.find(name)
         yield x.fire_at(
             "own_line",
@@ -145,21 +145,23 @@ def _first_advice(x: Exchange) -> Iterator[Firing]:
 
 def shared_name(user: Move, here: Move) -> tuple[str, Sentence] | None:
     """Return a name of the user's own code that the reply uses, with its sentence."""
-    given = names(user.text)
+    user_names = names(user.text)
     for sentence in here.sentences:
-        found = sorted(
+        shared = sorted(
             name
             for name in names(sentence.text)
-            if name in given or (len(name) > 5 and name in user.text)
+            if name in user_names or (len(name) > 5 and name in user.text)
         )
-        if found:
-            return max(found, key=len), sentence
+        if shared:
+            return max(shared, key=len), sentence
     return None
 
 
 def sentences_of_advice(move: Move) -> list[Sentence]:
     """Return the sentences that give advice; the first sentence if none is marked."""
-    return [one for one in move.sentences if "instructs" in one.hits][:2] or move.sentences[:1]
+    return [sentence for sentence in move.sentences if "instructs" in sentence.hits][
+        :2
+    ] or move.sentences[:1]
 
 
 def _helped(x: Exchange) -> Iterator[Firing]:
@@ -242,43 +244,45 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
         yield x.fire("question_back", (x.here, "asks_back"), question)
     elif (
         x.here.sentences
-        and not any(may_answer(one, user.acts["asks"]) for one in x.here.sentences)
+        and not any(may_answer(sentence, user.acts["asks"]) for sentence in x.here.sentences)
         and QUESTION.search(user.acts["asks"].low)
         and not user.has("requests", "changes", "asks_other", "leaves", "accepts")
     ):
         yield x.fire_at("question_passed", x.here, x.here.sentences, 0.85, marks)
-    asked = values_asked_for(" ".join(one.low for one in user.sentences if "asks" in one.hits))
+    asked_values = values_asked_for(
+        " ".join(sentence.low for sentence in user.sentences if "asks" in sentence.hits)
+    )
     missing = [
         name
-        for name, value in asked
+        for name, value in asked_values
         if not value.search(x.here.low) and not mentions(name, x.here.low)
     ]
     if (
         missing
         and user.has("accepts")
-        and len(missing) == len(asked)
+        and len(missing) == len(asked_values)
         and x.here.has("done", "fails", "unavailable")
     ):
         yield x.fire_at("question_lost", x.here, x.here.sentences, 0.9, marks, the_slot(missing[0]))
     elif (
-        len(asked) == 2
+        len(asked_values) == 2
         and len(missing) == 1
         and not x.here.has("doesnt_know", "refers", "says_no", "asks_back")
     ):
         yield x.fire_at("answer_half", x.here, x.here.sentences, 0.85, marks, the_slot(missing[0]))
 
 
-def may_answer(sentence: Sentence, asked: Sentence) -> bool:
+def may_answer(sentence: Sentence, question: Sentence) -> bool:
     """Return whether a sentence of a reply may answer a question: whatever is no polite formula, or speaks of it."""
     if not EMPTY & sentence.hits.keys() or "fails" in sentence.hits or REPLY.search(sentence.low):
         return True
-    return len(sentence.content) > LONGEST_FORMULA or bool(sentence.content & asked.content)
+    return len(sentence.content) > LONGEST_FORMULA or bool(sentence.content & question.content)
 
 
-def same_way(asked: str, given: str) -> bool:
+def same_way(question: str, answer: str) -> bool:
     """Return whether a question speaks of the same end of a trip or stay as a value that was given."""
-    wanted, told = (set(WAY.findall(low)) for low in (asked, given))
-    return wanted == told if wanted else True
+    ways_of_question, ways_of_answer = (set(WAY.findall(low)) for low in (question, answer))
+    return ways_of_question == ways_of_answer if ways_of_question else True
 
 
 def the_slot(slot: str) -> str:
@@ -291,34 +295,34 @@ def mentions(slot: str, low: str) -> bool:
 
 
 def _no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing]:
-    own = (x.here, "says_no")
+    act_in_reply = (x.here, "says_no")
     if (
         x.here.has("offers_other", "offers", "refers")
         or " but " in x.here.low
         or "however" in x.here.low
     ):
-        yield x.fire("answer_no_but", own, question)
+        yield x.fire("answer_no_but", act_in_reply, question)
     elif x.here.has("proposes"):
-        yield x.fire("answer_no_pushes", own, (x.here, "proposes"), question)
+        yield x.fire("answer_no_pushes", act_in_reply, (x.here, "proposes"), question)
     else:
-        yield x.fire("answer_no", own, question)
+        yield x.fire("answer_no", act_in_reply, question)
 
 
 def _asked_back(x: Exchange) -> Iterator[Firing]:
-    asking = [one for one in x.here.sentences if "asks_back" in one.hits]
+    asking = [sentence for sentence in x.here.sentences if "asks_back" in sentence.hits]
     if x.user is not None:
         for name, question, value in ASKED:
-            for one in asking:
+            for sentence in asking:
                 if (
-                    question.search(one.low)
-                    and (given := value.search(x.user.low))
-                    and not BOUND.search(x.user.low[: given.start()])
-                    and same_way(one.low, x.user.low)
-                    and " or " not in x.user.low[given.end() : given.end() + 5]
+                    question.search(sentence.low)
+                    and (user_value := value.search(x.user.low))
+                    and not BOUND.search(x.user.low[: user_value.start()])
+                    and same_way(sentence.low, x.user.low)
+                    and " or " not in x.user.low[user_value.end() : user_value.end() + 5]
                     and not x.here.has("fails", "unavailable", "offers")
                 ):
-                    marks = span_in_move(x.user, given), Chars.of(one)
-                    yield x.fire_at("ask_given", x.here, [one], 0.85, marks=marks, detail=name)
+                    marks = span_in_move(x.user, user_value), Chars.of(sentence)
+                    yield x.fire_at("ask_given", x.here, [sentence], 0.85, marks=marks, detail=name)
     if x.earlier is not None and (twin := same_question(asking, x.earlier)):
         yield x.fire_at("ask_again", x.here, [twin], 0.9)
     if len(asking) >= 2:
@@ -333,31 +337,31 @@ def _asked_back(x: Exchange) -> Iterator[Firing]:
 
 def same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
     """Return a question that the assistant already asked in nearly the same words."""
-    for one in asking:
+    for sentence in asking:
         for old in earlier.sentences:
-            shared = len(one.content & old.content)
+            shared = len(sentence.content & old.content)
             if (
                 "asks_back" in old.hits
                 and shared >= 2
-                and shared >= 0.75 * len(one.content | old.content)
+                and shared >= 0.75 * len(sentence.content | old.content)
             ):
-                return one
+                return sentence
     return None
 
 
 def do_one_act(sentences: list[Sentence], act: str) -> bool:
     """Return whether all sentences do one act."""
-    return bool(sentences) and all(act in one.hits for one in sentences)
+    return bool(sentences) and all(act in sentence.hits for sentence in sentences)
 
 
-def span_in_move(move: Move, found: re.Match[str]) -> Chars:
+def span_in_move(move: Move, match: re.Match[str]) -> Chars:
     """Map a match in a move's joined sentences back to its turns."""
     offset = 0
-    for one in move.sentences:
-        if found.start() < offset + len(one.low) + 1:
-            start = one.start + found.start() - offset
-            return Chars(one.turn, start, start + len(found.group()))
-        offset += len(one.low) + 1
+    for sentence in move.sentences:
+        if match.start() < offset + len(sentence.low) + 1:
+            start = sentence.start + match.start() - offset
+            return Chars(sentence.turn, start, start + len(match.group()))
+        offset += len(sentence.low) + 1
     return Chars.of(move.sentences[-1])
 
 
@@ -410,7 +414,7 @@ def alternative(here: Move, failed: str) -> str:
 
 def describe_offer(sentence: Sentence) -> str:
     """Describe what an alternative changes; empty if it names nothing."""
-    found = re.search(
+    match = re.search(
         r"\b(?:another|a different|different|other) ((?:price |star )?[a-z]+)\b", sentence.low
     )
     if TIME.search(sentence.low) or re.search(
@@ -421,7 +425,7 @@ def describe_offer(sentence: Sentence) -> str:
         r"\b(?:another|different|other) (?:day|date)", sentence.low
     ):
         return "another day"
-    noun = found.group(1) if found else ""
+    noun = match.group(1) if match else ""
     if noun and noun not in (
         "or",
         "one",
@@ -462,29 +466,29 @@ def failures(x: Exchange) -> Iterator[Firing]:
 
 def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
     other = alternative(x.here, failed)
-    own = (x.here, failed)
-    yield x.fire("failed", own)
+    act_in_reply = (x.here, failed)
+    yield x.fire("failed", act_in_reply)
     if other:
         yield from _with_other(x, failed, other)
     elif not x.here.has("asks_back", "proposes", "offers_other"):
-        yield x.fire("fail_no_way", own)
+        yield x.fire("fail_no_way", act_in_reply)
         if x.here.has("anything_else"):
-            yield x.fire("fail_else", own, (x.here, "anything_else"))
+            yield x.fire("fail_else", act_in_reply, (x.here, "anything_else"))
     after = x.after
     if after is not None and not after.has("accepts", "changes", "requests", "asks", "asks_other"):
         for act in ("gives_up", "leaves"):
             if act in after.acts:
-                yield x.fire("fail_left", own, (after, act))
+                yield x.fire("fail_left", act_in_reply, (after, act))
                 break
     if after is not None and not other and not after.has("leaves", "gives_up"):
         for act in ("changes", "requests"):
             if act in after.acts and (
                 names_a_value(after.acts[act].low) or OTHER_WORDS.search(after.acts[act].low)
             ):
-                yield x.fire("fail_user_retries", (after, act), own)
+                yield x.fire("fail_user_retries", (after, act), act_in_reply)
                 break
     if before and x.earlier is not None:
-        yield x.fire("fail_again", own, (x.earlier, before))
+        yield x.fire("fail_again", act_in_reply, (x.earlier, before))
     if (
         x.earlier is not None
         and x.earlier.has("confirms")
@@ -492,27 +496,27 @@ def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
         and x.user is not None
         and not x.user.has("changes", "corrects")
     ):
-        yield x.fire("fail_confirmed", own, (x.earlier, "confirms"))
+        yield x.fire("fail_confirmed", act_in_reply, (x.earlier, "confirms"))
 
 
 def _with_other(x: Exchange, failed: str, other: str) -> Iterator[Firing]:
     sentence = x.here.acts[other]
-    own = (x.here, failed)
+    act_in_reply = (x.here, failed)
     way = (x.here, other)
     named = names_a_value(sentence.low) or (
         other == "offers" and sentence.text[1:] != sentence.text[1:].lower()
     )
     if not named:
-        yield x.fire("fail_open_choice", own, way)
+        yield x.fire("fail_open_choice", act_in_reply, way)
         return
     detail = describe_offer(sentence)
     if x.after is None:
         return
     if x.after.has("accepts") and not x.after.has("changes", "rejects"):
-        yield x.fire("fail_other_taken", own, way, (x.after, "accepts"), detail=detail)
+        yield x.fire("fail_other_taken", act_in_reply, way, (x.after, "accepts"), detail=detail)
     for act in ("rejects", "leaves", "gives_up"):
         if act in x.after.acts and "accepts" not in x.after.acts:
-            yield x.fire("fail_other_refused", own, way, (x.after, act), detail=detail)
+            yield x.fire("fail_other_refused", act_in_reply, way, (x.after, act), detail=detail)
             return
 
 
@@ -530,46 +534,46 @@ def outcomes(x: Exchange) -> Iterator[Firing]:
 
 
 def _done(x: Exchange) -> Iterator[Firing]:
-    own = (x.here, "done")
-    yield x.fire("done", own)
-    told = [
-        one
-        for one in x.here.sentences
-        if not one.asking
-        and (TIME.search(one.low) or DATE.search(one.low) or PRICE.search(one.low))
+    act_in_reply = (x.here, "done")
+    yield x.fire("done", act_in_reply)
+    telling = [
+        sentence
+        for sentence in x.here.sentences
+        if not sentence.asking
+        and (TIME.search(sentence.low) or DATE.search(sentence.low) or PRICE.search(sentence.low))
     ]
     if REFERENCE.search(x.here.low):
-        yield x.fire("done_number", own)
-    elif told:
-        yield x.fire_at("done_detail", x.here, [x.here.acts["done"], told[0]], 0.9)
+        yield x.fire("done_number", act_in_reply)
+    elif telling:
+        yield x.fire_at("done_detail", x.here, [x.here.acts["done"], telling[0]], 0.9)
     elif not re.search(r"\d", x.here.low):
-        yield x.fire("done_bare", own)
+        yield x.fire("done_bare", act_in_reply)
     if x.user is not None and x.user.has("accepts"):
-        yield x.fire("done_yes", own, (x.user, "accepts"))
+        yield x.fire("done_yes", act_in_reply, (x.user, "accepts"))
     if x.after is None:
         return
     for act in ("corrects", "complains"):
         if act in x.after.acts:
-            yield x.fire("done_wrong", (x.after, act), own)
+            yield x.fire("done_wrong", (x.after, act), act_in_reply)
             return
     if (
         x.after.has("asks")
         and not x.after.has("requests", "leaves")
         and not REFERENCE.search(x.after.low)
     ):
-        yield x.fire("done_asked", (x.after, "asks"), own)
+        yield x.fire("done_asked", (x.after, "asks"), act_in_reply)
 
 
 def _confirms(x: Exchange) -> Iterator[Firing]:
-    own = (x.here, "confirms")
+    act_in_reply = (x.here, "confirms")
     if x.earlier is not None and x.earlier.has("confirms") and not x.earlier.has("fails"):
-        yield x.fire("confirm_twice", own, (x.earlier, "confirms"))
+        yield x.fire("confirm_twice", act_in_reply, (x.earlier, "confirms"))
     if x.after is None or x.after.has("accepts"):
         return
     if x.after.has("corrects") and names_a_value(x.after.low):
-        yield x.fire("confirm_wrong", (x.after, "corrects"), own)
+        yield x.fire("confirm_wrong", (x.after, "corrects"), act_in_reply)
     elif x.after.has("changes"):
-        yield x.fire("confirm_changed", (x.after, "changes"), own)
+        yield x.fire("confirm_changed", (x.after, "changes"), act_in_reply)
 
 
 COUNT = re.compile(
@@ -595,13 +599,17 @@ def suggestions(x: Exchange) -> Iterator[Firing]:
 
 
 def _offer(x: Exchange) -> Iterator[Firing]:
-    own = (x.here, "offers")
+    act_in_reply = (x.here, "offers")
     counted = COUNT.search(x.here.acts["offers"].low) and not PROPER_NAME.search(x.here.text)
     if counted and x.here.has("asks_back", "offers_other"):
-        yield x.fire("many_options", own)
+        yield x.fire("many_options", act_in_reply)
         return
     concrete = next(
-        (one for one in x.here.sentences if "offers" in one.hits and PROPER_NAME.search(one.text)),
+        (
+            sentence
+            for sentence in x.here.sentences
+            if "offers" in sentence.hits and PROPER_NAME.search(sentence.text)
+        ),
         None,
     )
     if (
@@ -613,7 +621,7 @@ def _offer(x: Exchange) -> Iterator[Firing]:
     ):
         yield x.fire_at("offer_first", x.here, [concrete], 0.85)
     if x.user is not None and "doesnt_mind" in x.user.acts:
-        yield x.fire("picks_for_user", own, (x.user, "doesnt_mind"))
+        yield x.fire("picks_for_user", act_in_reply, (x.user, "doesnt_mind"))
     if x.after is None:
         return
     for act, name in (
@@ -622,39 +630,41 @@ def _offer(x: Exchange) -> Iterator[Firing]:
         ("asks_other", "offer_other"),
     ):
         if act in x.after.acts:
-            yield x.fire(name, own, (x.after, act))
+            yield x.fire(name, act_in_reply, (x.after, act))
             return
     if x.after.has("rejects") and not x.here.has(
         "proposes", "confirms", "asks_back", "anything_else", "offers_other"
     ):
-        yield x.fire("offer_refused", own, (x.after, "rejects"))
+        yield x.fire("offer_refused", act_in_reply, (x.after, "rejects"))
     if x.after.has("accepts") and not x.here.has("proposes", "anything_else"):
-        yield x.fire("offer_taken", own, (x.after, "accepts"))
+        yield x.fire("offer_taken", act_in_reply, (x.after, "accepts"))
         if x.user is not None and "asks_other" in x.user.acts:
-            yield x.fire("offer_next_taken", own, (x.user, "asks_other"), (x.after, "accepts"))
+            yield x.fire(
+                "offer_next_taken", act_in_reply, (x.user, "asks_other"), (x.after, "accepts")
+            )
 
 
 def _asks_first(x: Exchange) -> Iterator[Firing]:
-    own = (x.here, "asks_back")
+    act_in_reply = (x.here, "asks_back")
     if (
         x.opening
         and x.user is not None
         and x.user.has("requests")
         and not x.here.has("offers", "proposes")
     ):
-        yield x.fire("ask_first", own, (x.user, "requests"))
+        yield x.fire("ask_first", act_in_reply, (x.user, "requests"))
     if x.after is not None and "doesnt_mind" in x.after.acts:
-        yield x.fire("ask_indifferent", own, (x.after, "doesnt_mind"))
+        yield x.fire("ask_indifferent", act_in_reply, (x.after, "doesnt_mind"))
     if (
         x.user is not None
         and "doesnt_mind" in x.user.acts
         and not x.here.has("offers", "proposes", "offers_other")
     ):
-        yield x.fire("asks_on", own, (x.user, "doesnt_mind"))
+        yield x.fire("asks_on", act_in_reply, (x.user, "doesnt_mind"))
 
 
 def _proposes(x: Exchange) -> Iterator[Firing]:
-    own = (x.here, "proposes")
+    act_in_reply = (x.here, "proposes")
     again = (
         x.earlier is not None
         and x.earlier.has("proposes")
@@ -667,17 +677,17 @@ def _proposes(x: Exchange) -> Iterator[Firing]:
         and x.user is not None
         and not x.user.has("accepts", "requests")
     ):
-        verbs = [one.acts["proposes"].hits["proposes"].detail for one in (x.here, x.earlier)]
+        verbs = [move.acts["proposes"].hits["proposes"].detail for move in (x.here, x.earlier)]
         if verbs[0] == verbs[1]:
-            yield x.fire("pushed_again", own, (x.user, "rejects"))
+            yield x.fire("pushed_again", act_in_reply, (x.user, "rejects"))
     if x.after is None:
         return
     if x.after.has("rejects") and not x.after.has("accepts"):
-        yield x.fire("pushed", own, (x.after, "rejects"))
+        yield x.fire("pushed", act_in_reply, (x.after, "rejects"))
     elif x.after.has("accepts"):
-        yield x.fire("proposal_taken", own, (x.after, "accepts"))
+        yield x.fire("proposal_taken", act_in_reply, (x.after, "accepts"))
     elif x.after.has("asks") and not x.after.has("requests"):
-        yield x.fire("pushed_past_question", own, (x.after, "asks"))
+        yield x.fire("pushed_past_question", act_in_reply, (x.after, "asks"))
 
 
 COURTESY = frozenset({"anything_else", "says_bye", "thanks", "apologizes"})
@@ -733,26 +743,34 @@ def corrects_the_reply(reply: Move, after: Move) -> bool:
     """Return whether a correction is of the reply: a no to its question, or a slip of the user's own, is not."""
     if OWN_SLIP.search(after.low):
         return False
-    return not any(one.asking for one in reply.sentences) or bool(OF_THE_REPLY.search(after.low))
+    return not any(sentence.asking for sentence in reply.sentences) or bool(
+        OF_THE_REPLY.search(after.low)
+    )
 
 
 def _repeats(x: Exchange) -> Iterator[Firing]:
     if x.user is not None and x.after is not None:
-        for one in x.after.sentences:
-            if {"requests", "asks"} & one.hits.keys() and (old := twin(one, x.user.sentences)):
+        for sentence in x.after.sentences:
+            if {"requests", "asks"} & sentence.hits.keys() and (
+                old := twin(sentence, x.user.sentences)
+            ):
                 yield x.fire_at(
-                    "user_repeats", x.after, [one], 0.9, marks=(Chars.of(one), Chars.of(old))
+                    "user_repeats",
+                    x.after,
+                    [sentence],
+                    0.9,
+                    marks=(Chars.of(sentence), Chars.of(old)),
                 )
                 break
     if x.earlier is not None:
-        for one in x.here.sentences:
+        for sentence in x.here.sentences:
             if (
-                not COURTESY & one.hits.keys()
-                and not one.asking
-                and (old := twin(one, x.earlier.sentences))
+                not COURTESY & sentence.hits.keys()
+                and not sentence.asking
+                and (old := twin(sentence, x.earlier.sentences))
             ):
                 yield x.fire_at(
-                    "same_reply", x.here, [one], 0.9, marks=(Chars.of(one), Chars.of(old))
+                    "same_reply", x.here, [sentence], 0.9, marks=(Chars.of(sentence), Chars.of(old))
                 )
                 break
 

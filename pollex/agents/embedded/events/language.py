@@ -55,7 +55,7 @@ class Acts:
 
     def __init__(self, acts: Iterable[Act]) -> None:
         self.by_name = {act.name: act for act in acts}
-        self._rules = [(act, one) for act in self.by_name.values() for one in act.rules]
+        self._rules = [(act, rule) for act in self.by_name.values() for rule in act.rules]
         self._indices = {
             (party, asking): Cues(self._rules, party, asking=asking)
             for party in ("user", "assistant")
@@ -74,31 +74,31 @@ class Acts:
     def _mark(self, sentence: Sentence, before: Collection[str], party: str) -> None:
         hits = sentence.hits
         low = sentence.low
-        for act, one in self._indices[party, sentence.asking].rules_of(sentence.bag):
+        for act, rule in self._indices[party, sentence.asking].rules_of(sentence.bag):
             if act.after and act.after.isdisjoint(before):
                 continue
-            known = hits.get(act.name)
-            if (known and known.sure >= one.sure) or (
+            earlier_hit = hits.get(act.name)
+            if (earlier_hit and earlier_hit.sure >= rule.sure) or (
                 act.longest and len(sentence.words) > act.longest
             ):
                 continue
-            found = one.pattern.search(low)
-            if found is not None and (one.unless is None or one.unless.search(low) is None):
-                detail = (found["detail"] or "") if "detail" in one.pattern.groupindex else ""
+            match = rule.pattern.search(low)
+            if match is not None and (rule.unless is None or rule.unless.search(low) is None):
+                detail = (match["detail"] or "") if "detail" in rule.pattern.groupindex else ""
                 start = sentence.start
                 hits[act.name] = Hit(
-                    act.name, one.sure, start + found.start(), start + found.end(), detail
+                    act.name, rule.sure, start + match.start(), start + match.end(), detail
                 )
 
 
 def surest_sentences(sentences: Iterable[Sentence]) -> dict[str, Sentence]:
     """Return the surest sentence of each act; the first of equals."""
-    found: dict[str, Sentence] = {}
+    surest: dict[str, Sentence] = {}
     for sentence in sentences:
         for act, hit in sentence.hits.items():
-            if act not in found or hit.sure > found[act].hits[act].sure:
-                found[act] = sentence
-    return found
+            if act not in surest or hit.sure > surest[act].hits[act].sure:
+                surest[act] = sentence
+    return surest
 
 
 class Cues:
@@ -107,11 +107,11 @@ class Cues:
     def __init__(self, rules: Sequence[tuple[Act, WordRule]], party: str, *, asking: bool) -> None:
         mood = "question" if asking else "statement"
         self._rules = [
-            (act, one) for act, one in rules if act.party == party and one.mood in ("any", mood)
+            (act, rule) for act, rule in rules if act.party == party and rule.mood in ("any", mood)
         ]
         self._by_cue: defaultdict[str, list[int]] = defaultdict(list)
-        for number, (_, one) in enumerate(self._rules):
-            for cue in one.cues:
+        for number, (_, rule) in enumerate(self._rules):
+            for cue in rule.cues:
                 self._by_cue[cue].append(number)
         self._cues = frozenset(self._by_cue)
         self._known = lru_cache(maxsize=4096)(self._rules_by)
@@ -139,7 +139,7 @@ def acts_in(path: Path) -> Acts:
         Act(
             name,
             row["party"],
-            tuple(_rule(**one) for one in row["rules"]),
+            tuple(_rule(**rule) for rule in row["rules"]),
             word_set(row.get("after", "")),
             row.get("longest", 0),
         )
@@ -192,7 +192,7 @@ def languages() -> tuple[Language, ...]:
 def _language(path: Path) -> Language:
     table = tomllib.loads(path.read_text("utf-8"))
     negations = "|".join(map(re.escape, table["negations"].split()))
-    phrases = {name: found for party in table["acts"].values() for name, found in party.items()}
+    phrases = {name: phrase for party in table["acts"].values() for name, phrase in party.items()}
     acts = (ACTS.by_name[name] for name in phrases)
     return Language(
         name=table["name"],
@@ -203,11 +203,11 @@ def _language(path: Path) -> Language:
         ),
         acts=Acts(
             Act(
-                one.name,
-                one.party,
-                tuple(_rule_of(phrase, negations) for phrase in phrases[one.name]),
+                act.name,
+                act.party,
+                tuple(_rule_of(phrase, negations) for phrase in phrases[act.name]),
             )
-            for one in acts
+            for act in acts
         ),
     )
 
@@ -240,8 +240,8 @@ def acts_for(moves: Sequence[Move]) -> Acts:
     english = sum(len(bag & _COMMON) for bag in bags) / max(1, count)
     if count < FEWEST_OF_ONE or english >= CLEAR:  # nearly always, after some microseconds
         return ACTS
-    found = _nearest(list(chain.from_iterable(bags)), english)
-    return found.acts if found else ACTS
+    language = _nearest(list(chain.from_iterable(bags)), english)
+    return language.acts if language else ACTS
 
 
 def negated_in(low: str) -> bool:
@@ -250,8 +250,8 @@ def negated_in(low: str) -> bool:
     english = share_of_common(words, _COMMON)
     if not words or english >= CLEAR:
         return False
-    found = _nearest(words, english)
-    return bool(found and found.negated.search(low))
+    language = _nearest(words, english)
+    return bool(language and language.negated.search(low))
 
 
 def language_of(conversations: Sequence[Conversation]) -> str:
@@ -260,13 +260,13 @@ def language_of(conversations: Sequence[Conversation]) -> str:
     english = share_of_common(words, _COMMON)
     if len(words) < FEWEST_WORDS or english >= CLEAR:
         return ENGLISH
-    found = _nearest(words, english)
-    return found.name if found else ENGLISH if english >= LEAST else ""
+    language = _nearest(words, english)
+    return language.name if language else ENGLISH if english >= LEAST else ""
 
 
 def stopwords_of(language: str) -> frozenset[str]:
     """Return the words of a language that say nothing alone, beside those of English."""
-    return STOPWORDS.union(*(one.stop for one in languages() if one.name == language))
+    return STOPWORDS.union(*(table.stop for table in languages() if table.name == language))
 
 
 def share_of_common(words: Sequence[str], common: frozenset[str]) -> float:
@@ -276,10 +276,11 @@ def share_of_common(words: Sequence[str], common: frozenset[str]) -> float:
 
 def _nearest(words: Sequence[str], english: float) -> Language | None:
     """Return the language that most words are common ones of; None where that is English, or none."""
-    share, _, found = max(
-        (share_of_common(words, one.common), one.name, one) for one in languages()
+    share, _, nearest = max(
+        (share_of_common(words, language.common), language.name, language)
+        for language in languages()
     )
-    return found if share >= max(LEAST_OTHER, english) else None
+    return nearest if share >= max(LEAST_OTHER, english) else None
 
 
 def _words(conversations: Iterable[Conversation]) -> list[str]:
@@ -302,8 +303,8 @@ def needs_english(conversations: Sequence[Conversation]) -> str:
             f"The log is in {language}: events are found by a table of its words; topics, and signals of wording such "
             "as thanks and apologies, need English"
         )
-    known = ", ".join(one.name for one in languages())
+    names = ", ".join(language.name for language in languages())
     return (
-        f"the log is in none of English, {known}: rubrics of events, of topics and of wording (thanks, apologies, "
+        f"the log is in none of English, {names}: rubrics of events, of topics and of wording (thanks, apologies, "
         "complaints) need one of them, and bare words are left out; what stands here rests on lengths and on form"
     )

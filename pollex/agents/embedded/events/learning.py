@@ -109,7 +109,7 @@ def candidates(
     }
     covered = said_more_closely(events, held, broader)
     least = support(len(up))
-    found = []
+    markers = []
     for column, event in enumerate(events):
         h = held[:, column]
         if min(h.sum(), (~h).sum()) < least or column in covered or not usable(event):
@@ -130,14 +130,14 @@ def candidates(
         side = 1 if gap > 0 else -1
         table = [[int((rows & label).sum()) for label in (up, ~up)] for rows in (h, ~h)]
         expected = PATTERNS[event.pattern].side in (0, side)
-        found.append(
+        markers.append(
             (float(fisher_exact(table)[1]), column, side, expected, both_halves(h, up, half, side))
         )
-    found.sort()
-    bound = last_within(np.array([p for p, *_ in found]))
+    markers.sort()
+    bound = last_within(np.array([p for p, *_ in markers]))
     return [
         Marker(column, side, p, k < bound, expected, both)
-        for k, (p, column, side, expected, both) in enumerate(found)
+        for k, (p, column, side, expected, both) in enumerate(markers)
     ]
 
 
@@ -208,9 +208,9 @@ def choose_events(
     events: Sequence[Event],
     sure: Floats,
     up: Bools,
-    found: Sequence[Marker],
+    candidates: Sequence[Marker],
     budget: tuple[int, int],
-    known: Sequence[Marker] = (),
+    chosen_before: Sequence[Marker] = (),
 ) -> list[Marker]:
     """Add events one by one that most improve a logistic model, except near duplicates.
 
@@ -222,9 +222,9 @@ def choose_events(
     left = {1: budget[0], -1: budget[1]}
     out: list[Marker] = []
     per_pattern: Counter[str] = Counter()
-    waiting = [f for f in found if not any(twins(sure, f, one) for one in known)]
+    waiting = [f for f in candidates if not any(twins(sure, f, marker) for marker in chosen_before)]
     while waiting and any(left.values()):
-        model = [*known, *out]
+        model = [*chosen_before, *out]
         p = fit_shrunk(
             sure[:, [f.column for f in model]], up, np.array([f.side for f in model], dtype=float)
         )
@@ -232,16 +232,16 @@ def choose_events(
         best = int(np.argmax(gains))
         if gains[best] <= 0:
             break
-        one = waiting.pop(best)
-        out.append(one)
-        left[one.side] -= 1
-        per_pattern[events[one.column].pattern] += 1
+        marker = waiting.pop(best)
+        out.append(marker)
+        left[marker.side] -= 1
+        per_pattern[events[marker.column].pattern] += 1
         waiting = [
             f
             for f in waiting
             if left[f.side]
             and per_pattern[events[f.column].pattern] < PER_PATTERN
-            and not twins(sure, f, one)
+            and not twins(sure, f, marker)
         ]
     return out
 
@@ -255,16 +255,16 @@ def twins(sure: Floats, a: Marker, b: Marker) -> bool:
     return abs(float(np.corrcoef(x, y)[0, 1])) > MOST_ALIKE
 
 
-def gain(x: Floats, up: Bools, p: Floats, found: Marker, event: Event) -> float:
+def gain(x: Floats, up: Bools, p: Floats, marker: Marker, event: Event) -> float:
     """Score the gain of adding an event [conversation]; actionable events get a bonus."""
     w = p * (1 - p)
     centered = x - (w @ x) / w.sum()
-    z = found.side * float(centered @ (up - p)) / float(np.sqrt((w * centered**2).sum() + 0.5))
+    z = marker.side * float(centered @ (up - p)) / float(np.sqrt((w * centered**2).sum() + 0.5))
     pattern = PATTERNS[event.pattern]
     worth = z * (NARROW if event.topic != ANYWHERE else 1.0) - 0.3
     if worth <= 0:
         return worth
-    return worth + EXPECTED * (pattern.side == found.side) + ACTING * (pattern.who == "assistant")
+    return worth + EXPECTED * (pattern.side == marker.side) + ACTING * (pattern.who == "assistant")
 
 
 def fit_shrunk(x: Floats, up: Bools, sides: Floats) -> Floats:
@@ -320,7 +320,7 @@ def fit(
     sure = np.array([[reading.sure(event) for event in events] for reading in readings]).reshape(
         len(up), len(events)
     )
-    found = candidates(
+    markers = candidates(
         events,
         sure > 0,
         topic_table(readings, len(topics.topics)),
@@ -330,19 +330,19 @@ def fit(
     )
     pool = [
         f
-        for f in found
+        for f in markers
         if (f.within_bound or (f.p < FILL and f.expected)) and (f.both_halves or f.expected)
     ]
     rates = {f.column for f in pool if PATTERNS[events[f.column].pattern].rate}
     best = choose_events(events, sure, up, [f for f in pool if f.column not in rates], budget)
     best += choose_events(
-        events, sure, up, [f for f in pool if f.column in rates], RATES, known=best
+        events, sure, up, [f for f in pool if f.column in rates], RATES, chosen_before=best
     )
     return [rubric_of(events[f.column], f, readings, up, topics) for f in best]
 
 
 def rubric_of(
-    event: Event, found: Marker, readings: Sequence[Observed], up: Bools, topics: Topics
+    event: Event, marker: Marker, readings: Sequence[Observed], up: Bools, topics: Topics
 ) -> EventRubric:
     """Make a rubric from a chosen event."""
     firings = [
@@ -351,46 +351,46 @@ def rubric_of(
         for f in reading.seen.get(event, ())
     ]
     named = named_topics(event, topics, [topic for topic, _ in firings])
-    told = [
+    descriptions = [
         told_of(reading, firing, topics)
         for reading in readings
         for firing in reading.seen.get(event, ())
     ]
-    good = found.side > 0
+    good = marker.side > 0
     quotes = evidence(event, readings, named, topics, [bool(label) == good for label in up])[:MOST]
     return EventRubric(
         event=event,
-        text=sentence(event, topics, told, [detail for _, detail in firings]),
+        text=sentence(event, topics, descriptions, [detail for _, detail in firings]),
         polarity="sat" if good else "dsat",
         named=tuple(named),
-        headline=leads(event, found, quotes),
-        quotes=tuple(one.quote for one in quotes),
+        headline=leads(event, marker, quotes),
+        quotes=tuple(quote.quote for quote in quotes),
     )
 
 
-def leads(event: Event, found: Marker, quotes: Sequence[EventQuote]) -> bool:
+def leads(event: Event, marker: Marker, quotes: Sequence[EventQuote]) -> bool:
     """Return whether a rubric may be shown first: proven pattern, sure quotes, stable difference."""
     pattern = PATTERNS[event.pattern]
-    sure = sum(one.sure >= SURE and one.named for one in quotes) >= SURE_QUOTES
-    telling = found.expected and (found.within_bound or pattern.side != 0)
-    return pattern.proven and sure and telling and not pattern.rate and found.both_halves
+    sure = sum(quote.sure >= SURE and quote.named for quote in quotes) >= SURE_QUOTES
+    telling = marker.expected and (marker.within_bound or pattern.side != 0)
+    return pattern.proven and sure and telling and not pattern.rate and marker.both_halves
 
 
 def segments_of(
-    training: Sequence[Conversation], told: Sequence[Conversation]
+    training: Sequence[Conversation], shown: Sequence[Conversation]
 ) -> tuple[tuple[Segment, ...], dict[str, Bools]]:
     """Compute segments of labeled conversations by learned topics; none if the log isn't in English.
 
     Returns:
         The segments, and by topic which of `told` are about it `[conversation]`.
     """
-    if not told or language_of(training) != ENGLISH:
+    if not shown or language_of(training) != ENGLISH:
         return (), {}
     log = [mark_acts(conversation) for conversation in training]
     topics = learn_topics(log)
     names = readable_names(topics, log)
-    up = np.array([conversation.label is Label.POSITIVE for conversation in told], dtype=bool)
-    readings = [read(conversation, topics) for conversation in told]
+    up = np.array([conversation.label is Label.POSITIVE for conversation in shown], dtype=bool)
+    readings = [read(conversation, topics) for conversation in shown]
     about = topic_table(readings, len(topics.topics))
     by_topic = dict(zip(names, about.T, strict=True))
     return tuple(segments(readings, names, up)), by_topic
@@ -398,15 +398,15 @@ def segments_of(
 
 def segments(readings: Sequence[Observed], topics: Sequence[str], up: Bools) -> list[Segment]:
     """Rank topics by how much their share of thumbs down differs from the rest."""
-    found = []
+    by_topic = []
     about = topic_table(readings, len(topics))
-    together = block_ids([one.conversation for one in readings])
+    together = block_ids([reading.conversation for reading in readings])
     for index, topic in enumerate(topics):
         rows = about[:, index]
         if rows.sum() < FEWEST_ABOUT:
             continue
         order = sorted(map(int, np.flatnonzero(rows)), key=lambda row: (up[row], row))
-        found.append(
+        by_topic.append(
             Segment(
                 topic=topic,
                 down=share_among(rows, ~up, together),
@@ -414,7 +414,7 @@ def segments(readings: Sequence[Observed], topics: Sequence[str], up: Bools) -> 
                 examples=tuple(readings[row].conversation.id for row in order[:EXAMPLES]),
             )
         )
-    return sorted(found, key=lambda one: -unlikeness(one))
+    return sorted(by_topic, key=lambda segment: -unlikeness(segment))
 
 
 def unlikeness(segment: Segment) -> float:

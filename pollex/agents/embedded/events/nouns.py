@@ -81,8 +81,8 @@ def key_nouns(log: Sequence[Sequence[Move]]) -> Nouns:
     count = _count(log)
     least = max(LEAST_COUNT, LEAST_SHARE * len(log))
     key = {}
-    for noun, said in count.about.items():
-        if said < least or noun in GENERAL or len(noun) < 3 or not count.words[noun]:
+    for noun, mentions in count.about.items():
+        if mentions < least or noun in GENERAL or len(noun) < 3 or not count.words[noun]:
             continue
         if (
             count.heads[noun] < NOUN_SHARE * count.inside[noun]

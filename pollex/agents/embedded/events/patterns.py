@@ -102,7 +102,7 @@ class Exchange:
             least = min(least, hit.sure)
             spans.append(Chars(sentence.turn, hit.start, hit.end))
         move, act = deciding[0]
-        quoted = [move.acts[other] for one, other in deciding if one is move]
+        quoted = [move.acts[other] for acting_move, other in deciding if acting_move is move]
         return Firing(pattern, least, quote_of(quoted), tuple(spans), self.index_of(move), detail)
 
     def fire_at(
@@ -115,8 +115,8 @@ class Exchange:
         detail: str = "",
     ) -> Firing:
         """Make a firing from structure: quote the sentences, and mark `marks` or all of them."""
-        found = marks or tuple(map(Chars.of, sentences[:2]))
-        return Firing(pattern, sure, quote_of(sentences), found, self.index_of(move), detail)
+        spans = marks or tuple(map(Chars.of, sentences[:2]))
+        return Firing(pattern, sure, quote_of(sentences), spans, self.index_of(move), detail)
 
     def index_of(self, move: Move) -> int:
         """Return the index of one of the exchange's moves."""
@@ -127,9 +127,9 @@ class Exchange:
 
 def quote_of(sentences: Sequence[Sentence]) -> Chars:
     """Return the span from the first to the last sentence within the first one's turn."""
-    first = min(sentences, key=lambda one: (one.turn, one.start))
-    same = [one for one in sentences if one.turn == first.turn]
-    return Chars(first.turn, first.start, max(one.end for one in same))
+    first = min(sentences, key=lambda sentence: (sentence.turn, sentence.start))
+    same = [sentence for sentence in sentences if sentence.turn == first.turn]
+    return Chars(first.turn, first.start, max(sentence.end for sentence in same))
 
 
 def exchanges(moves: Sequence[Move]) -> Iterator[Exchange]:

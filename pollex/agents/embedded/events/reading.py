@@ -83,23 +83,23 @@ def mark_acts(conversation: Conversation) -> list[Move]:
 @lru_cache(maxsize=64)
 def finders_of(patterns: frozenset[str] | None) -> tuple[Finder, ...]:
     """Return what finds some patterns; for None what finds any."""
-    wanted = {
+    groups = {
         pattern.group
         for pattern in PATTERNS.values()
         if patterns is None or pattern.name in patterns
     }
-    return tuple(find for find in FINDERS if find.__name__ in wanted)
+    return tuple(find for find in FINDERS if find.__name__ in groups)
 
 
 def sure_firings(moves: list[Move], patterns: frozenset[str] | None = None) -> list[Firing]:
     """Return all sure firings of a conversation, or those of some patterns; they don't depend on topics."""
     finders = finders_of(patterns)
     return [
-        one
+        firing
         for exchange in exchanges(moves)
         for find in finders
-        for one in find(exchange)
-        if one.sure >= LEAST_SURE and (patterns is None or one.pattern in patterns)
+        for firing in find(exchange)
+        if firing.sure >= LEAST_SURE and (patterns is None or firing.pattern in patterns)
     ]
 
 
@@ -107,7 +107,7 @@ def read(
     conversation: Conversation,
     topics: Topics,
     moves: list[Move] | None = None,
-    found: list[Firing] | None = None,
+    firings: list[Firing] | None = None,
 ) -> Observed:
     """Read a conversation by the topics of its log.
 
@@ -117,18 +117,18 @@ def read(
     """
     moves = mark_acts(conversation) if moves is None else moves
     track = topics.track(moves)
-    seen: dict[Event, list[Firing]] = {}
-    for firing in sure_firings(moves) if found is None else found:
+    by_event: dict[Event, list[Firing]] = {}
+    for firing in sure_firings(moves) if firings is None else firings:
         for event in events_of(firing, track[firing.move]):
-            seen.setdefault(event, []).append(firing)
-    return Observed(conversation, moves, track, seen)
+            by_event.setdefault(event, []).append(firing)
+    return Observed(conversation, moves, track, by_event)
 
 
 def events_of(firing: Firing, topic: int) -> list[Event]:
     """List the events that a firing counts for, from the broadest to the narrowest."""
-    found = [Event(firing.pattern)]
+    events = [Event(firing.pattern)]
     if topic != ANYWHERE:
-        found.append(Event(firing.pattern, topic))
+        events.append(Event(firing.pattern, topic))
     if firing.detail:
-        found.append(Event(firing.pattern, ANYWHERE, firing.detail))
-    return found
+        events.append(Event(firing.pattern, ANYWHERE, firing.detail))
+    return events

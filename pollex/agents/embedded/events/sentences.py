@@ -229,7 +229,9 @@ def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[ToolAnswer])
     )
     # kept before calls were
     if not calls and turn.role == "assistant" and "[tool call" in text:
-        calls = [Called(ToolCall(name=one[1]), index, *one.span()) for one in _CALL.finditer(text)]
+        calls = [
+            Called(ToolCall(name=match[1]), index, *match.span()) for match in _CALL.finditer(text)
+        ]
     sentences = list(sentences_of(text, index))
     if moves and moves[-1].role == turn.role:
         last = moves[-1]
@@ -307,19 +309,19 @@ def rows(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for group, inner in tomllib.loads(path.read_text("utf-8")).items():
         fragments: dict[str, str] = {}
         for name, value in inner.items():
-            found = _written_out(value, fragments)
-            if isinstance(found, str):
-                fragments[name] = found
+            written = _written_out(value, fragments)
+            if isinstance(written, str):
+                fragments[name] = written
             else:
-                yield group, name, found
+                yield group, name, written
 
 
 def _written_out(value: Any, fragments: Mapping[str, str]) -> Any:
     match value:
         case str():
-            return _FRAGMENT.sub(lambda found: fragments[found[1]], _BREAK.sub("", value))
+            return _FRAGMENT.sub(lambda match: fragments[match[1]], _BREAK.sub("", value))
         case list():
-            return [_written_out(one, fragments) for one in value]
+            return [_written_out(inner, fragments) for inner in value]
         case dict():
-            return {name: _written_out(one, fragments) for name, one in value.items()}
+            return {name: _written_out(inner, fragments) for name, inner in value.items()}
     return value

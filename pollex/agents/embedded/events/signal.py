@@ -65,12 +65,12 @@ def evidence(
     """
     ranked = []
     for row, reading in enumerate(readings):
-        own = [_quoted(reading, firing, named, topics) for firing in reading.seen.get(event, ())]
-        if own:
-            best = max(own, key=lambda one: one.worth)
+        quotes = [_quoted(reading, firing, named, topics) for firing in reading.seen.get(event, ())]
+        if quotes:
+            best = max(quotes, key=lambda quote: quote.worth)
             bonus = ON_SIDE if side is not None and side[row] else 0.0
             ranked.append(best._replace(worth=best.worth + bonus))
-    return sorted(ranked, key=lambda one: (-one.worth, one.quote.conversation_id))
+    return sorted(ranked, key=lambda quote: (-quote.worth, quote.quote.conversation_id))
 
 
 def _quoted(reading: Observed, firing: Firing, named: Sequence[int], topics: Topics) -> EventQuote:
@@ -78,8 +78,8 @@ def _quoted(reading: Observed, firing: Firing, named: Sequence[int], topics: Top
     text = reading.conversation.turns[span.turn].part(span.start, span.end)
     window = reading.moves[max(0, firing.move - 2) : firing.move + 2]
     here = not named or (reading.topics[firing.move] in named and topics.named(window, named))
-    own = topics.named([reading.moves[firing.move]], named)
-    worth = firing.sure + IN_WINDOW * here + IN_QUOTE * own - LENGTHY * len(text)
+    names_topic = topics.named([reading.moves[firing.move]], named)
+    worth = firing.sure + IN_WINDOW * here + IN_QUOTE * names_topic - LENGTHY * len(text)
     worth -= FEW_WORDS * (len(text.split()) < SHORT)
     if named and reading.topics[firing.move] not in named:
         worth -= 1
@@ -163,8 +163,12 @@ SEEN_AS = {
 
 def family_of(source: str) -> str:
     """Name the family of a rubric: the broadest pattern that its event or signal is a case of; else its source."""
-    found = event_source(source)
-    pattern = found.event.pattern if found else SEEN_AS.get(source.removeprefix("signal:"), "")
+    event_of_source = event_source(source)
+    pattern = (
+        event_of_source.event.pattern
+        if event_of_source
+        else SEEN_AS.get(source.removeprefix("signal:"), "")
+    )
     if not pattern:
         return source
     while PATTERNS[pattern].within:
@@ -186,12 +190,14 @@ def topics_of(lexicon: str) -> Topics:
 
 def event_signal(source: str, statement: str) -> Signal | None:
     """Return the signal of an event; None if the source names none."""
-    found = event_source(source)
-    if found is None:
+    event_of_source = event_source(source)
+    if event_of_source is None:
         return None
 
     def marks(view: View) -> Floats:
-        firings = view.reading(found.lexicon, found.topics).seen.get(found.event)
+        firings = view.reading(event_of_source.lexicon, event_of_source.topics).seen.get(
+            event_of_source.event
+        )
         if not firings:
             return view.silent
         out = np.zeros(len(view.texts))
@@ -199,7 +205,7 @@ def event_signal(source: str, statement: str) -> Signal | None:
             out[firing.quote.turn] = max(out[firing.quote.turn], firing.sure)
         return out
 
-    pattern = PATTERNS[found.event.pattern]
+    pattern = PATTERNS[event_of_source.event.pattern]
     return Signal(
         source,
         "assistant" if pattern.who == "assistant" else "both",
@@ -211,8 +217,8 @@ def event_signal(source: str, statement: str) -> Signal | None:
 
 def event_quotes(view: View, rubric: EventRubric, topics: Topics) -> tuple[Quote, ...]:
     """Quote the evidence of a rubric in one conversation; none if it is unsure."""
-    found = evidence(rubric.event, [view.reading("", topics)], rubric.named, topics)
-    return tuple(one.quote for one in found if one.named and one.sure >= SURE)
+    quotes = evidence(rubric.event, [view.reading("", topics)], rubric.named, topics)
+    return tuple(quote.quote for quote in quotes if quote.named and quote.sure >= SURE)
 
 
 MOST_NAMED = 3
@@ -257,10 +263,10 @@ def sentence(
     if not named:
         text = _ABOUT.sub("", text)
     words["detail"] = objects[0] if objects else PLAIN["detail"]
-    told = text.format_map(words)
+    statement = text.format_map(words)
     if examples and len(objects) == 1 and not objects[0]:
-        return examples_behind(told, pattern.text, [topics.topics[i] for i in examples])
-    return told
+        return examples_behind(statement, pattern.text, [topics.topics[i] for i in examples])
+    return statement
 
 
 def words_for(topics: Sequence[LogTopic]) -> dict[str, str]:
@@ -352,12 +358,12 @@ def told_of(reading: Observed, firing: Firing, topics: Topics) -> int:
         return ANYWHERE
     span = firing.quote
     deciding = [
-        one
+        sentence
         for move in exchange
-        for one in move.sentences
-        if (one.turn, one.start) == (span.turn, span.start)
+        for sentence in move.sentences
+        if (sentence.turn, sentence.start) == (span.turn, span.start)
     ]
-    objects = {head for one in deciding for _, head, _ in chunks(one)} - GENERAL
+    objects = {head for sentence in deciding for _, head, _ in chunks(sentence)} - GENERAL
     return ANYWHERE if objects and objects.isdisjoint(topics.words_of([topic])) else topic
 
 

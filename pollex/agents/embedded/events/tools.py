@@ -40,18 +40,20 @@ def tools(x: Exchange) -> Iterator[Firing]:
 
 def _calls(x: Exchange) -> Iterator[Firing]:
     """Yield calls whose arguments are the same again, or hold what nobody said before."""
-    known = (
-        {(one.call.name, one.call.normalized): one for one in x.earlier.calls} if x.earlier else {}
+    earlier_calls = (
+        {(called.call.name, called.call.normalized): called for called in x.earlier.calls}
+        if x.earlier
+        else {}
     )
     for called in x.here.calls:
         key = (called.call.name, called.call.normalized)
         mark = Chars(called.turn, called.start, called.end)
         if not called.call.arguments:
             continue
-        if (before := known.get(key)) is not None:
+        if (before := earlier_calls.get(key)) is not None:
             marks = (mark, Chars(before.turn, before.start, before.end))
             yield Firing("tool_again", 0.95, mark, marks, x.index, f"`{called.call.name}`")
-        known[key] = called
+        earlier_calls[key] = called
         if is_unsaid(called, x):
             yield Firing("tool_unsaid", 0.85, mark, (mark,), x.index, f"`{called.call.name}`")
 
@@ -71,11 +73,13 @@ def _results(x: Exchange, last: str) -> Iterator[Firing]:
     if x.here.turns[-1] > result.turn and ignored(result.text, x.here.text):
         yield x.fire_at("tool_ignored", x.here, x.here.sentences[-2:], 0.8, mark, detail)
         return
-    given: set[str] | None = None
+    numbers_before: set[str] | None = None
     for sentence in x.here.sentences:
         if sentence.turn > result.turn and (numbers := set(TOLD_NUMBER.findall(sentence.low))):
-            given = numbers_in(_before(x, sentence.turn)) if given is None else given
-            if any(not numbers_in([number]) & given for number in numbers):
+            numbers_before = (
+                numbers_in(_before(x, sentence.turn)) if numbers_before is None else numbers_before
+            )
+            if any(not numbers_in([number]) & numbers_before for number in numbers):
                 yield x.fire_at("tool_invented", x.here, [sentence], 0.8, detail=detail)
                 return
 
@@ -85,25 +89,27 @@ def failed_for_good(x: Exchange) -> tuple[ToolAnswer, float] | None:
 
     Calls that were made together don't make up for each other.
     """
-    found: tuple[ToolAnswer, float] | None = None
+    failed: tuple[ToolAnswer, float] | None = None
     for place, result in enumerate(x.here.tools):
         sure = failure_of(result)
-        if not sure or (found and found[1] >= sure):
+        if not sure or (failed and failed[1] >= sure):
             continue
         later = x.here.tools[place + 1 :]
         anew = [
-            one for one in later if any(result.turn < call.turn < one.turn for call in x.here.calls)
+            later_result
+            for later_result in later
+            if any(result.turn < call.turn < later_result.turn for call in x.here.calls)
         ]
-        if not any(failure_of(one) == 0 for one in anew):
-            found = result, sure
-    return found
+        if not any(failure_of(later_result) == 0 for later_result in anew):
+            failed = result, sure
+    return failed
 
 
 def _failed(x: Exchange, result: ToolAnswer, sure: float, last: str) -> Iterator[Firing]:
     """Yield a call that failed, and whether the reply says so."""
-    reply = [one for one in x.here.sentences if one.turn > result.turn]
-    told = tells_of_failure(reply)
-    if sure <= EMPTY and (told or all(sentence.asking for sentence in reply)):
+    reply = [sentence for sentence in x.here.sentences if sentence.turn > result.turn]
+    tells_it = tells_of_failure(reply)
+    if sure <= EMPTY and (tells_it or all(sentence.asking for sentence in reply)):
         return  # nothing was there to be found, and nothing else is said
     if sure <= BLANK and not claims_something(x, reply):
         return
@@ -113,7 +119,7 @@ def _failed(x: Exchange, result: ToolAnswer, sure: float, last: str) -> Iterator
     shown = reply[-2:] or x.here.sentences[-1:]
     yield x.fire_at("tool_fails", x.here, shown, max(sure, LEAST), mark, detail)
     if reply:
-        name = "tool_fails_told" if told else "tool_fails_hidden"
+        name = "tool_fails_told" if tells_it else "tool_fails_hidden"
         yield x.fire_at(name, x.here, shown, max(sure, LEAST), mark, detail)
 
 
@@ -134,9 +140,9 @@ def claims_something(x: Exchange, reply: Sequence[Sentence]) -> bool:
     """Return whether a reply reports a deed, an offer or a number, which an empty result can't have given."""
     if any(act in sentence.hits for sentence in reply for act in ("done", "offers")):
         return True
-    known = numbers_in(_before(x, reply[0].turn)) if reply else set()
+    numbers_before = numbers_in(_before(x, reply[0].turn)) if reply else set()
     numbers = [number for sentence in reply for number in TOLD_NUMBER.findall(sentence.low)]
-    return any(not numbers_in([number]) & known for number in numbers)
+    return any(not numbers_in([number]) & numbers_before for number in numbers)
 
 
 TOLD_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?<=\d\d)(?![\d.]*\))")
@@ -168,14 +174,14 @@ _PLAIN = frozenset({"0", "1"})
 
 def numbers_in(texts: Iterable[str]) -> set[str]:
     """Return the numbers of some texts, also rounded, and of hours the afternoon's."""
-    found = set[str]()
+    numbers = set[str]()
     for text in texts:
         for number in _NUMBER.findall(text):
             value = float(number.replace(",", ""))
-            found |= {f"{value:.12g}", str(int(value)), str(round(value))}
+            numbers |= {f"{value:.12g}", str(int(value)), str(round(value))}
             if 1 <= value <= 12 and value.is_integer():
-                found.add(str(int(value) + 12))
-    return found
+                numbers.add(str(int(value) + 12))
+    return numbers
 
 
 def is_unsaid(called: Called, x: Exchange) -> bool:
@@ -187,15 +193,19 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
     if not values:
         return False
     texts = [lower_case(text) for text in _before(x, called.turn)]
-    said = " ".join(texts)
-    stems = {stem(word) for word in _WORDS.findall(said)}
+    text_before = " ".join(texts)
+    stems = {stem(word) for word in _WORDS.findall(text_before)}
     numbers = numbers_in(texts) | {str(n) for n, word in enumerate(_SPELLED) if word in stems}
     for value in values:
-        if _DATE.search(value) and _SPOKEN_DAY.search(said):
+        if _DATE.search(value) and _SPOKEN_DAY.search(text_before):
             continue
         words = {stem(word) for word in _WORDS.findall(value.lower())}
-        own = numbers_in([value])
-        if (words or (own and not own & _PLAIN)) and not words & stems and not own & numbers:
+        value_numbers = numbers_in([value])
+        if (
+            (words or (value_numbers and not value_numbers & _PLAIN))
+            and not words & stems
+            and not value_numbers & numbers
+        ):
             return True
     return False
 
@@ -212,12 +222,12 @@ def _before(x: Exchange, turn: int) -> Iterator[str]:
     for move in x.moves[: x.index + 1]:
         if move is not x.here:
             yield move.text
-        yield from (one.text for one in move.tools if one.turn < turn)
-        yield from (one.call.arguments for one in move.calls if one.turn < turn)
+        yield from (result.text for result in move.tools if result.turn < turn)
+        yield from (called.call.arguments for called in move.calls if called.turn < turn)
     yield from (sentence.text for sentence in x.here.sentences if sentence.turn < turn)
 
 
 def ignored(result: str, reply: str) -> bool:
     """Return whether a reply shares no value with a result that has at least three."""
-    given = set(VALUE.findall(lower_case(result)))
-    return len(given) >= 3 and not given & set(VALUE.findall(lower_case(reply)))
+    result_values = set(VALUE.findall(lower_case(result)))
+    return len(result_values) >= 3 and not result_values & set(VALUE.findall(lower_case(reply)))

@@ -72,14 +72,14 @@ class Topics:
 
     def mentioned(self, move: Move) -> dict[int, float]:
         """Return the weight of each topic that a move names."""
-        found: dict[int, float] = {}
+        weights: dict[int, float] = {}
         for sentence in move.sentences:
             if not self._forms.isdisjoint(sentence.bag):
                 for word in sentence.words:
                     topic, weight = self.of_noun.get(stem(word), (-1, 0.0))
                     if topic >= 0:
-                        found[topic] = found.get(topic, 0.0) + weight
-        return found
+                        weights[topic] = weights.get(topic, 0.0) + weight
+        return weights
 
     def words_of(self, topics: Iterable[int]) -> frozenset[str]:
         """Return the stems that name any of the topics, or the object of its action."""
@@ -87,9 +87,11 @@ class Topics:
 
     def named(self, moves: Iterable[Move], topics: Iterable[int]) -> bool:
         """Return whether moves name any of the topics, or the object of its action."""
-        wanted = self.words_of(topics)
+        topic_words = self.words_of(topics)
         return any(
-            not wanted.isdisjoint(map(stem, one.words)) for move in moves for one in move.sentences
+            not topic_words.isdisjoint(map(stem, sentence.words))
+            for move in moves
+            for sentence in move.sentences
         )
 
     def track(self, moves: Sequence[Move]) -> list[int]:
@@ -112,7 +114,7 @@ class Topics:
 
     @classmethod
     def from_json(cls, stored: Iterable[dict[str, Any]]) -> Topics:
-        return cls([LogTopic(**one) for one in stored])
+        return cls([LogTopic(**topic) for topic in stored])
 
 
 def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
@@ -143,19 +145,20 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
 
 
 def neighbors(
-    log: Sequence[Sequence[Move]], known: frozenset[str]
+    log: Sequence[Sequence[Move]], nouns: frozenset[str]
 ) -> tuple[Counter[tuple[str, str]], Counter[str]]:
     """Count how often each noun occurs, and how often two occur within a few moves."""
     near: Counter[tuple[str, str]] = Counter()
     count: Counter[str] = Counter()
     for moves in log:
         here = [
-            {head for one in move.sentences for _, head, _ in chunks(one)} & known for move in moves
+            {head for sentence in move.sentences for _, head, _ in chunks(sentence)} & nouns
+            for move in moves
         ]
-        for i, own in enumerate(here):
+        for i, nouns_here in enumerate(here):
             around = set().union(*here[max(0, i - NEAR) : i + NEAR + 1])
-            count.update(own)
-            near.update((a, b) for a in own for b in around - {a})
+            count.update(nouns_here)
+            near.update((a, b) for a in nouns_here for b in around - {a})
     return near, count
 
 
@@ -175,7 +178,7 @@ def parts(
 ) -> dict[str, str]:
     """Assign nouns to the more frequent noun that they mostly occur near: its parts."""
     wholes = [noun for noun in nouns.key if noun not in deeds]
-    found = {}
+    parents = {}
     for noun in nouns.key:
         ranked = sorted(
             (
@@ -189,8 +192,8 @@ def parts(
             share for share, whole in ranked[1:] if near[whole, ranked[0][1]] < PART * count[whole]
         ]
         if ranked and ranked[0][0] >= PART and ranked[0][0] - max(rivals, default=0.0) >= CLEARLY:
-            found[noun] = ranked[0][1]
-    return found
+            parents[noun] = ranked[0][1]
+    return parents
 
 
 def holds(whole: str, noun: str, nouns: Nouns, count: Counter[str]) -> bool:
@@ -200,10 +203,10 @@ def holds(whole: str, noun: str, nouns: Nouns, count: Counter[str]) -> bool:
 
 def root(noun: str, parent: dict[str, str]) -> str:
     """Return the whole that a part belongs to, over several steps too."""
-    seen = {noun}
-    while noun in parent and parent[noun] not in seen:
+    visited = {noun}
+    while noun in parent and parent[noun] not in visited:
         noun = parent[noun]
-        seen.add(noun)
+        visited.add(noun)
     return noun
 
 
@@ -228,28 +231,32 @@ def with_deeds(
                         where = topics.of_noun[noun][0] if noun in topics.of_noun else topic
                         pairs[where][verb, noun] += weight
     named = []
-    for i, one in enumerate(topics.topics):
+    for i, log_topic in enumerate(topics.topics):
         ranked = [(pair, n) for pair, n in pairs[i].most_common() if n >= LEAST_DEEDS]
         strong = [
             pair for pair, n in ranked if pair[0] not in PLAIN_VERBS and n >= 0.4 * ranked[0][1]
         ]
         best = strong[0] if strong else ranked[0][0] if ranked else None
         alone = (
-            best is not None and best[1] in one.nouns and not told_together(log, one.name, best[1])
+            best is not None
+            and best[1] in log_topic.nouns
+            and not told_together(log, log_topic.name, best[1])
         )
-        what = best and with_its_topic(one, best[1], nouns, alone=alone)
+        what = best and with_its_topic(log_topic, best[1], nouns, alone=alone)
         deed = f"{best[0]} {what}" if best else ""
-        named.append(LogTopic(one.name, one.form, one.nouns, deed, one.share))
+        named.append(
+            LogTopic(log_topic.name, log_topic.form, log_topic.nouns, deed, log_topic.share)
+        )
     return Topics(named)
 
 
 def told_together(log: Sequence[Sequence[Move]], first: str, second: str) -> bool:
     """Return whether the log has two nouns as one: "hotel room", but hardly "deposit tandem"."""
     stems = (
-        [stem(word) for word in one.words]
+        [stem(word) for word in sentence.words]
         for moves in log
         for move in moves
-        for one in move.sentences
+        for sentence in move.sentences
     )
     return any(pair == (first, second) for words in stems for pair in pairwise(words))
 
@@ -259,15 +266,15 @@ def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple
     heads = [
         (at, head) for at, head, _ in chunks(sentence) if head in topics.of_noun or head in deeds
     ]
-    found = []
+    deeds_with_objects = []
     for match in VERB.finditer(sentence.low):
         verb = match.group("verb")
         if verb in WEAK and verb not in PLAIN_VERBS:
             continue
         after = [(at, head) for at, head in heads if 0 < at - match.end() <= 24]
         if after and verb not in GENERAL:
-            found.append((verb, min(after)[1]))
-    return found
+            deeds_with_objects.append((verb, min(after)[1]))
+    return deeds_with_objects
 
 
 def with_its_topic(topic: LogTopic, noun: str, nouns: Nouns, *, alone: bool) -> str:
@@ -303,9 +310,16 @@ def plural(noun: str) -> str:
 def readable_names(topics: Topics, log: Sequence[Sequence[Move]]) -> list[str]:
     """Name topics as people read them: by a plural that the log has, else as they are mostly written."""
     written = {
-        word for moves in log for move in moves for one in move.sentences for word in one.words
+        word
+        for moves in log
+        for move in moves
+        for sentence in move.sentences
+        for word in sentence.words
     }
-    return [plural(one.name) if plural(one.name) in written else one.form for one in topics.topics]
+    return [
+        plural(topic.name) if plural(topic.name) in written else topic.form
+        for topic in topics.topics
+    ]
 
 
 def join_or(names: Sequence[str]) -> str:
