@@ -23,21 +23,21 @@ class Findings:
     """Results of a run, of which a state shows some.
 
     Attributes:
-        wanted: Ids of the batch's first items.
+        shown_ids: Ids of the batch's first items.
         batch: Results of these, by id.
         ranked: The worst of all, each with its rank: the lowest first.
         sums: By figure, how many items have it, and their sum; those that an earlier session
             settled are not in it.
     """
 
-    wanted: dict[str, None] = field(default_factory=dict)
+    shown_ids: dict[str, None] = field(default_factory=dict)
     batch: dict[str, Row] = field(default_factory=dict)
     ranked: list[tuple[float, str, Row]] = field(default_factory=list)
     sums: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def begin(self, batch: Sequence[str]) -> None:
         """Begin a batch."""
-        self.wanted = dict.fromkeys(batch[:FIRST])
+        self.shown_ids = dict.fromkeys(batch[:FIRST])
         self.batch = {}
 
     def take(
@@ -60,11 +60,11 @@ class Findings:
                 n, total = self.sums.get(name, (0, 0.0))
                 self.sums[name] = n + 1, total + value
         among_worst = rank is not None and (len(self.ranked) < WORST or rank < self.ranked[-1][0])
-        if id_ not in self.wanted and not among_worst:
+        if id_ not in self.shown_ids and not among_worst:
             return
 
         shown = {"id": id_, **row()}
-        if id_ in self.wanted:
+        if id_ in self.shown_ids:
             self.batch[id_] = shown
         if among_worst and rank is not None:
             others = [finding for finding in self.ranked if finding[1] != id_]
@@ -79,7 +79,7 @@ class Findings:
             name: {"mean": round(total / n, 4), "n": n} for name, (n, total) in self.sums.items()
         }
         return {
-            "first": [self.batch[id_] for id_ in self.wanted if id_ in self.batch],
+            "first": [self.batch[id_] for id_ in self.shown_ids if id_ in self.batch],
             "worst": [row for _, _, row in self.ranked],
             "so_far": means,
         }

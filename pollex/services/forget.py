@@ -120,7 +120,7 @@ def forget_conversations(
             if path.stat().st_size > LARGEST
         }
         quoting = [path for path in files if str(path) not in left and quotes(path, target)]
-        gone = {"conversations": target.kept} if dry_run else forget(store, target)
+        gone = {"conversations": target.stored_rows} if dry_run else forget(store, target)
         done = [
             path for path in quoting if rewrite and not dry_run and without_quotes(path, target)
         ]

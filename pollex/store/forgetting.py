@@ -62,7 +62,7 @@ class ToForget:
     Attributes:
         hashes: Of texts that no other conversation has.
         traces: What tells that another text quotes them.
-        kept: Rows of them that runs of the store keep.
+        stored_rows: Rows of them that runs of the store keep.
         runs: Those that keep them.
     """
 
@@ -70,7 +70,7 @@ class ToForget:
     hashes: frozenset[str]
     texts: tuple[str, ...]
     traces: Traces
-    kept: int
+    stored_rows: int
     runs: frozenset[str] = frozenset()
 
     def cleaned(self, value: Any) -> Any:

@@ -30,7 +30,7 @@ class Branch:
         ms: Their durations added up; those that ran side by side count each.
         longest_ms: Milliseconds of the longest.
         errors: Error text → how many ended with it.
-        told: What a node decided, in words.
+        decision: What a node decided, in words.
         branches: What lies inside them, in the order in which it first began.
     """
 
@@ -40,7 +40,7 @@ class Branch:
     ms: float = 0.0
     longest_ms: float = 0.0
     errors: dict[str, int] = field(default_factory=dict)
-    told: str = ""
+    decision: str = ""
     branches: list[Branch] = field(default_factory=list)
 
     @property
@@ -187,7 +187,7 @@ def _sum_branches(
             sum(span["ms"] for span in alike),
             max(span["ms"] for span in alike),
         )
-        branch.told = ": ".join(unpack(alike[-1]["outputs"])) if name in DECIDING else ""
+        branch.decision = ": ".join(unpack(alike[-1]["outputs"])) if name in DECIDING else ""
         for span in alike:
             if span["error"] not in ("", CANCELLED):
                 branch.errors[span["error"]] = branch.errors.get(span["error"], 0) + 1

@@ -222,7 +222,7 @@ def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, flo
     reading = view.reading("{}", NO_TOPICS)
     features |= {
         f"e:{event.pattern}": reading.sure(event)
-        for event in reading.seen
+        for event in reading.firings
         if event.topic == ANYWHERE
     }
     return features

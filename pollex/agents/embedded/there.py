@@ -17,7 +17,9 @@ NO_TOPICS = Topics(())
 def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
     """Write a rubric for each deed that happens often, on the side that it is of in general, the commonest first."""
     readings = [read(conversation, NO_TOPICS) for conversation in conversations]
-    counts = {name: sum(Event(name) in reading.seen for reading in readings) for name in PATTERNS}
+    counts = {
+        name: sum(Event(name) in reading.firings for reading in readings) for name in PATTERNS
+    }
     least = support(len(conversations))
     rubrics: list[Rubric] = []
     families: set[tuple[str, str]] = set()
@@ -39,7 +41,7 @@ def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
 
 
 def _rubric(event: Event, polarity: Polarity, readings: Sequence[Observed]) -> Rubric:
-    details = [firing.detail for reading in readings for firing in reading.seen.get(event, ())]
+    details = [firing.detail for reading in readings for firing in reading.firings.get(event, ())]
     text = sentence(event, NO_TOPICS, (), details)
     source = f"event:{event.pattern}"
     quotes = tuple(quote.quote for quote in evidence(event, readings, (), NO_TOPICS)[:MAX_QUOTES])

@@ -302,7 +302,7 @@ class OpenBatch:
         until: Unix time at which it expires; None where it never does.
     """
 
-    told: str
+    description: str
     size: int
     until: float | None
 
@@ -648,7 +648,9 @@ def pending(places: Sequence[OpenBatch], refused: Sequence[PollexError] = ()) ->
     what = f"{calls} calls wait in {n} {'batch' if n == 1 else 'batches'}, answered {when}"
     if refused:
         what += f"; others were not handed in: {refused[0].what}"
-    return AnswersPending(what, where="; ".join(place.told for place in places), remedy=WHEN_BACK)
+    return AnswersPending(
+        what, where="; ".join(place.description for place in places), remedy=WHEN_BACK
+    )
 
 
 def clock(moment: float) -> str:

@@ -316,7 +316,7 @@ def fit(
     budget: tuple[int, int] = BUDGET,
 ) -> list[EventRubric]:
     """Choose events, and put them into words with their quotes."""
-    events = sorted({event for reading in readings for event in reading.seen})
+    events = sorted({event for reading in readings for event in reading.firings})
     sure = np.array([[reading.sure(event) for event in events] for reading in readings]).reshape(
         len(up), len(events)
     )
@@ -348,13 +348,13 @@ def rubric_of(
     firings = [
         (reading.topics[f.move], f.detail)
         for reading in readings
-        for f in reading.seen.get(event, ())
+        for f in reading.firings.get(event, ())
     ]
     named = named_topics(event, topics, [topic for topic, _ in firings])
     descriptions = [
         told_of(reading, firing, topics)
         for reading in readings
-        for firing in reading.seen.get(event, ())
+        for firing in reading.firings.get(event, ())
     ]
     good = marker.side > 0
     quotes = evidence(event, readings, named, topics, [bool(label) == good for label in up])[:MOST]

@@ -89,7 +89,7 @@ def came_up_in(reading: Observed, event: Event) -> bool:
     """Tell whether an event could have happened in a conversation, or did."""
     occasion = OCCASION_OF[event.pattern]
     shows = [event, *(Event(pattern, event.topic) for pattern in occasion.patterns)]
-    if any(shown in reading.seen for shown in shows):
+    if any(shown in reading.firings for shown in shows):
         return True
     return any(
         occasion.is_shown_by(move) and event.topic in (ANYWHERE, topic)

@@ -56,18 +56,18 @@ class Observed:
 
     Attributes:
         topics: Of each move; −1 for none.
-        seen: The firings of each event.
+        firings: The firings of each event.
     """
 
     conversation: Conversation
     moves: list[Move]
     topics: list[int]
-    seen: dict[Event, list[Firing]]
+    firings: dict[Event, list[Firing]]
 
     def sure(self, event: Event) -> float:
         """Return the probability that an event happened at least once: 1 − ∏(1 − sureness)."""
         left = 1.0
-        for firing in self.seen.get(event, ()):
+        for firing in self.firings.get(event, ()):
             left *= 1 - firing.sure
         return 1 - left
 

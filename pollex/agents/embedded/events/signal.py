@@ -65,7 +65,9 @@ def evidence(
     """
     ranked = []
     for row, reading in enumerate(readings):
-        quotes = [_quoted(reading, firing, named, topics) for firing in reading.seen.get(event, ())]
+        quotes = [
+            _quoted(reading, firing, named, topics) for firing in reading.firings.get(event, ())
+        ]
         if quotes:
             best = max(quotes, key=lambda quote: quote.worth)
             bonus = ON_SIDE if side is not None and side[row] else 0.0
@@ -195,7 +197,7 @@ def event_signal(source: str, statement: str) -> Signal | None:
         return None
 
     def marks(view: View) -> Floats:
-        firings = view.reading(event_of_source.lexicon, event_of_source.topics).seen.get(
+        firings = view.reading(event_of_source.lexicon, event_of_source.topics).firings.get(
             event_of_source.event
         )
         if not firings:

@@ -37,7 +37,7 @@ def happens(pattern: str, exchange: str) -> bool:
             turns.append(
                 Turn(role="assistant" if replies else "user", content=content, calls=calls)
             )
-    seen = read(Conversation(id="1", turns=tuple(turns)), Topics(())).seen
+    seen = read(Conversation(id="1", turns=tuple(turns)), Topics(())).firings
     return any(event.pattern == pattern for event in seen)
 
 

@@ -108,7 +108,7 @@ def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
             id="1", turns=tuple(Turn(role=role, content=text) for role, text in turns)
         )
         reading = read(chat, topics)
-        told += [told_of(reading, firing, topics) for firing in reading.seen[done]]
+        told += [told_of(reading, firing, topics) for firing in reading.firings[done]]
     assert told == [ANYWHERE, 0, 0], "a voucher is no refund"
     assert sentence(done, topics, [0, 0, 0]) == "The assistant manages to pay a refund."
     mostly = "The assistant manages to do something (mostly pay a refund)."
