@@ -44,9 +44,9 @@ class ScoreWork(BatchWork):
         answers: Answers of the batch, by conversation; emptied with each batch.
         whole: Scores conversations at once, in their order; None where each is asked about by
             itself.
-        told: Told the scores of each batch that was scored at once.
+        report: Called with the scores of each batch that was scored at once.
         scored: Conversations that an earlier session scored.
-        known: Conversations that it stored.
+        stored_ids: Conversations that it stored.
     """
 
     shelf: ConversationIndex
@@ -55,9 +55,9 @@ class ScoreWork(BatchWork):
     netsat: NetSat
     answers: dict[str, list[Answer | Unanswered]] = field(default_factory=dict)
     whole: Callable[[Sequence[Conversation]], Awaitable[ScoreColumns]] | None = None
-    told: Callable[[ScoreColumns], None] = lambda _scores: None
+    report: Callable[[ScoreColumns], None] = lambda _scores: None
     scored: Collection[str] = ()
-    known: Collection[str] = ()
+    stored_ids: Collection[str] = ()
 
     async def prepare(self, batch: Sequence[str]) -> None:
         """Have the judge prepare, where it is asked."""
@@ -168,7 +168,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
         live.store.put(
             conversation_rows(
                 live.run,
-                [conversation for conversation in about if conversation.id not in live.known],
+                [conversation for conversation in about if conversation.id not in live.stored_ids],
             )
         )
         answer_columns = (
@@ -185,7 +185,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
         live.store.put([score_block(live.run, new_scores)])
     live.settle(scores)
     await live.store.settle()
-    live.told(scores)
+    live.report(scores)
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:

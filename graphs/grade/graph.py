@@ -49,7 +49,7 @@ class GradeWork(BatchWork):
     Attributes:
         cases: By id.
         plain: The judge without a reference; None leaves it out.
-        asked: Returns the questions about a case whose type is known, given the answers so far.
+        questions_for: Returns the questions about a case whose type is known, given the answers so far.
         outcome: Returns what a case came to, given all of them.
         answers: Answers of cases that are not settled, by case and question.
         untyped: Cases whose type a model is to be asked for.
@@ -60,7 +60,7 @@ class GradeWork(BatchWork):
     classifier: Judge
     judge: Judge
     plain: Judge | None
-    asked: Callable[[Case, Answers], Sequence[Question]]
+    questions_for: Callable[[Case, Answers], Sequence[Question]]
     outcome: Callable[[Case, Answers], str]
     answers: dict[str, dict[str, Answer | Unanswered]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -101,7 +101,7 @@ async def classify(live: GradeWork, id_: str) -> None:
 async def grade_by_rules(live: GradeWork, id_: str) -> None:
     """Grade each answer against its reference, on each dimension and overall."""
     case = live.cases[id_]
-    await live.ask("grade_by_rules", live.judge, case, live.asked(case, live.answers[id_]))
+    await live.ask("grade_by_rules", live.judge, case, live.questions_for(case, live.answers[id_]))
 
 
 @on_each(GradeWork)

@@ -78,13 +78,13 @@ class JudgeWork(BatchWork):
 
     Attributes:
         ensemble: None where only people are asked.
-        known: By conversation, runs answered in an earlier session.
+        stored_votes: By conversation, runs answered in an earlier session.
     """
 
     shelf: ConversationIndex
     ensemble: Ensemble | None
     task: Task
-    known: Mapping[str, Mapping[int, Vote]] = field(default_factory=dict)
+    stored_votes: Mapping[str, Mapping[int, Vote]] = field(default_factory=dict)
 
     async def prepare(self, batch: Sequence[str]) -> None:
         """Have the ensemble prepare."""
@@ -127,7 +127,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
     ensemble = live.ensemble
     assert ensemble is not None, "where only people are asked, no conversation waits for a judge"
     async with live.semaphore, live.tracer.span("ask_runs", kind="role", item=id_) as span:
-        votes = await ensemble.votes(conversation, live.task.question, live.known.get(id_))
+        votes = await ensemble.votes(conversation, live.task.question, live.stored_votes.get(id_))
         failed = [vote for vote in votes if isinstance(vote, Unanswered)]
         span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
         if failed:

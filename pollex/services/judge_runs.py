@@ -106,7 +106,7 @@ async def _judge(
         shelf=shelf,
         ensemble=ensemble,
         task=task,
-        known=partial,
+        stored_votes=partial,
     )
     state = await carry_out(
         build(), live, JudgeContext.of(setting.arguments), people=people and _once(people)
