@@ -392,7 +392,9 @@ async def grade_cases(
             classifier=classifier,
             judge=judge,
             plain=plain,
-            questions_for=lambda case, found: questions_for(profile, case, told_type(profile, found)),
+            questions_for=lambda case, found: questions_for(
+                profile, case, told_type(profile, found)
+            ),
             outcome=lambda case, found: grading_of(profile, case, found).outcome,
             answers=defaultdict(
                 dict, {id_: found for id_, found in types.items() if id_ in pending}
