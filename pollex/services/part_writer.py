@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -50,8 +51,23 @@ class PartWriter:
         conversations, bad = conversations_of(unit, job.reading)
         batches, calls = self._scored(unit, conversations)
         outcomes = Counter(outcome for scores in batches for outcome in scores.column("outcome"))
+        known = [
+            probability
+            for scores in batches
+            for probability in scores.column("probability")
+            if probability is not None
+        ]
         part = ScoredPart(
-            name, unit.shown, outcomes.total(), dict(outcomes), [asdict(row) for row in bad], calls
+            file=name,
+            source=unit.shown,
+            rows=outcomes.total(),
+            outcomes=dict(outcomes),
+            bad_rows=[asdict(row) for row in bad],
+            calls=calls,
+            probabilities=len(known),
+            total=math.fsum(known),
+            squares=math.fsum(probability**2 for probability in known),
+            decided_good=sum(scores.column("decision").count("positive") for scores in batches),
         )
         (self._out / file_of_facts(name)).write(
             json.dumps(asdict(part), ensure_ascii=False).encode()

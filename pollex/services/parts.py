@@ -83,6 +83,10 @@ class ScoredPart:
     Attributes:
         rows: How many scores it has.
         calls: Calls that were sent for it; 0 without a model.
+        probabilities: How many scores have one.
+        total: Their sum; None in parts of before, which didn't keep it.
+        squares: Sum of their squares.
+        decided_good: Scores that are decided to be good.
     """
 
     file: str
@@ -91,6 +95,10 @@ class ScoredPart:
     outcomes: dict[str, int]
     bad_rows: list[dict[str, Any]]
     calls: int = 0
+    probabilities: int = 0
+    total: float | None = None
+    squares: float = 0.0
+    decided_good: int = 0
 
 
 Done = tuple[Unit, ScoredPart | str]

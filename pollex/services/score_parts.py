@@ -1,5 +1,6 @@
 """Score logs of any size into a folder of parts, by an engine."""
 
+import math
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +14,8 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
 from pollex.formats.units import UNIT_BYTES, Unit, units_of
 from pollex.graphs.context import Progress
+from pollex.measures.intervals import Figure
+from pollex.measures.share import expected_share
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.named_sets import store_of
 from pollex.services.options import ModelOptions, RunOptions
@@ -94,6 +97,24 @@ class PartsResult(Shown):
         return sum(part.rows for part in self.parts)
 
     @property
+    def good(self) -> Figure:
+        """Share of good conversations: the mean of their probabilities."""
+        totals = [part.total for part in self.parts if part.total is not None]
+        if len(totals) < len(self.parts):
+            return Figure(None, undefined="parts of an earlier version don't tell it")
+        squares = math.fsum(part.squares for part in self.parts)
+        n = sum(part.probabilities for part in self.parts)
+        return expected_share(math.fsum(totals), squares, n, self.rubrics.calibration_error)
+
+    @property
+    def decided_good(self) -> float | None:
+        """Share that is decided to be good; None where nothing was scored, or parts of before don't tell it."""
+        scored = self.outcomes.get("scored", 0)
+        if not scored or self.good.value is None:
+            return None
+        return sum(part.decided_good for part in self.parts) / scored
+
+    @property
     def complete(self) -> bool:
         """Whether every unit, row and conversation was scored."""
         return not self.lost and not self.bad_rows and not self.outcomes.keys() - {"scored"}
@@ -110,7 +131,7 @@ class PartsResult(Shown):
     def told(self) -> Told:
         """Yield what scoring into parts came to."""
         yield line_of_outcomes(self.outcomes)
-        yield from share_told(None, None, self.rubrics)
+        yield from share_told(self.good, self.decided_good, self.rubrics)
         yield f"Probabilities: {self.rubrics.support}"
         if self.lost:
             yield Line(
@@ -122,7 +143,7 @@ class PartsResult(Shown):
 
     def as_json(self) -> dict[str, Any]:
         return (
-            self.of("out", "judge=rubrics.judge.name", "n", "outcomes")
+            self.of("out", "judge=rubrics.judge.name", "n", "outcomes", "good", "decided_good")
             | {
                 "parts": len(self.parts),
                 "there_before": self.there,

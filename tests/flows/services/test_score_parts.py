@@ -60,6 +60,21 @@ def test_rows_are_those_of_one_machine_in_the_order_of_the_input(
     assert [row for file in files for row in rows_of(file)] == rows_of(tmp_path / "s.parquet")
 
 
+def test_the_share_of_good_ones_is_that_of_one_machine(
+    pollex: Pollex, learnt: Learnt, store: Path, tmp_path: Path
+) -> None:
+    options = ("--rubrics", learnt.rubrics, "--out", "whole.jsonl", "--json", "--store", store)
+    whole = pollex("score", learnt.log, *options).last
+    parts = into_parts(learnt.log, learnt.rubrics, tmp_path / "parts")
+    told = parts.as_json()
+    assert told["good"] == pytest.approx(whole["good"])
+    assert told["decided_good"] == whole["decided_good"]
+    assert any("are good, by the mean" in str(line) for line in parts.told())
+    again = into_parts(learnt.log, learnt.rubrics, tmp_path / "parts")
+    assert again.there == len(parts.parts)
+    assert again.as_json()["good"] == told["good"]
+
+
 def test_row_groups_of_parquet_are_units_too(learnt: Learnt, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason='pip install "pollex[ray]"')
     log = tmp_path / "log.parquet"
