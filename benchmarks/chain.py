@@ -1,4 +1,6 @@
-"""The end of the chain: does LLM-Rubric's network, which begins as decorrelated NetSAT, give good probabilities?
+"""The end of the chain: does LLM-Rubric's network give good probabilities?
+
+It begins as the mean of ordinal mixed effects and of NetSAT with learned weights.
 
     python benchmarks/chain.py --data sgd.jsonl mwoz.jsonl examples/bikes.jsonl [--halvings 5]
     [--labels 200 2000 5000]
