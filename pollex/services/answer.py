@@ -151,7 +151,7 @@ def answer(
             "out": out and str(out),
             "profile": grading.language,
         }
-        (asked, outcomes), usage = by_model(
+        (run_id, outcomes), usage = by_model(
             opened,
             model,
             seed,
@@ -160,9 +160,9 @@ def answer(
                 cases, respondent=respondent(asker), profile=grading, setting=setting
             ),
         )
-        responses = tuple(responses_of(opened.store, asked, cases))
+        responses = tuple(responses_of(opened.store, run_id, cases))
     result = AnswerResult(
-        run=asked,
+        run=run_id,
         model=name,
         out=out,
         responses=responses,
@@ -201,14 +201,18 @@ async def respond(
     store = setting.store
     async with running("answer", fingerprint, setting, [respondent.name]) as run:
         responses = list(responses_of(store, run.id, cases))
-        done = [one for one in responses if one.outcome not in setting.retry_outcomes | {MISSING}]
-        settled = {one.case.id for one in done}
+        done = [
+            response
+            for response in responses
+            if response.outcome not in setting.retry_outcomes | {MISSING}
+        ]
+        settled = {response.case.id for response in done}
         live = AnswerWork(
             **setting.of_run(run.id),
             stage="answer",
             total=len(cases),
             pending={case.id: None for case in cases if case.id not in settled},
-            outcomes=Counter(one.outcome for one in done),
+            outcomes=Counter(response.outcome for response in done),
             fine=frozenset({"answered"}),
             workers=[respondent.name],
             profile=profile,
@@ -221,16 +225,16 @@ async def respond(
 
 def responses_of(store: Store, run: str, cases: Cases) -> Iterator[Response]:
     """Yield one response for each question, in the questions' order."""
-    kept = {one.id: one for one in conversations_of(store, run)}
+    by_id = {conversation.id: conversation for conversation in conversations_of(store, run)}
     for case in cases:
-        yield _response(case, kept.get(case.id))
+        yield _response(case, by_id.get(case.id))
 
 
-def _response(case: Case, kept: Conversation | None) -> Response:
-    if kept is None:
+def _response(case: Case, conversation: Conversation | None) -> Response:
+    if conversation is None:
         return Response(case, None, MISSING, "not asked", "", None)
-    about = kept.metadata
-    said = next((turn.content for turn in kept.turns if turn.role == "assistant"), None)
+    about = conversation.metadata
+    reply = next((turn.content for turn in conversation.turns if turn.role == "assistant"), None)
     return Response(
-        case, said, about["outcome"], about["detail"], about["model"], about["temperature"]
+        case, reply, about["outcome"], about["detail"], about["model"], about["temperature"]
     )

@@ -90,11 +90,11 @@ class AskResult(Shown):
 
     def told(self) -> Told:
         """Yield where the answers come from, and how many are missing."""
-        told = ", ".join(
+        outcomes = ", ".join(
             f"{n} {SOURCES.get(name, name.replace('_', ' '))}" for name, n in self.sources.items()
         )
-        asked = count(len(self.questions), "question")
-        yield f"{asked} about {count(self.texts, 'text')}: {told or 'no answer'}"
+        questions = count(len(self.questions), "question")
+        yield f"{questions} about {count(self.texts, 'text')}: {outcomes or 'no answer'}"
         if "point" in self.sources:
             advice = "choose an endpoint with log-probabilities, or --samples"
             yield Line(f"Points tell nothing of doubt: {advice}", "yellow")
@@ -104,7 +104,7 @@ class AskResult(Shown):
     def as_json(self) -> dict[str, Any]:
         return (
             self.of("run", "out", "judge", "texts")
-            | {"questions": [one.id for one in self.questions]}
+            | {"questions": [question.id for question in self.questions]}
             | self.of("sources", "bad_rows", "usage")
         )
 
@@ -150,25 +150,25 @@ def ask(
             "questionnaire": str(questionnaire),
             "out": out and str(out),
         }
-        (asked, sources), usage = by_model(
+        (run_id, sources), usage = by_model(
             opened,
             one_by_one(model, told=domain is not None),
             SEED,
             arguments,
             lambda asker, setting: ask_all(
                 read.conversations,
-                [one.for_model for one in questions],
+                [question.for_model for question in questions],
                 judge=asked_by(asker, questions),
                 data_fingerprint=read.fingerprint,
                 setting=setting,
             ),
             profile,
         )
-        rows = tuple(_rows(opened, asked, read, questions))
+        rows = tuple(_rows(opened, run_id, read, questions))
     if out is not None:
         write_rows(out, rows, COLUMNS)
     return AskResult(
-        run=asked,
+        run=run_id,
         judge=judge,
         out=out,
         questions=tuple(questions),
@@ -195,27 +195,30 @@ def one_by_one(model: ModelOptions, *, told: bool) -> ModelOptions:
 
 def asked_by(asker: Asker, questions: Sequence[SheetQuestion]) -> Judge:
     """Return who answers: a model, and a rule where a question about sources doesn't apply."""
-    return ByRule(LlmJudge(asker), frozenset(one.id for one in questions if one.needs == "sources"))
+    return ByRule(
+        LlmJudge(asker),
+        frozenset(question.id for question in questions if question.needs == "sources"),
+    )
 
 
 async def _rehearse(read: Logs, questions: list[SheetQuestion], judge: Judge) -> None:
-    for one in read:
-        await answer_each(judge, one, [question.for_model for question in questions])
+    for conversation in read:
+        await answer_each(judge, conversation, [question.for_model for question in questions])
 
 
 def _rows(
-    opened: Workspace, asked: str, read: Logs, questions: list[SheetQuestion]
+    opened: Workspace, run_id: str, read: Logs, questions: list[SheetQuestion]
 ) -> Iterator[Row]:
-    for conversation, found in sheets_of(opened.store, asked, read.conversations):
+    for conversation, answers in sheets_of(opened.store, run_id, read.conversations):
         for question in questions:
-            if not isinstance(answer := found.get(question.id), Answer):
+            if not isinstance(answer := answers.get(question.id), Answer):
                 continue
             about = {"text_id": conversation.id, "question": question.id}
             for (value, _), probability in zip(
                 question.options, answer.probabilities, strict=False
             ):
-                given = {"option": value, "probability": probability}
-                yield about | given | {"ordinal": question.ordinal, "source": answer.source}
+                distribution = {"option": value, "probability": probability}
+                yield about | distribution | {"ordinal": question.ordinal, "source": answer.source}
 
 
 async def ask_all(
@@ -234,30 +237,43 @@ async def ask_all(
     # LangGraph takes a while
     from pollex.graphs.questionnaire import AskContext, AskWork, build, source_of
 
-    kept = [one.model_dump(mode="json") for one in questions]
+    questions_json = [question.model_dump(mode="json") for question in questions]
     fingerprint = {
         "data": data_fingerprint[:12],
-        "questionnaire": digest(kept),
+        "questionnaire": digest(questions_json),
         "judge": judge.fingerprint,
     }
     store = setting.store
     async with running("ask", fingerprint, setting, [judge.name]) as run:
-        known = kept_ids(store, run.id)
+        stored_ids = kept_ids(store, run.id)
         await store.write(
-            conversation_rows(run.id, [one for one in conversations if one.id not in known])
+            conversation_rows(
+                run.id,
+                [
+                    conversation
+                    for conversation in conversations
+                    if conversation.id not in stored_ids
+                ],
+            )
         )
-        await store.write_step(run.id, SHEET, {"questions": kept})
+        await store.write_step(run.id, SHEET, {"questions": questions_json})
         done = {
-            one.id: found
-            for one, found in sheets_of(store, run.id, conversations)
-            if _settled(found, questions, setting.retry_outcomes)
+            conversation.id: answers
+            for conversation, answers in sheets_of(store, run.id, conversations)
+            if _settled(answers, questions, setting.retry_outcomes)
         }
         live = AskWork(
             **setting.of_run(run.id),
             stage="ask",
             total=len(conversations),
-            pending={one.id: None for one in conversations if one.id not in done},
-            outcomes=Counter(source_of(one) for found in done.values() for one in found.values()),
+            pending={
+                conversation.id: None
+                for conversation in conversations
+                if conversation.id not in done
+            },
+            outcomes=Counter(
+                source_of(answer) for answers in done.values() for answer in answers.values()
+            ),
             fine=frozenset(SOURCES),
             workers=[judge.name],
             shelf=ConversationIndex(conversations),
@@ -274,15 +290,17 @@ def sheets_of(
     """Yield each conversation with its answers by question, read in batches."""
     for start in range(0, len(conversations), BATCH):
         batch = conversations[start : start + BATCH]
-        answers = answers_of(store, run, ids=[one.id for one in batch])
-        yield from ((one, answers.get(one.id, {})) for one in batch)
+        answers = answers_of(store, run, ids=[conversation.id for conversation in batch])
+        yield from ((conversation, answers.get(conversation.id, {})) for conversation in batch)
 
 
 def asked_in(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `ask`, by their ids."""
-    kept = step(store, run, SHEET)
-    found = [Question.model_validate(one) for one in kept["questions"]] if kept else []
-    return {one.id: one for one in found}
+    sheet = step(store, run, SHEET)
+    questions = (
+        [Question.model_validate(question) for question in sheet["questions"]] if sheet else []
+    )
+    return {question.id: question for question in questions}
 
 
 def _settled(

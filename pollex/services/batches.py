@@ -60,9 +60,9 @@ def provider_name(options: ModelOptions, endpoint: Endpoint) -> str:
     """Return the provider that new calls go to."""
     if options.batch_files is not None:
         return FileBatches.name
-    told = (
+    summary = (
         AnthropicBatches.name
         if urlsplit(endpoint.place).hostname == ANTHROPIC
         else OpenAIBatches.name
     )
-    return options.batch_api or told
+    return options.batch_api or summary

@@ -63,17 +63,17 @@ class TablesRead:
 
     @classmethod
     def of(cls, table: AnswerTable, judged: JudgmentTable) -> TablesRead:
-        given = judged.judgments
+        judgments = judged.judgments
         of_main = judged.judgments.of_question(judged.questionnaire.index())
         return cls(
             main=judged.questionnaire.main,
             texts=len(table.texts),
             questions=len(table.scales),
-            judgments=len(given),
+            judgments=len(judgments),
             judged_main=len(of_main),
             labels=of_main.labels,
-            judges=len(given.judges),
-            unnamed=int((given.judge == NOBODY).sum()),
+            judges=len(judgments.judges),
+            unnamed=int((judgments.judge == NOBODY).sum()),
             faults=(*table.faults, *judged.faults),
         )
 
@@ -186,9 +186,11 @@ class Predicted(Result):
             names = ", ".join(self.unknown_judges)
             yield from notes_told([f"unknown judges get the shared part: {names}"])
         yield from notes_told(self.optimism)
-        asked = f", {count(len(self.questions), 'question')}" if len(self.questions) > 1 else ""
+        question_count = (
+            f", {count(len(self.questions), 'question')}" if len(self.questions) > 1 else ""
+        )
         supported = "" if self.support is None else f"; {self.support}"
-        yield f"Wrote {self.out}: {count(self.texts, 'text')}{asked}, {self.model}{supported}"
+        yield f"Wrote {self.out}: {count(self.texts, 'text')}{question_count}, {self.model}{supported}"
 
     @property
     def optimism(self) -> list[str]:
@@ -256,23 +258,25 @@ def calibrate(
             what,
             remedy="name another model; `pollex calibrate report` has this one beside every other",
         )
-    made = kind(
+    estimator = kind(
         **settings_for(kind, seed, shift, network=network)
         | settings_of_network(kind, settings or {})
     )
     table = read_answers(
-        answers, options={name: tuple(each) for name, each in (options or {}).items()}, nominal=[]
+        answers,
+        options={name: tuple(option) for name, option in (options or {}).items()},
+        nominal=[],
     )
     judged = read_judgments(judgments, table, main=main, nominal=nominal)
     if model == "network" and not settings:
-        made.set_params(**begun_settings(judged.questionnaire))
+        estimator.set_params(**begun_settings(judged.questionnaire))
     stage = f"Fitting: {kind.title or model}"
     progress.start(stage, 1)
     groups = None
     if shift is not None:
-        made.set_params(shift=True)
+        estimator.set_params(shift=True)
         groups = shift_groups(table, judged, shift)
-    fitted = made.fit(table.X, judged.judgments, questions=judged.questionnaire, groups=groups)
+    fitted = estimator.fit(table.X, judged.judgments, questions=judged.questionnaire, groups=groups)
     progress.advance(stage)
     others, refused = ([], {}) if main_only else _others(fitted, table, judged, groups, progress)
     file = save(fitted, out, others)
@@ -283,7 +287,7 @@ def calibrate(
         name_for_people(fitted),
         read,
         tuple(choice_sentences(fitted)),
-        (read.main, *(one.questionnaire_.main for one in others)),
+        (read.main, *(other.questionnaire_.main for other in others)),
         refused,
     )
 
@@ -318,25 +322,27 @@ def predict_judgments(
     """
     require_format(out, answers)
     find_files([answers])
-    each = load_each(folder)
-    main, model = next(iter(each.items()))
+    calibrators = load_each(folder)
+    main, model = next(iter(calibrators.items()))
     table = read_answers(answers, scales=model.questionnaire_.asked)
     training = training_of(folder)
     progress = progress or NullProgress()
     progress.start("predict", 1)
-    wanted = list(dict.fromkeys(questions)) or [main]
-    if "all" in wanted:
-        wanted = (
-            [scale.question for scale in model.questionnaire_.scales] if pre_trained else [*each]
+    questions_wanted = list(dict.fromkeys(questions)) or [main]
+    if "all" in questions_wanted:
+        questions_wanted = (
+            [scale.question for scale in model.questionnaire_.scales]
+            if pre_trained
+            else [*calibrators]
         )
     if pre_trained and name_of(model) != "network":
         what = f"the calibration network alone has pre-trained weights, and this is a {name_for_people(model)}"
         raise WrongUse(what, remedy="fit with the network, or leave it out", option="pre_trained")
     rows: list[dict[str, Any]] = []
-    for name in wanted:
+    for name in questions_wanted:
         model.questionnaire_.index(name)
-        if not pre_trained and name not in each:
-            what = f"the calibrator was fitted for {', '.join(each)}, and not for {name!r}"
+        if not pre_trained and name not in calibrators:
+            what = f"the calibrator was fitted for {', '.join(calibrators)}, and not for {name!r}"
             network = name_of(model) == "network"
             other = (
                 "take the weights before they were tuned"
@@ -346,7 +352,7 @@ def predict_judgments(
             remedy = f"fit it again with judgments of it, or {other}"
             raise WrongUse(what, remedy=remedy, option="pre_trained" if network else "question")
         rows += rows_of_predictions(
-            model if pre_trained else each[name], table, judges, aggregate, name
+            model if pre_trained else calibrators[name], table, judges, aggregate, name
         )
     columns = columns_of(rows)
     write_rows(out, [dict.fromkeys(columns) | row for row in rows], columns)
@@ -355,7 +361,7 @@ def predict_judgments(
         out=out,
         model=name_for_people(model),
         texts=len(table.texts),
-        questions=tuple(wanted),
+        questions=tuple(questions_wanted),
         learned_from=training.seen(table),
         labels=training.labels,
         unknown_judges=tuple(name for name in judges if name not in model.judges_),
@@ -371,34 +377,34 @@ def settings_for(
     Raises:
         WrongUse: The model doesn't choose among others, and something is said of how.
     """
-    known = kind._get_param_names()
-    given = {"seed": seed}
-    for name, said in {"shift": shift is not None, "network": network}.items():
-        if said and name not in known:
+    param_names = kind._get_param_names()
+    settings = {"seed": seed}
+    for name, is_set in {"shift": shift is not None, "network": network}.items():
+        if is_set and name not in param_names:
             what = f"{kind.title} chooses nothing, so {name} means nothing to it"
             raise WrongUse(
                 what, remedy="leave one of these out", option={name: None, "model": None}
             )
-    return {name: value for name, value in given.items() if name in known} | (
+    return {name: value for name, value in settings.items() if name in param_names} | (
         {"network": True} if network else {}
     )
 
 
-def settings_of_network(kind: type[JudgedEstimator], given: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of_network(kind: type[JudgedEstimator], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings that were given to the calibration network; the authors' recipe brings the authors' own.
 
     Raises:
         WrongUse: Another model was named.
     """
-    if given and kind is not model_named("network"):
-        first = next(iter(given))
+    if settings and kind is not model_named("network"):
+        first = next(iter(settings))
         what = f"{first} is a setting of the calibration network, and the model is another"
         raise WrongUse(
             what,
             remedy="name the network, or leave the setting out",
             option={"model": "network", first: None},
         )
-    return {**(AUTHORS if given.get("recipe") == "authors" else {}), **given}
+    return {**(AUTHORS if settings.get("recipe") == "authors" else {}), **settings}
 
 
 def begun_settings(questions: Questionnaire) -> dict[str, Any]:
@@ -435,7 +441,7 @@ def _others(
     if getattr(main, "search", None):
         unfitted.set_params(search=None)  # once, for the main question
     judged_too = sorted(set(judged.judgments.question.tolist()) - {judged.questionnaire.index()})
-    found = []
+    notes = []
     refused = {}
     stage = "Fitting the other questions"
     if judged_too:
@@ -445,7 +451,7 @@ def _others(
         try:
             # all answers may be alike
             with warnings.catch_warnings(action="ignore", category=UserWarning):
-                found.append(
+                notes.append(
                     clone(unfitted).fit(
                         table.X, judged.judgments, questions=questions, groups=groups
                     )
@@ -453,7 +459,7 @@ def _others(
         except WrongUse as error:
             refused[questions.main] = error.what
         progress.advance(stage)
-    return found, refused
+    return notes, refused
 
 
 def groups_of(table: AnswerTable, judged: JudgmentTable) -> dict[str, tuple[str, ...]]:
@@ -462,8 +468,8 @@ def groups_of(table: AnswerTable, judged: JudgmentTable) -> dict[str, tuple[str,
     empty = ("",) * len(table.texts)
     return {
         name: tuple(
-            one or other
-            for one, other in zip(
+            table or other
+            for table, other in zip(
                 table.groups.get(name, empty), judged.groups.get(name, empty), strict=True
             )
         )
@@ -477,29 +483,29 @@ def shift_groups(table: AnswerTable, judged: JudgmentTable, column: str) -> tupl
     Raises:
         WrongUse: There is no such column, or it has one group only.
     """
-    found = groups_of(table, judged)
-    if column not in found:
+    groups = groups_of(table, judged)
+    if column not in groups:
         others = (
-            f"give one of {', '.join(found)}"
-            if found
+            f"give one of {', '.join(groups)}"
+            if groups
             else "the tables have no column of groups: add one"
         )
         raise WrongUse(f"no column is called {column!r}", remedy=others)
-    if len(set(found[column])) < 2:
+    if len(set(groups[column])) < 2:
         raise WrongUse(f"all texts have the same {column!r}", remedy="leave it out", option="shift")
-    return found[column]
+    return groups[column]
 
 
 def choice_sentences(model: JudgedEstimator) -> list[str]:
     """Describe what a model chose among others or among settings, and by how much."""
     choices = (choice_of(model), getattr(model, "search_", None))
-    return [f"Chosen: {each.sentence()}" for each in choices if each is not None]
+    return [f"Chosen: {choice.sentence()}" for choice in choices if choice is not None]
 
 
 def choice_of(model: JudgedEstimator) -> ModelChoice | None:
     """Return how a model that chooses among others chose."""
-    found: ModelChoice | None = getattr(model, "choice_", None)
-    return found
+    model_choice: ModelChoice | None = getattr(model, "choice_", None)
+    return model_choice
 
 
 def name_for_people(model: JudgedEstimator) -> str:
@@ -519,7 +525,7 @@ def faults_told(faults: Iterable[Issue]) -> Told:
 
 def faults_json(faults: Iterable[Issue]) -> dict[str, Any]:
     """Return what was left out and what is worth knowing as JSON values."""
-    found: dict[str, list[dict[str, Any]]] = {"left_out": [], "notes": []}
+    report: dict[str, list[dict[str, Any]]] = {"left_out": [], "notes": []}
     for fault in map(asdict, faults):
-        found["left_out" if fault.pop("left_out") else "notes"].append(fault)
-    return found
+        report["left_out" if fault.pop("left_out") else "notes"].append(fault)
+    return report

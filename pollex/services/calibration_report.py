@@ -142,26 +142,30 @@ def as_fitted(
     Args:
         shift: The column of groups that the kept one chose by.
     """
-    made: JudgedEstimator = clone(model)
-    if made.get_params().get("search"):
-        seconds = made.get_params()["search_seconds"] / FOLDS
-        made.set_params(search_seconds=seconds)
+    judged_estimator: JudgedEstimator = clone(model)
+    if judged_estimator.get_params().get("search"):
+        seconds = judged_estimator.get_params()["search_seconds"] / FOLDS
+        judged_estimator.set_params(search_seconds=seconds)
         return (
-            made,
+            judged_estimator,
             None,
             f"inside each of the folds settings were searched for {seconds:.0f} seconds only",
         )
-    if not made.get_params().get("shift"):
-        return made, None, ""
+    if not judged_estimator.get_params().get("shift"):
+        return judged_estimator, None, ""
     labels = groups_of(table, judged).get(shift or "", ())
     names = {labels[row] for row in judged.judgments.row.tolist()} if labels else set()
     # one of three groups or more can be left out inside a fold and still leave two to choose by
     if len(names) > 2:
-        return made, np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64), ""
-    made.set_params(shift=False)
+        return (
+            judged_estimator,
+            np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64),
+            "",
+        )
+    judged_estimator.set_params(shift=False)
     why = f"these tables have no column {shift!r} of three groups or more"
     return (
-        made,
+        judged_estimator,
         None,
         f"{why}, so inside the folds the model was chosen by cross-validation, not by leaving groups out",
     )
@@ -188,9 +192,9 @@ def bench_of(
             "one text only has a judgment of the main question",
             remedy="give judgments of more texts",
         )
-    found = assign_folds(np.arange(len(rows)), min(FOLDS, len(rows)), np.random.default_rng(seed))
+    folds = assign_folds(np.arange(len(rows)), min(FOLDS, len(rows)), np.random.default_rng(seed))
     return Bench(
-        table.X, y, questions, [rows[part] for part in found], seed, groups, effort, progress
+        table.X, y, questions, [rows[part] for part in folds], seed, groups, effort, progress
     )
 
 
@@ -216,9 +220,9 @@ def measure_saved(
     """Measure the saved calibrator if all texts are new to it; else return nothing."""
     if seen != 0:
         return []
-    given = bench.given
-    proba = model.predict_proba(bench.X[given.row], given.names().tolist())
-    predictions = predictions_beside(proba, given, bench.questions.scale())
+    judgments = bench.given
+    proba = model.predict_proba(bench.X[judgments.row], judgments.names().tolist())
+    predictions = predictions_beside(proba, judgments, bench.questions.scale())
     figures = assess(
         predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(own=False)
     )
@@ -233,12 +237,12 @@ def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterato
         if kind is None or kind is type(model):
             continue
         try:
-            found, predictions = crossfit_model(bench, kind.title, kind())
+            compared, predictions = crossfit_model(bench, kind.title, kind())
         except WrongUse as error:
             yield ComparedModel(kind.title, None, why_not=error.what)
         else:
             yield replace(
-                found,
+                compared,
                 behind=difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples),
             )
 
@@ -262,12 +266,12 @@ def quick_of(model: JudgedEstimator, ordinal: bool = True) -> JudgedEstimator:
         else [place for place in quick if name_of(members[place]) not in BLIND]
     )
     if not telling:
-        made = model_named(STAND_IN if ordinal else STAND_IN_OF_CLASSES)()
+        stand_in = model_named(STAND_IN if ordinal else STAND_IN_OF_CLASSES)()
     else:
-        made = clone(members[max(telling, key=lambda place: float(weights[place]))])
-    if name_of(made) == STAND_IN_OF_CLASSES:
-        made.set_params(search=None, seeds=FEW_SEEDS)
-    return made
+        stand_in = clone(members[max(telling, key=lambda place: float(weights[place]))])
+    if name_of(stand_in) == STAND_IN_OF_CLASSES:
+        stand_in.set_params(search=None, seeds=FEW_SEEDS)
+    return stand_in
 
 
 def subgroups_of(
@@ -283,24 +287,26 @@ def subgroups_of(
     judges = [name or "nobody known" for name in bench.given.names().tolist()]
     if len(set(judges)) <= MOST_JUDGES:
         columns[JUDGE] = judges
-    found = {}
+    assessments = {}
     for column, labels in columns.items():
         if len(set(labels)) > 1:
-            each = assess_each(
+            assessed = assess_each(
                 predictions, labels, bench.rng, bench.effort.resamples, smece_resamples=0
             )
-            found[column] = {label: each[label] for label in sorted(set(labels), key=natural_key)}
-    return found
+            assessments[column] = {
+                label: assessed[label] for label in sorted(set(labels), key=natural_key)
+            }
+    return assessments
 
 
 def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
     """Measure how much log-loss rises without the answers to each question, cross-fitted."""
-    asked = [scale.question for scale in bench.questions.asked]
-    if len(asked) < 2:
+    questions = [scale.question for scale in bench.questions.asked]
+    if len(questions) < 2:
         return ()
     whole = bench.predictions(model, bench.X, bench.questions)
-    found = []
-    for question in asked:
+    rows = []
+    for question in questions:
         with stage(bench.progress, f"Without question {question}"):
             scales = tuple(
                 replace(s, asked=s.asked and s.question != question) for s in bench.questions.scales
@@ -314,8 +320,8 @@ def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
                 gain = Figure(None, n=len(whole), undefined=error.what)
             else:
                 gain = difference(fewer, whole, "log_loss", bench.rng, bench.effort.resamples)
-            found.append(QuestionGain(question, gain))
-    return tuple(found)
+            rows.append(QuestionGain(question, gain))
+    return tuple(rows)
 
 
 def learning_of(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ...]:
@@ -387,10 +393,10 @@ def predicted_of(
         judges = model.judges_
         if len(judges) > MOST_JUDGES:
             judges = tuple(rng.choice(np.array(judges, dtype=object), MOST_JUDGES, replace=False))
-        each = model.predict_each(X, judges, question)
+        predicted = model.predict_each(X, judges, question)
         mesh = np.linspace(min(scale.values), max(scale.values), PLACES)
         for column, group, rows in _subsets(groups, len(named)):
-            yield _predicted(question, column, group, mesh, each[rows], named[rows], logs, rng)
+            yield _predicted(question, column, group, mesh, predicted[rows], named[rows], logs, rng)
 
 
 def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[str, str, Ints]]:
@@ -409,19 +415,19 @@ def _predicted(
     column: str,
     group: str,
     mesh: Floats,
-    each: Floats,
+    predicted: Floats,
     texts: np.ndarray[tuple[int], np.dtype[np.object_]],
     logs: Mapping[str, Conversation],
     rng: np.random.Generator,
 ) -> PredictedScores:
-    scores = each.mean(axis=1)
+    scores = predicted.mean(axis=1)
     kernel = _kernel(mesh, scores)
-    count, judges = each.shape
+    count, judges = predicted.shape
     draws = []
     means = []
     for _ in range(RESAMPLES if count >= FEWEST else 0):
         weights = rng.multinomial(count, np.full(count, 1 / count))
-        again = each @ (rng.multinomial(judges, np.full(judges, 1 / judges)) / judges)
+        again = predicted @ (rng.multinomial(judges, np.full(judges, 1 / judges)) / judges)
         draws.append(kernel @ _counts(mesh, again, weights))
         means.append(float(again @ weights) / count)
     tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
@@ -464,7 +470,9 @@ def _kernel(mesh: Floats, scores: Floats) -> Floats:
     last = mesh[-1]
     images = (mesh, 2 * first - mesh, 2 * last - mesh)
     away = [(mesh[:, None] - image[None, :]) / width for image in images]
-    return np.asarray(sum(np.exp(-0.5 * one**2) for one in away) / (width * np.sqrt(2 * np.pi)))
+    return np.asarray(
+        sum(np.exp(-0.5 * distance**2) for distance in away) / (width * np.sqrt(2 * np.pi))
+    )
 
 
 SOURCE = "source"
@@ -489,19 +497,22 @@ class CalibrationReport(Result):
         data = self.data
         rows: list[tuple[str, ...]] = []
         for model in data.compared:
-            if (found := model.assessment) is None:
+            if (assessment := model.assessment) is None:
                 rows.append((model.title, f"not fitted: {model.why_not}"))
                 continue
             resampled = (
-                found.smece.low is not None
+                assessment.smece.low is not None
                 or data.own.smece.low is None
-                or found.smece.value is None
+                or assessment.smece.value is None
             )
-            error = f"{found.smece}" if resampled else f"{found.smece.value:.3f}"
+            error = f"{assessment.smece}" if resampled else f"{assessment.smece.value:.3f}"
             rows.append(
                 (
                     model.title,
-                    *(f"{one}" for one in (found.log_loss, found.rmse, found.pearson)),
+                    *(
+                        f"{figure}"
+                        for figure in (assessment.log_loss, assessment.rmse, assessment.pearson)
+                    ),
                     error,
                 )
             )
@@ -541,15 +552,15 @@ class CalibrationReport(Result):
             },
             "gains": {gain.question: asdict(gain.gain) for gain in data.gains},
             "learning": [asdict(point) for point in data.learning],
-            "leverage": {each.question: asdict(each) for each in data.leverages},
+            "leverage": {leverage.question: asdict(leverage) for leverage in data.leverages},
             "predicted": [
                 {
-                    "question": one.question,
-                    "column": one.column,
-                    "group": one.group,
-                    "mean": asdict(one.mean),
+                    "question": prediction.question,
+                    "column": prediction.column,
+                    "group": prediction.group,
+                    "mean": asdict(prediction.mean),
                 }
-                for one in data.predicted
+                for prediction in data.predicted
             ],
             **faults_json(data.faults),
         }
@@ -587,7 +598,7 @@ def report_calibrator(
         judgments,
         seed=seed,
         quick=quick,
-        logs={one.id: one for one in read},
+        logs={conversation.id: conversation for conversation in read},
         progress=progress,
     )
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -607,12 +618,12 @@ def measure_calibrator(
 ) -> tuple[TablesRead, CalibrationData]:
     """Measure a calibrator beside simpler models; see `report_calibrator`."""
     find_files([answers, judgments])
-    each = load_each(folder)
+    calibrators = load_each(folder)
     training = training_of(folder)
-    model = next(iter(each.values()))
+    model = next(iter(calibrators.values()))
     table = read_answers(answers, scales=model.questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
-    made, groups, unlike = as_fitted(model, training.shift, table, judged)
+    refitted, groups, unlike = as_fitted(model, training.shift, table, judged)
     bench = bench_of(
         table, judged, seed, groups, QUICK if quick else Effort(), progress or NullProgress()
     )
@@ -627,31 +638,31 @@ def measure_calibrator(
         counted = Counter(sources[row] or "unknown" for row in rows)
         facts["sources"] = ", ".join(f"{name} ({n:,})" for name, n in counted.most_common())
     with stage(bench.progress, "Predicting every question"):
-        seen = training.seen(table)
+        seen_rows = training.seen(table)
         title = name_for_people(model)
-        own, predictions = crossfit_model(bench, title, made, own=True)
-        given = bench.given
+        crossfitted, predictions = crossfit_model(bench, title, refitted, own=True)
+        judged_rows = bench.given
         scale = bench.questions.scale()
         level: Level = "ordinal" if scale.ordinal else "nominal"
         worker = quick_of(model, scale.ordinal)
-        mesh, responses = response_curves(model, bench.X, given)
+        mesh, responses = response_curves(model, bench.X, judged_rows)
         data = CalibrationData(
             title=title,
             worker=worker.title,
             unlike=unlike,
             main=bench.questions.main,
             values=scale.values,
-            texts=len(np.unique(given.row)),
-            labels=given.labels,
-            judges=len({name for name in given.names() if name is not None}),
+            texts=len(np.unique(judged_rows.row)),
+            labels=judged_rows.labels,
+            judges=len({name for name in judged_rows.names() if name is not None}),
             folds=len(bench.folds),
             seed=bench.seed,
-            learned_from=seen,
-            support=Support(given.labels),
+            learned_from=seen_rows,
+            support=Support(judged_rows.labels),
             agreement=alpha(
-                given.row,
-                given.judge,
-                given.answer,
+                judged_rows.row,
+                judged_rows.judge,
+                judged_rows.answer,
                 scale.values,
                 level,
                 bench.rng,
@@ -659,12 +670,12 @@ def measure_calibrator(
             ),
             choice=choice_of(model),
             compared=(
-                own,
-                *measure_saved(bench, model, predictions, seen),
+                crossfitted,
+                *measure_saved(bench, model, predictions, seen_rows),
                 *baselines(bench, model, predictions),
             ),
             reliabilities=tuple(
-                reliability(predictions.proba, given.answer, given.row, scale.values)
+                reliability(predictions.proba, judged_rows.answer, judged_rows.row, scale.values)
             ),
             subgroups=subgroups_of(bench, predictions, table, judged),
             mesh=mesh,
@@ -673,7 +684,9 @@ def measure_calibrator(
             learning=learning_of(bench, worker),
             leverages=leverages_of(model, bench),
             faults=(*table.faults, *judged.faults),
-            predicted=tuple(predicted_of(each, table.X, table.texts, named, logs or {}, bench.rng)),
+            predicted=tuple(
+                predicted_of(calibrators, table.X, table.texts, named, logs or {}, bench.rng)
+            ),
             facts=facts,
         )
     return TablesRead.of(table, judged), data

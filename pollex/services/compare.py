@@ -83,11 +83,15 @@ class Arm:
 
     def without(self, texts: frozenset[str]) -> Arm:
         """Return the sample without these texts."""
-        rows = [row for row, one in enumerate(self.conversations) if one.text_hash not in texts]
-        kept = [self.conversations[row] for row in rows]
+        rows = [
+            row
+            for row, conversation in enumerate(self.conversations)
+            if conversation.text_hash not in texts
+        ]
+        conversations = [self.conversations[row] for row in rows]
         return replace(
             self,
-            conversations=kept,
+            conversations=conversations,
             probability=self.probability[rows],
             netsat=self.netsat[rows],
             values=self.values[rows],
@@ -96,17 +100,21 @@ class Arm:
     def with_figures_of(self, other: Arm, texts: frozenset[str]) -> Arm:
         """Return the sample with the other's scores and answers of these texts, of those that both have."""
         theirs = {
-            one.text_hash: row
-            for row, one in enumerate(other.conversations)
-            if one.text_hash in texts
+            conversation.text_hash: row
+            for row, conversation in enumerate(other.conversations)
+            if conversation.text_hash in texts
         }
-        mine = [row for row, one in enumerate(self.conversations) if one.text_hash in theirs]
-        if not mine:
+        rows = [
+            row
+            for row, conversation in enumerate(self.conversations)
+            if conversation.text_hash in theirs
+        ]
+        if not rows:
             return self
-        taken = [theirs[self.conversations[row].text_hash] for row in mine]
+        other_rows = [theirs[self.conversations[row].text_hash] for row in rows]
         columns = {name: getattr(self, name).copy() for name in ("probability", "netsat", "values")}
         for name, column in columns.items():
-            column[mine] = getattr(other, name)[taken]
+            column[rows] = getattr(other, name)[other_rows]
         return replace(self, **columns)
 
 
@@ -159,11 +167,15 @@ def arm_of_run(store: Store, name: str, rubric_set: RubricSet) -> Arm:
 
 
 def _sample_of(store: Store, name: str, rubric_set: RubricSet) -> Sample:
-    found = find_run(store, name)
-    conversations = list(conversations_of(store, found.id))
+    run = find_run(store, name)
+    conversations = list(conversations_of(store, run.id))
     # a model knows no folds
-    folded = store.ask(found.id, LEARNED_FROM) if rubric_set.judge.learned else ()
-    scores = [one for some in scores_of(store, found.id, rubric_set, conversations) for one in some]
+    folded = store.ask(run.id, LEARNED_FROM) if rubric_set.judge.learned else ()
+    scores = [
+        conversation_score
+        for score in scores_of(store, run.id, rubric_set, conversations)
+        for conversation_score in score
+    ]
     return conversations, scores, frozenset(row["text_hash"] for row in folded)
 
 
@@ -255,19 +267,19 @@ class Watch:
 
 def watch(a: Arm, b: Arm, rubric_set: RubricSet, rng: np.random.Generator) -> Watch:
     """Compare two samples without labels."""
-    found = {
+    differences = {
         "p": stability(a.probability, b.probability, rng),
         "netsat": stability(a.netsat, b.netsat, rng),
     }
     for place, rubric in enumerate(rubric_set.rubrics):
-        given = (arm.values[:, place] for arm in (a, b))
+        values = (arm.values[:, place] for arm in (a, b))
         # NaN is no answer
-        then, now = (counts_of(values[~np.isnan(values)], BETWEEN_OPTIONS) for values in given)
+        then, now = (counts_of(values[~np.isnan(values)], BETWEEN_OPTIONS) for values in values)
         if then.any() and now.any():
-            found[rubric.id] = stability_of_counts(then, now, rng)
+            differences[rubric.id] = stability_of_counts(then, now, rng)
     measured = rubric_set.calibrator and rubric_set.calibrator.held_out
     return Watch(
-        stability=found,
+        stability=differences,
         unlike=novelty(a.conversations, b.conversations, rng),
         expected_log_loss=(expected_log_loss(a.probability), expected_log_loss(b.probability)),
         held_out_log_loss=measured.log_loss if measured else None,
@@ -309,13 +321,15 @@ def _taken_for_second(texts: Sequence[str], second: Bools, fold: Ints) -> Bools:
         sublinear_tf=True, max_features=20_000, dtype=np.float64, token_pattern=WORD
     )
     x = words.fit_transform(texts)  # weights of words, which no label enters
-    found = np.zeros(len(second), dtype=bool)
+    in_fold = np.zeros(len(second), dtype=bool)
     for number in range(FOLDS):
-        mine = fold == number
-        if mine.any() and len(np.unique(second[~mine])) == 2:
-            model = LogisticRegression(class_weight="balanced", C=10.0).fit(x[~mine], second[~mine])
-            found[mine] = model.predict(x[mine])
-    return found
+        of_fold = fold == number
+        if of_fold.any() and len(np.unique(second[~of_fold])) == 2:
+            model = LogisticRegression(class_weight="balanced", C=10.0).fit(
+                x[~of_fold], second[~of_fold]
+            )
+            in_fold[of_fold] = model.predict(x[of_fold])
+    return in_fold
 
 
 UNDERSTATED = (
@@ -421,42 +435,47 @@ class CompareResult(Shown):
     @property
     def headline(self) -> str:
         return "; ".join(
-            f"{one.second} − {one.first}: {one.probability.value:+.3f}" for one in self.comparisons
+            f"{comparison.second} − {comparison.first}: {comparison.probability.value:+.3f}"
+            for comparison in self.comparisons
         )
 
     def records(self) -> list[dict[str, Any]]:
         rows = [
-            (one.first, one.second, asdict(each))
-            for one in self.comparisons
-            for each in one.rubrics
+            (comparison.first, comparison.second, asdict(rubric))
+            for comparison in self.comparisons
+            for rubric in comparison.rubrics
         ]
         return [{"first": first, "second": second, **row} for first, second, row in rows]
 
     def told(self) -> Told:
         """Yield the difference to the first sample, and the rubrics that moved."""
-        for one in self.comparisons:
-            a, b = one.sizes
+        for comparison in self.comparisons:
+            a, b = comparison.sizes
             n = f"{a} and {b}"
-            yield Line(f"{one.second} compared with {one.first}", "bold")
-            probability = f"mean P(thumb up), {one.means[0]:.3f} → {one.means[1]:.3f}"
+            yield Line(f"{comparison.second} compared with {comparison.first}", "bold")
+            probability = f"mean P(thumb up), {comparison.means[0]:.3f} → {comparison.means[1]:.3f}"
             rows = [
-                (probability, f"{one.probability:+.3f}", n),
-                ("mean NetSAT", f"{one.netsat:+.3f}", n),
+                (probability, f"{comparison.probability:+.3f}", n),
+                ("mean NetSAT", f"{comparison.netsat:+.3f}", n),
             ]
-            if (share := one.share) is not None:
-                labels = f"{one.labels[0]} and {one.labels[1]} labels"
+            if (share := comparison.share) is not None:
+                labels = f"{comparison.labels[0]} and {comparison.labels[1]} labels"
                 ends = f"[{share.low:+.3f}, {share.high:+.3f}]"
                 rows.append(("share of good ones", f"{share.value:+.3f}  {ends}", labels))
             yield Rows(("", "difference  [95 % interval]", "n"), rows)
-            for name, good in zip((one.first, one.second), one.good, strict=True):
-                said = f"about {good.value:.0%} are good, by the mean of their probabilities"
-                yield f"{name}: {said} ({interval_of(good)})"
-            moved = [each for each in one.rubrics if each.moved]
-            yield f"{len(moved)} of {len(one.rubrics)} rubrics moved by more than chance{':' if moved else '.'}"
-            for each in moved[:LISTED]:
-                yield f"  {each.polarity.upper():<4} {each.before:.2f} → {each.after:.2f}  {each.text}"
-            yield one.plan.headline
-            yield from notes_told(one.notes)
+            for name, good in zip(
+                (comparison.first, comparison.second), comparison.good, strict=True
+            ):
+                sentence = f"about {good.value:.0%} are good, by the mean of their probabilities"
+                yield f"{name}: {sentence} ({interval_of(good)})"
+            moved = [rubric for rubric in comparison.rubrics if rubric.moved]
+            counted = f"{len(moved)} of {len(comparison.rubrics)} rubrics"
+            yield f"{counted} moved by more than chance{':' if moved else '.'}"
+            for moved_rubric in moved[:LISTED]:
+                change = f"{moved_rubric.before:.2f} → {moved_rubric.after:.2f}"
+                yield f"  {moved_rubric.polarity.upper():<4} {change}  {moved_rubric.text}"
+            yield comparison.plan.headline
+            yield from notes_told(comparison.notes)
         if self.unscored:
             yield f"{self.unscored} conversations without a score were left out."
         if self.page:
@@ -505,11 +524,13 @@ def compare(
         model=model,
         progress=progress,
     )
-    given = None if labels is None else read_labels(labels, reading)[0]
-    found = [compare_two(arms[0], arm, rubric_set, given, drawn, see) for arm in arms[1:]]
+    given_labels = None if labels is None else read_labels(labels, reading)[0]
+    comparisons = [
+        compare_two(arms[0], arm, rubric_set, given_labels, drawn, see) for arm in arms[1:]
+    ]
     if page is not None:
-        write_text(page, compare_page(found))
-    return CompareResult(comparisons=tuple(found), unscored=lost, page=page)
+        write_text(page, compare_page(comparisons))
+    return CompareResult(comparisons=tuple(comparisons), unscored=lost, page=page)
 
 
 def compare_runs(store: Store, first: str, second: str, rubric_set: RubricSet) -> Comparison:
@@ -546,12 +567,14 @@ def compare_two(
     }
     answers = np.concatenate([a.values, b.values])
     columns |= {rubric.id: answers[:, place] for place, rubric in enumerate(rubric_set.rubrics)}
-    found = mean_differences(columns, second, units_of([*a.conversations, *b.conversations]), rng)
+    differences = mean_differences(
+        columns, second, units_of([*a.conversations, *b.conversations]), rng
+    )
     (left, n), (right, m) = (_labeled(arm, labels, drawn, rubric_set) for arm in (a, b))
     share = difference_at_random(left, right) if left and right else None
     watched = watch(a, b, rubric_set, rng)
     drift = watched.stability["netsat"]
-    of_rubrics = {rubric.id: found[rubric.id] for rubric in rubric_set.rubrics}
+    of_rubrics = {rubric.id: differences[rubric.id] for rubric in rubric_set.rubrics}
     changed = names_that_moved(of_rubrics)
     rubrics = [
         RubricDifference(
@@ -560,7 +583,7 @@ def compare_two(
             rubric.text,
             float(np.nanmean(a.values[:, place])),
             float(np.nanmean(b.values[:, place])),
-            found[rubric.id],
+            differences[rubric.id],
             rubric.id in changed,
         )
         for place, rubric in enumerate(rubric_set.rubrics)
@@ -572,10 +595,12 @@ def compare_two(
         paired=len({c.id for c in a.conversations} & {c.id for c in b.conversations}),
         means=(float(a.probability.mean()), float(b.probability.mean())),
         good=(good_of(a, rubric_set), good_of(b, rubric_set)),
-        probability=found["p"],
-        netsat=found["netsat"],
+        probability=differences["p"],
+        netsat=differences["netsat"],
         rubrics=tuple(
-            sorted(rubrics, key=lambda one: (not one.moved, -abs(one.difference.value or 0.0)))
+            sorted(
+                rubrics, key=lambda rubric: (not rubric.moved, -abs(rubric.difference.value or 0.0))
+            )
         ),
         share=share,
         labels=(n, m),
@@ -602,9 +627,14 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
     mixed = a.folded ^ b.folded
     if a.by_folds and mixed:
         a, b = a.with_figures_of(b, b.folded - a.folded), b.with_figures_of(a, a.folded - b.folded)
-        taught = [sum(one.text_hash in mixed for one in arm.conversations) for arm in (a, b)]
-        own = f"{taught[0]} of {a.name} and {taught[1]} of {b.name}"
-        notes.append(f"conversations that the set was learned from, {own}, are compared {BY_FOLDS}")
+        taught = [
+            sum(conversation.text_hash in mixed for conversation in arm.conversations)
+            for arm in (a, b)
+        ]
+        taught_of_each = f"{taught[0]} of {a.name} and {taught[1]} of {b.name}"
+        notes.append(
+            f"conversations that the set was learned from, {taught_of_each}, are compared {BY_FOLDS}"
+        )
         mixed = frozenset()
     for texts, what, why in (
         (mixed, "that the set was learned from", TAUGHT),
@@ -632,23 +662,23 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
 def _labeled(
     arm: Arm, labels: list[GivenLabel] | None, drawn: str | None, rubric_set: RubricSet
 ) -> tuple[Labeled | None, int]:
-    mine = {c.id for c in arm.conversations}
-    given = labels_in(arm.conversations, drawn or "") if labels is None else [
-        one._replace(drawn=one.drawn or drawn or "") for one in labels if one.id in mine
+    ids = {c.id for c in arm.conversations}
+    arm_labels = labels_in(arm.conversations, drawn or "") if labels is None else [
+        label._replace(drawn=label.drawn or drawn or "") for label in labels if label.id in ids
     ]  # fmt: skip
-    if (n := len({one.id for one in given if one.drawn == RANDOM})) < FEWEST:
+    if (n := len({label.id for label in arm_labels if label.drawn == RANDOM})) < FEWEST:
         return None, n
-    sample, _ = sampled(arm.conversations, given, rubric_set, arm.probability)
+    sample, _ = sampled(arm.conversations, arm_labels, rubric_set, arm.probability)
     return labeled_at_random(sample), n
 
 
 def _plan(see: float, a: Arm, share: Share | None) -> SampleSize:
     mean = float(a.probability.mean())
     spread = float(a.probability.std())
-    known = None if share is None else share.correlation
+    human_correlation = None if share is None else share.correlation
     # of a calibrated probability and its label
     expected = min(spread / max(np.sqrt(mean * (1 - mean)), 1e-6), 0.99)
-    correlation = expected if known is None else known
+    correlation = expected if human_correlation is None else human_correlation
     with_scores, alone = (
         labels_for_difference(see, min(mean, 1 - see), r) for r in (correlation, 0.0)
     )

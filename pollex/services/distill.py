@@ -77,7 +77,7 @@ class CascadeRow:
 
 async def fidelity_of(
     judged: Sequence[Conversation],
-    asked: Sequence[ChosenRubric],
+    rubrics: Sequence[ChosenRubric],
     lessons: Lessons,
     embedder: Embedder,
     hard: Hard,
@@ -85,10 +85,11 @@ async def fidelity_of(
 ) -> tuple[Fidelity, ...]:
     """Cross-fit each rubric over conversations, and correlate what is foretold with what the model said."""
     judge = DistilledJudge(embedder, lessons=lessons)
-    await judge.fit(judged, asked)
+    await judge.fit(judged, rubrics)
     foretold = {c.text_hash: judge.foretold(c) for c in judged}
     return tuple(
-        _fidelity(one, judged, lessons.get(one.id, {}), foretold, hard, least) for one in asked
+        _fidelity(rubric, judged, lessons.get(rubric.id, {}), foretold, hard, least)
+        for rubric in rubrics
     )
 
 
@@ -102,9 +103,9 @@ def _fidelity(
 ) -> Fidelity:
     """Correlate one rubric's values; conversations on which its occasion never came up are left out."""
     pairs = [
-        (foretold[c.text_hash][rubric.id], one.value, c)
+        (foretold[c.text_hash][rubric.id], answer.value, c)
         for c in judged
-        if (one := taught.get(c.text_hash)) and one.value is not None
+        if (answer := taught.get(c.text_hash)) and answer.value is not None
     ]
     x = np.array([p[0] for p in pairs])
     y = np.array([p[1] for p in pairs], dtype=float)
@@ -131,8 +132,8 @@ def cascade_rows(distilled: Floats, model: Floats, up: Bools) -> tuple[CascadeRo
     rows = []
     for share in ASKED:
         p = distilled.copy()
-        asked = order[: round(share * len(order))]
-        p[asked] = model[asked]
+        first_rows = order[: round(share * len(order))]
+        p[first_rows] = model[first_rows]
         rows.append(CascadeRow(share, share_of(int(((p >= 0.5) == up).sum()), len(up))))
     return tuple(rows)
 
@@ -194,13 +195,21 @@ class DistillResult(Shown):
 
     def records(self) -> list[dict[str, Any]]:
         return [
-            {"id": one.id, "text": one.text, "correlation": one.correlation.value, "by": one.by}
-            for one in self.fidelity
+            {
+                "id": fidelity.id,
+                "text": fidelity.text,
+                "correlation": fidelity.correlation.value,
+                "by": fidelity.by,
+            }
+            for fidelity in self.fidelity
         ]
 
     def told(self) -> Told:
         """Yield each rubric's fidelity, both sets beside each other, and what asking the model buys."""
-        rows = [(one.id, one.text, one.correlation, one.by) for one in self.fidelity]
+        rows = [
+            (fidelity.id, fidelity.text, fidelity.correlation, fidelity.by)
+            for fidelity in self.fidelity
+        ]
         yield Rows(("id", "rubric", "correlation with the model's answers", "answered by"), rows)
         mean = "undefined" if self.mean_correlation is None else f"{self.mean_correlation:.3f}"
         yield f"Mean correlation, cross-fitted: {mean} ({count(self.n, 'conversation')})"
@@ -269,9 +278,11 @@ def distill(
     check_learnable(read, LearnSettings().minimum)
     say_repeats(read, progress)
     with workspace(run, progress, read) as opened:
-        given = paid_answers(opened.store, rubric_set)
+        answers_given = paid_answers(opened.store, rubric_set)
         model_rubrics = {rubric.id for rubric in rubric_set.rubrics if not rubric.answered_by}
-        judged = [c for c in read.learnable if given.get(c.text_hash, {}).keys() >= model_rubrics]
+        judged = [
+            c for c in read.learnable if answers_given.get(c.text_hash, {}).keys() >= model_rubrics
+        ]
         if len(judged) < FEWEST:
             what = f"{len(judged)} of these conversations were judged by {rubric_set.judge.name} in this store"
             raise WrongUse(
@@ -284,7 +295,7 @@ def distill(
             "out": out and str(out),
         }
         result = opened.run(
-            _distill(opened, read, judged, rubric_set, given, hard, least, model, arguments)
+            _distill(opened, read, judged, rubric_set, answers_given, hard, least, model, arguments)
         )
     if out is not None:
         result.rubrics.save(out)
@@ -293,28 +304,28 @@ def distill(
 
 def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Answer]]:
     """Collect what was answered to the set's rubrics in any run, worded as they are now; the last answer stands."""
-    asked = {question.id: question.digest for question in rubric_set.questions}
-    own = {rubric.id for rubric in rubric_set.all_rubrics if rubric.answered_by}
-    found: dict[str, dict[str, Answer]] = {}
+    digests = {question.id: question.digest for question in rubric_set.questions}
+    own_ids = {rubric.id for rubric in rubric_set.all_rubrics if rubric.answered_by}
+    answers: dict[str, dict[str, Answer]] = {}
     for run in runs(store):
         if run.command in JUDGING:
             sql = "SELECT * FROM answers WHERE list_contains($1, question) AND outcome = '' ORDER BY seq"
-            for row in store.ask(run.id, sql, [list(asked)]):
+            for row in store.ask(run.id, sql, [list(digests)]):
                 model = str(row["judge"]).startswith(f"{rubric_set.judge.name} ")
-                same = row["question_hash"] == asked[row["question"]] and model is not (
-                    row["question"] in own
+                same = row["question_hash"] == digests[row["question"]] and model is not (
+                    row["question"] in own_ids
                 )
                 if same and isinstance(answer := read_answer(row), Answer):
-                    found.setdefault(row["text_hash"], {})[row["question"]] = answer
-    return found
+                    answers.setdefault(row["text_hash"], {})[row["question"]] = answer
+    return answers
 
 
-def lessons_of(given: Given, rubric_set: RubricSet) -> Lessons:
+def lessons_of(answers_given: Given, rubric_set: RubricSet) -> Lessons:
     """Return the model's answers by rubric and text hash, as values."""
     lessons: dict[str, dict[str, Taught]] = {
         rubric.id: {} for rubric in rubric_set.rubrics if not rubric.answered_by
     }
-    for text_hash, answers in given.items():
+    for text_hash, answers in answers_given.items():
         for id_, answer in ((id_, answer) for id_, answer in answers.items() if id_ in lessons):
             value = (
                 None if answer.never_came_up else value_of(answer, rubric_set.judge.options.value)
@@ -328,37 +339,39 @@ async def _distill(
     read: Logs,
     judged: Sequence[Conversation],
     rubric_set: RubricSet,
-    given: Given,
+    answers_given: Given,
     hard: Hard,
     least: float,
     model: ModelOptions,
     arguments: dict[str, Any],
 ) -> DistillResult:
-    lessons = lessons_of(given, rubric_set)
+    lessons = lessons_of(answers_given, rubric_set)
     record = rubric_set.judge
     embedder = embedder_for(
         opened.store.folder, embeds_with(record, model.settings.embedding_model)
     )
-    asked = [rubric for rubric in rubric_set.rubrics if not rubric.answered_by]
-    opened.progress.start("distill", len(asked))
-    found = await fidelity_of(judged, asked, lessons, embedder, hard, least)
-    opened.progress.advance("distill", len(asked))
-    by = {one.id: one.by for one in found}
-    kept = tuple(_signed(one, by) for one in rubric_set.rubrics if by.get(one.id) != "dropped")
-    if not kept:
+    rubrics_asked = [rubric for rubric in rubric_set.rubrics if not rubric.answered_by]
+    opened.progress.start("distill", len(rubrics_asked))
+    fidelity = await fidelity_of(judged, rubrics_asked, lessons, embedder, hard, least)
+    opened.progress.advance("distill", len(rubrics_asked))
+    by = {rubric_fidelity.id: rubric_fidelity.by for rubric_fidelity in fidelity}
+    distillable = tuple(
+        _signed(rubric, by) for rubric in rubric_set.rubrics if by.get(rubric.id) != "dropped"
+    )
+    if not distillable:
         raise WrongUse(
             "no rubric can be answered without the model", remedy="judge more conversations first"
         )
     async with AsyncExitStack() as stack:
-        staff = await _staff(stack, opened, rubric_set, kept, lessons, embedder, model)
+        staff = await _staff(stack, opened, rubric_set, distillable, lessons, embedder, model)
         settings = LearnSettings(
             test_fraction=rubric_set.data.test_fraction, seed=rubric_set.data.seed
         )
-        new = rubric_set.model_copy(update={"rubrics": kept, "judge": staff.record})
+        new = rubric_set.model_copy(update={"rubrics": distillable, "judge": staff.record})
         setting = opened.setting(arguments, staff)
         learned = await run_refit(read, new, roles=staff.roles, settings=settings, setting=setting)
         usage = ModelUsage.of(staff)
-    return _compared(rubric_set, learned, judged, given, found, usage, opened.store)
+    return _compared(rubric_set, learned, judged, answers_given, fidelity, usage, opened.store)
 
 
 def _signed(rubric: ChosenRubric, by: Mapping[str, str]) -> ChosenRubric:
@@ -373,7 +386,7 @@ async def _staff(
     stack: AsyncExitStack,
     opened: Workspace,
     rubric_set: RubricSet,
-    kept: Sequence[ChosenRubric],
+    distillable: Sequence[ChosenRubric],
     lessons: Lessons,
     embedder: Embedder,
     model: ModelOptions,
@@ -381,23 +394,23 @@ async def _staff(
     """Return workers whose judge leaves nothing to the model that can be answered without it."""
     record = rubric_set.judge
     local = LocalJudge(embedder, {}, lessons)
-    if any(not rubric.answered_by for rubric in kept):
+    if any(not rubric.answered_by for rubric in distillable):
         staff = await stack.enter_async_context(await hire_judge(model, rubric_set, opened.store))
         return replace(staff, embedder=embedder).judging_beside(local)
     staff = embedded_workers(rubric_set.domain, embedder)
     options = JudgeSettings(embedding_model=embedder.model, scale=record.scale)
-    own = JudgeRecord(
+    judge_record = JudgeRecord(
         kind=DISTILLED, name=f"distilled from {record.name}", fingerprint="", options=options
     )
-    return replace(staff, roles=replace(staff.roles, judge=local), record=own)
+    return replace(staff, roles=replace(staff.roles, judge=local), record=judge_record)
 
 
 def _compared(
     before: RubricSet,
     learned: Learned,
     judged: Sequence[Conversation],
-    given: Given,
-    found: tuple[Fidelity, ...],
+    answers_given: Given,
+    fidelity: tuple[Fidelity, ...],
     usage: ModelUsage | None,
     store: Store,
 ) -> DistillResult:
@@ -411,20 +424,22 @@ def _compared(
     by_folds = dict.fromkeys(
         (c.id for c in unseen if c.text_hash[:16] in before.only_fitted_to), np.nan
     )
-    kept = {row["id"]: row["p"] for row in store.ask(before.run, LIKELY) if row["p"] is not None}
-    by_folds |= {id_: kept[id_] for id_ in by_folds.keys() & kept}
-    own = {
+    stored_probabilities = {
+        row["id"]: row["p"] for row in store.ask(before.run, LIKELY) if row["p"] is not None
+    }
+    by_folds |= {id_: stored_probabilities[id_] for id_ in by_folds.keys() & stored_probabilities}
+    own_answers = {
         score.conversation_id: score
-        for score in scores_before(before, unseen, given)
+        for score in scores_before(before, unseen, answers_given)
         if score.netsat is not None
     }
     pairs = [
-        (own[s.conversation_id], s)
+        (own_answers[s.conversation_id], s)
         for s in learned.scores
         if s.side == "held_out"
         and s.netsat is not None
         and s.probability is not None
-        and s.conversation_id in own
+        and s.conversation_id in own_answers
     ]
     up = np.array([s.positive for _, s in pairs], bool)
     blocks = np.array([s.block or 0 for _, s in pairs], np.int64)
@@ -439,34 +454,40 @@ def _compared(
         ),
     }
     rng = np.random.default_rng(1)
-    told = ~np.isnan(sides["model"][1])
-    known = [one.correlation.value for one in found if one.correlation.value is not None]
-    calls = tuple(calls_of(one.rubrics) for one in (before, learned.rubric_set))
+    is_told = ~np.isnan(sides["model"][1])
+    correlations = [
+        rubric_fidelity.correlation.value
+        for rubric_fidelity in fidelity
+        if rubric_fidelity.correlation.value is not None
+    ]
+    calls = tuple(calls_of(rubric_set.rubrics) for rubric_set in (before, learned.rubric_set))
     return DistillResult(
         run=learned.run,
         rubrics=learned.rubric_set,
         out=None,
         n=len(judged),
-        fidelity=found,
-        mean_correlation=float(np.mean(known)) if known else None,
+        fidelity=fidelity,
+        mean_correlation=float(np.mean(correlations)) if correlations else None,
         auc={
             name: auc_of_scores(netsat, up, rng, together=blocks)
             for name, (netsat, _) in sides.items()
         },
         lost=auc_difference(sides["model"][0], sides["distilled"][0], up, rng, together=blocks),
-        log_loss={name: log_loss(p[told], up[told], rng) for name, (_, p) in sides.items()},
-        cascade=cascade_rows(sides["distilled"][1][told], sides["model"][1][told], up[told]),
+        log_loss={name: log_loss(p[is_told], up[is_told], rng) for name, (_, p) in sides.items()},
+        cascade=cascade_rows(
+            sides["distilled"][1][is_told], sides["model"][1][is_told], up[is_told]
+        ),
         calls=(calls[0], calls[1]),
         usage=usage,
     )
 
 
 def scores_before(
-    rubric_set: RubricSet, judged: Sequence[Conversation], given: Given
+    rubric_set: RubricSet, judged: Sequence[Conversation], answers_given: Given
 ) -> list[Score]:
     """Score conversations by the set as it was, from answers that are there; one that lacks any has no score."""
     answers: dict[str, Sequence[Answer | Unanswered]] = {
-        c.id: tuple(given[c.text_hash].values()) for c in judged
+        c.id: tuple(answers_given[c.text_hash].values()) for c in judged
     }
     return list(rubric_set.scorer_of().score_all(answers))
 

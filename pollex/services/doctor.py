@@ -83,12 +83,13 @@ class Health(Result):
 
     def told(self) -> Told:
         """Yield what was examined, and what to know of the roles."""
-        found = [
-            f"{one.found} → {one.remedy}" if one.remedy else one.found for one in self.findings
+        findings = [
+            f"{finding.found} → {finding.remedy}" if finding.remedy else finding.found
+            for finding in self.findings
         ]
         rows = [
-            ("ok" if one.well else "BAD", one.what, said)
-            for one, said in zip(self.findings, found, strict=True)
+            ("ok" if finding.well else "BAD", finding.what, words)
+            for finding, words in zip(self.findings, findings, strict=True)
         ]
         yield Rows(("", "", "found"), rows)
         yield from self.notes
@@ -135,7 +136,7 @@ class Examined:
         from pollex.gateway.probe import probe  # the client behind it takes a second to import
 
         self.capabilities = asyncio.run(probe(self.endpoint))
-        able = [said for name, said in ABLE.items() if name in seen(self.capabilities)]
+        able = [sentence for name, sentence in ABLE.items() if name in seen(self.capabilities)]
         window = self.capabilities.window
         size = f"; a window of {window} tokens" if window else ""
         where = f"{self.capabilities.model} at {self.endpoint.shown}"
@@ -154,22 +155,22 @@ class Examined:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON values."""
-        found = self.capabilities
+        capabilities = self.capabilities
         return {
             "place": self.endpoint.shown,
-            "capabilities": asdict(found) if found else None,
-            "seen": seen(found) if found else None,
-            "switched_off": found.missing() if found else None,
+            "capabilities": asdict(capabilities) if capabilities else None,
+            "seen": seen(capabilities) if capabilities else None,
+            "switched_off": capabilities.missing() if capabilities else None,
         }
 
 
-def seen(found: Capabilities) -> list[str]:
+def seen(capabilities: Capabilities) -> list[str]:
     """Return the names of what was seen: of the ways to ask in a form, the one that is used, as no other was tried."""
     forms = {"json_schema": "json_schema", "tool": "tools", "json_object": "json_object"}
-    settings = [name for name in ("logprobs", "seed", "temperature") if getattr(found, name)]
+    settings = [name for name in ("logprobs", "seed", "temperature") if getattr(capabilities, name)]
     return [
-        *(["stream"] if found.stream else []),
-        *(name for form, name in forms.items() if form == found.form),
+        *(["stream"] if capabilities.stream else []),
+        *(name for form, name in forms.items() if form == capabilities.form),
         *settings,
     ]
 

@@ -115,8 +115,10 @@ class Evaluation(results.Shown):
     def _guarantee_told(self) -> Told:
         if (record := self.rubrics.guaranteed) is None or (measured := self.guarantee) is None:
             return
-        kept = f"yield {_of(measured.yield_rate)}; right outside it {_of(measured.accuracy)}"
-        yield f"Window with a guarantee ({guarantee_text(record)}): {kept}"
+        figures_text = (
+            f"yield {_of(measured.yield_rate)}; right outside it {_of(measured.accuracy)}"
+        )
+        yield f"Window with a guarantee ({guarantee_text(record)}): {figures_text}"
         for side, label, place, precision in (
             (record.upper, "positive", "over", measured.positive),
             (record.lower, "negative", "at most", measured.negative),
@@ -174,25 +176,25 @@ def evaluate(
         raise Planned(plan_scoring(labelled, rubric_set, run, model))
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
-        kept = Logs(conversations=tuple(labelled), fingerprint=read.fingerprint)
+        labelled_logs = Logs(conversations=tuple(labelled), fingerprint=read.fingerprint)
         scores = list[Score]()
         scored, usage = scored_by(
-            opened, kept, rubric_set, model, arguments, "evaluate", scores.extend
+            opened, labelled_logs, rubric_set, model, arguments, "evaluate", scores.extend
         )
         pairs = [
             (s.netsat, c) for s, c in zip(scores, labelled, strict=True) if s.netsat is not None
         ]
         netsat = np.array([value for value, _ in pairs], float)
-        known = [c for _, c in pairs]
-        up = positives(known)
-        blocks = block_ids(known)
+        conversations = [c for _, c in pairs]
+        up = positives(conversations)
+        blocks = block_ids(conversations)
         sure = rubric_set.window.confident(netsat)
         figures = assess(
             netsat, up, rubric_set.theta, sure, np.random.default_rng(0), together=blocks
         )
-        found = {"outcomes": (counts := dict(scored.counts)), "auc": figures.auc.value}
+        report = {"outcomes": (counts := dict(scored.counts)), "auc": figures.auc.value}
         status: Status = "partial" if counts.keys() - {"scored"} else "done"
-        opened.store.finish(scored.run, status, roles=[rubric_set.judge.name], result=found)
+        opened.store.finish(scored.run, status, roles=[rubric_set.judge.name], result=report)
     probability, area = likelihoods(rubric_set, labelled, scores)
     window = rubric_set.guaranteed.window if rubric_set.guaranteed else None
     return Evaluation(
@@ -212,7 +214,7 @@ def evaluate(
     )
 
 
-def labelled_in(read: Logs, given: object) -> list[Conversation]:
+def labelled_in(read: Logs, source: object) -> list[Conversation]:
     """Return the conversations with a label, except those that a queue preferred: figures are of others, too.
 
     Raises:
@@ -220,22 +222,24 @@ def labelled_in(read: Logs, given: object) -> list[Conversation]:
     """
     if labelled := [c for c in read if c.label is not Label.NONE and not c.preferred]:
         return labelled
-    where = ", ".join(names_of(given))
+    where = ", ".join(names_of(source))
     raise BadLabels(
         "no conversation has a label", where=where, remedy="name its field", option="label_field"
     )
 
 
-def too_good(seen: Mapping[str, int]) -> list[str]:
+def too_good(seen_by_kind: Mapping[str, int]) -> list[str]:
     """Say why figures are too optimistic, if they are; see `seen_before`."""
-    used = [(SEEN[how], number) for how, number in seen.items() if number]
+    used = [(SEEN[how], number) for how, number in seen_by_kind.items() if number]
     return [f"{how} {number} of these conversations: figures are too good." for how, number in used]
 
 
 def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict[str, int]:
     """Count the conversations that the set was made from, by use; see `SEEN`."""
-    known = {"learned_from": rubric_set.learned_from, "fitted_to": rubric_set.only_fitted_to}
-    return {how: sum(c.text_hash[:16] in hashes for c in labelled) for how, hashes in known.items()}
+    hashes = {"learned_from": rubric_set.learned_from, "fitted_to": rubric_set.only_fitted_to}
+    return {
+        how: sum(c.text_hash[:16] in hashes for c in labelled) for how, hashes in hashes.items()
+    }
 
 
 def likelihoods(
@@ -252,12 +256,12 @@ def likelihoods(
     share = rubric_set.training.positives / rubric_set.training.n
     up = positives(scored)
     blocks = block_ids(scored)
-    found = probability_figures(
+    figures = probability_figures(
         probability, up, share, np.random.default_rng(0), blocks, smooth=True
     )
     if rubric_set.starter is None:
-        return found, None
-    return found, auc_of_scores(probability, up, np.random.default_rng(0), together=blocks)
+        return figures, None
+    return figures, auc_of_scores(probability, up, np.random.default_rng(0), together=blocks)
 
 
 TURNS = (1, 2, 3, 5, 8)
@@ -297,30 +301,34 @@ class TurnsResult(results.Shown):
 
     @property
     def headline(self) -> str:
-        helpful = [str(one.turns) for one in self.rubrics.turns if one.helps]
-        told = f"after {', '.join(helpful)}" if helpful else "after none"
-        return f"a probability is better than the share of thumbs up {told} of the user's turns (n = {self.n})"
+        helpful = [str(turn.turns) for turn in self.rubrics.turns if turn.helps]
+        stages = f"after {', '.join(helpful)}" if helpful else "after none"
+        return f"a probability is better than the share of thumbs up {stages} of the user's turns (n = {self.n})"
 
     def records(self) -> list[dict[str, Any]]:
         names = ("log_loss", "share_log_loss", "gain")
         return [
-            {"turns": one.turns, "n": one.n, **{name: getattr(one, name).value for name in names}}
-            | {"low": one.gain.low, "high": one.gain.high, "shown": one.helps}
-            for one in self.rubrics.turns
+            {
+                "turns": turn.turns,
+                "n": turn.n,
+                **{name: getattr(turn, name).value for name in names},
+            }
+            | {"low": turn.gain.low, "high": turn.gain.high, "shown": turn.helps}
+            for turn in self.rubrics.turns
         ]
 
     def told(self) -> Told:
         """Yield the log-loss after each number of turns, beside that of the share of thumbs up."""
         rows = [
             (
-                one.turns,
-                one.n,
-                one.log_loss,
-                one.share_log_loss,
-                one.gain,
-                "yes" if one.helps else "no",
+                turn.turns,
+                turn.n,
+                turn.log_loss,
+                turn.share_log_loss,
+                turn.gain,
+                "yes" if turn.helps else "no",
             )
-            for one in self.rubrics.turns
+            for turn in self.rubrics.turns
         ]
         yield Rows(
             ("turns of the user", "n", "log-loss", "of the share alone", "gain", "given"), rows
@@ -364,7 +372,9 @@ def fit_turns(
     if scores is not None:
         require_format(scores, *files_of(rubrics, logs))
     read = logs_from(logs, reading, progress)
-    labeled = [one for one in labelled_in(read, logs) if not one.not_scorable]
+    labeled = [
+        conversation for conversation in labelled_in(read, logs) if not conversation.not_scorable
+    ]
     if len(labeled) < FEWEST:
         raise BadLabels(
             f"{count(len(labeled), 'labeled conversation')}", remedy=f"give at least {FEWEST}"
@@ -373,9 +383,9 @@ def fit_turns(
     records = []
     progress.start("turns", len(turns))
     for number in turns:
-        begun = [one for one in labeled if user_turns(one) >= number]
-        if (found := measured_after(number, begun, scorer)) is not None:
-            records.append(found)
+        begun = [conversation for conversation in labeled if user_turns(conversation) >= number]
+        if (record := measured_after(number, begun, scorer)) is not None:
+            records.append(record)
         progress.advance("turns")
     fitted = rubric_set.model_copy(update={"turns": tuple(records)})
     if out is not None:
@@ -384,8 +394,8 @@ def fit_turns(
         after = BatchScorer(fitted)
         rows = (
             row
-            for one in read.conversations
-            for row in after_turns(one, after.scores, fitted.turns)
+            for conversation in read.conversations
+            for row in after_turns(conversation, after.scores, fitted.turns)
         )
         write_rows(scores, rows, COLUMNS)
     return TurnsResult(
@@ -401,44 +411,47 @@ def measured_after(
     number: int, begun: Sequence[Conversation], scorer: BatchScorer
 ) -> TurnRecord | None:
     """Fit and measure a probability after some turns; None where too few conversations have so many."""
-    scored = scorer.scores([beginning(one, number) for one in begun])
-    kept = [
-        (one, score.netsat)
-        for one, score in zip(begun, scored, strict=True)
+    scored = scorer.scores([beginning(conversation, number) for conversation in begun])
+    scored_pairs = [
+        (conversation, score.netsat)
+        for conversation, score in zip(begun, scored, strict=True)
         if score.netsat is not None
     ]
-    known = [one for one, _ in kept]
-    positive = positives(known)
-    netsat = np.array([value for _, value in kept], float)
-    if len(known) < FEWEST or min(positive.sum(), (~positive).sum()) < FOLDS:
+    conversations = [conversation for conversation, _ in scored_pairs]
+    positive = positives(conversations)
+    netsat = np.array([value for _, value in scored_pairs], float)
+    if len(conversations) < FEWEST or min(positive.sum(), (~positive).sum()) < FOLDS:
         return None
-    probability, share = cross_fitted(netsat, positive, known)
+    probability, share = cross_fitted(netsat, positive, conversations)
     losses = loss_of(probability, positive)
     constant = loss_of(share, positive)
-    wanted = {
+    measures = {
         "log_loss": Measure(mean_of(losses)),
         "share_log_loss": Measure(mean_of(constant)),
         "gain": Measure(mean_of(constant - losses)),
     }
-    found = estimate(wanted, block_ids(known), np.random.default_rng(0))
+    estimates = estimate(measures, block_ids(conversations), np.random.default_rng(0))
     return TurnRecord(
-        turns=number, n=len(known), calibration=fit_calibration(netsat, positive), **found
+        turns=number,
+        n=len(conversations),
+        calibration=fit_calibration(netsat, positive),
+        **estimates,
     )
 
 
 def cross_fitted(
-    netsat: Floats, positive: Bools, known: Sequence[Conversation]
+    netsat: Floats, positive: Bools, conversations: Sequence[Conversation]
 ) -> tuple[Floats, Floats]:
     """Compute P(positive) and the share of thumbs up `[conversation]`, each fitted without the conversation's fold."""
-    fold = folds(known, FOLDS, 0)
-    probability = np.zeros(len(known))
-    share = np.zeros(len(known))
-    for one in range(FOLDS):
-        mine = fold == one
-        probability[mine] = fit_calibration(netsat[~mine], positive[~mine]).probability(
-            netsat[mine]
+    fold = folds(conversations, FOLDS, 0)
+    probability = np.zeros(len(conversations))
+    share = np.zeros(len(conversations))
+    for number in range(FOLDS):
+        of_fold = fold == number
+        probability[of_fold] = fit_calibration(netsat[~of_fold], positive[~of_fold]).probability(
+            netsat[of_fold]
         )
-        share[mine] = positive[~mine].mean()
+        share[of_fold] = positive[~of_fold].mean()
     return probability, share
 
 
@@ -476,8 +489,8 @@ def after_turns(
     """
     numbers = range(1, min(user_turns(conversation), MOST_BEGINNINGS) + 1)
     parts = [beginning(conversation, n).model_copy(update={"id": f"{n}"}) for n in numbers]
-    curves = {one.turns: one.calibration if one.helps else None for one in records}
-    found = []
+    curves = {record.turns: record.calibration if record.helps else None for record in records}
+    records_json = []
     for n, score in zip(numbers, scored(parts), strict=True):
         curve = curves.get(max((turns for turns in curves if turns <= n), default=0))
         probability = None
@@ -489,5 +502,5 @@ def after_turns(
             "netsat": score.netsat,
             "probability": probability,
         }
-        found.append(row | {"outcome": score.outcome})
-    return found
+        records_json.append(row | {"outcome": score.outcome})
+    return records_json

@@ -101,15 +101,15 @@ def require_form(form: str) -> None:
 
 def aims_of(conversations: Iterable[Conversation]) -> dict[str, Aim]:
     """Return the identifiers of conversations in the tool that they came from."""
-    found = {}
+    counts = {}
     for conversation in conversations:
         traces = conversation.metadata.get("traces")
         first, last, span = (
             traces if isinstance(traces, list | tuple) and len(traces) == 3 else ("", "", "")
         )
         session = str(conversation.metadata.get("session") or "") if last else conversation.id
-        found[conversation.id] = Aim(session, last, span, first)
-    return found
+        counts[conversation.id] = Aim(session, last, span, first)
+    return counts
 
 
 def write_requests(

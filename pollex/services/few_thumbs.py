@@ -68,7 +68,9 @@ class Thumbs:
         """Count them as `check_learnable` does: once a text, where there is something to judge."""
         repeated = conversations.repeated if isinstance(conversations, Logs) else {}
         counts = Counter(
-            one.label for one in conversations if one.id not in repeated and not one.not_scorable
+            conversation.label
+            for conversation in conversations
+            if conversation.id not in repeated and not conversation.not_scorable
         )
         return cls(counts[Label.POSITIVE], counts[Label.NEGATIVE])
 
@@ -90,8 +92,8 @@ def as_hints(learned: Learned, thumbs: Thumbs) -> Learned:
     """Return a set whose rubrics are hints without figures."""
     standing = StandingRecord(p=1.0, n=thumbs.up + thumbs.down, by="all")
     hints = tuple(
-        one.model_copy(update={"standing": standing, "worth": None, "alone": None})
-        for one in learned.rubric_set.rubrics
+        rubric.model_copy(update={"standing": standing, "worth": None, "alone": None})
+        for rubric in learned.rubric_set.rubrics
     )
     notes = (*learned.rubric_set.notes, HINTS.format(n=standing.n))
     return replace(
@@ -116,9 +118,11 @@ def write_queue(
     """
     path = beside.with_name(QUEUE)
     left = [
-        one
-        for one in read
-        if one.label is Label.NONE and not one.not_scorable and one.id not in read.repeated
+        conversation
+        for conversation in read
+        if conversation.label is Label.NONE
+        and not conversation.not_scorable
+        and conversation.id not in read.repeated
     ]
     if not left or path.exists():
         return None
@@ -126,11 +130,14 @@ def write_queue(
     chosen = order[:AT_RANDOM] + most_telling([left[row] for row in order], rubrics, order)
     rows = []
     for place in dict.fromkeys(chosen):
-        one = left[place]
-        row: Request = {"id": one.id, "drawn": RANDOM if place in order[:AT_RANDOM] else "telling"}
-        row["begins"] = " ".join(one.opening.split())[:80]
-        rows.append(row | {LOGGED: as_logged(one, row, read.label_field, reading)})
-    write_requests(path, rows, [], {one.id: one for one in left})
+        conversation = left[place]
+        row: Request = {
+            "id": conversation.id,
+            "drawn": RANDOM if place in order[:AT_RANDOM] else "telling",
+        }
+        row["begins"] = " ".join(conversation.opening.split())[:80]
+        rows.append(row | {LOGGED: as_logged(conversation, row, read.label_field, reading)})
+    write_requests(path, rows, [], {conversation.id: conversation for conversation in left})
     return path, len(rows)
 
 
@@ -144,7 +151,7 @@ def most_telling(
     """
     embedder = Embedder()  # it loads a model only when it is asked
     signals = [evidence_of(rubric, embedder) for rubric in rubrics]
-    views = [View(one, embedder) for one in conversations]
+    views = [View(conversation, embedder) for conversation in conversations]
     held = np.array(
         [[bool((signal.marks(view) != 0).any()) for signal in signals] for view in views],
         dtype=float,

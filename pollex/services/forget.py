@@ -159,18 +159,18 @@ def found_outputs(
         Those that are there, also under another name in a folder that is looked through; and why
         others may quote the conversations all the same.
     """
-    known = outputs_of(store)
-    lying = [(output.place(store.folder.resolve()), output) for output in known]
-    found = {place: output for place, output in lying if place is not None}
+    outputs = outputs_of(store)
+    lying = [(output.place(store.folder.resolve()), output) for output in outputs]
+    output_by_place = {place: output for place, output in lying if place is not None}
     folders = {*(path for path in places if path.is_dir()), store.folder.absolute().parent}
-    folders |= {path.parent for path in found}
+    folders |= {path.parent for path in output_by_place}
     left: dict[str, str] = {}
     for output in (
         output for place, output in lying if place is None and _may_hold(output, target)
     ):
         moved = None if output.remote else _moved(output, folders)
         if moved is not None:
-            found[moved] = output
+            output_by_place[moved] = output
         elif output.remote:
             left[output.path] = "it lies on another file system: make it again, or remove it"
         else:
@@ -178,12 +178,12 @@ def found_outputs(
                 "pollex wrote it, and it is no longer there: if it was moved, give its new place"
             )
     for path in written_by_earlier_runs(store):
-        found.setdefault(path.resolve(), Output(str(path), "", "", 0, ""))
-    for path in found:
+        output_by_place.setdefault(path.resolve(), Output(str(path), "", "", 0, ""))
+    for path in output_by_place:
         # what a killed command left
         for draft in path.parent.glob(f".{glob.escape(path.name)}.*"):
             draft.unlink()
-    return found, left
+    return output_by_place, left
 
 
 def _may_hold(output: Output, target: ToForget) -> bool:

@@ -141,18 +141,18 @@ def _lines_without(text: str, target: ToForget) -> str:
 
 def _line_without(line: str, target: ToForget) -> str:
     """Return a line without quotes, its end as it was; one that quotes in escapes of JSON is left empty."""
-    said = line.rstrip("\r\n")
-    masked = target.traces.masked(said)
+    content = line.rstrip("\r\n")
+    masked = target.traces.masked(content)
     if target.traces.within(_unescaped(masked)):
         masked = FORGOTTEN
-    return masked + line[len(said) :]
+    return masked + line[len(content) :]
 
 
 def _unescaped(text: str) -> str:
     """Return a text with escapes of JSON and Python as the characters that they stand for."""
     return re.sub(
         r"\\(?:u([0-9a-fA-F]{4})|.)",
-        lambda found: chr(int(found[1], 16)) if found[1] else " ",
+        lambda match: chr(int(match[1], 16)) if match[1] else " ",
         text,
     )
 
@@ -183,16 +183,16 @@ def _names(row: str, id_: str) -> bool:
 
 
 def _run_without(text: str, target: ToForget) -> str:
-    said = html.unescape(text)
-    masked = target.masked(said)
-    return text if masked == said else html.escape(masked)
+    plain = html.unescape(text)
+    masked = target.masked(plain)
+    return text if masked == plain else html.escape(masked)
 
 
 def _tag_without(tag: str, target: ToForget) -> str:
     """Return a tag whose attributes are masked; a script that quotes keeps nothing but what surrounds the quote."""
     if tag.lower().startswith(("<script", "<style")):
         return _lines_without(tag, target)
-    return _ATTRIBUTE.sub(lambda found: f'="{_run_without(found[1], target)}"', tag)
+    return _ATTRIBUTE.sub(lambda match: f'="{_run_without(match[1], target)}"', tag)
 
 
 def _said(page: str) -> str:
@@ -244,9 +244,9 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
                     [str(path_in_text(path))],
                 )
                 for line in _lines_of(rows):
-                    kept = _json_line_without(line, target)
-                    changed |= kept != line
-                    file.write(kept)
+                    rest = _json_line_without(line, target)
+                    changed |= rest != line
+                    file.write(rest)
             if not changed:
                 return None
             columns = ", ".join(

@@ -59,9 +59,13 @@ class RunRow:
     @classmethod
     def of(cls, run: Run, progress: Mapping[str, Any]) -> RunRow:
         """Read the row from what the store keeps of a run and of its progress."""
-        given = run.arguments
+        arguments = run.arguments
         result = run.result if isinstance(run.result, dict) else {}
-        rubrics = given.get("rubrics") or (given.get("out") if run.command == "learn" else "") or ""
+        rubrics = (
+            arguments.get("rubrics")
+            or (arguments.get("out") if run.command == "learn" else "")
+            or ""
+        )
         at = datetime.fromisoformat
         seconds = None
         if run.finished is not None:
@@ -69,7 +73,7 @@ class RunRow:
         used = progress.get("used") or {}
         return cls(
             run,
-            logs=tuple(map(str, given.get("logs") or ())),
+            logs=tuple(map(str, arguments.get("logs") or ())),
             rubrics=str(rubrics),
             seconds=seconds,
             auc=result.get("auc"),
@@ -175,8 +179,8 @@ class ConversationHistory(Result):
 
     def as_json(self) -> dict[str, Any]:
         names = ("conversation", "side", "steps", "extraction", "answers", "score")
-        found = self.of("run", *(f"{name}=trace.{name}" for name in names))
-        return found | (self.of("originals") if self.originals else {})
+        record = self.of("run", *(f"{name}=trace.{name}" for name in names))
+        return record | (self.of("originals") if self.originals else {})
 
 
 MOST_REASONS = 5
@@ -224,9 +228,9 @@ class Origin(Result):
         for reason in self.reasons[:MOST_REASONS]:
             yield ""
             begins = ""
-            if (one := self.conversations.get(reason.conversation_id)) is not None:
-                opening = printable(one.opening, 100)
-                begins = f" ({count(len(one.turns), 'turn')}, label {one.label}): {opening}"
+            if (conversation := self.conversations.get(reason.conversation_id)) is not None:
+                opening = printable(conversation.opening, 100)
+                begins = f" ({count(len(conversation.turns), 'turn')}, label {conversation.label}): {opening}"
             yield Line(reason.conversation_id + begins, limit=LONGEST)
             yield from _reason(reason)
         if (more := len(self.reasons) - MOST_REASONS) > 0:
@@ -238,12 +242,12 @@ class Origin(Result):
 
 
 def _standing(rubric: ChosenRubric) -> Told:
-    found = rubric.standing
+    standing = rubric.standing
     if isinstance(rubric, ChosenRubric) and rubric.circumstance:
         yield f"It {rubric.circumstance}"
     yield (
-        f"{rubric.stands}: p = {found.p:.2g}, {found.n} conversations"
-        if found
+        f"{rubric.stands}: p = {standing.p:.2g}, {standing.n} conversations"
+        if standing
         else "its standing is unknown"
     )
     if rubric.family and rubric.family.members:
@@ -270,8 +274,8 @@ def list_runs(run: RunOptions) -> RunList:
 def trace_run(run: RunOptions, name: str) -> RunTree:
     """Return what a run did; `name` is an id, its beginning, or `last`."""
     with Store.open(run.store, read_only=True) as store:
-        found = find_run(store, name)
-        return RunTree(found, tuple(run_tree(store, found.id)))
+        named_run = find_run(store, name)
+        return RunTree(named_run, tuple(run_tree(store, named_run.id)))
 
 
 @dataclass(frozen=True)
@@ -304,9 +308,9 @@ def trace_state(run: RunOptions, name: str, state: str) -> NodeState:
     from pollex.graphs.run import state_around  # LangGraph comes with it
 
     with Store.open(run.store, read_only=True) as store:
-        found = find_run(store, name)
-        before, after = run_to_end(state_around(store, found, state))
-        return NodeState(found.id, state, after, before)
+        named_run = find_run(store, name)
+        before, after = run_to_end(state_around(store, named_run, state))
+        return NodeState(named_run.id, state, after, before)
 
 
 def trace_conversation(
@@ -318,23 +322,23 @@ def trace_conversation(
         reveal: Whether what its placeholders stand for is wanted, too.
     """
     with Store.open(run.store, read_only=True) as store:
-        found = find_run(store, name)
-        trace = conversation_trace(store, found.id, writable(conversation))
+        named_run = find_run(store, name)
+        trace = conversation_trace(store, named_run.id, writable(conversation))
         originals = originals_of(store, writable(conversation)) if reveal else {}
-        return ConversationHistory(found.id, trace, questions_of(store, found), originals)
+        return ConversationHistory(named_run.id, trace, questions_of(store, named_run), originals)
 
 
 def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
     """Return a rubric's reasons, quotes and conversations; `name` is a prefix of its id."""
     rubrics = read_set(path, run.store, arrays=False)
     rubric = rubric_named(rubrics, name, path)
-    reasons, kept = origin(run, rubrics, rubric)
+    reasons, choice = origin(run, rubrics, rubric)
     tone = rubrics.tone.told if rubrics.tone and rubric.id == TONE else ""
     return Origin(
         rubric,
         tuple(dict.fromkeys(rubrics.roles.values())),
         tuple(reasons),
-        kept,
+        choice,
         rubrics.run,
         tone,
     )
@@ -360,14 +364,14 @@ def rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | Dr
     """
     every: list[ChosenRubric | DroppedRubric] = [*rubrics.all_rubrics, *rubrics.dropped]
     every += [rubrics.tone.rubric] if rubrics.tone and not rubrics.tone.weight else []
-    found = [rubric for rubric in every if rubric.id.startswith(name)]
-    if len(found) != 1:
+    matching = [rubric for rubric in every if rubric.id.startswith(name)]
+    if len(matching) != 1:
         raise BadRubrics(
-            f"{len(found) or 'no'} rubrics have an id that begins with {name!r}",
+            f"{len(matching) or 'no'} rubrics have an id that begins with {name!r}",
             where=str(path),
             remedy=f"the set has {', '.join(rubric.id for rubric in rubrics.rubrics)}",
         )
-    return found[0]
+    return matching[0]
 
 
 def origin(
@@ -377,7 +381,7 @@ def origin(
 
     The set has no reasons of a rubric that was dropped: they are the store's, too, or gone with it.
     """
-    own = (
+    own_line = (
         []
         if isinstance(rubric, DroppedRubric)
         else [r for r in rubrics.reasons if r.id in rubric.reason_ids]
@@ -385,12 +389,12 @@ def origin(
     try:
         with Store.open(run.store, read_only=True) as store:
             if isinstance(rubric, DroppedRubric):
-                found = provenance(store, rubrics.run, rubric.id)
-                return found.reasons, found.conversations
-            ids = sorted({reason.conversation_id for reason in own})
-            return own, {c.id: c for c in conversations_of(store, rubrics.run, ids=ids)}
+                origin_record = provenance(store, rubrics.run, rubric.id)
+                return origin_record.reasons, origin_record.conversations
+            ids = sorted({reason.conversation_id for reason in own_line})
+            return own_line, {c.id: c for c in conversations_of(store, rubrics.run, ids=ids)}
     except PollexError:
-        return own, {}
+        return own_line, {}
 
 
 def _branch(branch: Branch, indent: str) -> Told:
@@ -407,8 +411,8 @@ def _branch(branch: Branch, indent: str) -> Told:
         yield Line(f"{inner}{branch.decision}", limit=LONGEST)
     for error, number in branch.errors.items():
         yield Line(f"{inner}{number} × {error}", "red", LONGEST)
-    for each in branch.branches:
-        yield from _branch(each, inner)
+    for child in branch.branches:
+        yield from _branch(child, inner)
 
 
 def _duration(ms: float) -> str:
@@ -416,12 +420,12 @@ def _duration(ms: float) -> str:
 
 
 def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Told:
-    found = trace.extraction
-    if isinstance(found, Unanswered):
-        yield Line(f"no reasons: {found.outcome}: {found.detail}")
-    elif found is not None:
-        yield Line(found.summary, limit=LONGEST)
-        for reason in found.reasons:
+    extraction = trace.extraction
+    if isinstance(extraction, Unanswered):
+        yield Line(f"no reasons: {extraction.outcome}: {extraction.detail}")
+    elif extraction is not None:
+        yield Line(extraction.summary, limit=LONGEST)
+        for reason in extraction.reasons:
             yield from _reason(reason)
     for id_, answer in trace.answers.items():
         question = questions.get(id_)
@@ -432,13 +436,13 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
             )
         else:
             options = question.options if question else answer.scale
-            known = len(answer.probabilities) == len(options)
+            is_distribution = len(answer.probabilities) == len(options)
             never = answer.never_came_up
             option = (
                 answer.word
                 if never
                 else options[answer.chosen].text
-                if known
+                if is_distribution
                 else str(answer.chosen)
             )
             by = (
@@ -454,8 +458,8 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
         if score.probability is not None:
             decision = "positive" if score.probability >= 0.5 else "negative"
             yield Line(verdict_told(decision, score.probability), "bold", LONGEST)
-        told = f"label {score.label}, {certainty(score.confident)}"
-        yield Line(f"For statisticians: NetSAT {score.netsat:.2f}, {told}", "dim", LONGEST)
+        label_text = f"label {score.label}, {certainty(score.confident)}"
+        yield Line(f"For statisticians: NetSAT {score.netsat:.2f}, {label_text}", "dim", LONGEST)
 
 
 def _reason(reason: Reason) -> Told:
@@ -468,5 +472,5 @@ def _choice(choice: Choice) -> Line:
     stability = (
         "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of halves"
     )
-    told = f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
-    return Line(told, limit=LONGEST)
+    choice_text = f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
+    return Line(choice_text, limit=LONGEST)

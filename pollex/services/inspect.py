@@ -59,8 +59,8 @@ class Lengths:
     @classmethod
     def of(cls, lengths: Iterable[int]) -> Lengths:
         """Sort lengths; 0 where there are none."""
-        found = sorted(lengths) or [0]
-        return cls(found[0], found[len(found) // 2], found[-1])
+        in_order = sorted(lengths) or [0]
+        return cls(in_order[0], in_order[len(in_order) // 2], in_order[-1])
 
     def __str__(self) -> str:
         return f"{self.shortest} to {self.longest} (median {self.median})"
@@ -119,9 +119,9 @@ class Inspection(Shown):
             given_options: The options that it was read with.
         """
         yield from _sentences(self)
-        for one in self.examples:
+        for example in self.examples:
             yield ""
-            yield from _example(one)
+            yield from _example(example)
         yield ""
         thumbs = Thumbs.of(self.logs)
         first = Command(
@@ -172,7 +172,9 @@ class Inspection(Shown):
     def spellings(self, meaning: str) -> dict[str, int]:
         """Return how a label, or what was taken for `NEITHER`, was written, with the number of rows."""
         return {
-            said: n for (said, meant), n in self.account.spellings.most_common() if meant == meaning
+            spelling: n
+            for (spelling, meant), n in self.account.spellings.most_common()
+            if meant == meaning
         }
 
 
@@ -208,28 +210,41 @@ def inspect_logs(
         raise ask_for_mapping(
             sources, unread, reading=reading, run=run, model=model, progress=progress
         ) from unread
-    hashes = Counter(one.text_hash for one in logs)
+    hashes = Counter(conversation.text_hash for conversation in logs)
     firsts = (
-        next((one for one in logs if one.label is label), None)
+        next((conversation for conversation in logs if conversation.label is label), None)
         for label in (Label.POSITIVE, Label.NEGATIVE)
     )
-    rated = [one for one in firsts if one is not None]
+    rated = [first for first in firsts if first is not None]
     marks = Counter(
-        mark for one in logs for turn in one.turns for mark in _MARK.findall(turn.content)
+        mark
+        for conversation in logs
+        for turn in conversation.turns
+        for mark in _MARK.findall(turn.content)
     )
     return Inspection(
         logs=logs,
         account=logs.account,
-        fields=_ordered(name for one in logs for name in one.metadata if name != logs.label_field),
-        roles=_ordered(turn.role for one in logs for turn in one.turns),
-        turns=Lengths.of(len(one.turns) for one in logs),
-        words=Lengths.of(sum(len(turn.content.split()) for turn in one.turns) for one in logs),
+        fields=_ordered(
+            name
+            for conversation in logs
+            for name in conversation.metadata
+            if name != logs.label_field
+        ),
+        roles=_ordered(turn.role for conversation in logs for turn in conversation.turns),
+        turns=Lengths.of(len(conversation.turns) for conversation in logs),
+        words=Lengths.of(
+            sum(len(turn.content.split()) for turn in conversation.turns) for conversation in logs
+        ),
         attached=dict(marks.most_common()),
         languages=_ordered(
-            language_of_text()(words_of_user(one)) for one in islice(logs, MOST_READ)
+            language_of_text()(words_of_user(conversation))
+            for conversation in islice(logs, MOST_READ)
         ),
-        comments=sum(bool(one.feedback) for one in logs),
-        tools=_ordered(call.name for one in logs for turn in one.turns for call in turn.calls),
+        comments=sum(bool(conversation.feedback) for conversation in logs),
+        tools=_ordered(
+            call.name for conversation in logs for turn in conversation.turns for call in turn.calls
+        ),
         times=_times(logs),
         group=_group(logs, reading.named_group),
         same_text=sum(n - 1 for n in hashes.values()),
@@ -239,8 +254,8 @@ def inspect_logs(
 
 def words_of_user(conversation: Conversation) -> str:
     """Return the user's words without code and addresses."""
-    said = " ".join(turn.content[:1000] for turn in conversation.turns if turn.role == "user")
-    return _CODE.sub(" ", said)[:4000]
+    words = " ".join(turn.content[:1000] for turn in conversation.turns if turn.role == "user")
+    return _CODE.sub(" ", words)[:4000]
 
 
 @lru_cache(maxsize=1)
@@ -255,81 +270,89 @@ def language_of_text() -> Callable[[str], str]:
 
 
 def _times(logs: Logs) -> tuple[str, ...]:
-    said = [at for one in logs for at in times_of(one.metadata)]
+    times = [at for conversation in logs for at in times_of(conversation.metadata)]
     return (
-        tuple(f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in (min(said), max(said)))
-        if said
+        tuple(f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in (min(times), max(times)))
+        if times
         else ()
     )
 
 
-def _group(logs: Logs, asked: str | None) -> tuple[str, int] | None:
+def _group(logs: Logs, field: str | None) -> tuple[str, int] | None:
     """Return the field of the groups, and how many values it has; None where each conversation stands alone."""
-    values = Counter(one.group for one in logs)
+    values = Counter(conversation.group for conversation in logs)
     del values[None]
     return (
-        (asked or logs.group_field or "group", len(values))
+        (field or logs.group_field or "group", len(values))
         if 1 < len(values) < values.total()
         else None
     )
 
 
-def _ordered(found: Iterable[str]) -> dict[str, int]:
-    return dict(Counter(found).most_common())
+def _ordered(names: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(names).most_common())
 
 
-def _sentences(found: Inspection) -> Iterator[str]:
-    account = found.account
-    logs = found.logs
+def _sentences(inspection: Inspection) -> Iterator[str]:
+    account = inspection.account
+    logs = inspection.logs
     ways = f", put together {_listed(account.ways)}" if account.ways else ""
     yield f"{count(len(logs), 'conversation')} in the shape of {_listed(account.formats + account.general)}{ways}."
-    lengths = f"{found.turns} turns and {found.words} words a conversation"
-    yield f"Roles: {_listed(found.roles)}; {lengths}."
-    yield from _thumbs(found)
-    yield from _left_out(found)
+    lengths = f"{inspection.turns} turns and {inspection.words} words a conversation"
+    yield f"Roles: {_listed(inspection.roles)}; {lengths}."
+    yield from _thumbs(inspection)
+    yield from _left_out(inspection)
     wrote = (
         "Nobody wrote a comment with the thumb"
-        if not found.comments
-        else f"Comments or tags stand with {count(found.comments, 'conversation')}"
+        if not inspection.comments
+        else f"Comments or tags stand with {count(inspection.comments, 'conversation')}"
     )
     yield f"{wrote}."
-    yield f"Tools were called: {_listed(found.tools)}." if found.tools else "No tool was called."
-    if found.attached:
-        yield f"Attached are {_listed(found.attached)}."
-    yield f"Languages of the users' words: {_listed(found.languages)}."
     yield (
-        f"Said between {found.times[0]} and {found.times[1]}."
-        if found.times
+        f"Tools were called: {_listed(inspection.tools)}."
+        if inspection.tools
+        else "No tool was called."
+    )
+    if inspection.attached:
+        yield f"Attached are {_listed(inspection.attached)}."
+    yield f"Languages of the users' words: {_listed(inspection.languages)}."
+    yield (
+        f"Said between {inspection.times[0]} and {inspection.times[1]}."
+        if inspection.times
         else "No time is known of any turn."
     )
-    if found.group:
-        name, different = found.group
+    if inspection.group:
+        name, different = inspection.group
         yield f"Groups: {name!r} has {different} values; what shares one counts together."
-    if found.fields:
-        yield f"Other fields, kept with the conversations: {_listed(found.fields)}."
+    if inspection.fields:
+        yield f"Other fields, kept with the conversations: {_listed(inspection.fields)}."
 
 
-def _thumbs(found: Inspection) -> Iterator[str]:
-    logs = found.logs
-    kinds = found.account.scores
-    numbers = ", ".join(f"{logs.counts.get(label, 0)} {said}" for label, said in TAKEN[:3])
-    taken = next((kind for kind in kinds if kind.taken), None)
-    tool = "the tool's own thumbs" if taken and not taken.name else taken and repr(taken.name)
+def _thumbs(inspection: Inspection) -> Iterator[str]:
+    logs = inspection.logs
+    kinds = inspection.account.scores
+    numbers = ", ".join(f"{logs.counts.get(label, 0)} {noun}" for label, noun in TAKEN[:3])
+    kind_taken = next((kind for kind in kinds if kind.taken), None)
+    tool = (
+        "the tool's own thumbs"
+        if kind_taken and not kind_taken.name
+        else kind_taken and repr(kind_taken.name)
+    )
     name = repr(logs.label_field) if logs.label_field else tool
     yield f"The thumb is {name}: {numbers}." if name else "No field is taken for the thumb."
-    for label, said in TAKEN:
-        if values := found.spellings(label):
-            yield f"  taken for {said}: {_listed(values)}"
+    for label, noun in TAKEN:
+        if values := inspection.spellings(label):
+            yield f"  taken for {noun}: {_listed(values)}"
     for kind in kinds:
         source = f" from {kind.source}" if kind.source else ""
         used = "read as the thumb" if kind.taken else "not used"
         yield f"  score {kind.name or 'of the tool'!r}{source} ({kind.scores}): {used}"
 
 
-def _left_out(found: Inspection) -> Iterator[str]:
-    logs = found.logs
-    texts = found.same_text
-    said = [
+def _left_out(inspection: Inspection) -> Iterator[str]:
+    logs = inspection.logs
+    texts = inspection.same_text
+    sentences = [
         f"{count(logs.duplicates, 'identical row')}, counted once" if logs.duplicates else "",
         f"{count(texts, 'conversation has', 'conversations have')} the text of another one"
         if texts
@@ -340,8 +363,8 @@ def _left_out(found: Inspection) -> Iterator[str]:
         else "",
         f"{count(len(logs.bad_rows), 'bad row')}" if logs.bad_rows else "",
     ]
-    yield f"Left out: {'; '.join(filter(None, said)) or 'nothing'}."
-    yield from _rows(found.account)
+    yield f"Left out: {'; '.join(filter(None, sentences)) or 'nothing'}."
+    yield from _rows(inspection.account)
 
 
 ROW_OUTCOMES = {
@@ -359,13 +382,13 @@ ROW_OUTCOMES = {
 def _rows(account: Account) -> Iterator[str]:
     """Yield what became of all rows, for each of the first files where there are several."""
     for source, became in list(account.rows.items())[:MOST]:
-        told = [
-            f"{became[outcome]} {said}"
-            for outcome, said in ROW_OUTCOMES.items()
+        counts_text = [
+            f"{became[outcome]} {row_outcome}"
+            for outcome, row_outcome in ROW_OUTCOMES.items()
             if became.get(outcome)
         ]
         name = f"Rows of {source}" if len(account.rows) > 1 else "Rows"
-        yield f"{name}: {sum(became.values())} = {' + '.join(told) or 'none'}."
+        yield f"{name}: {sum(became.values())} = {' + '.join(counts_text) or 'none'}."
     if (rest := len(account.rows) - MOST) > 0:
         yield f"  and those of {count(rest, 'more file')}, all accounted for"
     if account.tables:
@@ -378,10 +401,10 @@ def _listed(named: Mapping[str, int]) -> str:
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 
-def _example(one: Conversation) -> Iterator[str]:
-    yield f"{one.id} ({one.label.value if one.label is not Label.NONE else 'no label'})"
-    for turn in one.turns[:SHOWN_TURNS]:
+def _example(conversation: Conversation) -> Iterator[str]:
+    yield f"{conversation.id} ({conversation.label.value if conversation.label is not Label.NONE else 'no label'})"
+    for turn in conversation.turns[:SHOWN_TURNS]:
         words = " ".join(turn.content.split())
         yield f"  {turn.role}: {words[:SHOWN_CHARACTERS]}{'…' if len(words) > SHOWN_CHARACTERS else ''}"
-    if (rest := len(one.turns) - SHOWN_TURNS) > 0:
+    if (rest := len(conversation.turns) - SHOWN_TURNS) > 0:
         yield f"  … {count(rest, 'more turn')}"

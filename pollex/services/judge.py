@@ -196,7 +196,7 @@ def judge(
         about = {"question": options.question, "options": list(options.options)}
         arguments = {"logs": names_of(logs)} | about
         judged, staff = opened.run(_judge(opened, read, task, profile, model, options, arguments))
-        usages = [(each.record.name, ModelUsage.of(each)) for each in staff]
+        usages = [(worker.record.name, ModelUsage.of(worker)) for worker in staff]
         return write_verdicts(
             opened.store,
             judged,
@@ -250,14 +250,14 @@ def _plan(
     ensemble = Ensemble(*raters, rule=task.rule)
 
     async def rehearse() -> None:
-        for one in read:
-            await ensemble.votes(one, task.question)
+        for conversation in read:
+            await ensemble.votes(conversation, task.question)
 
     asyncio.run(rehearse())
     first, *others = (plan.planner.table for plan in plans)
     panel = [
-        (name, ModelUsage(one, model.limits.price))
-        for name, one in zip(members[1:], others, strict=True)
+        (name, ModelUsage(instructions, model.limits.price))
+        for name, instructions in zip(members[1:], others, strict=True)
     ]
     return call_plan(replace(model, model=members[0]), first, probed=False, panel=panel)
 
@@ -277,14 +277,16 @@ async def _judge(
             # of the whole command
             budget = Budget(model.limits)
             together = Round()
-            told = options.instructions_text()
+            instructions = options.instructions_text()
             staff = []
             for name in members:
-                one = model if model.chat else replace(model, model=name)
-                hired = await hire(one, profile, opened.store, options.seed, budget, together)
-                staff.append(each := await stack.enter_async_context(hired))
-                assert isinstance(each.roles.judge, LlmJudge), "a model judges by its own role"
-                raters.append(LlmRater(each.roles.judge.asker, options.variant, told))
+                member_model = model if model.chat else replace(model, model=name)
+                hired = await hire(
+                    member_model, profile, opened.store, options.seed, budget, together
+                )
+                staff.append(worker := await stack.enter_async_context(hired))
+                assert isinstance(worker.roles.judge, LlmJudge), "a model judges by its own role"
+                raters.append(LlmRater(worker.roles.judge.asker, options.variant, instructions))
         else:
             embedder = embedder_for(opened.store.folder, model.settings.embedding_model)
             embedder.watch(opened.progress)
@@ -293,11 +295,11 @@ async def _judge(
             opened.progress.note(f"Note: {NOT_UNDERSTOOD}, {_learned_from(rater, task)}")
             staff = [embedded_workers(profile, embedder, options.seed)]
             raters = [rater]
-        for each in staff:
-            opened.announce(each)
+        for worker in staff:
+            opened.announce(worker)
         setting = replace(
             opened.setting(arguments, staff[0]),
-            secrets=tuple(secret for each in staff for secret in each.secrets),
+            secrets=tuple(secret for worker in staff for secret in worker.secrets),
             traced=partial(_traced, staff),
         )
         ensemble = Ensemble(*raters, rule=task.rule, stop_early=options.stop_early)
@@ -307,8 +309,8 @@ async def _judge(
 
 
 def _traced(staff: Sequence[Workers], tracer: Tracer) -> None:
-    for each in staff:
-        each.traced(tracer)
+    for worker in staff:
+        worker.traced(tracer)
 
 
 def _learned_from(rater: EmbeddedRater, task: Task) -> str:
@@ -391,6 +393,6 @@ def review(
 def _first_of(people: Sequence[People]) -> People:
 
     def ask(question: Mapping[str, Any]) -> Mapping[str, str]:
-        return next((given for each in people if (given := each(question))), {})
+        return next((votes for person in people if (votes := person(question))), {})
 
     return ask

@@ -47,9 +47,9 @@ async def ask_and_rate(
     }
     roles = [ensemble.name]
     async with running("judge", fingerprint, setting, roles) as run:
-        known = kept_ids(setting.store, run.id)
+        stored_ids = kept_ids(setting.store, run.id)
         for start in range(0, len(conversations), BATCH):
-            new = [c for c in conversations[start : start + BATCH] if c.id not in known]
+            new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]
             await setting.store.write(conversation_rows(run.id, new))
         await setting.store.write_step(run.id, TASK, task.as_json)
         return await _judge(run, conversations, ensemble, task, setting, people, roles)
@@ -149,10 +149,10 @@ def ratings_of(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None
         return None
     rows = store.ask(run.id, "SELECT id, text_hash FROM conversations")
     texts = {str(row["id"]): str(row["text_hash"]) for row in rows}
-    found = {
+    verdicts = {
         id_: verdict(id_, task.question, votes, task.rule).rating
         for id_, votes in votes_of(store, run.id, task)
     }
     return task.question, {
-        texts[id_]: rating for id_, rating in found.items() if rating is not None
+        texts[id_]: rating for id_, rating in verdicts.items() if rating is not None
     }

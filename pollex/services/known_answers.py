@@ -78,10 +78,12 @@ def all_answers_known(
     scorable = [conversation for conversation in conversations if not conversation.not_scorable]
     for start in range(0, len(scorable), CONVERSATIONS_IN_A_QUERY):
         batch = scorable[start : start + CONVERSATIONS_IN_A_QUERY]
-        known = judge.memory.find(
+        remembered = judge.memory.find(
             judge.fingerprint, [conversation.text_hash for conversation in batch]
         )
-        if any(digests - known.get(conversation.text_hash, {}).keys() for conversation in batch):
+        if any(
+            digests - remembered.get(conversation.text_hash, {}).keys() for conversation in batch
+        ):
             return False
     return True
 
@@ -94,14 +96,14 @@ def answers_by_rubric(
     if judge is None or judge.memory is None:
         return {}
     questions = questions_of_model(rubric_set)
-    known = judge.memory.find(judge.fingerprint, text_hashes)
+    remembered = judge.memory.find(judge.fingerprint, text_hashes)
     return {
         text_hash: {
             question.id: answers[question.digest]
             for question in questions
             if question.digest in answers
         }
-        for text_hash, answers in known.items()
+        for text_hash, answers in remembered.items()
     }
 
 
@@ -125,13 +127,13 @@ class Left:
 def left_to_ask(store: Store, run: str, rubric_set: RubricSet) -> Left:
     """Count what fitting a set again on a run's conversations asks."""
     rows = store.ask(run, LABELED)
-    known = answers_by_rubric(rubric_set, store, [row["text_hash"] for row in rows])
+    answers = answers_by_rubric(rubric_set, store, [row["text_hash"] for row in rows])
     questions = questions_of_model(rubric_set)
 
     # Each conversation with the questions that nobody has answered about it.
     missing: dict[str, list[Question]] = {}
     for row in rows:
-        answered = known.get(row["text_hash"], {})
+        answered = answers.get(row["text_hash"], {})
         if left := [question for question in questions if question.id not in answered]:
             missing[row["id"]] = left
 

@@ -132,29 +132,36 @@ def next_conversations(
     if out is not None:
         require_format(out, *files_of(rubrics, logs), formats=FORMATS)
     # to rebuild the model takes a second
-    wanted = judges_wanted(rubric_set.thumb_model, judges) if judges else ()
+    judges_needed = judges_wanted(rubric_set.thumb_model, judges) if judges else ()
     read = logs_from(logs, reading, progress)
     free = rubric_set.judge.built_in  # labeled ones are scored, too, if that costs nothing
-    kept = tuple(c for c in read.conversations if free or c.label is Label.NONE)
-    asked = Logs(conversations=kept, fingerprint=read.fingerprint)
+    unlabeled = tuple(c for c in read.conversations if free or c.label is Label.NONE)
+    unlabeled_logs = Logs(conversations=unlabeled, fingerprint=read.fingerprint)
     if run.dry_run:
-        raise Planned(plan_scoring(asked.conversations, rubric_set, run, model))
+        raise Planned(plan_scoring(unlabeled_logs.conversations, rubric_set, run, model))
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
         scores = list[Score]()
         scored, usage = scored_by(
-            opened, asked, rubric_set, model, arguments, "label", scores.extend, wanted
+            opened,
+            unlabeled_logs,
+            rubric_set,
+            model,
+            arguments,
+            "label",
+            scores.extend,
+            judges_needed,
         )
         embedder = embedder_for(opened.store.folder, rubric_set.judge.options.embedding_model)
         embedder.watch(opened.progress)
-        rows = picked_rows(asked.conversations, scores, wanted, embedder, count)
+        rows = picked_rows(unlabeled_logs.conversations, scores, judges_needed, embedder, count)
     if out is not None:
-        known = {one.id: one for one in read}
+        by_id = {conversation.id: conversation for conversation in read}
         logged = [
-            row | {LOGGED: as_logged(known[row["id"]], row, read.label_field, reading)}
+            row | {LOGGED: as_logged(by_id[row["id"]], row, read.label_field, reading)}
             for row in rows
         ]
-        write_requests(out, logged, questions, known)
+        write_requests(out, logged, questions, by_id)
     return NextConversations(
         run=scored.run,
         rubrics=rubric_set,
@@ -184,7 +191,7 @@ def picked_rows(
     )
     labelled = np.array([[c.label is not Label.NONE] for c, _ in both], dtype=bool)
     who = np.array([[c.judge] for c, _ in both], dtype=object)
-    known = (
+    is_known = (
         labelled & np.asarray(who == np.array(judges, dtype=object), dtype=bool)
         if judges
         else labelled
@@ -192,19 +199,19 @@ def picked_rows(
     answers = [[a.expected() for a in s.answers if isinstance(a, Answer)] for _, s in both]
     vectors = vectors_of(np.array(answers), embeddings_of([c for c, _ in both], embedder))
     picked = select_queries(
-        vectors, p * (1 - p), known, count, askable=np.broadcast_to(~labelled, p.shape)
+        vectors, p * (1 - p), is_known, count, askable=np.broadcast_to(~labelled, p.shape)
     )
     rows = []
     for place, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
-        one = both[place][0]
+        conversation = both[place][0]
         up = float(p[place, judge])
         row: Request = {
-            "id": one.id,
+            "id": conversation.id,
             "probability": up,
             "entropy": float(entropy(np.array([1 - up, up]))),
         }
-        asked = {"judge": judges[judge]} if judges else {}
-        rows.append(row | asked | {"begins": " ".join(one.opening.split())[:80]})
+        judge_field = {"judge": judges[judge]} if judges else {}
+        rows.append(row | judge_field | {"begins": " ".join(conversation.opening.split())[:80]})
     return rows
 
 
@@ -218,20 +225,22 @@ def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> 
     return np.asarray(parts, dtype=np.float64).reshape(len(views), -1)
 
 
-def as_logged(one: Conversation, row: Request, label_field: str, reading: ReadOptions) -> Request:
+def as_logged(
+    conversation: Conversation, row: Request, label_field: str, reading: ReadOptions
+) -> Request:
     """Return a conversation as a row of a log, with predictions and an empty thumb.
 
     Field names are those of the log, so that the same options read both: a row that lost its group
     would be split from the others of its user.
     """
-    said = {name: row[name] for name in ("probability", "entropy", DRAWN) if name in row}
-    found = one.metadata | {reading.id_field or "id": one.id} | said
-    if one.group is not None:
-        found[reading.named_group or "group"] = one.group
+    noted = {name: row[name] for name in ("probability", "entropy", DRAWN) if name in row}
+    metadata = conversation.metadata | {reading.id_field or "id": conversation.id} | noted
+    if conversation.group is not None:
+        metadata[reading.named_group or "group"] = conversation.group
     if "judge" in row:
-        found[reading.judge_field or "judge"] = row["judge"]
-    return found | {
-        reading.messages_field or "messages": messages_of(one),
+        metadata[reading.judge_field or "judge"] = row["judge"]
+    return metadata | {
+        reading.messages_field or "messages": messages_of(conversation),
         label_field or "thumbs": None,
     }
 
@@ -333,15 +342,21 @@ def draw_for_share(
         for name, mask in masks.items()
         if mask.any()
     }
-    known = [c.label is Label.POSITIVE for c in read if c.label is not Label.NONE]
-    share = float(np.mean(known)) if len(known) >= FEWEST else 0.5
+    positive = [c.label is Label.POSITIVE for c in read if c.label is not Label.NONE]
+    share = float(np.mean(positive)) if len(positive) >= FEWEST else 0.5
     rows = []
     for place in dict.fromkeys(place for chosen in places.values() for place in chosen):
-        one = open_[place]
-        row: Request = {"id": one.id, "drawn": RANDOM, "begins": " ".join(one.opening.split())[:80]}
-        rows.append(row | {LOGGED: as_logged(one, row, read.label_field, reading)})
+        conversation = open_[place]
+        row: Request = {
+            "id": conversation.id,
+            "drawn": RANDOM,
+            "begins": " ".join(conversation.opening.split())[:80],
+        }
+        rows.append(row | {LOGGED: as_logged(conversation, row, read.label_field, reading)})
     if out is not None:
-        write_requests(out, rows, questions, {one.id: one for one in open_})
+        write_requests(
+            out, rows, questions, {conversation.id: conversation for conversation in open_}
+        )
     return DrawnConversations(
         rows=tuple(rows),
         population=len(open_),
@@ -411,19 +426,19 @@ def next_texts(
     find_files([answers, *([judgments] if judgments else [])])
     model = load(calibrator)
     if unknown := sorted(set(judges) - set(model.judges_)):
-        known = ", ".join(model.judges_) or "none"
+        judge_names = ", ".join(model.judges_) or "none"
         raise WrongUse(
-            f"the calibrator doesn't know judge {unknown[0]!r}", remedy=f"it knows {known}"
+            f"the calibrator doesn't know judge {unknown[0]!r}", remedy=f"it knows {judge_names}"
         )
     answered = read_answers(answers, scales=model.questionnaire_.asked)
     faults = answered.faults
-    given = None
+    given_judgments = None
     if judgments is not None:
         judged = read_judgments(judgments, answered, questionnaire=model.questionnaire_)
-        given = judged.judgments
+        given_judgments = judged.judgments
         faults = (*faults, *judged.faults)
     rows = text_rows(
-        model, answered.texts, answered.X, given, tuple(judges) or model.judges_, count
+        model, answered.texts, answered.X, given_judgments, tuple(judges) or model.judges_, count
     )
     if out is not None:
         write_requests(out, rows, questions)
@@ -443,7 +458,7 @@ def text_rows(
     model: JudgedEstimator,
     texts: Sequence[str],
     X: Floats,
-    given: Judgments | None,
+    judgments: Judgments | None,
     judges: Sequence[str],
     count: int,
 ) -> list[Request]:
@@ -451,35 +466,35 @@ def text_rows(
     sheet = model.questionnaire_
     who: list[str | None] = [*judges] or [None]
     proba = np.stack([model.predict_proba(X, [judge] * len(X)) for judge in who], axis=1)
-    known = known_labels(given, sheet, len(X), judges)
+    is_labeled = known_labels(judgments, sheet, len(X), judges)
     picked: LabelQueries = select_queries(
-        vectors_of(columns_of(sheet, X)), predictive_variance(proba, sheet), known, count
+        vectors_of(columns_of(sheet, X)), predictive_variance(proba, sheet), is_labeled, count
     )
     rows = []
     for row, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
         p = proba[row, judge]
-        asked = {"question": sheet.main} | ({"judge": judges[judge]} if judges else {})
+        question_fields = {"question": sheet.main} | ({"judge": judges[judge]} if judges else {})
         (expected,) = expected_of(p[None], sheet.scale())
         figures = {"expected": expected, "entropy": float(entropy(p)), "probabilities": p.tolist()}
-        rows.append({"text_id": texts[row]} | asked | figures)
+        rows.append({"text_id": texts[row]} | question_fields | figures)
     return rows
 
 
 def known_labels(
-    given: Judgments | None, sheet: Questionnaire, rows: int, judges: Sequence[str]
+    judgments: Judgments | None, sheet: Questionnaire, rows: int, judges: Sequence[str]
 ) -> Bools:
     """Mask the known labels of the main question `[row, judge]`; one column without judges."""
-    known = np.zeros((rows, max(1, len(judges))), dtype=bool)
-    if given is None:
-        return known
-    main = given.of_question(sheet.index())
+    is_labeled = np.zeros((rows, max(1, len(judges))), dtype=bool)
+    if judgments is None:
+        return is_labeled
+    main = judgments.of_question(sheet.index())
     if not judges:
-        known[main.row, 0] = True
-        return known
+        is_labeled[main.row, 0] = True
+        return is_labeled
     coded = main.coded(judges)
-    mine = coded.judge >= 0
-    known[coded.row[mine], coded.judge[mine]] = True
-    return known
+    of_judges = coded.judge >= 0
+    is_labeled[coded.row[of_judges], coded.judge[of_judges]] = True
+    return is_labeled
 
 
 def columns_of(sheet: Questionnaire, X: Floats) -> Floats:

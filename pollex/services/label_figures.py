@@ -112,10 +112,10 @@ class LabelFigures:
         """Change of the log-loss by the last labels; lower is better."""
         if len(self.curve) < 2:
             return Figure(None, undefined="too few labels")
-        one = self.curve[-2].behind
-        ends = [None if end is None else -end for end in (one.high, one.low)]
+        behind = self.curve[-2].behind
+        ends = [None if end is None else -end for end in (behind.high, behind.low)]
         return replace(
-            one, value=None if one.value is None else -one.value, low=ends[0], high=ends[1]
+            behind, value=None if behind.value is None else -behind.value, low=ends[0], high=ends[1]
         )
 
 
@@ -137,15 +137,15 @@ class _Table:
     judges: list[str | None]
     unit: Ints
 
-    def fit(self, rows: Ints, seen: Floats) -> Floats:
-        known = [self.judges[row] for row in rows.tolist()]
-        judges = known if any(known) else None
+    def fit(self, rows: Ints, answers: Floats) -> Floats:
+        judge_of_row = [self.judges[row] for row in rows.tolist()]
+        judges = judge_of_row if any(judge_of_row) else None
         # a network takes seconds
         name = self.record.beginning if self.record.chosen == NETWORK else self.record.chosen
         model = fit_one(
             name, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics
         )
-        return probability_positive(model, seen)
+        return probability_positive(model, answers)
 
     def varied(self, rows: Ints) -> bool:
         return 0 < int(self.up[rows].sum()) < len(rows)
@@ -166,27 +166,27 @@ def label_figures(
     if record is None or rubric_set.edited or not train:
         return None
     sides = train, test, [row for row in rows if row["label"] == "none"]
-    kept = [some_of(side, MOST, rng) for side in sides]
-    table = _read(store, rubric_set, record, [row for part in kept for row in part])
-    ends = np.cumsum([len(part) for part in kept])
-    mine = np.arange(ends[0])
+    sampled = [some_of(side, MOST, rng) for side in sides]
+    table = _read(store, rubric_set, record, [row for part in sampled for row in part])
+    ends = np.cumsum([len(part) for part in sampled])
+    own_rows = np.arange(ends[0])
     others = np.arange(ends[0], ends[1])
-    if not table.varied(mine):
+    if not table.varied(own_rows):
         return None
     # those that were held out, too, but of sets of before
-    known = np.arange(ends[int(record.labels > len(train))])
-    whole = table.fit(known, table.answers)
-    pulls, tried = _pulls(table, known, whole, rng)
+    labeled_rows = np.arange(ends[int(record.labels > len(train))])
+    whole = table.fit(labeled_rows, table.answers)
+    pulls, tried = _pulls(table, labeled_rows, whole, rng)
     return LabelFigures(
-        training=len(known),
-        annotators=len({one for one in table.judges[: len(known)] if one is not None}),
+        training=len(labeled_rows),
+        annotators=len({judge for judge in table.judges[: len(labeled_rows)] if judge is not None}),
         held_out=len(others),
-        drawn=any(len(part) == MOST for part in kept),
+        drawn=any(len(part) == MOST for part in sampled),
         same=_same(rubric_set, table, whole),
-        curve=_curve(table, mine, others, rng) if len(others) else (),
+        curve=_curve(table, own_rows, others, rng) if len(others) else (),
         pulls=pulls,
         tried=tried,
-        redrawn=_redrawn(table, known, whole, rng),
+        redrawn=_redrawn(table, labeled_rows, whole, rng),
     )
 
 
@@ -197,37 +197,37 @@ def _same(rubric_set: RubricSet, table: _Table, whole: Floats) -> bool | None:
         return None
     if model is None:
         return False
-    kept = (getattr(model.model, "starts_", ()) or (model.model,))[0]
-    return bool(np.abs(probability_positive(kept, table.answers) - whole).max() < EXACT)
+    start = (getattr(model.model, "starts_", ()) or (model.model,))[0]
+    return bool(np.abs(probability_positive(start, table.answers) - whole).max() < EXACT)
 
 
 def _tones(store: Store, run: str, tone: ToneRecord, ids: Sequence[str], options: int) -> Floats:
     """Return answers of tone `[row, 1, option]`; NaN of conversations that the store has no more."""
-    kept = list(conversations_of(store, run, ids=list(ids)))
-    features = FORM.measure(kept)
+    conversations = list(conversations_of(store, run, ids=list(ids)))
+    features = FORM.measure(conversations)
     tones = ToneScale.from_json(tone.learned, features.shape[1]).tone(features)
-    known = {
-        writable(one.id): answer
-        for one, answer in zip(kept, as_answers(tones, options), strict=True)
+    answers_by_id = {
+        writable(conversation.id): answer
+        for conversation, answer in zip(conversations, as_answers(tones, options), strict=True)
     }
     missing = np.full(options, np.nan)
-    return np.array([[known.get(id_, missing)] for id_ in ids])
+    return np.array([[answers_by_id.get(id_, missing)] for id_ in ids])
 
 
 def _read(
     store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: Sequence[dict[str, str]]
 ) -> _Table:
     ids = [row["id"] for row in rows]
-    side = {one.id: one.sign for one in rubric_set.rubrics}
+    side = {rubric.id: rubric.sign for rubric in rubric_set.rubrics}
     # no starter's
     record = record.model_copy(
-        update={"rubrics": tuple(one for one in record.rubrics if one in side)}
+        update={"rubrics": tuple(rubric for rubric in record.rubrics if rubric in side)}
     )
     place, column = ({name: n for n, name in enumerate(names)} for names in (ids, record.rubrics))
     answers = np.full((len(ids), len(record.rubrics), len(SCALES[rubric_set.judge.scale])), np.nan)
-    for given in store.ask(rubric_set.run, ANSWERED, [list(record.rubrics), ids]):
-        answers[place[given["conversation"]], column[given["question"]]] = given["probabilities"]
-    signs = [float(side[one]) for one in record.rubrics]
+    for row in store.ask(rubric_set.run, ANSWERED, [list(record.rubrics), ids]):
+        answers[place[row["conversation"]], column[row["question"]]] = row["probabilities"]
+    signs = [float(side[rubric]) for rubric in record.rubrics]
     if (tone := rubric_set.tone) is not None and tone.weight:
         record = record.model_copy(update={"rubrics": (*record.rubrics, TONE)})
         answers = np.concatenate(
@@ -252,7 +252,7 @@ def _curve(
     table: _Table, mine: Ints, others: Ints, rng: np.random.Generator
 ) -> tuple[CalibratorPoint, ...]:
     orders = [rng.permutation(np.unique(table.unit[mine])) for _ in range(DRAWS)]
-    found = []
+    figures = []
     up = table.up[others].astype(np.int64)
     for share in SHARES:
         rows = [
@@ -262,12 +262,17 @@ def _curve(
         fits = [part for part in (rows[:1] if share == 1 else rows) if table.varied(part)]
         if fits:
             p = np.array([table.fit(part, table.answers[others]) for part in fits])
-            losses = np.array([log_losses(np.stack([1 - one, one], axis=1), up) for one in p])
-            found.append((share, float(np.mean([len(part) for part in fits])), losses))
-    best = found[-1][2].mean(axis=0)
+            losses = np.array(
+                [
+                    log_losses(np.stack([1 - probability, probability], axis=1), up)
+                    for probability in p
+                ]
+            )
+            figures.append((share, float(np.mean([len(part) for part in fits])), losses))
+    best = figures[-1][2].mean(axis=0)
     return tuple(
         _point(share, labels, losses, best, table.unit[others], rng)
-        for share, labels, losses in found
+        for share, labels, losses in figures
     )
 
 
@@ -284,18 +289,18 @@ def _point(
 
 
 def _pulls(
-    table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator
+    table: _Table, rows: Ints, whole: Floats, rng: np.random.Generator
 ) -> tuple[tuple[Pull, ...], int]:
-    surprise = np.abs(table.up[mine] - whole[mine])
-    tried = mine[np.argsort(-surprise, kind="stable")[:TRIED]].tolist()
+    surprise = np.abs(table.up[rows] - whole[rows])
+    tried = rows[np.argsort(-surprise, kind="stable")[:TRIED]].tolist()
     without = {
-        row: table.fit(mine[mine != row], table.answers)
+        row: table.fit(rows[rows != row], table.answers)
         for row in tried
-        if table.varied(mine[mine != row])
+        if table.varied(rows[rows != row])
     }
     change = {row: np.abs(p - whole) for row, p in without.items()}
     most = sorted(change, key=lambda row: -float(np.delete(change[row], row).mean()))[:SHOWN]
-    found = []
+    losses_drawn = []
     for row in most:
         others = np.arange(len(whole)) != row
         moved = estimate(
@@ -304,8 +309,8 @@ def _pulls(
         pull = Pull(
             table.ids[row], bool(table.up[row]), float(without[row][row]), float(whole[row]), moved
         )
-        found.append(pull)
-    return tuple(found), len(tried)
+        losses_drawn.append(pull)
+    return tuple(losses_drawn), len(tried)
 
 
 def _redrawn(table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator) -> Figure:

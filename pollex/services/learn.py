@@ -105,12 +105,12 @@ def learn(
             option="from",
         )
     pool = _pool_file(rubrics_from, out, run, review=review and not node)
-    given = () if pool else given_rubrics(rubrics_from, settings, model)
+    rubrics_given = () if pool else given_rubrics(rubrics_from, settings, model)
     if adapt:
-        require_adaptable(given, model)
-    fork = Fork(named, node, rows_of(given) if node else ()) if named else None
+        require_adaptable(rubrics_given, model)
+    fork = Fork(named, node, rows_of(rubrics_given) if node else ()) if named else None
     if node:
-        given = ()
+        rubrics_given = ()
     if out is not None:
         require_places(out, *files_of(domain, rubrics_from, logs))
         require_not_edited(out)
@@ -124,11 +124,11 @@ def learn(
     thumbs = Thumbs.of(read)
     hints = (
         ()
-        if given or model.name or elsewhere or not thumbs.few
+        if rubrics_given or model.name or elsewhere or not thumbs.few
         else rubrics_there([c for c in read if c.turns])
     )
     if hints:  # no rubric can be chosen: what is there is fitted, and nothing is said of it
-        given = hints
+        rubrics_given = hints
         settings = replace(settings, minimum=FEWEST)
     check_learnable(read, settings.minimum)
     settings = replace(settings, test_fraction=share_of(settings, read))
@@ -138,11 +138,13 @@ def learn(
         progress.note(
             "Note: no domain profile is given: rubrics are adapted to any assistant; --domain names yours"
         )
-    if told := grades_told(read):
-        progress.note(f"Note: {told}")
+    if note := grades_told(read):
+        progress.note(f"Note: {note}")
     say_repeats(read, progress)
     if run.dry_run:
-        raise Planned(plan_learning(read, settings, profile, run, model, given, adapt=adapt))
+        raise Planned(
+            plan_learning(read, settings, profile, run, model, rubrics_given, adapt=adapt)
+        )
     helper = elsewhere and consult_starter(
         *elsewhere, read, run=run, model=model, progress=progress
     )
@@ -154,11 +156,16 @@ def learn(
             "review": review,
             "people": (lambda _pool: edited) if edited else people,
         }
-        asked = Learning(
-            logs=read, profile=profile, settings=settings, rubrics=given, starter=helper, **more
+        learning = Learning(
+            logs=read,
+            profile=profile,
+            settings=settings,
+            rubrics=rubrics_given,
+            starter=helper,
+            **more,
         )
         try:
-            learned, usage = opened.run(_learn(opened, asked, model, arguments, adapt=adapt))
+            learned, usage = opened.run(_learn(opened, learning, model, arguments, adapt=adapt))
         except PoolWaits as waits:
             if pool:
                 written_pool(pool, waits.run, waits.pool)
@@ -180,8 +187,8 @@ def with_mapping(profile: DomainProfile, reading: ReadOptions) -> DomainProfile:
         return profile
     roles: dict[str, str | list[str]] = {}
     for role, name in reading.roles:
-        said = roles.get(role, [])
-        roles[role] = [*([said] if isinstance(said, str) else said), name]
+        role_names = roles.get(role, [])
+        roles[role] = [*([role_names] if isinstance(role_names, str) else role_names), name]
     log: dict[Literal["columns", "roles"], dict[str, str | list[str]]] = {
         "columns": dict(reading.columns)
     }
@@ -218,14 +225,14 @@ async def _learn(
     seed = asked.settings.seed
     async with await hire(model, profile, opened.store, seed) as staff:
         if not asked.rubrics and asked.settings.method != "spur":
-            own = embedded_roles(profile, staff.embedder, seed, model.settings.alike)
-            staff = staff.beside_built_in(own, model.settings.without)
+            built_in = embedded_roles(profile, staff.embedder, seed, model.settings.alike)
+            staff = staff.beside_built_in(built_in, model.settings.without)
         opened.announce(staff)
         changes: Sequence[AdaptedRubric] = ()
         if adapt:
             asked, changes = await _adapted(opened, asked, staff, model)
         for line in ways_of_judging(
-            [one for one in asked.rubrics if not one.source.startswith("event:")], staff
+            [rubric for rubric in asked.rubrics if not rubric.source.startswith("event:")], staff
         ):
             opened.progress.note(line)
         learned = await run_learning(asked, staff, opened.setting(arguments, staff))
@@ -233,7 +240,7 @@ async def _learn(
 
 
 async def _adapted(
-    opened: Workspace, asked: Learning, staff: Workers, model: ModelOptions
+    opened: Workspace, learning: Learning, staff: Workers, model: ModelOptions
 ) -> tuple[Learning, list[AdaptedRubric]]:
     """Return what is learned with its rubrics in the terms of the domain, and what became of each.
 
@@ -242,13 +249,15 @@ async def _adapted(
     """
     assert staff.gateway is not None
     assert staff.capabilities is not None
-    settings = model.settings.but(seed=asked.settings.seed)
-    asker = Asker(staff.gateway, staff.capabilities, asked.profile, settings, opened.store.secret)
-    adapted, changes = await adapt_rubrics(asker, asked.rubrics)
+    settings = model.settings.but(seed=learning.settings.seed)
+    asker = Asker(
+        staff.gateway, staff.capabilities, learning.profile, settings, opened.store.secret
+    )
+    adapted, changes = await adapt_rubrics(asker, learning.rubrics)
     if not adapted:
         what = "the model left out all rubrics as not applicable to the domain"
         raise BadRubrics(what, remedy="say in the domain profile what its conversations are about")
-    return replace(asked, rubrics=adapted), changes
+    return replace(learning, rubrics=adapted), changes
 
 
 def _with_changes(learned: Learned, changes: Sequence[AdaptedRubric], opened: Workspace) -> Learned:
@@ -256,8 +265,8 @@ def _with_changes(learned: Learned, changes: Sequence[AdaptedRubric], opened: Wo
     if not changes:
         return learned
     counts = Counter(change.does for change in changes)
-    told = ", ".join(f"{counts[does]} {does}" for does in ("kept", "reworded", "left out"))
-    note = f"A model adapted {count(len(changes), 'rubric')} to the domain: {told}."
+    changes_text = ", ".join(f"{counts[does]} {does}" for does in ("kept", "reworded", "left out"))
+    note = f"A model adapted {count(len(changes), 'rubric')} to the domain: {changes_text}."
     notes = (*learned.rubric_set.notes, note)
     rubric_set = learned.rubric_set.model_copy(update={"adapted": tuple(changes), "notes": notes})
     opened.store.keep(list(rubric_set_rows(learned.run, rubric_set)))
@@ -345,7 +354,9 @@ async def _refit(
         if model.name is not None:
             staff = staff.leaving(rubric_set.rubrics, {})
         opened.announce(staff)
-        for line in ways_of_judging([one for one in rubric_set.rubrics if not one.written], staff):
+        for line in ways_of_judging(
+            [rubric for rubric in rubric_set.rubrics if not rubric.written], staff
+        ):
             opened.progress.note(line)
         learned = await run_refit(
             logs,
@@ -387,13 +398,13 @@ def given_rubrics(
     return rubrics_of(source) if source else ()
 
 
-def require_adaptable(given: Sequence[Rubric], model: ModelOptions) -> None:
+def require_adaptable(rubrics: Sequence[Rubric], model: ModelOptions) -> None:
     """Refuse to adapt rubrics that aren't there, or without a model.
 
     Raises:
         WrongUse: Says which.
     """
-    if not given:
+    if not rubrics:
         remedy = "name a file, or a bundled set"
         raise WrongUse(
             "there are no rubrics to adapt", remedy=remedy, option={"rubrics_from": "generic"}
@@ -403,9 +414,9 @@ def require_adaptable(given: Sequence[Rubric], model: ModelOptions) -> None:
         raise WrongUse(what, remedy="name one", option="model")
 
 
-def ways_of_judging(given: Sequence[Rubric], staff: Workers) -> Iterator[str]:
+def ways_of_judging(rubrics: Sequence[Rubric], staff: Workers) -> Iterator[str]:
     """Yield how each rubric that a person wrote will be judged."""
-    for rubric in given:
+    for rubric in rubrics:
         by = judged_by(
             staff.roles.judge.understood(rubric),
             model=not staff.record.built_in and not rubric.answered_by,

@@ -158,23 +158,28 @@ class LearnResult(Shown):
         yield from some_told("rubric was adapted", "rubrics were adapted", adapted)
         if verbose:
             yield from figures_told(sides)
-            known = [
-                one.netsat
-                for one in self.scores
-                if one.side == "held_out" and one.netsat is not None
+            netsats = [
+                score.netsat
+                for score in self.scores
+                if score.side == "held_out" and score.netsat is not None
             ]
-            if rubrics.held_out and known:
-                own = rubrics.window.confident(np.array(known)).mean()
-                yield f"Held-out yield is of windows fitted without these conversations; the set's own has {own:.3f}"
+            if rubrics.held_out and netsats:
+                confident_share = rubrics.window.confident(np.array(netsats)).mean()
+                windows = "Held-out yield is of windows fitted without these conversations"
+                yield f"{windows}; the set's own has {confident_share:.3f}"
             yield from _details(rubrics)
             yield from usage_by_stage(self.usage)
         else:
-            side, found = next((side, found) for side, found in sides.items() if found is not None)
-            figures = "; ".join(f"{FIGURES[name]} {getattr(found, name)}" for name in KEY_FIGURES)
+            side, assessment = next(
+                (side, assessment) for side, assessment in sides.items() if assessment is not None
+            )
+            figures = "; ".join(
+                f"{FIGURES[name]} {getattr(assessment, name)}" for name in KEY_FIGURES
+            )
             on = (
                 f"Measured on {rubrics.data.measured_on}"
                 if rubrics.held_out
-                else f"{side.capitalize()} (n = {found.n})"
+                else f"{side.capitalize()} (n = {assessment.n})"
             )
             yield f"{on}: {figures}"
             starter = f"Starter {rubrics.starter.source}: " if rubrics.starter else ANEW
@@ -230,12 +235,12 @@ def _details(rubrics: RubricSet) -> Told:
             yield f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC minus that: {ahead}"
     if record := rubrics.calibrator:
         yield f"Probabilities: {rubrics.support}, by {record.chosen}{lead_in_words(record)}"
-        for side, found in (
+        for side, figures in (
             ("held out", record.held_out),
             ("training, cross-fitted", record.training),
         ):
-            if found is not None and (side == "held out" or found != record.held_out):
-                yield f"  {side} (n = {found.n}): {probabilities_told(found)}"
+            if figures is not None and (side == "held out" or figures != record.held_out):
+                yield f"  {side} (n = {figures.n}): {probabilities_told(figures)}"
     yield from notes_told(rubrics.notes)
 
 
@@ -256,7 +261,7 @@ def _hints_told(rubrics: RubricSet) -> Told:
     yield Line("What is there, as hints without figures:", "bold")
     for rubric in rubrics.rubrics:
         side = "usually a good sign" if rubric.polarity == "sat" else "usually a bad sign"
-        quote = [f"“{' '.join(one.text.split())}”" for one in rubric.quotes[:1]]
+        quote = [f"“{' '.join(quote.text.split())}”" for quote in rubric.quotes[:1]]
         yield rubric_line(rubric.text, [side, *quote, f"id {rubric.id[:ID]}"])
 
 
@@ -304,8 +309,8 @@ def list_skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
         LeftOut(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE
     ]
     silent = [
-        LeftOut(id_, f"no reasons: {found.outcome}: {found.detail}")
-        for id_, found in learned.unextracted.items()
+        LeftOut(id_, f"no reasons: {unanswered.outcome}: {unanswered.detail}")
+        for id_, unanswered in learned.unextracted.items()
     ]
     failed = [
         LeftOut(s.conversation_id, f"unanswered: {s.outcome}")

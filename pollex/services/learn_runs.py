@@ -76,7 +76,7 @@ class Learning:
     starter: Starter | None = None
 
 
-async def learn(asked: Learning, staff: Workers, setting: RunSettings) -> Learned:
+async def learn(learning: Learning, staff: Workers, setting: RunSettings) -> Learned:
     """Learn a rubric set from labeled conversations.
 
     Raises:
@@ -90,27 +90,29 @@ async def learn(asked: Learning, staff: Workers, setting: RunSettings) -> Learne
     from pollex.graphs.learn import spur as spur_graph
 
     graph = learn_graph.build()
-    settings = asked.settings
+    settings = learning.settings
     roles = staff.for_method(settings.method)
     if settings.method == "spur":
         graph = spur_graph.build()
-    if asked.rubrics:
-        given = distinct_of(asked.rubrics, setting.progress)
+    if learning.rubrics:
+        distinct = distinct_of(learning.rubrics, setting.progress)
         graph = refit_graph.build()
-        settings = keeping_all(settings, given)
-        asked = replace(asked, settings=settings, rubrics=[*map(roles.judge.understood, given)])
+        settings = keeping_all(settings, distinct)
+        learning = replace(
+            learning, settings=settings, rubrics=[*map(roles.judge.understood, distinct)]
+        )
     return await _learn(
-        "learn", graph, asked, roles, setting, staff.prompts, judge_record=staff.record
+        "learn", graph, learning, roles, setting, staff.prompts, judge_record=staff.record
     )
 
 
 def distinct_of(rubrics: Sequence[Rubric], progress: Progress) -> tuple[Rubric, ...]:
     """Return rubrics, one of each text on a side, and tell which are left out."""
-    kept, merged = merge_equal(rubrics)
+    merged_rubrics, merged = merge_equal(rubrics)
     texts = {rubric.id: rubric.text for rubric in rubrics}
     for id_, into in merged.items():
         progress.note(f"“{texts[id_]}” stands there twice: it is asked once, as {into}")
-    return kept
+    return merged_rubrics
 
 
 def keeping_all(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSettings:
@@ -156,13 +158,13 @@ async def refit(
         "earlier_tone": rubric_set.tone,
     }
     learned = await _learn("refit", graph, again, roles, setting, rubric_set.prompts, **before)
-    known = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
-    whole = _refitted(rubric_set, learned, known)
+    known_ids = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
+    whole = _refitted(rubric_set, learned, known_ids)
     await setting.store.write(list(rubric_set_rows(learned.run, whole)))
     return replace(learned, rubric_set=whole)
 
 
-def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> RubricSet:
+def _refitted(before: RubricSet, learned: Learned, known_ids: Collection[str]) -> RubricSet:
     """Return the refitted set with the parts of the earlier set that still hold.
 
     Figures on conversations that the set was learned from are dropped.
@@ -172,15 +174,15 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
     """
     fitted = learned.rubric_set
     notes = []
-    seen = Counter(score.side for score in learned.scores if score.conversation_id in known)
-    if seen["held_out"]:
+    counts = Counter(score.side for score in learned.scores if score.conversation_id in known_ids)
+    if counts["held_out"]:
         notes.append(
-            f"The rubrics were learnt from {seen['held_out']} of the held-out conversations: their figures are too "
+            f"The rubrics were learnt from {counts['held_out']} of the held-out conversations: their figures are too "
             "good. Refit with the test fraction, seed and groups that the set was learnt with."
         )
-    if seen["training"]:
+    if counts["training"]:
         notes.append(
-            f"There is no window with a guarantee: the rubrics were learnt from {seen['training']} of the "
+            f"There is no window with a guarantee: the rubrics were learnt from {counts['training']} of the "
             "conversations that it would be fitted on. Nor are there cross-fitted figures of them, and the model of "
             "probabilities is the set's, fitted again. `pollex learn` has all that, and so has a refit on others."
         )
@@ -192,10 +194,12 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
         "training_hashes": tuple(sorted(learned_from)),
         "fitted_hashes": tuple(sorted(fitted_to)),
     }
-    told = bool(known) and before.roles.get("judge") == fitted.roles["judge"]
+    same_judge = bool(known_ids) and before.roles.get("judge") == fitted.roles["judge"]
     were = {rubric.id: rubric for rubric in before.rubrics}
-    kept = {
-        "rubrics": tuple(_as_known(one, were[one.id], told=told) for one in fitted.rubrics),
+    fields = {
+        "rubrics": tuple(
+            _as_known(rubric, were[rubric.id], told=same_judge) for rubric in fitted.rubrics
+        ),
         "off": before.off,
         "by_hand": before.by_hand or before.edited,
         "reasons": before.reasons,
@@ -205,19 +209,19 @@ def _refitted(before: RubricSet, learned: Learned, known: Collection[str]) -> Ru
         "data": fitted.data.model_copy(update=hashes),
         "notes": (*fitted.notes, *notes, *anew_told(before.rubrics, fitted.rubrics)),
     }
-    return fitted.model_copy(update=kept)
+    return fitted.model_copy(update=fields)
 
 
 def _as_known(fitted: ChosenRubric, before: ChosenRubric, *, told: bool) -> ChosenRubric:
     """Return a fitted rubric with its note; where labels told more of it before, and its judge stayed, with that."""
-    kept: dict[str, Any] = {"note": before.note}
+    fields: dict[str, Any] = {"note": before.note}
     if told and (before.written == before.text or judged_as_before(before)):
-        kept["worth"] = fitted.worth or before.worth
+        fields["worth"] = fitted.worth or before.worth
         now = fitted.standing
         then = before.standing
         if then and not went_the_other_way(before) and (now is None or now.n < then.n):
-            kept["standing"] = then
-    return fitted.model_copy(update=kept)
+            fields["standing"] = then
+    return fitted.model_copy(update=fields)
 
 
 def judged_as_before(rubric: ChosenRubric) -> bool:
@@ -293,7 +297,7 @@ async def _learn(
 
 
 def _material(
-    run: str, asked: Learning, sides: Sides, setting: RunSettings, **given: Any
+    run: str, learning: Learning, sides: Sides, setting: RunSettings, **given: Any
 ) -> Material:
     """Return both sides of a log with the answers that the store has."""
     record: JudgeRecord = given["judge_record"]
@@ -303,17 +307,17 @@ def _material(
     ):
         table.take(id_, answers)
     return Material(
-        logs=asked.logs,
+        logs=learning.logs,
         training=sides.train,
         held_out=sides.test,
         graded_training=sides.graded_train,
         graded_held_out=sides.graded_test,
-        settings=asked.settings,
+        settings=learning.settings,
         table=table,
         progress=setting.progress,
         family_of=family_of,
-        kept=tuple(asked.rubrics),
-        starter=asked.starter,
+        kept=tuple(learning.rubrics),
+        starter=learning.starter,
         form=FORM,
         **given,
     )
@@ -350,13 +354,13 @@ def _extracted(
 
     Failures in `retry_outcomes` are dropped, to be retried, until summarizing has begun.
     """
-    found = extractions_of(store, run)
+    extractions = extractions_of(store, run)
     if store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'step'", [run]):
-        return found
+        return extractions
     return {
-        id_: one
-        for id_, one in found.items()
-        if not (isinstance(one, Unanswered) and can_retry(one, retry_outcomes))
+        id_: extraction
+        for id_, extraction in extractions.items()
+        if not (isinstance(extraction, Unanswered) and can_retry(extraction, retry_outcomes))
     }
 
 
@@ -389,11 +393,11 @@ def keep_conversations(
     held_out: Sequence[Conversation],
 ) -> None:
     """Store all conversations of the log with their side of the split, except those stored."""
-    known = kept_ids(store, run)
+    stored_ids = kept_ids(store, run)
     used = {c.id for c in (*training, *held_out)}
-    store.put(conversation_rows(run, [c for c in training if c.id not in known], side="train"))
-    store.put(conversation_rows(run, [c for c in held_out if c.id not in known], side="test"))
-    store.put(conversation_rows(run, [c for c in logs if c.id not in known | used]))
+    store.put(conversation_rows(run, [c for c in training if c.id not in stored_ids], side="train"))
+    store.put(conversation_rows(run, [c for c in held_out if c.id not in stored_ids], side="test"))
+    store.put(conversation_rows(run, [c for c in logs if c.id not in stored_ids | used]))
 
 
 def fingerprint_of(

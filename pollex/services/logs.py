@@ -27,15 +27,15 @@ Data = Logs | Iterable[Conversation] | Sources | Rows
 """Logs, conversations, paths or globs, dicts, or a table of pandas, polars or Arrow."""
 
 
-def logs_given(given: Data, options: ReadOptions) -> Logs:
+def logs_given(data: Data, options: ReadOptions) -> Logs:
     """Return logs from whatever holds conversations, as callers in Python give it."""
-    if isinstance(given, Logs):
-        return given
-    if isinstance(given, str | Path):
-        return read_logs(given, options=options)
-    if isinstance(given, Mapping) or hasattr(given, "columns") or not isinstance(given, Iterable):
-        return read_rows(cast(Rows, given), options=options)
-    items: list[Any] = list(given)
+    if isinstance(data, Logs):
+        return data
+    if isinstance(data, str | Path):
+        return read_logs(data, options=options)
+    if isinstance(data, Mapping) or hasattr(data, "columns") or not isinstance(data, Iterable):
+        return read_rows(cast(Rows, data), options=options)
+    items: list[Any] = list(data)
     if items and all(isinstance(item, str | Path) for item in items):
         return read_logs(items, options=options)
     if not items or any(isinstance(item, Conversation) for item in items):
@@ -43,17 +43,17 @@ def logs_given(given: Data, options: ReadOptions) -> Logs:
     return read_rows(items, options=options)
 
 
-def logs_from(given: Sources | Logs, options: ReadOptions, progress: Progress) -> Logs:
+def logs_from(sources: Sources | Logs, options: ReadOptions, progress: Progress) -> Logs:
     """Read the conversations of some files, and report what was read and skipped.
 
     Raises:
         BadInput: A file or row can't be read; file, line and remedy are named.
         WrongUse: The options contradict each other or the log.
     """
-    if isinstance(given, Logs):
-        return given
+    if isinstance(sources, Logs):
+        return sources
     progress.start("read", 1)
-    logs = read_logs(given, options=options)
+    logs = read_logs(sources, options=options)
     progress.advance("read")
     for line in description(logs):
         progress.note(line)
@@ -73,9 +73,9 @@ def description(logs: Logs) -> list[str]:
     if logs.overruled:
         lines.append(f"{count(logs.overruled, 'conversation')} gave way to another of the same id")
     if logs.originals:
-        found = sum(map(len, logs.originals.values()))
+        copies = sum(map(len, logs.originals.values()))
         lines.append(
-            f"{count(found, 'placeholder')} in {count(len(logs.originals), 'conversation')}, redacted"
+            f"{count(copies, 'placeholder')} in {count(len(logs.originals), 'conversation')}, redacted"
         )
     lines += [f"Note: {note}" for note in logs.notes]
     for flag, ids in logs.flags.items():
@@ -101,12 +101,16 @@ def not_scorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]
     return [(c.id, c.not_scorable) for c in conversations if c.not_scorable]
 
 
-def count_and_lines(one: str, more: str, lines: Sequence[str]) -> list[str]:
+def count_and_lines(singular: str, more: str, lines: Sequence[str]) -> list[str]:
     """Return a count with its noun, and the first lines; nothing without lines."""
     if not lines:
         return []
     rest = [f"  and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
-    return [f"{count(len(lines), one, more)}:", *(f"  {line}" for line in lines[:LISTED]), *rest]
+    return [
+        f"{count(len(lines), singular, more)}:",
+        *(f"  {line}" for line in lines[:LISTED]),
+        *rest,
+    ]
 
 
 def first_ids(ids: Sequence[str], most: int = 3) -> str:
@@ -114,20 +118,20 @@ def first_ids(ids: Sequence[str], most: int = 3) -> str:
     return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")
 
 
-def files_of(*given: object) -> list[str]:
+def files_of(*sources: object) -> list[str]:
     """Return the names of files or globs, which may not be overwritten."""
-    return [name for one in given for name in names_of(one) if name != IN_MEMORY]
+    return [name for source in sources for name in names_of(source) if name != IN_MEMORY]
 
 
-def names_of(given: object) -> list[str]:
+def names_of(source: object) -> list[str]:
     """Return file names for the record of a run; `IN_MEMORY` for other data."""
-    if given is None:
+    if source is None:
         return []
-    if isinstance(given, str | Path):
-        return [str(given)]
-    if isinstance(given, Logs) or not isinstance(given, Sequence):
+    if isinstance(source, str | Path):
+        return [str(source)]
+    if isinstance(source, Logs) or not isinstance(source, Sequence):
         return [IN_MEMORY]
-    return [str(one) for one in given]
+    return [str(source) for source in source]
 
 
 LABELS = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
@@ -135,14 +139,14 @@ WORDS = {"log": "of the log", "person": "of people", "adjudicated": "adjudicated
 
 
 def labeled_logs(
-    given: Sources | Logs, reading: ReadOptions, store: Path, progress: Progress
+    sources: Sources | Logs, reading: ReadOptions, store: Path, progress: Progress
 ) -> Logs:
     """Read logs with the labels of the sources that are wanted; report what was read. Raises as `logs_from`."""
-    read = logs_from(given, reading, progress)
-    found = with_labels(read, reading, store)
-    for note in found.notes[len(read.notes) :]:
+    read = logs_from(sources, reading, progress)
+    labeled_logs = with_labels(read, reading, store)
+    for note in labeled_logs.notes[len(read.notes) :]:
         progress.note(f"Note: {note}")
-    return found
+    return labeled_logs
 
 
 def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
@@ -154,16 +158,16 @@ def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
     """
     if options.sources == ("log",):
         return logs
-    said = thumbs_of_people(store, options.sources)
+    opinions = thumbs_of_people(store, options.sources)
     used: Counter[str] = Counter()
-    labeled = [_labeled(one, said, options.sources, used) for one in logs]
-    made = logs_of(labeled)
-    notes = (*logs.notes, *notes_on(used, logs, labeled, said))
+    labeled = [_labeled(conversation, opinions, options.sources, used) for conversation in logs]
+    labeled_logs = logs_of(labeled)
+    notes = (*logs.notes, *notes_on(used, logs, labeled, opinions))
     return replace(
         logs,
-        conversations=made.conversations,
-        counts=made.counts,
-        fingerprint=made.fingerprint,
+        conversations=labeled_logs.conversations,
+        counts=labeled_logs.counts,
+        fingerprint=labeled_logs.fingerprint,
         notes=notes,
     )
 
@@ -173,23 +177,31 @@ def thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinio
     if not (store / FILE).exists():
         return {}
     with Store.open(store, read_only=True) as opened:
-        said = [one for one in opinions(opened, THUMB) if one.source in sources and one.counts]
-    return settle_answers(said)
+        opinion_sources = [
+            opinion
+            for opinion in opinions(opened, THUMB)
+            if opinion.source in sources and opinion.counts
+        ]
+    return settle_answers(opinion_sources)
 
 
 def notes_on(
     used: Mapping[str, int],
     logs: Logs,
     labeled: Sequence[Conversation],
-    said: Mapping[str, Opinion],
+    opinions: Mapping[str, Opinion],
 ) -> list[str]:
     """Say how many labels each source gave, and which replaced others."""
     counted = ", ".join(f"{used[name]} {words}" for name, words in WORDS.items() if used[name])
     replaced = sum(
-        a.label not in (b.label, Label.NONE) and _of(a, said) is not None
+        a.label not in (b.label, Label.NONE) and _of(a, opinions) is not None
         for a, b in zip(logs, labeled, strict=True)
     )
-    chosen = sum(one.preferred for one in labeled if _of(one, said) is not None)
+    chosen = sum(
+        conversation.preferred
+        for conversation in labeled
+        if _of(conversation, opinions) is not None
+    )
     notes = [f"labels by source: {counted or 'none'}"]
     if replaced:
         notes.append(
@@ -203,19 +215,22 @@ def notes_on(
     return notes
 
 
-def _of(one: Conversation, said: Mapping[str, Opinion]) -> Opinion | None:
+def _of(conversation: Conversation, opinions: Mapping[str, Opinion]) -> Opinion | None:
     # of before calls of tools were kept
-    return said.get(one.text_hash) or said.get(one.words_hash)
+    return opinions.get(conversation.text_hash) or opinions.get(conversation.words_hash)
 
 
 def _labeled(
-    one: Conversation, said: Mapping[str, Opinion], sources: Sequence[str], used: Counter[str]
+    conversation: Conversation,
+    opinions: Mapping[str, Opinion],
+    sources: Sequence[str],
+    used: Counter[str],
 ) -> Conversation:
-    opinion = _of(one, said)
+    opinion = _of(conversation, opinions)
     if opinion is not None:
         used[opinion.source] += 1
-        metadata = one.metadata | {DRAWN: opinion.drawn or "random"}
-        return one.model_copy(
+        metadata = conversation.metadata | {DRAWN: opinion.drawn or "random"}
+        return conversation.model_copy(
             update={
                 "label": LABELS[opinion.value],
                 "judge": opinion.annotator,
@@ -223,6 +238,6 @@ def _labeled(
             }
         )
     if "log" not in sources:
-        return one.model_copy(update={"label": Label.NONE})
-    used["log"] += one.label is not Label.NONE
-    return one
+        return conversation.model_copy(update={"label": Label.NONE})
+    used["log"] += conversation.label is not Label.NONE
+    return conversation

@@ -38,13 +38,13 @@ def read_set(
         return RubricSet.load(path, arrays=arrays, edits=edits)
 
     with Store.open(folder, read_only=True) as opened:
-        found = find_set(opened, str(rubrics))
-    if found is None:
+        rubric_set = find_set(opened, str(rubrics))
+    if rubric_set is None:
         what = f"there is no such file, and no rubric set of this run or digest in {folder}"
         raise BadRubrics(
             what, where=str(rubrics), remedy="`pollex runs` lists runs; `pollex learn` writes a set"
         )
-    return found
+    return rubric_set
 
 
 def store_of(run: RunOptions | None) -> Path | None:

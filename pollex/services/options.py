@@ -109,7 +109,11 @@ class ModelOptions:
 
     @classmethod
     def of(
-        cls, *, price: tuple[float, float] | None = None, batch_discount: float = 0.5, **given: Any
+        cls,
+        *,
+        price: tuple[float, float] | None = None,
+        batch_discount: float = 0.5,
+        **fields_given: Any,
     ) -> Self:
         """Sort what a user gives by name into options, limits and settings.
 
@@ -120,11 +124,21 @@ class ModelOptions:
         Raises:
             WrongUse: A setting can't be carried out; it is named.
         """
-        limited = {one.name: given.pop(one.name) for one in fields(Limits) if one.name in given}
-        own = {one.name: given.pop(one.name) for one in fields(cls) if one.name in given}
+        limited = {
+            field.name: fields_given.pop(field.name)
+            for field in fields(Limits)
+            if field.name in fields_given
+        }
+        own_fields = {
+            field.name: fields_given.pop(field.name)
+            for field in fields(cls)
+            if field.name in fields_given
+        }
         prices = None if price is None else Price(price[0], price[1], batch_discount)
         return cls(
-            limits=Limits(price=prices, **limited), settings=JudgeSettings.of(**given), **own
+            limits=Limits(price=prices, **limited),
+            settings=JudgeSettings.of(**fields_given),
+            **own_fields,
         )
 
     @property
@@ -186,9 +200,9 @@ class ModelTable(BaseModel):
 
     def within(self, **limits: Any) -> ModelOptions:
         """Return the model with its endpoint and caps."""
-        known = Limits(price=self.price, max_cost=self.max_cost, **limits)
+        run_limits = Limits(price=self.price, max_cost=self.max_cost, **limits)
         return ModelOptions(
-            model=self.model, base_url=self.base_url, key_env=self.key_env, limits=known
+            model=self.model, base_url=self.base_url, key_env=self.key_env, limits=run_limits
         )
 
 
@@ -207,8 +221,10 @@ def tables_in(path: Path, kind: type[T], mend: str, names: Collection[str] = ())
     """
     try:
         tables = parse_toml(read_lines(path))
-        wanted = {name: table for name, table in tables.items() if not names or name in names}
-        return TypeAdapter(dict[str, kind]).validate_python(wanted)  # type: ignore[valid-type]
+        tables_wanted = {
+            name: table for name, table in tables.items() if not names or name in names
+        }
+        return TypeAdapter(dict[str, kind]).validate_python(tables_wanted)  # type: ignore[valid-type]
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
     except ValidationError as error:

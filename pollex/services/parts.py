@@ -149,10 +149,10 @@ def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
     """Return the parts that are there already, by the number of their unit."""
     out = Place.at(job.out)
     names = {name.rpartition("-")[2]: name for name in out.names() if name.startswith("part-")}
-    found = {unit.number: names.get(f"{job.key_of(unit)}.parquet") for unit in units}
+    part_names = {unit.number: names.get(f"{job.key_of(unit)}.parquet") for unit in units}
     return {
         n: ScoredPart(**json.loads((out / file_of_facts(name)).read()))
-        for n, name in found.items()
+        for n, name in part_names.items()
         if name
     }
 

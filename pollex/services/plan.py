@@ -211,8 +211,8 @@ class Plan:
         """Plan all calls of `learn`; those after the extraction are upper bounds."""
         sides = sides_of(logs, settings.share, settings.seed)
         extractor = LlmExtractor(self.asker)
-        for one in sides.train:
-            await extractor.extract(one)
+        for conversation in sides.train:
+            await extractor.extract(conversation)
         if settings.method == "spur":
             return await self._spur(sides, settings)
         pool = {
@@ -265,19 +265,19 @@ class Plan:
             (rubrics.at_most // 2, Size(batches.at_most, 0)),
             (rubrics.likely // 2, Size(0, batches.likely)),
         ):
-            known = [_rubric(place, kind) for place in range(number)]
+            planned_rubrics = [_rubric(place, kind) for place in range(number)]
             if any(times):
                 with self.planner.estimating(times):
-                    await summarizer.summarize(shown, known, kind)
+                    await summarizer.summarize(shown, planned_rubrics, kind)
         return rubrics
 
     async def _deduplication(self, rubrics: Size) -> None:
         """Plan a call for every two rubrics, or, with built-in ones, for each: groups are disjoint."""
         items = [{"i": number, "rubric": _rubric(number, "sat").text} for number in (1, 2)]
         call = self.asker.call(load("deduplicate"), items, {})
-        each = 2 if BUILT_IN in self.asker.settings.without else 1
+        answers_each = 2 if BUILT_IN in self.asker.settings.without else 1
         with self.planner.estimating(
-            Size(rubrics.at_most // each, ceil(rubrics.likely * LIKELY_DUPLICATES))
+            Size(rubrics.at_most // answers_each, ceil(rubrics.likely * LIKELY_DUPLICATES))
         ):
             await self.planner.ask(call)
 
@@ -299,8 +299,8 @@ class Plan:
             for number in range(MOST_IN_A_CALL)
         ]
         with self.planner.estimating(batches):
-            for one in conversations:
-                await judge.judge(one, questions)
+            for conversation in conversations:
+                await judge.judge(conversation, questions)
 
 
 @dataclass(frozen=True)
@@ -349,16 +349,16 @@ class CallPlan(Result):
 
     def told(self, **_asked: object) -> Told:
         """Yield what would be asked, and what to know of the figures."""
-        for name, each in self.models:
+        for name, usage in self.models:
             if len(self.models) > 1:
                 yield f"{name}:"
-            yield from each.told()
+            yield from usage.told()
         if self.likely is not None:
             yield f"Likely: {self.likely.planned}"
         yield from self.notes
 
     def as_json(self) -> dict[str, Any]:
-        tables = {name: each.by_stage() for name, each in self.models}
+        tables = {name: usage.by_stage() for name, usage in self.models}
         first, *others = tables.values() if tables else [{}]
         panel = {"panel": dict(list(tables.items())[1:])} if others else {}
         costs = {"costs": self.costs} if self.costs else {}
@@ -368,7 +368,7 @@ class CallPlan(Result):
     @property
     def costs(self) -> dict[str, float]:
         """Return the cost of all models that have a price, asked at once and by batch; empty without prices."""
-        return costs_of([each for _, each in self.models])
+        return costs_of([usage for _, usage in self.models])
 
 
 class Planned(Exception):
@@ -381,7 +381,12 @@ class Planned(Exception):
 
 def costs_of(planned: Sequence[ModelUsage]) -> dict[str, float]:
     """Return the cost at once and by batch, each model's at its price; empty where none has one."""
-    rows = [(row, one.price) for one in planned if one.price for row in one.table.stages.values()]
+    rows = [
+        (row, model.price)
+        for model in planned
+        if model.price
+        for row in model.table.stages.values()
+    ]
     if not rows:
         return {}
     at_once = sum(price.cost(row.prompt, row.completion) for row, price in rows)
@@ -401,8 +406,8 @@ def plan_scoring(
     if rubrics.judge.built_in:
         embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
         return NO_CALLS
-    if not model.again and (known := _all_known(conversations, rubrics, run)):
-        usage = ModelUsage(UsageTable(), model.limits.price, known_answers=known)
+    if not model.again and (known_count := _all_known(conversations, rubrics, run)):
+        usage = ModelUsage(UsageTable(), model.limits.price, known_answers=known_count)
         return CallPlan(((rubrics.judge.name, usage),), (NOTHING_LEFT,))
     model = options_as_before(model, rubrics.judge)
     able = rubrics.judge.options.capabilities
@@ -435,7 +440,7 @@ def plan_learning(
     profile: DomainProfile,
     run: RunOptions,
     model: ModelOptions,
-    given: Sequence[Rubric] = (),
+    rubrics: Sequence[Rubric] = (),
     *,
     adapt: bool = False,
 ) -> CallPlan:
@@ -449,12 +454,12 @@ def plan_learning(
         return NO_CALLS
     plan = Plan.of(model, profile, run, settings.seed)
     if adapt:
-        work = plan.adapting(logs.learnable, given)
+        work = plan.adapting(logs.learnable, rubrics)
     else:
-        work = plan.fitting(logs.learnable, given) if given else plan.learning(logs, settings)
+        work = plan.fitting(logs.learnable, rubrics) if rubrics else plan.learning(logs, settings)
     table = asyncio.run(work)
     planned = call_plan(model, table, probed=False, known_answers=plan.planner.known_answers)
-    likely = None if given else ModelUsage(plan.planner.likely, model.limits.price)
+    likely = None if rubrics else ModelUsage(plan.planner.likely, model.limits.price)
     return replace(planned, likely=likely)
 
 
@@ -492,7 +497,7 @@ def call_plan(
     notes = [
         "Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."
     ]
-    if any(each.table.total.outcomes[AT_MOST] for _, each in models):
+    if any(usage.table.total.outcomes[AT_MOST] for _, usage in models):
         notes.append(
             "Stages with “at most” depend on answers: their true figures are lower, often several times."
         )
@@ -502,11 +507,11 @@ def call_plan(
         notes.append(
             f"Where it gives no log-probabilities, {model.settings.samples} samples judge so many times as often."
         )
-    if costs := costs_of([each for _, each in models]):
-        told = f"{costs['at_once']:.4g} at once, {costs['by_batch']:.4g} with --batch"
-        unpriced = ", ".join(name for name, each in models if each.price is None)
+    if costs := costs_of([usage for _, usage in models]):
+        cost_text = f"{costs['at_once']:.4g} at once, {costs['by_batch']:.4g} with --batch"
+        unpriced = ", ".join(name for name, usage in models if usage.price is None)
         without = f", without that of {unpriced}, which has no price" if unpriced else ""
-        notes.append(f"Cost: {told}, where answers come within 24 hours{without}.")
+        notes.append(f"Cost: {cost_text}, where answers come within 24 hours{without}.")
     return CallPlan(models, tuple(notes))
 
 

@@ -62,7 +62,7 @@ class Fork:
 
 def until_taken(people: People) -> People:
     """Ask until they give nothing."""
-    return lambda asked: list(people(asked) or ()) or None
+    return lambda question: list(people(question) or ()) or None
 
 
 def written_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
@@ -89,7 +89,7 @@ def pool_in(path: Path) -> list[Row]:
 
 def rows_of(rubrics: Sequence[Rubric]) -> list[Row]:
     """Return rubrics that people wrote as rows of a pool."""
-    return [{"id": "", "text": one.text, "polarity": one.polarity} for one in rubrics]
+    return [{"id": "", "text": rubric.text, "polarity": rubric.polarity} for rubric in rubrics]
 
 
 def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
@@ -102,8 +102,8 @@ def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
         list(rows),
         [Rubric(id=row["id"], text=row["text"], polarity=row["polarity"]) for row in before],
     )
-    known = {(row["text"], row["polarity"]): row for row in before}
-    return [known.get((row["text"], row["polarity"]), {**row, "id": ""}) for row in rows]
+    row_by_text = {(row["text"], row["polarity"]): row for row in before}
+    return [row_by_text.get((row["text"], row["polarity"]), {**row, "id": ""}) for row in rows]
 
 
 async def waiting_pool(store: Store, run: Run) -> list[Row]:
@@ -125,9 +125,9 @@ async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
             f"{run.id} doesn't wait at its pool",
             remedy="go on with it, or fork it to change the pool",
         )
-    told = {"kept": match_rows(rows, before), "reviewed": True}
+    reviewed_pool = {"kept": match_rows(rows, before), "reviewed": True}
     async with compile_on(graph_of(run), store) as compiled:
-        await compiled.aupdate_state(thread_of(run.id), told, as_node="review_pool")
+        await compiled.aupdate_state(thread_of(run.id), reviewed_pool, as_node="review_pool")
 
 
 async def begin_fork(
@@ -149,12 +149,16 @@ async def begin_fork(
         WrongUse: There is no such run or node, or nothing comes after it.
     """
     parent = find_run(store, fork.run)
-    wanted = parent.fingerprint | {"graph": FORMAT} if fingerprint is None else dict(fingerprint)
+    fingerprint_wanted = (
+        parent.fingerprint | {"graph": FORMAT} if fingerprint is None else dict(fingerprint)
+    )
     anywhere = (
         {"endpoint": parent.fingerprint["endpoint"]} if "endpoint" in parent.fingerprint else {}
     )
     same_settings(
-        parent, {name: one for name, one in wanted.items() if name != "endpoint"} | anywhere, store
+        parent,
+        {name: part for name, part in fingerprint_wanted.items() if name != "endpoint"} | anywhere,
+        store,
     )
     if parent.command != "learn" or (fork.node == "assess" and not fork.pool):
         raise WrongUse(
@@ -172,10 +176,13 @@ async def begin_fork(
         if fork.node in JUDGED:
             state = {name: state[name] for name in BEFORE if name in state}
             at = "gather_sets" if "gather_sets" in graph_of(parent).nodes else "review_pool"
-    given = _elsewhere(parent.arguments) if arguments is None else arguments
+    arguments_given = _elsewhere(parent.arguments) if arguments is None else arguments
     named = {"parent": f"{parent.id}:{fork.node}"}
     run = store.begin(
-        "learn", arguments={**given, **named}, fingerprint=wanted, versions=versions()
+        "learn",
+        arguments={**arguments_given, **named},
+        fingerprint=fingerprint_wanted,
+        versions=versions(),
     )
     if behind := settings_behind(store, parent):
         store.keep([settings_row(run.id, behind)])
@@ -219,9 +226,9 @@ def _elsewhere(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 async def _take_over(store: Store, parent: str, run: str, state: Mapping[str, Any]) -> None:
     store.put(rubric_rows(run, rubrics_of(store, parent).values()))
-    for id_, found in extractions_of(store, parent).items():
-        store.put([fact(run, "extraction", id_, found)])
-    for name, kept in facts_of(store, parent, "step").items():
+    for id_, extraction in extractions_of(store, parent).items():
+        store.put([fact(run, "extraction", id_, extraction)])
+    for name, step_fact in facts_of(store, parent, "step").items():
         if MADE.get(name, "settings") in state:
-            await store.write_step(run, name, kept)
+            await store.write_step(run, name, step_fact)
     await store.settle()

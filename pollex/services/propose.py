@@ -47,8 +47,8 @@ class MappingProposal:
             "conversations": self.conversations,
             "structure": list(self.structure),
             "talks": [
-                {"id": one.id, "label": one.label.value, "messages": messages_of(one)}
-                for one in self.talks
+                {"id": talk.id, "label": talk.label.value, "messages": messages_of(talk)}
+                for talk in self.talks
             ],
             "lacking": self.lacking,
         }
@@ -86,7 +86,7 @@ def propose_mapping(sources: Sources, *, reading: ReadOptions) -> MappingProposa
 
 def _of(logs: Logs) -> dict[str, Any]:
     structure = Structure()
-    for one in logs:
-        structure.look_at(one)
+    for conversation in logs:
+        structure.look_at(conversation)
     talks: Iterable[Conversation] = logs.conversations[:SHOWN]
     return {"conversations": len(logs), "structure": tuple(structure.faults), "talks": tuple(talks)}

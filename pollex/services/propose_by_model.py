@@ -56,47 +56,55 @@ def ask_for_mapping(
     )
     arguments = {"logs": names_of(sources)}
     with workspace(run, progress) as opened:
-        told, usage = by_model(
+        columns_read, usage = by_model(
             opened, model, SEED, arguments, lambda asker, setting: _ask(asker, setting, shown.items)
         )
     if usage is not None:
         progress.note(usage.summary)
-    if isinstance(told, str):
-        return _without_mapping(unread, f"{model.name} said nothing of use ({told})")
-    candidate = candidate_of(told, unread.columns, shown.originals, reading)
-    found = list(
-        readings_of_all(candidate, reading, lambda asked: read_logs(sources, options=asked))
+    if isinstance(columns_read, str):
+        return _without_mapping(unread, f"{model.name} said nothing of use ({columns_read})")
+    candidate = candidate_of(columns_read, unread.columns, shown.originals, reading)
+    readings = list(
+        readings_of_all(candidate, reading, lambda options: read_logs(sources, options=options))
     )
-    for one in found:
-        if one.holds:
-            begins = f"no known shape; its columns are\n{table(unread.columns, one)}\n{model.name} read them"
-            return proposing(one, unread.columns, begins, unread.where)
-    faults = ", ".join(found[0].faults) if found else ""
+    for tried in readings:
+        if tried.holds:
+            begins = f"no known shape; its columns are\n{table(unread.columns, tried)}\n{model.name} read them"
+            return proposing(tried, unread.columns, begins, unread.where)
+    faults = ", ".join(readings[0].faults) if readings else ""
     why = f"what comes out is no talk: {faults}" if faults else "the log can't be read so"
     return _without_mapping(unread, f"{model.name}'s mapping was tried, and {why}")
 
 
 def candidate_of(
-    told: ColumnsRead, columns: Sequence[Column], originals: dict[str, str], given: ReadOptions
+    columns_read: ColumnsRead,
+    columns: Sequence[Column],
+    originals: dict[str, str],
+    options: ReadOptions,
 ) -> Candidate:
     """Return what a model said as a way to read the log; what the user said goes before it.
 
     Args:
         originals: What stands behind the values that the model was shown.
     """
-    known = {column.path for column in columns} | {
+    paths = {column.path for column in columns} | {
         column.path.rpartition("[].")[0] for column in columns
     }
-    said = {one.part: one.column.removesuffix("[]") for one in told.columns}
-    parts = {part: name for part, name in said.items() if part in PARTS and name in known}
-    parts = _inside_list(parts) | dict(given.columns)
-    speakers = ((one.role, originals.get(one.name, one.name)) for one in told.speakers)
-    roles = tuple(dict.fromkeys((*given.roles, *speakers)))
+    column_by_part = {
+        column.part: column.column.removesuffix("[]") for column in columns_read.columns
+    }
+    parts = {part: name for part, name in column_by_part.items() if part in PARTS and name in paths}
+    parts = _inside_list(parts) | dict(options.columns)
+    speakers = (
+        (speaker.role, originals.get(speaker.name, speaker.name))
+        for speaker in columns_read.speakers
+    )
+    roles = tuple(dict.fromkeys((*options.roles, *speakers)))
     labels: dict[str, str] = {}
-    if "label" in parts and told.up and told.down:
+    if "label" in parts and columns_read.up and columns_read.down:
         labels = {
-            "positive": _as_rule(told.up, originals),
-            "negative": _as_rule(told.down, originals),
+            "positive": _as_rule(columns_read.up, originals),
+            "negative": _as_rule(columns_read.down, originals),
         }
     return Candidate(parts, roles, labels)
 
@@ -137,6 +145,6 @@ async def _ask(asker: Asker, setting: RunSettings, items: Sequence[Item]) -> Col
     fingerprint = {"columns": digest(list(items)), "prompt": asker.fingerprint()}
     async with running("inspect", fingerprint, setting, [asker.name]) as run:
         setting.tracer(run.id)
-        told = await read_columns(asker, items)
+        columns = await read_columns(asker, items)
         setting.store.finish(run.id, "done", roles=[asker.name])
-        return told
+        return columns

@@ -44,12 +44,12 @@ class Purse:
             "max_cost": limits.max_cost,
         }
 
-    def lease(self, limit: str, wanted: float) -> float:
+    def lease(self, limit: str, amount: float) -> float:
         """Hand out calls or money, 0 when none is left; take back what is less than 0."""
         left = self._left[limit]
-        given = wanted if left is None else min(wanted, left)
-        self._left[limit] = None if left is None else left - given
-        return given
+        share = amount if left is None else min(amount, left)
+        self._left[limit] = None if left is None else left - share
+        return share
 
 
 class LeasedBudget(Budget):
@@ -71,15 +71,15 @@ class LeasedBudget(Budget):
         self._left -= limits.max_calls is not None
         self.calls += 1
 
-    def _leased(self, limit: str, wanted: float) -> float:
-        given: float = ray.get(self._purse.lease.remote(limit, wanted))
-        if given == 0:
+    def _leased(self, limit: str, amount: float) -> float:
+        leased: float = ray.get(self._purse.lease.remote(limit, amount))
+        if leased == 0:
             raise LimitReached(
                 f"{limit} {getattr(self._limits, limit)} reached",
                 remedy="resume with a higher limit",
                 option=limit,
             )
-        return given
+        return leased
 
     def end(self) -> None:
         """Give back what is left of the leases."""
@@ -163,18 +163,18 @@ class _Crew:
             for ref in ray.wait(list(self._flights), num_returns=1)[0]:
                 unit, worker, tries = self._flights.pop(ref)
                 try:
-                    found = ray.get(ref)
+                    outcome = ray.get(ref)
                     idle.append(worker)
                 except RayActorError as error:  # killed, or out of memory
                     idle.append(self._hired())
-                    found = f"its worker died {tries} times: {error.__class__.__name__}"
+                    outcome = f"its worker died {tries} times: {error.__class__.__name__}"
                     if tries < TRIES:
                         waiting.append((unit, tries + 1))
                         continue
                 except RayTaskError as error:
                     idle.append(worker)
-                    found = f"{error.cause.__class__.__name__}: {error.cause}"
-                yield self._judged(unit, found)
+                    outcome = f"{error.cause.__class__.__name__}: {error.cause}"
+                yield self._judged(unit, outcome)
 
     def _hired(self) -> Any:
         return self._made.remote(self._job, self._purse)

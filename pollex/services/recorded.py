@@ -69,14 +69,14 @@ class Recording:
                 where=str(folder),
                 remedy="clone the repository, and run this command there after `make demo`",
             )
-        told: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return cls(
             folder,
-            told["model"],
-            told["made"],
-            bytes.fromhex(told["secret"]),
-            told["prompts"],
-            told["policy"],
+            manifest["model"],
+            manifest["made"],
+            bytes.fromhex(manifest["secret"]),
+            manifest["prompts"],
+            manifest["policy"],
         )
 
     @classmethod
@@ -130,7 +130,7 @@ def options_for(endpoint: RecordedEndpoint) -> ModelOptions:
 
 def sets_in(out: Path) -> tuple[Path, ...]:
     """Return the rubric sets of a demo in `out`."""
-    return tuple(one for one in (out / RUBRICS, out / BUILT_IN / RUBRICS) if one.exists())
+    return tuple(path for path in (out / RUBRICS, out / BUILT_IN / RUBRICS) if path.exists())
 
 
 def result_in(folder: Path, patterns: Sequence[str] = RESULT) -> list[Path]:

@@ -73,16 +73,18 @@ class AskedAgain:
             "conversation": self.conversation,
             "judge": self.judge,
             "used": self.used,
-            "netsat": [one.netsat for one in self.scores],
-            "probability": [one.probability for one in self.scores],
+            "netsat": [score.netsat for score in self.scores],
+            "probability": [score.probability for score in self.scores],
             "theta": self.theta,
             "flips": self.flips,
             "asked": {id_: rubric.text for id_, rubric in self.asked.items()},
             "before": {
-                id_: _answer_json(one) for id_, one in self.before.items() if id_ in self.asked
+                id_: _answer_json(answer)
+                for id_, answer in self.before.items()
+                if id_ in self.asked
             },
             "after": {
-                id_: _answer_json(one) for id_, one in self.after.items() if id_ in self.asked
+                id_: _answer_json(answer) for id_, answer in self.after.items() if id_ in self.asked
             },
         }
 
@@ -145,16 +147,16 @@ def scores_by(
 
     Its model of the probability takes a removed rubric for unanswered, and knows no new one.
     """
-    kept = tuple(rubrics)
-    as_edited = {"rubrics": kept} | ({} if rubric_set.has_arrays else {"calibrator": None})
+    rubrics_left = tuple(rubrics)
+    as_edited = {"rubrics": rubrics_left} | ({} if rubric_set.has_arrays else {"calibrator": None})
     scorer = rubric_set.model_copy(update=as_edited).scorer_of()
     # What was answered about a rubric that is off now counts for nothing: the model knows it still.
     off = {rubric.id for rubric in (*rubric_set.rubrics, *rubric_set.off)} - {
-        rubric.id for rubric in kept
+        rubric.id for rubric in rubrics_left
     }
     counted = {
-        id_: tuple(answer for name, answer in given.items() if name not in off)
-        for id_, given in answers.items()
+        id_: tuple(answer for name, answer in answer.items() if name not in off)
+        for id_, answer in answers.items()
     }
     return list(scorer.score_all(counted))
 
@@ -170,10 +172,14 @@ def _flips(pair: tuple[Score, Score]) -> bool:
 
 def changed_in(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric]) -> list[ChosenRubric]:
     """Return rubrics whose words, side or evidence are not those of the set, and new ones."""
-    known = {
+    known_answers = {
         rubric.id: (rubric.text, rubric.polarity, rubric.source) for rubric in rubric_set.rubrics
     }
-    return [one for one in rubrics if known.get(one.id) != (one.text, one.polarity, one.source)]
+    return [
+        rubric
+        for rubric in rubrics
+        if known_answers.get(rubric.id) != (rubric.text, rubric.polarity, rubric.source)
+    ]
 
 
 async def ask_again(
@@ -196,27 +202,27 @@ async def ask_again(
     """
     (conversation,) = conversations_of(store, run, ids=[conversation_id])
     before = answers_of(store, run, ids=[conversation_id]).get(conversation_id, {})
-    asked = changed_in(rubric_set, rubrics) if model is None else [*rubrics]
-    if not asked:
+    rubrics_asked = changed_in(rubric_set, rubrics) if model is None else [*rubrics]
+    if not rubrics_asked:
         raise WrongUse(
             "nothing is changed", remedy="change a rubric's words, or choose another judge"
         )
     used = dict[str, Any]()
     able = None
     if model is None:
-        judge = await _own_judge(store, run, rubric_set, asked)
-        require_signs(judge, asked)
-        answers = await _asked(judge, conversation, rubric_set, asked)
+        judge = await _own_judge(store, run, rubric_set, rubrics_asked)
+        require_signs(judge, rubrics_asked)
+        answers = await _asked(judge, conversation, rubric_set, rubrics_asked)
     else:
         async with await hire(_as_before(model, rubric_set), rubric_set.domain, store) as staff:
             judge = staff.roles.judge
-            answers = await _asked(judge, conversation, rubric_set, asked)
+            answers = await _asked(judge, conversation, rubric_set, rubrics_asked)
             used = staff.used()
             able = staff.capabilities
     after = {**before, **answers}
     (old,) = scores_by(rubric_set, rubric_set.rubrics, {conversation_id: before})
     (new,) = scores_by(rubric_set, rubrics, {conversation_id: after})
-    by_id = {rubric.id: rubric for rubric in asked}
+    by_id = {rubric.id: rubric for rubric in rubrics_asked}
     return AskedAgain(
         conversation_id, by_id, before, after, judge.name, used, (old, new), rubric_set.theta, able
     )
@@ -254,26 +260,38 @@ async def preview(
     """
     rubrics, _ = merge_equal(rubrics)  # as a refit does: of equal texts one is asked
     conversations = _drawn(store, run, rng, FEW if model else MOST)
-    answers = answers_of(store, run, ids=[one.id for one in conversations])
-    asked = changed_in(rubric_set, rubrics)
+    answers = answers_of(store, run, ids=[conversation.id for conversation in conversations])
+    rubrics_asked = changed_in(rubric_set, rubrics)
     again = dict[str, Answers]()
-    by: dict[str, JudgedBy] = dict.fromkeys([rubric.id for rubric in asked], "model")
-    if asked and model:
+    by: dict[str, JudgedBy] = dict.fromkeys([rubric.id for rubric in rubrics_asked], "model")
+    if rubrics_asked and model:
         async with await hire_judge(model, rubric_set, store) as staff:
-            asking = [_asked(staff.roles.judge, one, rubric_set, asked) for one in conversations]
+            asking = [
+                _asked(staff.roles.judge, conversation, rubric_set, rubrics_asked)
+                for conversation in conversations
+            ]
             again = {
-                one.id: each
-                for one, each in zip(conversations, await asyncio.gather(*asking), strict=True)
+                conversation.id: outcomes
+                for conversation, outcomes in zip(
+                    conversations, await asyncio.gather(*asking), strict=True
+                )
             }
-    elif asked:
-        judge = await _own_judge(store, run, rubric_set, asked)
+    elif rubrics_asked:
+        judge = await _own_judge(store, run, rubric_set, rubrics_asked)
         await judge.prepare(conversations)
-        by = {rubric.id: judged_by(_understood(judge, rubric)) for rubric in asked}
-        again = {one.id: await _asked(judge, one, rubric_set, asked) for one in conversations}
-    given = {one.id: answers.get(one.id, {}) for one in conversations}
-    edited = {id_: {**own, **again.get(id_, {})} for id_, own in given.items()}
+        by = {rubric.id: judged_by(_understood(judge, rubric)) for rubric in rubrics_asked}
+        again = {
+            conversation.id: await _asked(judge, conversation, rubric_set, rubrics_asked)
+            for conversation in conversations
+        }
+    answers_before = {
+        conversation.id: answers.get(conversation.id, {}) for conversation in conversations
+    }
+    edited = {
+        id_: {**own_answers, **again.get(id_, {})} for id_, own_answers in answers_before.items()
+    }
     both = zip(
-        scores_by(rubric_set, rubric_set.rubrics, given),
+        scores_by(rubric_set, rubric_set.rubrics, answers_before),
         scores_by(rubric_set, rubrics, edited),
         strict=True,
     )
@@ -283,7 +301,8 @@ async def preview(
     return Preview(
         n=len(whole),
         changed=tuple(
-            _reworded(rubric, by[rubric.id], conversations, answers, again, rng) for rubric in asked
+            _reworded(rubric, by[rubric.id], conversations, answers, again, rng)
+            for rubric in rubrics_asked
         ),
         shift=float(moved[:, 0].mean()) if whole else 0.0,
         flips=tuple(filter(_flips, (whole[place] for place in order))),
@@ -292,14 +311,14 @@ async def preview(
 
 
 def _drawn(store: Store, run: str, rng: np.random.Generator, most: int) -> list[Conversation]:
-    known = [
+    estimates = [
         row["id"]
         for row in store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")
     ]
     ids = (
-        known
-        if len(known) <= most
-        else [known[i] for i in np.sort(rng.choice(len(known), most, replace=False))]
+        estimates
+        if len(estimates) <= most
+        else [estimates[i] for i in np.sort(rng.choice(len(estimates), most, replace=False))]
     )
     return list(conversations_of(store, run, ids=ids))
 
@@ -313,11 +332,15 @@ def planned_preview(
 ) -> dict[str, int]:
     """Return about how many calls and tokens a preview by a model takes."""
     distinct, _ = merge_equal(rubrics)
-    asked = changed_in(rubric_set, distinct)
+    rubrics_asked = changed_in(rubric_set, distinct)
     conversations = _drawn(store, run, rng, FEW)
-    each = [estimate_calls(asked, one) for one in conversations] if asked else []
+    calls_each = (
+        [estimate_calls(rubrics_asked, conversation) for conversation in conversations]
+        if rubrics_asked
+        else []
+    )
     names = ("calls", "prompt_tokens", "completion_tokens")
-    return {name: sum(one[name] for one in each) for name in names} | {
+    return {name: sum(calls[name] for calls in calls_each) for name in names} | {
         "conversations": len(conversations)
     }
 
@@ -331,7 +354,7 @@ def estimate_calls(rubrics: Sequence[ChosenRubric], conversation: Conversation) 
 
 
 async def _own_judge(
-    store: Store, run: str, rubric_set: RubricSet, asked: Sequence[ChosenRubric]
+    store: Store, run: str, rubric_set: RubricSet, rubrics: Sequence[ChosenRubric]
 ) -> Judge:
     judge = embedded_judge(rubric_set, store.folder)
     made_by = (
@@ -342,7 +365,7 @@ async def _own_judge(
     )
     training = list(conversations_of(store, made_by, ids=[row["id"] for row in rows[: 5 * MOST]]))
     if training:
-        await judge.fit(training, [_understood(judge, rubric) for rubric in asked])
+        await judge.fit(training, [_understood(judge, rubric) for rubric in rubrics])
     return judge
 
 
@@ -380,8 +403,8 @@ def _reworded(
     up, values = _values(rubric, conversations, again)
     with_up, with_down = (float(values[side].mean()) if side.any() else None for side in (up, ~up))
     then, old = _values(rubric, conversations, answers)
-    known = rubric.alone.by if rubric.alone else by
-    before = _detector(known, then, old, rubric, rng) if len(old) else None
+    judge_name = rubric.alone.by if rubric.alone else by
+    before = _detector(judge_name, then, old, rubric, rng) if len(old) else None
     return Reworded(rubric, with_up, with_down, _detector(by, up, values, rubric, rng), before)
 
 
@@ -390,10 +413,10 @@ def _values(
 ) -> tuple[Bools, Floats]:
     """Return thumbs and a rubric's values `[conversation]`, of those that have both."""
     rows = [
-        (one.label is Label.POSITIVE, answer.value())
-        for one in conversations
-        if one.label is not Label.NONE
-        and isinstance(answer := answers.get(one.id, {}).get(rubric.id), Answer)
+        (conversation.label is Label.POSITIVE, answer.value())
+        for conversation in conversations
+        if conversation.label is not Label.NONE
+        and isinstance(answer := answers.get(conversation.id, {}).get(rubric.id), Answer)
     ]
     return np.array([row[0] for row in rows], dtype=bool), np.array(
         [row[1] for row in rows], dtype=np.float64
@@ -422,5 +445,5 @@ def _above_half(over_chance: Figure) -> Figure:
 
 
 def _answer_json(answer: Answer | Unanswered) -> dict[str, Any]:
-    told = answer.model_dump(mode="json")
-    return told | {"value": answer.value() if isinstance(answer, Answer) else None}
+    answer_json = answer.model_dump(mode="json")
+    return answer_json | {"value": answer.value() if isinstance(answer, Answer) else None}

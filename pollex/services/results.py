@@ -58,8 +58,8 @@ class Result(ABC):
     def of(self, *names: str) -> dict[str, Any]:
         """Return fields as JSON values, `name=path` those of another place; of `usage` what it adds, if anything."""
         named = (name.partition("=") for name in names if name != "usage")
-        found = {name: encode(attrgetter(path or name)(self)) for name, _, path in named}
-        return found | (usage_json(getattr(self, "usage")) if "usage" in names else {})  # noqa: B009
+        values_by_name = {name: encode(attrgetter(path or name)(self)) for name, _, path in named}
+        return values_by_name | (usage_json(getattr(self, "usage")) if "usage" in names else {})  # noqa: B009
 
 
 class Shown(Result):
@@ -270,11 +270,11 @@ def figures_told(sides: Mapping[str, Assessment | None]) -> Told:
         yield WITHOUT_INTERVAL
 
 
-def probabilities_told(found: ProbabilityFigures) -> str:
+def probabilities_told(figures: ProbabilityFigures) -> str:
     """Write log-loss and Brier score with intervals, and those of the class share."""
     return (
-        f"log-loss {found.log_loss}, Brier {found.brier}; "
-        f"the share of positive ones alone has {found.share_log_loss} and {found.share_brier}"
+        f"log-loss {figures.log_loss}, Brier {figures.brier}; "
+        f"the share of positive ones alone has {figures.share_log_loss} and {figures.share_brier}"
     )
 
 
@@ -318,10 +318,10 @@ def figures_json(figures: Assessment | None) -> dict[str, Any]:
     } | _valued(named)
 
 
-def probability_json(found: ProbabilityFigures) -> dict[str, Any]:
+def probability_json(figures: ProbabilityFigures) -> dict[str, Any]:
     """Return the figures of probabilities as JSON values."""
-    named = {name: getattr(found, name) for name in PROBABILITY_FIGURES}
-    return {"n": found.n} | _valued(
+    named = {name: getattr(figures, name) for name in PROBABILITY_FIGURES}
+    return {"n": figures.n} | _valued(
         {name: figure for name, figure in named.items() if figure is not None}
     )
 

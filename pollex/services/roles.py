@@ -109,8 +109,8 @@ class Workers:
     def known_answers(self) -> int:
         """Return how many answers of earlier runs the model's judge gave without a call."""
         judge = self.roles.judge
-        own = getattr(judge, "model", judge)  # of a judge with a built-in side, the model's
-        return int(getattr(own, "known_answers", 0))
+        model_judge = getattr(judge, "model", judge)  # of a judge with a built-in side, the model's
+        return int(getattr(model_judge, "known_answers", 0))
 
     def used(self) -> dict[str, Any]:
         """Return the model's usage so far; empty for the built-in roles."""
@@ -138,9 +138,11 @@ class Workers:
             return {}
         able = {f"can {name}": getattr(self.capabilities, name) for name in CAPABILITIES}
         settings = self.record.options.facts(CALLS | JUDGMENTS)
-        asked = {f"setting {name}": writable_setting(value) for name, value in settings.items()}
+        settings_asked = {
+            f"setting {name}": writable_setting(value) for name, value in settings.items()
+        }
         prompts = {f"prompt {name}": version for name, version in self.prompts.items()}
-        return {"model": self.capabilities.model, **able, **asked, **prompts}
+        return {"model": self.capabilities.model, **able, **settings_asked, **prompts}
 
     def setting(self, store: Store, **rest: Any) -> RunSettings:
         """Make the setting of a run with these roles; `rest` as in `RunSettings.of`."""
@@ -193,11 +195,11 @@ class Workers:
         """
         from pollex.agents.distilled.judge import LocalJudge
 
-        own = {rubric.id for rubric in rubrics if rubric.answered_by}
-        if self.record.built_in or not own:
+        own_ids = {rubric.id for rubric in rubrics if rubric.answered_by}
+        if self.record.built_in or not own_ids:
             return self
-        known = {id_: what for id_, what in learned.items() if id_ in own}
-        return self.judging_beside(LocalJudge(self.embedder, known))
+        learned_of_own = {id_: what for id_, what in learned.items() if id_ in own_ids}
+        return self.judging_beside(LocalJudge(self.embedder, learned_of_own))
 
     def judging_by(self, judge: Judge, record: JudgeRecord) -> Workers:
         """Return workers with another judge."""
@@ -296,11 +298,13 @@ async def hire(
     if desk is not None:
         await desk.fetch()
     memory = None if options.again else StoredAnswers(store, RETRYABLE | refused)
-    made = llm_workers(
+    workers = llm_workers(
         options, profile, store.secret, embedder, gateway, capabilities, seed, memory
     )
     by_batch = desk is not None and bool(desk.to)
-    return replace(made, by_batch=by_batch, retry_outcomes=RETRYABLE | refused, traced=ledger.trace)
+    return replace(
+        workers, by_batch=by_batch, retry_outcomes=RETRYABLE | refused, traced=ledger.trace
+    )
 
 
 def embedded_workers(
@@ -399,13 +403,15 @@ def build(record: JudgeRecord, embedder: Embedder, rubrics: Sequence[Rubric] = (
         from pollex.agents.distilled.judge import LocalJudge  # few sets are
 
         return LocalJudge(embedder, record.learned)
-    known = ", ".join((LLM, EMBEDDED, DISTILLED))
+    judge_kinds = ", ".join((LLM, EMBEDDED, DISTILLED))
     raise BadRubrics(
-        f"there is no judge of the kind {record.kind!r:.60}", remedy=f"use one of {known}"
+        f"there is no judge of the kind {record.kind!r:.60}", remedy=f"use one of {judge_kinds}"
     )
 
 
-def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAULT_MODEL) -> Judge:
+def embedded_judge(
+    rubric_set: RubricSet, store: Path | None, model_name: str = DEFAULT_MODEL
+) -> Judge:
     """Restore the built-in judge of a rubric set.
 
     Args:
@@ -422,7 +428,9 @@ def embedded_judge(rubric_set: RubricSet, store: Path | None, asked: str = DEFAU
             option={"model": record.name},
         )
     return build(
-        rubric_set.asked_judge, embedder_for(store, embeds_with(record, asked)), rubric_set.rubrics
+        rubric_set.asked_judge,
+        embedder_for(store, embeds_with(record, model_name)),
+        rubric_set.rubrics,
     )
 
 
@@ -450,8 +458,10 @@ async def hire_judge(
             recalling = await workers_from_memory(rubric_set, store, conversations)
             if recalling is not None:
                 return recalling
-        asked = options_as_before(options, record)
-        hired = await hire(asked, rubric_set.domain, store, seed_of(record), budget, together)
+        options_asked = options_as_before(options, record)
+        hired = await hire(
+            options_asked, rubric_set.domain, store, seed_of(record), budget, together
+        )
         hired.notes += warn_of_changes(record, hired.capabilities)
         if any(rubric.answered_by for rubric in rubric_set.all_rubrics):
             hired.embedder = embedder_for(
@@ -488,18 +498,18 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
     A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the
     user names it too.
     """
-    asked = options.name
-    if asked not in (None, record.name):
+    model_name = options.name
+    if model_name not in (None, record.name):
         raise WrongUse(
-            f"θ was fitted to the answers of {record.name}, not of {asked}",
-            remedy=f"fit it again (`pollex refit … --model {asked}`), or name the model that it has",
+            f"θ was fitted to the answers of {record.name}, not of {model_name}",
+            remedy=f"fit it again (`pollex refit … --model {model_name}`), or name the model that it has",
             option={"model": record.name},
         )
     place = record.options.place
     if options.chat is None and options.base_url is None and place != Endpoint(record.name).place:
-        made = place.startswith(LANGCHAIN)
+        is_langchain = place.startswith(LANGCHAIN)
         what = f"the judge {record.name} answered at {place}"
-        if made:
+        if is_langchain:
             raise WrongUse(what, remedy="give it in Python: pollex.Scorer.load(PATH, model=…)")
         raise WrongUse(what, remedy="confirm it", option={"base_url": place})
     return replace(
@@ -509,10 +519,10 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
 
 def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
     """Return the embedding model with which the set's built-in judge answers as before."""
-    if asked := options.name:
+    if model_name := options.name:
         raise WrongUse(
-            f"θ was fitted to the built-in judge's answers, not to those of {asked}",
-            remedy=f"leave the model out, or fit it for the model: `pollex refit … --model {asked}`",
+            f"θ was fitted to the built-in judge's answers, not to those of {model_name}",
+            remedy=f"leave the model out, or fit it for the model: `pollex refit … --model {model_name}`",
         )
     return embeds_with(record, options.settings.embedding_model)
 
@@ -535,14 +545,14 @@ def seed_of(record: JudgeRecord) -> int:
     return record.options.seed or 0
 
 
-def embeds_with(record: JudgeRecord, asked: str) -> str:
+def embeds_with(record: JudgeRecord, model_name: str) -> str:
     """Return the embedding model of the set's judge.
 
     A rubric set may come from anybody: a model that it names is neither fetched nor read, and the
     files of a folder not even hashed, unless the user names it too.
     """
     made_with = record.options.embedding_model
-    if made_with not in (DEFAULT_MODEL, asked):
+    if made_with not in (DEFAULT_MODEL, model_name):
         raise WrongUse(
             f"the rubric set's judge embeds with {made_with!r}, which may be fetched or read from disk",
             remedy="confirm it",

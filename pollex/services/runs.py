@@ -71,18 +71,20 @@ class KeptProgress:
             return
         self._at = time.monotonic()
         used = dict(self._used())
-        found: dict[str, Any] = {
+        record: dict[str, Any] = {
             "stages": {name: dict(stage) for name, stage in self._stages.items()},
             "used": used,
         }
         if self._earlier != 0:  # a resumed run: what it used is since then
-            found["cost"] = _together(self._earlier, cost_of(used))
+            record["cost"] = _together(self._earlier, cost_of(used))
         if self._tracer is not None:
-            found["nodes"] = {name: asdict(counted) for name, counted in self._tracer.nodes.items()}
-            found["errors"] = list(self._tracer.errors)
-        if found != self._kept:
-            self._store.pulse(self._run, found)
-            self._kept = found
+            record["nodes"] = {
+                name: asdict(counted) for name, counted in self._tracer.nodes.items()
+            }
+            record["errors"] = list(self._tracer.errors)
+        if record != self._kept:
+            self._store.pulse(self._run, record)
+            self._kept = record
 
     @asynccontextmanager
     async def of_run(self, run: str) -> AsyncIterator[None]:
@@ -189,10 +191,12 @@ class RunSettings:
     @classmethod
     def of(cls, store: Store, **changes: Any) -> RunSettings:
         """Make a setting without progress and arguments, for use from Python."""
-        kept = KeptProgress(
+        kept_progress = KeptProgress(
             changes.pop("progress", NullProgress()), store, changes.get("used", dict)
         )
-        return cls(store=store, progress=kept, arguments=changes.pop("arguments", {}), **changes)
+        return cls(
+            store=store, progress=kept_progress, arguments=changes.pop("arguments", {}), **changes
+        )
 
 
 @asynccontextmanager

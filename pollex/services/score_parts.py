@@ -193,22 +193,26 @@ def score_parts(
         )
     reading = reading.for_scores()
     job = _job(read_unedited(rubrics, store_of(run)), out, reading, tuple(judges), costs, model)
-    urls = [str(logs)] if isinstance(logs, str | Path) else [str(one) for one in logs]
+    urls = (
+        [str(logs)]
+        if isinstance(logs, str | Path)
+        else [str(conversation) for conversation in logs]
+    )
     units = units_of(urls, reading, unit_bytes)
-    found = parts_there(job, units)
-    progress.note(f"{count(len(units), 'unit')} of work, {len(found)} done before")
-    progress.start("score", len(units), len(found))
-    there = len(found)
+    parts_done = parts_there(job, units)
+    progress.note(f"{count(len(units), 'unit')} of work, {len(parts_done)} done before")
+    progress.start("score", len(units), len(parts_done))
+    there = len(parts_done)
     lost = []
-    missing = [unit for unit in units if unit.number not in found]
+    missing = [unit for unit in units if unit.number not in parts_done]
     for unit, part in ENGINES[engine](job, missing, cluster or Cluster()) if missing else ():
         if isinstance(part, ScoredPart):
-            found[unit.number] = part
+            parts_done[unit.number] = part
         else:
             lost.append((unit, part))
             progress.note(f"Note: {unit.shown} could not be scored: {part}")
         progress.advance("score")
-    parts = tuple(found[number] for number in sorted(found))
+    parts = tuple(parts_done[number] for number in sorted(parts_done))
     write_manifest(job, parts, lost)
     return PartsResult(rubrics=job.rubrics, out=out, parts=parts, lost=tuple(lost), there=there)
 

@@ -110,8 +110,8 @@ class BatchScorer:
     @cached_property
     def reads_vectors(self) -> bool:
         """Whether a rubric is judged by the likeness of vectors."""
-        own = (rubric for rubric in self.rubrics.rubrics if rubric.answered_by != DISTILLED)
-        return any(evidence_of(rubric, Embedder()).vectors for rubric in own)
+        own_rubrics = (rubric for rubric in self.rubrics.rubrics if rubric.answered_by != DISTILLED)
+        return any(evidence_of(rubric, Embedder()).vectors for rubric in own_rubrics)
 
     @cached_property
     def netsat(self) -> NetSat:
@@ -133,21 +133,22 @@ class BatchScorer:
         answers = await (
             self._read(conversations) if self._at_once is None else self._asked(conversations)
         )
-        ids = [one.id for one in conversations]
+        ids = [conversation.id for conversation in conversations]
         return self.netsat.columns(ids, answers, self.judges if judges is None else judges)
 
     async def _read(self, conversations: Sequence[Conversation]) -> list[list[Answer | Unanswered]]:
-        found = list[list[Answer | Unanswered]]()
+        answers = list[list[Answer | Unanswered]]()
         ours = isinstance(self.judge, EmbeddedJudge)
         for start in range(0, len(conversations), TOGETHER):
-            some = conversations[start : start + TOGETHER]
+            batch = conversations[start : start + TOGETHER]
             if start:
                 await asyncio.sleep(0)  # an interrupt is heard
-            await self.judge.prepare(some)
-            found += [
-                await answer_each(self.judge, one, self._questions, trusted=ours) for one in some
+            await self.judge.prepare(batch)
+            answers += [
+                await answer_each(self.judge, conversation, self._questions, trusted=ours)
+                for conversation in batch
             ]
-        return found
+        return answers
 
     async def _asked(
         self, conversations: Sequence[Conversation]
@@ -320,9 +321,9 @@ class Scorer:
             chat = None if self._chat is None else chat_model(self._chat)
             staff = await hire_judge(replace(self._options, chat=chat), self.rubrics, store)
             self._opened.push(opened.pop_all())
-        made = BatchScorer(self.rubrics, judge=staff.roles.judge, at_once=BATCH)
-        made.netsat = self._netsat
-        self._scorer = made
+        batch_scorer = BatchScorer(self.rubrics, judge=staff.roles.judge, at_once=BATCH)
+        batch_scorer.netsat = self._netsat
+        self._scorer = batch_scorer
 
 
 def _end(background: Background, opened: ExitStack) -> None:
@@ -350,24 +351,24 @@ def chat_model(model: BaseChatModel) -> ChatModel:
 
 
 def conversation_from(
-    given: Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]],
+    messages: Conversation | Mapping[str, Any] | Sequence[Mapping[str, str]],
 ) -> Conversation:
     """Convert common forms of a conversation.
 
     Raises:
         WrongUse: It is none of the known shapes.
     """
-    if isinstance(given, Conversation):
-        return given
-    given = in_dicts(given)
-    given = (
-        given.get("values", given)
-        if isinstance(given, Mapping) and "messages" not in given
-        else given
+    if isinstance(messages, Conversation):
+        return messages
+    messages = in_dicts(messages)
+    messages = (
+        messages.get("values", messages)
+        if isinstance(messages, Mapping) and "messages" not in messages
+        else messages
     )
-    if not isinstance(given, Mapping | Sequence) or isinstance(given, str):
-        raise WrongUse(f"not a conversation, but {type(given).__name__}", remedy=SHAPES)
-    fields = dict(given) if isinstance(given, Mapping) else {"messages": list(given)}
+    if not isinstance(messages, Mapping | Sequence) or isinstance(messages, str):
+        raise WrongUse(f"not a conversation, but {type(messages).__name__}", remedy=SHAPES)
+    fields = dict(messages) if isinstance(messages, Mapping) else {"messages": list(messages)}
     try:
         reader = reader_of(fields)
         draft = None if reader.row_is_turn else reader.read(fields)
@@ -380,11 +381,11 @@ def conversation_from(
     return Conversation(id=str(draft.rest.get("id", "conversation")), turns=draft.turns)
 
 
-def number_all(given: Iterable[Given]) -> Iterator[Conversation]:
+def number_all(records: Iterable[Given]) -> Iterator[Conversation]:
     """Yield conversations of a collection; errors name the number of the item."""
-    for number, one in enumerate(given, 1):
+    for number, record in enumerate(records, 1):
         try:
-            yield conversation_from(one)
+            yield conversation_from(record)
         except WrongUse as error:
             where = ", ".join(filter(None, [f"item {number}", error.where]))
             raise WrongUse(
@@ -437,9 +438,9 @@ class ScoringPool:
             conversations[start : start + TOGETHER]
             for start in range(0, len(conversations), TOGETHER)
         ]
-        found = dict[int, ScoreColumns]()
+        columns_by_part = dict[int, ScoreColumns]()
         tries = Counter[int]()
-        while missing := [number for number in range(len(cuts)) if number not in found]:
+        while missing := [number for number in range(len(cuts)) if number not in columns_by_part]:
             tries[missing[0]] += 1
             if tries[missing[0]] > TRIES:
                 first = cuts[missing[0]][0].id
@@ -448,11 +449,11 @@ class ScoringPool:
                     f"{TRIES} processes ended, each at the conversations from {first!r:.60} to {last!r:.60}",
                     remedy="score them in one process (`--set workers=1`), or look for too little memory",
                 )
-            await self._do({number: cuts[number] for number in missing}, found)
-        return ScoreColumns.joined([found[number] for number in range(len(cuts))])
+            await self._do({number: cuts[number] for number in missing}, columns_by_part)
+        return ScoreColumns.joined([columns_by_part[number] for number in range(len(cuts))])
 
     async def _do(
-        self, cuts: dict[int, Sequence[Conversation]], found: dict[int, ScoreColumns]
+        self, cuts: dict[int, Sequence[Conversation]], columns_by_part: dict[int, ScoreColumns]
     ) -> None:
         """Have the workers score; what one that dies had, and others with it, is not found."""
         if self._started is None:
@@ -463,11 +464,11 @@ class ScoringPool:
         try:
             with safe_children():  # they are started with the first of these
                 sent = {
-                    number: self._started.submit(work, packed_turns(some))
-                    for number, some in cuts.items()
+                    number: self._started.submit(work, packed_turns(cut))
+                    for number, cut in cuts.items()
                 }
             for number, future in sent.items():
-                found[number] = await asyncio.wrap_future(future)
+                columns_by_part[number] = await asyncio.wrap_future(future)
         except BrokenProcessPool:
             self.close()
 
@@ -517,24 +518,24 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def work(given: Sequence[Any]) -> ScoreColumns:
+def work(records: Sequence[Any]) -> ScoreColumns:
     """Score conversations in a worker process."""
-    return asyncio.run(_scorers[0].batch(unpacked_turns(given)))
+    return asyncio.run(_scorers[0].batch(unpacked_turns(records)))
 
 
 def packed_turns(conversations: Sequence[Conversation]) -> list[Any]:
     """Return what a judge reads of conversations, in a form that travels quickly."""
     return [
         (
-            one.id,
-            one.flags,
-            [(turn.role, turn.content, turn.calls, turn.result) for turn in one.turns],
+            conversation.id,
+            conversation.flags,
+            [(turn.role, turn.content, turn.calls, turn.result) for turn in conversation.turns],
         )
-        for one in conversations
+        for conversation in conversations
     ]
 
 
-def unpacked_turns(given: Sequence[Any]) -> list[Conversation]:
+def unpacked_turns(records: Sequence[Any]) -> list[Conversation]:
     """Return the conversations of `packed_turns`."""
     return [
         Conversation.model_construct(
@@ -547,7 +548,7 @@ def unpacked_turns(given: Sequence[Any]) -> list[Conversation]:
                 ]
             ),
         )
-        for id_, flags, turns in given
+        for id_, flags, turns in records
     ]
 
 

@@ -59,7 +59,7 @@ RIDGE = 0.01
 
 def crossfit_answers(
     features: Floats,
-    known: Bools,
+    is_known: Bools,
     answer: Bools,
     rng: np.random.Generator,
     together: Ints | None = None,
@@ -83,18 +83,18 @@ def crossfit_answers(
     fold = (rng.permutation(unit.max() + 1 if len(unit) else 0) % FOLDS)[unit]
     out = np.zeros(len(x))
     for number in range(FOLDS):
-        mine = fold == number
-        out[mine] = _fitted(x, known & ~mine, answer)[mine]
+        of_fold = fold == number
+        out[of_fold] = _fitted(x, is_known & ~of_fold, answer)[of_fold]
     return out
 
 
-def _fitted(x: Floats, seen: Bools, answer: Bools) -> Floats:
+def _fitted(x: Floats, is_labeled: Bools, answer: Bools) -> Floats:
     from sklearn.linear_model import LogisticRegression  # it takes a second to import
 
-    share = float(answer[seen].mean()) if seen.any() else 0.5
-    if share in (0.0, 1.0) or not seen.any():
-        return np.full(len(x), (share * seen.sum() + 0.5) / (seen.sum() + 1))
-    model = LogisticRegression(C=RIDGE, max_iter=500).fit(x[seen], answer[seen])
+    share = float(answer[is_labeled].mean()) if is_labeled.any() else 0.5
+    if share in (0.0, 1.0) or not is_labeled.any():
+        return np.full(len(x), (share * is_labeled.sum() + 0.5) / (is_labeled.sum() + 1))
+    model = LogisticRegression(C=RIDGE, max_iter=500).fit(x[is_labeled], answer[is_labeled])
     return np.asarray(model.predict_proba(x)[:, 1], dtype=np.float64)
 
 
@@ -138,10 +138,10 @@ class Sample:
 
     def of(self, mask: Bools) -> Sample:
         """Return some of the conversations."""
-        some: dict[str, Any] = {
-            name: None if each is None else each[mask] for name, each in vars(self).items()
+        given_fields: dict[str, Any] = {
+            name: None if var is None else var[mask] for name, var in vars(self).items()
         }
-        return Sample(**some)
+        return Sample(**given_fields)
 
 
 def labels_of(
@@ -157,41 +157,41 @@ def labels_of(
         BadLabels: There are none, none in the file, or some of the file don't say how they were
             drawn.
     """
-    own = labels_in(conversations, VOLUNTARY if labels else drawn or VOLUNTARY)
-    given, bad = ([], ()) if labels is None else read_labels(labels, reading)
-    if labels is not None and not given:
+    own_labels = labels_in(conversations, VOLUNTARY if labels else drawn or VOLUNTARY)
+    read_in_labels, bad = ([], ()) if labels is None else read_labels(labels, reading)
+    if labels is not None and not read_in_labels:
         remedy = "fill in its thumbs; answers to a questionnaire go to `pollex calibrate fit`"
         raise BadLabels("the file has no label", where=str(labels), remedy=remedy)
-    given = [one._replace(drawn=one.drawn or drawn or "") for one in given]
-    if unsaid := sum(not one.drawn for one in given):
+    read_in_labels = [label._replace(drawn=label.drawn or drawn or "") for label in read_in_labels]
+    if unsaid := sum(not label.drawn for label in read_in_labels):
         raise BadLabels(
             f"{count(unsaid, 'label does', 'labels do')} not say how they were drawn",
             where=str(labels),
             remedy="add a field `drawn` (random or voluntary), or say it where it is the same for all",
             option={"drawn": "random"},
         )
-    known = {one.id for one in conversations}
-    if strangers := [one.id for one in given if one.id not in known]:
+    known_ids = {conversation.id for conversation in conversations}
+    if strangers := [label.id for label in read_in_labels if label.id not in known_ids]:
         raise BadInput(
             f"{count(len(strangers), 'label is', 'labels are')} of conversations that the logs don't have: "
             f"{strangers[0]!r:.60}",
             where=str(labels),
             remedy="give the logs that they were drawn from",
         )
-    if not own and not given:
+    if not own_labels and not read_in_labels:
         raise BadLabels(
             "no conversation has a label; the share of scores over θ is no estimate",
             remedy="`pollex label next LOGS --for share` draws conversations to label",
         )
-    return [*own, *given], bad
+    return [*own_labels, *read_in_labels], bad
 
 
 def notes_on(
-    given: Sequence[GivenLabel], conversations: Sequence[Conversation], drawn: str | None
+    labels: Sequence[GivenLabel], conversations: Sequence[Conversation], drawn: str | None
 ) -> list[str]:
     """Return warnings about labels by queues, by unknown annotators, or by one user."""
     notes = []
-    ways = Counter(one.drawn for one in given)
+    ways = Counter(label.drawn for label in labels)
     if others := sum(n for way, n in ways.items() if way not in (RANDOM, VOLUNTARY)):
         left = count(others, "label of a queue is left out", "labels of queues are left out")
         notes.append(f"{left}: conversations that were picked for a reason are no sample")
@@ -199,23 +199,27 @@ def notes_on(
         notes.append(
             "labels are taken as given voluntarily; if all were asked at random, say --drawn random"
         )
-    if unnamed := sum(not one.source for one in given):
+    if unnamed := sum(not label.source for label in labels):
         notes.append(
             f"{count(unnamed, 'label does', 'labels do')} not say who gave them (field `source`)"
         )
-    user = {one.id: one.group for one in conversations if one.group is not None}
-    users = Counter(user[one.id] for one in given if one.id in user)
+    user = {
+        conversation.id: conversation.group
+        for conversation in conversations
+        if conversation.group is not None
+    }
+    users = Counter(user[label.id] for label in labels if label.id in user)
     for who, n in users.most_common(1):
-        if 2 * n >= len(given) > 1:
+        if 2 * n >= len(labels) > 1:
             notes.append(
-                f"one user ({who:.40}) gave {n} of {len(given)} labels: the share is largely that user's"
+                f"one user ({who:.40}) gave {n} of {len(labels)} labels: the share is largely that user's"
             )
     return notes
 
 
 def sampled(
     conversations: Sequence[Conversation],
-    given: Sequence[GivenLabel],
+    labels: Sequence[GivenLabel],
     rubric_set: RubricSet | None,
     probability: Floats | None,
 ) -> tuple[Sample, list[str]]:
@@ -225,7 +229,7 @@ def sampled(
     cross-fitted anew.
     """
     (random, good), (voted, liked) = (
-        _columns(conversations, given, way) for way in (RANDOM, VOLUNTARY)
+        _columns(conversations, labels, way) for way in (RANDOM, VOLUNTARY)
     )
     features = word_features(conversations)
     rng = np.random.default_rng(0)
@@ -233,15 +237,17 @@ def sampled(
     notes = []
     of_random = None
     if rubric_set is not None and probability is not None:
-        labeled = [c for c, known in zip(conversations, random | voted, strict=True) if known]
-        seen = sum(seen_before(rubric_set, labeled).values())
-        if seen > FEW_SEEN * len(labeled):
+        labeled = [
+            c for c, is_labeled in zip(conversations, random | voted, strict=True) if is_labeled
+        ]
+        seen_count = sum(seen_before(rubric_set, labeled).values())
+        if seen_count > FEW_SEEN * len(labeled):
             notes.append(
-                f"the rubric set has seen {seen} of {len(labeled)} labeled conversations: probabilities are "
+                f"the rubric set has seen {seen_count} of {len(labeled)} labeled conversations: probabilities are "
                 "cross-fitted without it"
             )
         else:
-            but = f" (but for {seen} of {len(labeled)})" if seen else ""
+            but = f" (but for {seen_count} of {len(labeled)})" if seen_count else ""
             notes.append(
                 f"the rubric set was learned from other conversations{but}: its scores narrow the intervals"
             )
@@ -256,12 +262,12 @@ def sampled(
 
 
 def _columns(
-    conversations: Sequence[Conversation], given: Sequence[GivenLabel], way: str
+    conversations: Sequence[Conversation], labels: Sequence[GivenLabel], way: str
 ) -> tuple[Bools, Bools]:
-    label = {one.id: one.label for one in given if one.drawn == way}
-    known = np.array([one.id in label for one in conversations], dtype=bool)
-    return known, np.array(
-        [label.get(one.id) is Label.POSITIVE for one in conversations], dtype=bool
+    label = {label.id: label.label for label in labels if label.drawn == way}
+    is_labeled = np.array([conversation.id in label for conversation in conversations], dtype=bool)
+    return is_labeled, np.array(
+        [label.get(conversation.id) is Label.POSITIVE for conversation in conversations], dtype=bool
     )
 
 
@@ -270,10 +276,11 @@ def users_of(conversations: Sequence[Conversation]) -> Ints | None:
 
     A conversation without a user is a user of its own.
     """
-    if all(one.group is None for one in conversations):
+    if all(conversation.group is None for conversation in conversations):
         return None
     return numbers_of(
-        (one.group, "") if one.group is not None else ("", one.id) for one in conversations
+        (conversation.group, "") if conversation.group is not None else ("", conversation.id)
+        for conversation in conversations
     )
 
 
@@ -286,10 +293,17 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
     if by == SEGMENT:
         return _segments(conversations)
     name, _, period = by.rpartition(":") if by.rpartition(":")[2] in PERIODS else (by, "", "")
-    given = by != PROMPT or any(PROMPT in one.metadata for one in conversations)
-    values = [_value(one, name, period) if given else one.prompt for one in conversations]
+    prompt_given = by != PROMPT or any(
+        PROMPT in conversation.metadata for conversation in conversations
+    )
+    values = [
+        _value(conversation, name, period) if prompt_given else conversation.prompt
+        for conversation in conversations
+    ]
     if all(value == UNSAID for value in values):
-        fields = sorted({field for one in conversations[:1000] for field in one.metadata})
+        fields = sorted(
+            {field for conversation in conversations[:1000] for field in conversation.metadata}
+        )
         raise WrongUse(
             f"no conversation has the field {name!r}",
             remedy=f"fields are {', '.join(fields) or 'none'}",
@@ -305,8 +319,8 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
     return {value: np.asarray(column == value, dtype=bool) for value in names}
 
 
-def _value(one: Conversation, name: str, period: str) -> str:
-    value = look_up(one.metadata, name)
+def _value(conversation: Conversation, name: str, period: str) -> str:
+    value = look_up(conversation.metadata, name)
     if value is None or isinstance(value, dict | list):
         return UNSAID
     if not period:
@@ -323,10 +337,12 @@ def _value(one: Conversation, name: str, period: str) -> str:
 
 
 def _segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
-    log = [mark_acts(one) for one in conversations]
+    log = [mark_acts(conversation) for conversation in conversations]
     topics = learn_topics(log)
     names = readable_names(topics, log)
-    about = topic_table([read(one, topics) for one in conversations], len(topics.topics))
+    about = topic_table(
+        [read(conversation, topics) for conversation in conversations], len(topics.topics)
+    )
     sizes = about.sum(axis=0)
     order = [int(place) for place in np.argsort(-sizes)[:MOST_GROUPS] if sizes[place]]
     return {names[place]: about[:, place] for place in order}
@@ -392,13 +408,13 @@ class Estimates:
         if self.adjusted is not None and self.adjusted.note:
             yield f"Votes: {self.adjusted.note}."
         if (test := self.dependence) is not None:
-            said = (
+            sentence = (
                 "Votes depend on satisfaction"
                 if test.p < 0.05
                 else "No sign that votes depend on satisfaction"
             )
             yield (
-                f"{said} (difference {test.difference:+.3f}, p = {test.p:.3f}; a factor of 2 would be found with "
+                f"{sentence} (difference {test.difference:+.3f}, p = {test.p:.3f}; a factor of 2 would be found with "
                 f"probability {test.power:.2f})."
             )
         if self.missing:
@@ -447,14 +463,14 @@ class ShareResult(Shown):
     def group_lines(self) -> list[tuple[Estimates, Share | None]]:
         """A comparable estimate a group: from random labels if all have them, else adjusted."""
         how = "at_random" if self.total.at_random else "adjusted"
-        return [(one, getattr(one, how)) for one in self.groups]
+        return [(group, getattr(group, how)) for group in self.groups]
 
     def records(self) -> list[dict[str, Any]]:
         return [
-            {"group": one.name or "all", "of": how, "conversations": one.conversations}
+            {"group": segment.name or "all", "of": how, "conversations": segment.conversations}
             | asdict(share)
-            for one in (self.total, *self.groups)
-            for how, share in one.known
+            for segment in (self.total, *self.groups)
+            for how, share in segment.known
         ]
 
     def told(self) -> Told:
@@ -472,10 +488,18 @@ class ShareResult(Shown):
             yield f"By scores alone {share} ({interval_of(scores)})."
         yield from total.explained()
         groups = []
-        for one, found in self.group_lines:
-            why_not = ("–", one.needs or "no labels of this kind", f"{sum(one.labels.values()):,}")
+        for segment, figures in self.group_lines:
+            why_not = (
+                "–",
+                segment.needs or "no labels of this kind",
+                f"{sum(segment.labels.values()):,}",
+            )
             groups.append(
-                (one.name, f"{one.conversations:,}", *(cells_of(found) if found else why_not))
+                (
+                    segment.name,
+                    f"{segment.conversations:,}",
+                    *(cells_of(figures) if figures else why_not),
+                )
             )
         if groups:
             yield Rows((self.by, "conversations", "share", "95 % interval", "labels"), groups)
@@ -515,32 +539,32 @@ def share(
     if page is not None:
         require_writable(page, *files_of(logs, rubrics, labels))
     read_in = logs_from(logs, reading, progress)
-    conversations = [one for one in read_in if not one.not_scorable]
-    given, bad = labels_of(conversations, labels, drawn, reading)
-    notes = notes_on(given, conversations, drawn)
+    conversations = [conversation for conversation in read_in if not conversation.not_scorable]
+    given_labels, bad = labels_of(conversations, labels, drawn, reading)
+    notes = notes_on(given_labels, conversations, drawn)
     rubric_set = None if rubrics is None else read_unedited(rubrics, run.store)
     probability = None
     if rubric_set is not None:
         shown = Logs(conversations=tuple(conversations), fingerprint=read_in.fingerprint)
         probability = probabilities(shown, rubric_set, run, model, progress)
-    found = share_of(conversations, given, rubric_set, probability, by)
-    found = replace(
-        found, notes=(*notes, *found.notes), page=page, bad_rows=(*read_in.bad_rows, *bad)
+    share = share_of(conversations, given_labels, rubric_set, probability, by)
+    share = replace(
+        share, notes=(*notes, *share.notes), page=page, bad_rows=(*read_in.bad_rows, *bad)
     )
     if page is not None:
-        write_text(page, share_page(found))
-    return found
+        write_text(page, share_page(share))
+    return share
 
 
 def share_of(
     conversations: Sequence[Conversation],
-    given: Sequence[GivenLabel],
+    labels: Sequence[GivenLabel],
     rubric_set: RubricSet | None,
     probability: Floats | None,
     by: str | None = None,
 ) -> ShareResult:
     """Estimate the share from labels and scores that are at hand."""
-    sample, notes = sampled(conversations, given, rubric_set, probability)
+    sample, notes = sampled(conversations, labels, rubric_set, probability)
     masks = {} if by is None else conversations_by_group(conversations, by)
     by_scores = None
     doubts = list[str]()
@@ -567,7 +591,7 @@ def probabilities(
         or ()
     )
     return np.array(
-        [NO_SCORE if one.probability is None else one.probability for one in scored],
+        [NO_SCORE if score.probability is None else score.probability for score in scored],
         dtype=np.float64,
     )
 
@@ -578,27 +602,31 @@ def estimates(name: str, sample: Sample) -> Estimates:
     missing = {way: FEWEST - n for way, n in numbers.items() if 0 < n < FEWEST}
     if not any(numbers.values()):
         missing = {RANDOM: FEWEST}
-    found = Estimates(name=name, conversations=len(sample.good), labels=numbers, missing=missing)
+    estimates = Estimates(
+        name=name, conversations=len(sample.good), labels=numbers, missing=missing
+    )
     if numbers[RANDOM] >= FEWEST:
-        found = replace(found, at_random=share_at_random(labeled_at_random(sample)))
+        estimates = replace(estimates, at_random=share_at_random(labeled_at_random(sample)))
     if numbers[VOLUNTARY] < FEWEST:
-        return found
-    known = (sample.voted, sample.liked, sample.of_votes, sample.voting)
-    adjusted = adjusted_share(*known)
+        return estimates
+    facts = (sample.voted, sample.liked, sample.of_votes, sample.voting)
+    adjusted = adjusted_share(*facts)
     return replace(
-        found,
+        estimates,
         voters=wilson_share(sample.liked[sample.voted], "of voters"),
         adjusted=adjusted,
-        bounds=tuple(bounds_of_share(*known)),
-        dependence=dependence_of_votes(found.at_random, adjusted, sample.of_votes)
-        if found.at_random
+        bounds=tuple(bounds_of_share(*facts)),
+        dependence=dependence_of_votes(estimates.at_random, adjusted, sample.of_votes)
+        if estimates.at_random
         else None,
     )
 
 
 def labeled_at_random(sample: Sample) -> Labeled:
     """Return the labels at random, and the probabilities of all other conversations."""
-    mine = sample.random
+    is_random = sample.random
     rest = ~sample.random
-    users = (None, None) if sample.user is None else (sample.user[mine], sample.user[rest])
-    return Labeled(sample.good[mine], sample.of_random[mine], sample.of_random[rest], *users)
+    users = (None, None) if sample.user is None else (sample.user[is_random], sample.user[rest])
+    return Labeled(
+        sample.good[is_random], sample.of_random[is_random], sample.of_random[rest], *users
+    )

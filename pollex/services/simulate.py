@@ -57,10 +57,10 @@ def scenes_of(topics_in: Path, named: Sequence[str], documents: Path | None) -> 
         raise WrongUse(what, remedy="name their folder", option={"documents": "FOLDER"})
     topics, personas = read_topics(topics_in)
     without = [topic.id for topic in topics if not topic.documents]
-    if without and (given := [system for system in searching if system.retrieval == "named"]):
-        what = (
-            f"{given[0].name} is given the documents that topics name, and {without[0]} names none"
-        )
+    if without and (
+        named_systems := [system for system in searching if system.retrieval == "named"]
+    ):
+        what = f"{named_systems[0].name} is given the documents that topics name, and {without[0]} names none"
         raise WrongUse(what, where=str(topics_in), remedy='add `documents = ["FILE"]` to it')
     return [
         Scene(system, topic, persona)
@@ -91,7 +91,7 @@ class SimulateResult(Shown):
     @property
     def failed(self) -> list[str]:
         """Return the dialogues that failed, each with the reason."""
-        about = [(one.id, one.metadata) for one in self.dialogues]
+        about = [(dialogue.id, dialogue.metadata) for dialogue in self.dialogues]
         return [
             f"{id_}: {m['outcome']}: {m['detail']}" for id_, m in about if m["outcome"] != SIMULATED
         ]
@@ -99,22 +99,28 @@ class SimulateResult(Shown):
     @property
     def quality(self) -> dict[str, int]:
         """Return how many dialogues have the answer yes, by question."""
-        checked = [one.metadata["quality"] for one in self.dialogues if one.metadata.get("quality")]
-        return {name: sum(found[name] == "yes" for found in checked) for name in QUESTIONS}
+        checked = [
+            dialogue.metadata["quality"]
+            for dialogue in self.dialogues
+            if dialogue.metadata.get("quality")
+        ]
+        return {name: sum(answers[name] == "yes" for answers in checked) for name in QUESTIONS}
 
     @property
     def endings(self) -> dict[str, int]:
         """Return how many dialogues ended in which way."""
-        return dict(Counter(one.metadata["ended"] for one in self.dialogues if one.turns))
+        return dict(
+            Counter(dialogue.metadata["ended"] for dialogue in self.dialogues if dialogue.turns)
+        )
 
     def records(self) -> Iterator[dict[str, Any]]:
-        for one in self.dialogues:
-            if one.turns:
+        for dialogue in self.dialogues:
+            if dialogue.turns:
                 yield {
-                    "id": one.id,
-                    "messages": messages_of(one),
-                    "sources": sources_of(one),
-                    **one.metadata,
+                    "id": dialogue.id,
+                    "messages": messages_of(dialogue),
+                    "sources": sources_of(dialogue),
+                    **dialogue.metadata,
                 }
 
     def told(self) -> Told:
@@ -170,13 +176,13 @@ def simulate(
         require_writable(out, topics)
 
     def simulator(asker: Asker) -> Simulator:
-        found = read_documents(documents)
+        retrieved = read_documents(documents)
         for topic in (scene.topic for scene in scenes):
-            if found and (missing := set(topic.documents) - found.keys()):
+            if retrieved and (missing := set(topic.documents) - retrieved.keys()):
                 what = f"{topic.id} names {sorted(missing)[0]}, which is not in {documents}"
                 raise WrongUse(what, where=str(topics), remedy="give the path within the folder")
         settings = asker.settings.but(max_tokens=max_tokens)
-        return Simulator(replace(asker, settings=settings), Passages(passages_of(found)), turns)
+        return Simulator(replace(asker, settings=settings), Passages(passages_of(retrieved)), turns)
 
     if run.dry_run:
         raise rehearse(model, run, seed, lambda plan: _rehearse(scenes, simulator, plan))
@@ -215,11 +221,13 @@ async def hold(
     # LangGraph takes a while
     from pollex.graphs.simulate.graph import SimulateContext, SimulateWork, build
 
-    told = digest([[scene.id, asdict(scene.topic), asdict(scene.persona)] for scene in scenes])
-    fingerprint = {"scenes": told, "simulator": simulator.fingerprint}
+    digest_of_scenes = digest(
+        [[scene.id, asdict(scene.topic), asdict(scene.persona)] for scene in scenes]
+    )
+    fingerprint = {"scenes": digest_of_scenes, "simulator": simulator.fingerprint}
     async with running("simulate", fingerprint, setting, [simulator.name]) as run:
-        kept = dialogues_of(setting.store, run.id, scenes)
-        done = {one.id: one.metadata["outcome"] for one in kept}
+        dialogues = dialogues_of(setting.store, run.id, scenes)
+        done = {dialogue.id: dialogue.metadata["outcome"] for dialogue in dialogues}
         done = {
             id_: outcome for id_, outcome in done.items() if outcome not in setting.retry_outcomes
         }
@@ -240,8 +248,8 @@ async def hold(
 
 def dialogues_of(store: Store, run: str, scenes: Sequence[Scene]) -> list[Conversation]:
     """Return the stored dialogues of a run, in the order of the scenes."""
-    kept = {one.id: one for one in conversations_of(store, run)}
-    return [kept[scene.id] for scene in scenes if scene.id in kept]
+    by_id = {conversation.id: conversation for conversation in conversations_of(store, run)}
+    return [by_id[scene.id] for scene in scenes if scene.id in by_id]
 
 
 @dataclass

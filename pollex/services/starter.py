@@ -63,17 +63,19 @@ def starter_of(
         BadRubrics: It can't be read, or was edited after θ was fitted.
         WrongUse: The judge of the new set can't answer its rubrics.
     """
-    found = read_unedited(starter, store)
+    rubric_set = read_unedited(starter, store)
     name = starter.name if isinstance(starter, Path) else "(in memory)"
-    require_same_judge(found, name, model)
-    return record_of(found, name), found
+    require_same_judge(rubric_set, name, model)
+    return record_of(rubric_set, name), rubric_set
 
 
 def record_of(starter: RubricSet, name: str) -> StarterRecord:
     """Return what a set keeps of its starter; its figures come after learning."""
     return StarterRecord(
         source=name,
-        rubrics=tuple(one.model_copy(update={"id": PREFIX + one.id}) for one in starter.rubrics),
+        rubrics=tuple(
+            rubric.model_copy(update={"id": PREFIX + rubric.id}) for rubric in starter.rubrics
+        ),
         judge=starter.judge.model_copy(update={"learned": with_prefix(starter.judge.learned)}),
         theta=starter.theta,
         never=with_prefix(starter.never),
@@ -122,11 +124,11 @@ def consult_starter(
     )
     options = replace(run, resume=False)
     alone = as_set(record, around)
-    found = score(
+    result = score(
         learned_from, alone, reading=ReadOptions(), run=options, model=model, progress=progress
     )
-    for one in found.scores or ():
-        table.take(one.conversation_id, one.answers)
+    for row in result.scores or ():
+        table.take(row.conversation_id, row.answers)
     return Starter(record, table)
 
 
@@ -139,29 +141,29 @@ def with_starter(learned: Learned, starter: Starter | None, logs: Logs, store: S
     if (scores := step(store, learned.run, "select")["held_out_scores"]) is not None:
         honest = dict(zip(comparison["conversations"], scores, strict=True))
     by_id = {c.id: c for c in logs}
-    scored = [one for one in learned.scores if one.netsat is not None]
-    sample = [one for one in scored if one.side == "held_out"]
+    scored = [score for score in learned.scores if score.netsat is not None]
+    sample = [row for row in scored if row.side == "held_out"]
     where = "held out"
-    if len({one.positive for one in sample}) < 2:
-        sample = [one for one in scored if one.side == "training"]
+    if len({row.positive for row in sample}) < 2:
+        sample = [row for row in scored if row.side == "training"]
         where = "cross-validated on training conversations"
-    own = np.array(
-        [honest.get(one.conversation_id, one.netsat) for one in sample], dtype=np.float64
+    netsat = np.array(
+        [honest.get(row.conversation_id, row.netsat) for row in sample], dtype=np.float64
     )
-    conversations = [by_id[one.conversation_id] for one in sample]
+    conversations = [by_id[row.conversation_id] for row in sample]
     other = starter.netsats(conversations)
-    both = np.array([one.probability for one in sample], dtype=np.float64)
+    both = np.array([row.probability for row in sample], dtype=np.float64)
     if np.isnan(both).any():  # too few for folds
-        both = standard(own) + standard(other)
+        both = standard(netsat) + standard(other)
     rng = np.random.default_rng(0)
     blocks = block_ids(conversations)
-    up = np.array([one.positive for one in sample])
-    columns = {"own": own, "starter": other, "both": both}
+    up = np.array([row.positive for row in sample])
+    columns = {"own": netsat, "starter": other, "both": both}
     areas = {
         name: auc_of_scores(column, up, rng, together=blocks) for name, column in columns.items()
     }
     helps = (areas["both"].value or 0.0) > (areas["own"].value or 0.0)
-    found = starter.record.model_copy(
+    record = starter.record.model_copy(
         update={
             "weights": (*comparison["weights"],),
             "auc": areas,
@@ -170,10 +172,10 @@ def with_starter(learned: Learned, starter: Starter | None, logs: Logs, store: S
         }
     )
     changes = {
-        "starter": found,
+        "starter": record,
         "notes": (
             *learned.rubric_set.notes,
-            sentence_of(found, ALONE if up.sum() >= MINIMUM <= (~up).sum() else MORE),
+            sentence_of(record, ALONE if up.sum() >= MINIMUM <= (~up).sum() else MORE),
         ),
     }
     rubric_set = learned.rubric_set.model_copy(update=changes)

@@ -51,12 +51,12 @@ def state_told(run: str, node: str, state: Mapping[str, Any], before: Mapping[st
 
 def texts_by_id(state: Mapping[str, Any]) -> dict[str, str]:
     """Return the texts of rubrics by their ids, from all rows of a state that have both."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     pool = [row for side in state.get("pool", {}).values() for row in side]
     for row in [*pool, *state.get("kept", ()), *state.get("chosen", ())]:
         if isinstance(row, Mapping) and "id" in row and "text" in row:
-            found[str(row["id"])] = str(row["text"])
-    return found
+            texts[str(row["id"])] = str(row["text"])
+    return texts
 
 
 class Rows:
@@ -88,8 +88,8 @@ def _parts(name: str, value: Any, texts: Mapping[str, str]) -> Iterator[tuple[st
 def _parts_of_object(
     name: str, value: Mapping[str, Any], texts: Mapping[str, str]
 ) -> Iterator[tuple[str, str | Rows]]:
-    named = {texts.get(key, key): one for key, one in value.items()}
-    if all(isinstance(one, str) for one in value.values()) and set(value) <= texts.keys():
+    named = {texts.get(key, key): entry for key, entry in value.items()}
+    if all(isinstance(entry, str) for entry in value.values()) and set(value) <= texts.keys():
         yield (
             name,
             "; ".join(
@@ -98,14 +98,14 @@ def _parts_of_object(
             ),
         )
         return
-    lists = {key: one for key, one in named.items() if _holds_rows(one)}
-    rest = {key: one for key, one in named.items() if key not in lists}
-    if rest and any(isinstance(one, Mapping) for one in rest.values()):
-        yield name, Rows([f"{_shortened(key)} {_in_line(one)}" for key, one in rest.items()])
+    lists = {key: entry for key, entry in named.items() if _holds_rows(entry)}
+    rest = {key: entry for key, entry in named.items() if key not in lists}
+    if rest and any(isinstance(entry, Mapping) for entry in rest.values()):
+        yield name, Rows([f"{_shortened(key)} {_in_line(entry)}" for key, entry in rest.items()])
     elif rest:
         yield name, _in_line(rest)
-    for key, one in lists.items():
-        yield from _parts(f"{name}, {key}", one, texts)
+    for key, rows in lists.items():
+        yield from _parts(f"{name}, {key}", rows, texts)
 
 
 def _holds_rows(value: Any) -> bool:
@@ -113,7 +113,7 @@ def _holds_rows(value: Any) -> bool:
     if isinstance(value, list):
         return any(isinstance(row, Mapping) for row in value)
     return isinstance(value, Mapping) and any(
-        _holds_rows(one) for one in value.values() if isinstance(one, list)
+        _holds_rows(entry) for entry in value.values() if isinstance(entry, list)
     )
 
 
@@ -125,8 +125,8 @@ def _row_in_line(row: Any) -> str:
     if first is None:
         return _in_line(row)
     rest = {
-        key: one
-        for key, one in row.items()
+        key: cell
+        for key, cell in row.items()
         if key != first and not (first == "text" and key == "id")
     }
     named = _shortened(str(row[first]))
@@ -139,8 +139,10 @@ def _in_line(value: Any) -> str:
         if "value" in value and "low" in value:  # a figure with its interval
             return f"{_plain(value['value'])} [{_plain(value['low'])}, {_plain(value['high'])}], n = {value.get('n')}"
         in_order = sorted(value.items(), key=lambda item: item[0] != "why")
-        told = [f"{name} {_plain(one)}" for name, one in in_order if one not in (None, "", [], {})]
-        return "; ".join(told[:INLINE]) or "none"
+        fields = [
+            f"{name} {_plain(field)}" for name, field in in_order if field not in (None, "", [], {})
+        ]
+        return "; ".join(fields[:INLINE]) or "none"
     if isinstance(value, list):
         listed = ", ".join(map(_plain, value[:INLINE]))
         return (
@@ -158,13 +160,15 @@ def _plain(value: Any) -> str:
         if not value:
             return "none"
         flat = [
-            f"{name} {_plain(one)}"
-            for name, one in value.items()
-            if not isinstance(one, Mapping | list)
+            f"{name} {_plain(entry)}"
+            for name, entry in value.items()
+            if not isinstance(entry, Mapping | list)
         ]
         return f"({', '.join(flat[:INLINE])})" if flat else count(len(value), "value")
     if isinstance(value, list):
-        short = len(value) <= INLINE and not any(isinstance(one, Mapping | list) for one in value)
+        short = len(value) <= INLINE and not any(
+            isinstance(entry, Mapping | list) for entry in value
+        )
         return " ".join(map(_plain, value)) if short else count(len(value), "value")
     return "none" if value in (None, "") else str(value)
 

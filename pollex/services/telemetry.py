@@ -30,12 +30,14 @@ def events_of(score: Score, digest: str) -> list[dict[str, str | float]]:
     about: dict[str, str | float] = {CONVERSATION: score.conversation_id, RUBRICS: digest}
     if score.netsat is None:
         return [{**about, NAME: "pollex.netsat", ERROR: score.outcome}]
-    found: list[dict[str, str | float]] = [{**about, NAME: "pollex.netsat", VALUE: score.netsat}]
+    attributes: list[dict[str, str | float]] = [
+        {**about, NAME: "pollex.netsat", VALUE: score.netsat}
+    ]
     if score.probability is not None:
-        found.append({**about, NAME: "pollex.probability", VALUE: score.probability})
+        attributes.append({**about, NAME: "pollex.probability", VALUE: score.probability})
         if score.decision is not None:
-            found[-1][LABEL] = score.decision
-    return found
+            attributes[-1][LABEL] = score.decision
+    return attributes
 
 
 def emit(score: Score, digest: str) -> None:

@@ -33,8 +33,12 @@ class TrainingRecord(BaseModel):
 
     def seen(self, table: AnswerTable) -> int | None:
         """Count the texts that the calibrator was fitted on; None if unknown."""
-        known = None if self.text_hashes is None else frozenset(self.text_hashes)
-        return None if known is None else sum(one in known for one in _hashes(table))
+        known_hashes = None if self.text_hashes is None else frozenset(self.text_hashes)
+        return (
+            None
+            if known_hashes is None
+            else sum(row_hash in known_hashes for row_hash in _hashes(table))
+        )
 
 
 def keep_training(
@@ -49,7 +53,9 @@ def keep_training(
     record = TrainingRecord(
         labels=judged.judgments.of_question(judged.questionnaire.index()).labels,
         shift=shift,
-        text_hashes=tuple(one for one, learnt in zip(_hashes(table), used, strict=True) if learnt),
+        text_hashes=tuple(
+            row_hash for row_hash, learnt in zip(_hashes(table), used, strict=True) if learnt
+        ),
         arrays_sha256=TrainingRecord.model_validate_json(calibrator.read_bytes()).arrays_sha256,
         files=tuple(files),
     )
@@ -64,12 +70,18 @@ def training_of(folder: Path) -> TrainingRecord:
     """
     calibrator = folder / JSON_NAME if folder.is_dir() else folder
     try:
-        kept = TrainingRecord.model_validate_json(calibrator.with_name(TRAINING).read_bytes())
+        training_record = TrainingRecord.model_validate_json(
+            calibrator.with_name(TRAINING).read_bytes()
+        )
         # its other fields are unset
-        mine = TrainingRecord.model_validate_json(calibrator.read_bytes())
+        training_record = TrainingRecord.model_validate_json(calibrator.read_bytes())
     except (OSError, ValidationError):
         return TrainingRecord()
-    return kept if kept.arrays_sha256 == mine.arrays_sha256 else TrainingRecord()
+    return (
+        training_record
+        if training_record.arrays_sha256 == training_record.arrays_sha256
+        else TrainingRecord()
+    )
 
 
 def _hashes(table: AnswerTable) -> list[str]:

@@ -92,9 +92,9 @@ class FetchState:
 def interface_of(tool: str, *, pushing: bool) -> Interface:
     """Return the API of a tool; raise `WrongUse` if it has none for this."""
     able = {
-        n: one
-        for n, one in INTERFACES.items()
-        if (one.push is not None if pushing else bool(one.streams))
+        n: interface
+        for n, interface in INTERFACES.items()
+        if (interface.push is not None if pushing else bool(interface.streams))
     }
     if tool not in able:
         raise WrongUse(f"{tool!r:.40} can't be used for this", remedy=f"one of: {', '.join(able)}")
@@ -173,9 +173,11 @@ def _pages(
         )
         for other in interface.streams:
             if other.about == stream.name:
-                known = state.ids.setdefault(other.name, [])
-                known += dict.fromkeys(
-                    id_ for row in rows if (id_ := text_inside(row, *other.id)) and id_ not in known
+                known_ids = state.ids.setdefault(other.name, [])
+                known_ids += dict.fromkeys(
+                    id_
+                    for row in rows
+                    if (id_ := text_inside(row, *other.id)) and id_ not in known_ids
                 )
         yield rows
 
@@ -301,8 +303,8 @@ def _whole(out: Path, size: int) -> Any:
 
 
 def _keep(out: Path, state: FetchState) -> None:
-    kept = {name: getattr(state, name) for name in FetchState.__slots__}
-    write_text(_beside(out), json.dumps(kept), named=False)
+    slots = {name: getattr(state, name) for name in FetchState.__slots__}
+    write_text(_beside(out), json.dumps(slots), named=False)
 
 
 def _finish(out: Path, state: FetchState) -> None:

@@ -120,36 +120,40 @@ class JudgeResult(Shown):
         """Conversations by result: `rated`, `by a person`, and the reasons of NONE."""
         return dict(
             Counter(
-                "by a person" if one.person else reason_of(one) or "rated" for one in self.verdicts
+                "by a person" if verdict.person else reason_of(verdict) or "rated"
+                for verdict in self.verdicts
             )
         )
 
     def records(self) -> Iterator[dict[str, Any]]:
-        return (verdict_row(one, self.judged.task) for one in self.verdicts)
+        return (verdict_row(verdict, self.judged.task) for verdict in self.verdicts)
 
     @property
     def asked(self) -> int:
         """Runs that were asked about conversations that can be judged."""
-        return sum(one.runs for one in self.verdicts if one.scorable)
+        return sum(verdict.runs for verdict in self.verdicts if verdict.scorable)
 
     @property
     def spared(self) -> int:
         """Runs that could not have changed a verdict."""
-        return sum(one.saved for one in self.verdicts if one.scorable)
+        return sum(verdict.saved for verdict in self.verdicts if verdict.scorable)
 
     @property
     def failures(self) -> dict[str, int]:
         """Runs without an answer, by outcome, of conversations that can be judged."""
         return dict(
-            sum((Counter(one.failures) for one in self.verdicts if one.scorable), Counter())
+            sum(
+                (Counter(verdict.failures) for verdict in self.verdicts if verdict.scorable),
+                Counter(),
+            )
         )
 
     def told(self, store: Path) -> Told:
         """Yield the results of a run, the files written, and how to ask people."""
         judged = self.judged
-        kept = store_option(store)
+        store_words = store_option(store)
         yield line_of_outcomes(self.outcomes)
-        yield from _summary(self, kept)
+        yield from _summary(self, store_words)
         if self.precision:
             yield from precision_told(self.precision)
         yield from some_told("answer was not used", "answers were not used", self.unused)
@@ -164,7 +168,7 @@ class JudgeResult(Shown):
             file = shlex.quote(str(self.files.doubtful or "people.jsonl"))
             option = "--answers" if self.files.doubtful else "--out"
             waits = count(len(judged.waiting), "waits", "wait")
-            yield f"{waits} for people: pollex review {judged.run} {option} {file}{kept}"
+            yield f"{waits} for people: pollex review {judged.run} {option} {file}{store_words}"
 
     def as_json(self) -> dict[str, Any]:
         judged = self.judged
@@ -238,7 +242,9 @@ def write_verdicts(
     decided = tuple(verdicts_of(store, judged.run, judged.task, judged.rule, conversations))
     pairs = list(zip(conversations, decided, strict=True))
     if files.verdicts:
-        write_rows(files.verdicts, (verdict_row(one, judged.task) for one in decided), COLUMNS)
+        write_rows(
+            files.verdicts, (verdict_row(verdict, judged.task) for verdict in decided), COLUMNS
+        )
     if files.accepted:
         write_lines(files.accepted, accepted_rows(pairs, judged))
     if files.doubtful:
@@ -258,33 +264,36 @@ def write_verdicts(
     )
 
 
-def _summary(found: JudgeResult, kept: str) -> Told:
-    rule = found.judged.rule
+def _summary(result: JudgeResult, store_words: str) -> Told:
+    rule = result.judged.rule
     yield f"Rule: {rule.in_words()}; at least {rule.minimum} runs must have answered"
-    if rule.passes_all(len(found.judged.task.question.options)):
+    if rule.passes_all(len(result.judged.task.question.options)):
         yield (
             f"Note: with two options any {rule.runs} answers pass this rule, so that it filters nothing. "
             "With --ensemble 5 or more and no --tau, answers of 3:2 don't pass"
         )
-    yield from _failures(found, kept)
-    yield from _fitted(found)
-    if spared := found.spared:
-        calls = "" if found.calls is None else f", {found.calls * spared} calls,"
-        yield f"Asked {found.asked} of {found.asked + spared} runs: {spared}{calls} could not have changed a verdict"
+    yield from _failures(result, store_words)
+    yield from _fitted(result)
+    if spared := result.spared:
+        calls = "" if result.calls is None else f", {result.calls * spared} calls,"
+        yield f"Asked {result.asked} of {result.asked + spared} runs: {spared}{calls} could not have changed a verdict"
 
 
-def precision_told(found: Precision) -> Told:
+def precision_told(precision: Precision) -> Told:
     """Yield how right ratings are on either side of τ, and tables of the paper's figures 1 and 2."""
-    sides = (found.chosen.passed, found.chosen.left)
-    for words, side, people in zip(("pass", "don't"), sides, found.people, strict=True):
+    sides = (precision.chosen.passed, precision.chosen.left)
+    for words, side, people in zip(("pass", "don't"), sides, precision.people, strict=True):
         share = _share(side.precision)
         yield f"Of {side.n} conversations with a thumb that {words}, {side.right} are rated right: {share}"
         if people.texts:
             share = _share(people.share)
             yield f"  People agree on {people.agreed} of {count(people.texts, 'text')} among them: {share}"
-    yield f"Coverage: {_share(found.chosen.coverage)}"
-    every = max((point.n for point in found.by_tau), default=0)
-    for table in (found.by_runs, [point for point in found.by_tau if point.n == every][:MOST_ROWS]):
+    yield f"Coverage: {_share(precision.chosen.coverage)}"
+    every = max((point.n for point in precision.by_tau), default=0)
+    for table in (
+        precision.by_runs,
+        [point for point in precision.by_tau if point.n == every][:MOST_ROWS],
+    ):
         rows = []
         for point in table:
             sides = (point.sides.passed, point.sides.left)
@@ -295,18 +304,19 @@ def precision_told(found: Precision) -> Told:
             yield Rows(("runs", "τ", "coverage", "right, DE ≤ τ", "right, DE > τ"), rows)
 
 
-def _failures(found: JudgeResult, kept: str) -> Told:
-    failures = found.failures
+def _failures(result: JudgeResult, store_words: str) -> Told:
+    failures = result.failures
     if not failures:
         return
-    answered = [one.answered for one in found.verdicts if one.scorable]
+    answered = [verdict.answered for verdict in result.verdicts if verdict.scorable]
     kinds = ", ".join(f"{n} {kind}" for kind, n in failures.items())
     yield (
-        f"Note: {sum(failures.values())} of {found.asked} runs without an answer, so without a vote ({kinds}): "
-        f"verdicts rest on {min(answered)} to {max(answered)} answers; why: pollex trace {found.judged.run}{kept}"
+        f"Note: {sum(failures.values())} of {result.asked} runs without an answer, so without a vote ({kinds}): "
+        f"verdicts rest on {min(answered)} to {max(answered)} answers; "
+        f"why: pollex trace {result.judged.run}{store_words}"
     )
     if "unparsable" in failures:
-        yield from unread_told(failures["unparsable"], found.unread)
+        yield from unread_told(failures["unparsable"], result.unread)
     # An answer that came and can't be read is paid for, and would only be read again.
     if again := sorted(failures.keys() & RETRYABLE - {"unparsable"}):
         yield f"Note: the same command with LOGS and --resume repeats the runs that ended as {', '.join(again)}"
@@ -314,8 +324,8 @@ def _failures(found: JudgeResult, kept: str) -> Told:
         yield "Note: calls that the model refused are repeated with --resume and --set retry_refused=true"
 
 
-def _fitted(found: JudgeResult) -> Told:
-    fitted = found.judged.fitted
+def _fitted(result: JudgeResult) -> Told:
+    fitted = result.judged.fitted
     if fitted is None:
         return
     if fitted.tau is None:
@@ -325,13 +335,13 @@ def _fitted(found: JudgeResult) -> Told:
             if reached is None
             else f" The highest precision that any τ reaches is {reached:.3f}."
         )
-        yield f"No τ reaches a precision of {found.judged.task.precision} on {fitted.n} thumbs: nothing passes.{best}"
+        yield f"No τ reaches a precision of {result.judged.task.precision} on {fitted.n} thumbs: nothing passes.{best}"
         return
     yield (
         f"τ was fitted to {fitted.n} thumbs: {fitted.right} of the {fitted.passed} that pass are right, "
         f"{_share(fitted.precision)}"
     )
-    yield _unseen(found.judged.unseen)
+    yield _unseen(result.judged.unseen)
     if fitted.n < ENOUGH_LABELS:
         yield f"Note: {ENOUGH_LABELS - fitted.n} more thumbs are needed before this τ is reliable."
 
@@ -372,13 +382,17 @@ class People:
     alpha: Figure
 
     @classmethod
-    def of(cls, said: Sequence[Opinion], texts: set[str]) -> People:
+    def of(cls, opinions: Sequence[Opinion], texts: set[str]) -> People:
         """Sum up opinions of these texts."""
-        mine = [one for one in said if one.text_hash in texts]
-        values: dict[str, set[str]] = {text: set() for text in _shared(mine)}
-        for one in mine:
-            values.get(one.text_hash, set()).add(one.value)
-        return cls(len(values), sum(len(each) == 1 for each in values.values()), agreement(mine))
+        of_texts = [opinion for opinion in opinions if opinion.text_hash in texts]
+        values: dict[str, set[str]] = {text: set() for text in _shared(of_texts)}
+        for opinion in of_texts:
+            values.get(opinion.text_hash, set()).add(opinion.value)
+        return cls(
+            len(values),
+            sum(len(values_of_text) == 1 for values_of_text in values.values()),
+            agreement(of_texts),
+        )
 
     @property
     def share(self) -> Figure:
@@ -417,7 +431,7 @@ class Precision:
     @property
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values."""
-        passed, left = (each.as_json if each.texts else None for each in self.people)
+        passed, left = (person.as_json if person.texts else None for person in self.people)
         return self.chosen.as_json | {
             "people": {"passed": passed, "left": left},
             "by_runs": [point.as_json for point in self.by_runs],
@@ -435,7 +449,9 @@ def precision_of(
     Args:
         rule: With the τ that was fitted, if one was.
     """
-    truth = truth_of([one for one in conversations if not one.not_scorable])
+    truth = truth_of(
+        [conversation for conversation in conversations if not conversation.not_scorable]
+    )
     ids = [*truth] if len(task.question.options) == 2 else []
     batches = (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
     picks = {
@@ -443,18 +459,19 @@ def precision_of(
         for batch in batches
         for id_, votes in votes_of(store, run, task, batch)
     }
-    used = [one for one in conversations if one.id in picks]
+    used = [conversation for conversation in conversations if conversation.id in picks]
     if not used:
         return None
     chosen = np.full((len(used), rule.runs), -1, dtype=np.int64)
-    for row, one in enumerate(used):
-        chosen[row, : len(picks[one.id])] = picks[one.id]
-    right = np.array([truth[one.id] for one in used], dtype=np.int64)
+    for row, conversation in enumerate(used):
+        chosen[row, : len(picks[conversation.id])] = picks[conversation.id]
+    right = np.array([truth[conversation.id] for conversation in used], dtype=np.int64)
     together = block_ids(used)
     votes = np.asarray((chosen[:, :, None] == [0, 1]).sum(axis=1), dtype=np.int64)
-    spared = [rule.runs - len(picks[one.id]) for one in used]
+    spared = [rule.runs - len(picks[conversation.id]) for conversation in used]
     passes = np.array(
-        [not rule.refusal(*each) for each in zip(votes.tolist(), spared, strict=True)], dtype=bool
+        [not rule.refusal(*vote_row) for vote_row in zip(votes.tolist(), spared, strict=True)],
+        dtype=bool,
     )
     numbers = () if any(spared) else range(1, rule.runs + 1)
     first = {n: first_runs(chosen, n, 2, ceil(rule.minimum * n / rule.runs)) for n in numbers}
@@ -463,16 +480,16 @@ def precision_of(
     taus = {
         n: tau for n in numbers if (tau := all_but_one(n) if one_differs else rule.tau) is not None
     }
-    said = _said(store, task, conversations)
+    opinions = _said(store, task, conversations)
     passing = {used[row].text_hash for row in np.flatnonzero(passes)}
-    failing = {one.text_hash for one in used} - passing
+    failing = {conversation.text_hash for conversation in used} - passing
     return Precision(
         sides(passes, modes(votes), right, together),
         tuple(
             TauPoint(n, tau, split_at(*first[n], right, tau, together)) for n, tau in taus.items()
         ),
         tuple(point for n in numbers for point in points(*first[n], right, n, together)),
-        (People.of(said, passing), People.of(said, failing)),
+        (People.of(opinions, passing), People.of(opinions, failing)),
     )
 
 
@@ -482,26 +499,37 @@ def _said(store: Store, task: Task, conversations: Sequence[Conversation]) -> li
         zip((option.text for option in task.question.options), thumbs.values(), strict=True)
     )
     log = [
-        Opinion(one.judge, one.text_hash, one.id, "", thumbs[one.label], "log", "")
-        for one in conversations
-        if one.judge and one.label in thumbs
-    ]
-    asked = [(THUMB, {"up": "up", "down": "down"}), (persons_question(task.question).id, answers)]
-    kept = [
         Opinion(
-            one.annotator,
-            one.text_hash,
-            one.conversation,
-            one.run,
-            words[one.value],
-            one.source,
-            one.drawn,
+            conversation.judge,
+            conversation.text_hash,
+            conversation.id,
+            "",
+            thumbs[conversation.label],
+            "log",
+            "",
         )
-        for question, words in asked
-        for one in opinions(store, question)
-        if one.source == "person" and one.counts and one.value in words
+        for conversation in conversations
+        if conversation.judge and conversation.label in thumbs
     ]
-    return log + kept
+    questions_asked = [
+        (THUMB, {"up": "up", "down": "down"}),
+        (persons_question(task.question).id, answers),
+    ]
+    opinions_kept = [
+        Opinion(
+            opinion.annotator,
+            opinion.text_hash,
+            opinion.conversation,
+            opinion.run,
+            words[opinion.value],
+            opinion.source,
+            opinion.drawn,
+        )
+        for question, words in questions_asked
+        for opinion in opinions(store, question)
+        if opinion.source == "person" and opinion.counts and opinion.value in words
+    ]
+    return log + opinions_kept
 
 
 def agreement(of: Sequence[Opinion]) -> Figure:
@@ -512,15 +540,16 @@ def agreement(of: Sequence[Opinion]) -> Figure:
             n=len(shared),
             undefined=f"too few: {len(shared)} texts have two answers, {FEWEST} are needed",
         )
-    kept = [one for one in of if one.text_hash in shared]
+    opinions_shared = [opinion for opinion in of if opinion.text_hash in shared]
     texts, people, values = (
-        sorted({getattr(one, name) for one in kept}) for name in ("text_hash", "annotator", "value")
+        sorted({getattr(opinion, name) for opinion in opinions_shared})
+        for name in ("text_hash", "annotator", "value")
     )
     ordered = not any(isinstance(value, str) for value in values)
     return alpha(
-        np.array([texts.index(one.text_hash) for one in kept]),
-        np.array([people.index(one.annotator) for one in kept]),
-        np.array([values.index(one.value) for one in kept]),
+        np.array([texts.index(opinion.text_hash) for opinion in opinions_shared]),
+        np.array([people.index(opinion.annotator) for opinion in opinions_shared]),
+        np.array([values.index(opinion.value) for opinion in opinions_shared]),
         tuple(map(float, values if ordered else range(len(values)))),
         "ordinal" if ordered else "nominal",
         np.random.default_rng(0),
@@ -529,6 +558,6 @@ def agreement(of: Sequence[Opinion]) -> Figure:
 
 def _shared(of: Sequence[Opinion]) -> set[str]:
     people: dict[str, set[str]] = defaultdict(set)
-    for one in of:
-        people[one.text_hash].add(one.annotator)
+    for opinion in of:
+        people[opinion.text_hash].add(opinion.annotator)
     return {text for text, who in people.items() if len(who) > 1}

@@ -104,14 +104,16 @@ class Workspace:
                 return run_to_end(work)
             return asyncio.run(self._interruptible(work, self.options.on_interrupt))
 
-    async def _interruptible(self, work: Coroutine[Any, Any, T], told: Callable[[], None]) -> T:
+    async def _interruptible(
+        self, work: Coroutine[Any, Any, T], on_signal: Callable[[], None]
+    ) -> T:
         task = asyncio.ensure_future(work)
         loop = asyncio.get_running_loop()
         stopping = False
 
         def stop() -> None:
-            for each in self.on_stop:
-                each()
+            for callback in self.on_stop:
+                callback()
             if not self.on_stop:
                 task.cancel()
 
@@ -126,7 +128,7 @@ class Workspace:
             stopping = True
             self.progress.stopped = not self.on_stop
             loop.call_soon_threadsafe(stop)
-            told()
+            on_signal()
 
         # A signal that was ignored at the start (nohup: the end of the terminal) stays ignored.
         heeded = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
