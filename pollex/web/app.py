@@ -115,8 +115,12 @@ def _alike(path: str) -> str:
         if isinstance(route, Route) and "GET" in (route.methods or ())
     ]
     alike = [one for one in every if one.startswith("/api/") == path.startswith("/api/")]
-    found = get_close_matches(path, alike, cutoff=0.5)
-    return f"what there is: {', '.join(found)}" if found else "the home page leads to all others"
+    close_matches = get_close_matches(path, alike, cutoff=0.5)
+    return (
+        f"what there is: {', '.join(close_matches)}"
+        if close_matches
+        else "the home page leads to all others"
+    )
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

@@ -85,9 +85,9 @@ def answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, Any]:
 
 
 def _by_class(
-    found: RubricSet, rows: Sequence[Mapping[str, object]]
+    rubric_set: RubricSet, rows: Sequence[Mapping[str, object]]
 ) -> Iterable[tuple[str, ByClass]]:
-    for question in found.questions:
+    for question in rubric_set.questions:
         mine = [row for row in rows if row["question"] == question.id]
         counts = {
             label: {

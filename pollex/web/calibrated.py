@@ -83,7 +83,7 @@ def with_labels(lens: Lens, store: Store, source: Source, *, by_chance: bool = T
     """
     if source == "log":
         return lens
-    said = [one for one in opinions(store, "thumb") if one.source == source]
+    said = [opinion for opinion in opinions(store, "thumb") if opinion.source == source]
     given = settle_answers(
         [one for one in said if source == "adjudicated" or not by_chance or one.drawn == "random"]
     )
@@ -123,10 +123,10 @@ def bands(lens: Lens) -> list[Band]:
 
 def score_bands(lens: Lens) -> list[Band]:
     """Return at most ten bands of NetSAT with about as many labeled conversations each, the lowest first."""
-    known = find_usable(lens)
-    netsat = lens.netsat[known]
-    p = lens.probability[known]
-    up = lens.label[known] == 1
+    usable = find_usable(lens)
+    netsat = lens.netsat[usable]
+    p = lens.probability[usable]
+    up = lens.label[usable] == 1
     edges = np.unique(np.quantile(netsat, np.linspace(0, 1, BANDS + 1)))
     place = np.searchsorted(edges[1:-1], netsat, side="right")
     inside = [place == n for n in np.unique(place).tolist()]

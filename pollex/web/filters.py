@@ -114,7 +114,7 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
     found = {
         name: options
         for name, options in found.items()
-        if sum(one.count > 0 for one in options) > 1
+        if sum(option.count > 0 for option in options) > 1
     }
     left = all_of(masks, len(lens), but="flag")
     flags = [

@@ -43,8 +43,8 @@ class Guest:
 
 def guest_of(request: Request) -> Guest | None:
     """Return who asks, if it is a guest."""
-    found: Guest | None = request.scope.get("state", {}).get(GUEST)
-    return found
+    guest: Guest | None = request.scope.get("state", {}).get(GUEST)
+    return guest
 
 
 def require_name(request: Request, name: str, place: str) -> None:

@@ -57,13 +57,13 @@ def good_of(site: Site, run: Run) -> Figure | None:
     return site.kept(("good", run.id, run.finished, named.id), estimated)
 
 
-def drift_of(netsat: Floats, found: RubricSet) -> Stability | None:
+def drift_of(netsat: Floats, rubric_set: RubricSet) -> Stability | None:
     """Compare NetSAT with that of the conversations a set was learned from; None for too few."""
     from pollex.services.score import drift_from  # as above
 
-    if found.spread is None:
+    if rubric_set.spread is None:
         return None
-    places = np.searchsorted(found.spread.edges, netsat, side="right")
+    places = np.searchsorted(rubric_set.spread.edges, netsat, side="right")
     return drift_from(
-        found.spread, np.bincount(places, minlength=len(found.spread.counts)).tolist()
+        rubric_set.spread, np.bincount(places, minlength=len(rubric_set.spread.counts)).tolist()
     )

@@ -233,12 +233,12 @@ def scoring_run(site: Site, name: str) -> Run:
     """
     if name:
         return site.run(name)
-    found = next((run for run in site.runs() if run.command in SCORING), None)
-    if found is None:
+    run = next((run for run in site.runs() if run.command in SCORING), None)
+    if run is None:
         raise NothingYet(
             "no run has scored conversations yet", remedy="`pollex learn` or `pollex score` does"
         )
-    return found
+    return run
 
 
 def run_that_asked(site: Site, named: NamedSet) -> Run | None:
@@ -274,7 +274,7 @@ def measured_lens(site: Site, run: Run) -> Lens:
     if named is None or run.command == "learn" or not named.rubric_set.data.folds:
         return lens
     made_by = next(
-        (one for one in site.runs() if one.id == named.rubric_set.run and one.finished), None
+        (run for run in site.runs() if run.id == named.rubric_set.run and run.finished), None
     )
     if made_by is None:
         return lens
@@ -315,7 +315,7 @@ def masks_of(form: ListForm, lens: Lens, hashes: frozenset[str] | None = None) -
     chosen = {name: str(value) for name in CHOICES if (value := getattr(form, name)) is not None}
     ends = {name: each for name in RANGES if (each := form.range_of(name)) != (None, None)}
     found = {name: mask_of(lens, name, value) for name, value in chosen.items()}
-    found |= {name: within(lens.column(name), *each) for name, each in ends.items()}
+    found |= {name: within(lens.column(name), *end) for name, end in ends.items()}
     if hashes is not None:
         found["q"] = np.fromiter((one in hashes for one in lens.hashes), bool, len(lens))
     elif form.q:
@@ -389,7 +389,7 @@ def order_of(
     """
     if sort != INFORMATION:
         return lens.order(sort, down=down)
-    said = {one.text_hash for one in opinions(store, THUMB)}
+    said = {opinion.text_hash for opinion in opinions(store, THUMB)}
     kept = lens.kept if waits else lens.latest
     ranked = kept(INFORMATION, f"{len(said) // ANEW}", lambda: telling(store, run, lens, said))
     rest = np.setdiff1d(np.arange(len(lens)), ranked)

@@ -139,22 +139,24 @@ def _path_of(part: str, parts: Mapping[str, str]) -> str:
 
 def _typed(given: Mapping[str, Any]) -> Mapping[str, Any]:
     options: dict[str, Any] = {}
-    for known in option_fields():
-        text = str(given.get(f"{OPTION}{known.name}", "")).strip()
+    for option_field in option_fields():
+        text = str(given.get(f"{OPTION}{option_field.name}", "")).strip()
         if not text:
             continue
-        if known.choices == ("yes", "no"):
-            options[known.name] = text == "yes"
-        elif known.is_number:
+        if option_field.choices == ("yes", "no"):
+            options[option_field.name] = text == "yes"
+        elif option_field.is_number:
             if not text.isdecimal() or len(text) > 9:
-                raise WrongUse(f"{known.label} is no number: {text!r:.40}", remedy="type digits")
-            if known.name != "max_bad" or int(text):
-                options[known.name] = int(text)
-        elif known.choices and text not in known.choices:
-            remedy = f"choose one of {', '.join(known.choices)}"
-            raise WrongUse(f"{known.label} is {text!r:.40}", remedy=remedy)
+                raise WrongUse(
+                    f"{option_field.label} is no number: {text!r:.40}", remedy="type digits"
+                )
+            if option_field.name != "max_bad" or int(text):
+                options[option_field.name] = int(text)
+        elif option_field.choices and text not in option_field.choices:
+            remedy = f"choose one of {', '.join(option_field.choices)}"
+            raise WrongUse(f"{option_field.label} is {text!r:.40}", remedy=remedy)
         else:
-            options[known.name] = text
+            options[option_field.name] = text
     return options
 
 

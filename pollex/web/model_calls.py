@@ -169,7 +169,9 @@ def request_of(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str,
         if name != "messages"
     }
     messages = [one for one in given.get("messages", []) if isinstance(one, dict)]
-    return [(str(one.get("role", "")), _words(one.get("content"))) for one in messages], settings
+    return [
+        (str(message.get("role", "")), _words(message.get("content"))) for message in messages
+    ], settings
 
 
 def unsealed(words: str) -> list[tuple[str, bool]]:
@@ -230,7 +232,7 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
 def _token(one: Mapping[str, Any]) -> Token:
     options: Sequence[Any] = one.get("top_logprobs") or ()
     weighed = sorted(
-        ((str(each["token"]), math.exp(each["logprob"])) for each in options),
+        ((str(option["token"]), math.exp(option["logprob"])) for option in options),
         key=lambda pair: -pair[1],
     )
     place = next((i for i, (text, _) in enumerate(weighed) if text == one["token"]), -1)

@@ -74,4 +74,4 @@ def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
         BadInput: It can't be read, or something in it is missing or wrong.
     """
     tables = {} if path is None else tables_in(path, Profile, MEND)
-    return {name: one.options(Path(str(path))) for name, one in tables.items()}
+    return {name: table.options(Path(str(path))) for name, table in tables.items()}

@@ -10,12 +10,12 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.web.faults import Fault
 
 
-def of_rubrics(found: RubricSet) -> list[SheetQuestion]:
+def of_rubrics(rubric_set: RubricSet) -> list[SheetQuestion]:
     """Return a set's rubrics as questions, on the scale that its judge has."""
-    options = tuple((option.value, option.text) for option in SCALES[found.judge.scale])
+    options = tuple((option.value, option.text) for option in SCALES[rubric_set.judge.scale])
     return [
         SheetQuestion(id=rubric.id, text=rubric.text, options=options[:9], skip="It never came up")
-        for rubric in found.rubrics
+        for rubric in rubric_set.rubrics
     ]
 
 
@@ -35,7 +35,7 @@ def of_toml(text: str) -> list[SheetQuestion]:
 def packed_sheet(questions: Sequence[SheetQuestion]) -> str:
     """Return questions as a queue keeps them; empty for a thumb."""
     return (
-        json.dumps([one.model_dump(mode="json") for one in questions], ensure_ascii=False)
+        json.dumps([question.model_dump(mode="json") for question in questions], ensure_ascii=False)
         if questions
         else ""
     )
@@ -43,7 +43,7 @@ def packed_sheet(questions: Sequence[SheetQuestion]) -> str:
 
 def questions_of(sheet: str) -> list[SheetQuestion]:
     """Return the questions that a queue keeps; none for a thumb."""
-    return [SheetQuestion.model_validate(one) for one in json.loads(sheet)] if sheet else []
+    return [SheetQuestion.model_validate(load) for load in json.loads(sheet)] if sheet else []
 
 
 def answers_on(
@@ -55,12 +55,12 @@ def answers_on(
         Fault: A question has no answer.
     """
     found: list[tuple[str, str | float | None, str]] = []
-    for one in questions:
-        place = str(given.get(f"q-{one.id}", ""))
-        if place == "skip" and one.skip:
-            found.append((one.id, None, one.skip))
-        elif place.isdecimal() and int(place) < len(one.options):
-            found.append((one.id, one.options[int(place)][0], ""))
+    for question in questions:
+        place = str(given.get(f"q-{question.id}", ""))
+        if place == "skip" and question.skip:
+            found.append((question.id, None, question.skip))
+        elif place.isdecimal() and int(place) < len(question.options):
+            found.append((question.id, question.options[int(place)][0], ""))
         else:
-            raise Fault(f"the question {one.id} has no answer", remedy="answer every question")
+            raise Fault(f"the question {question.id} has no answer", remedy="answer every question")
     return found

@@ -79,8 +79,8 @@ def spans_of(store: Store, run: Run) -> list[Spans]:
     marks = _numbers(of)
     rows = [marks // 2 == n for n in range(len(names))]
     found = [
-        Spans(name, kind, began[mine], ms[mine], int((marks[mine] % 2).sum()))
-        for (name, kind), mine in zip(names, rows, strict=True)
+        Spans(name, kind, began[row], ms[row], int((marks[row] % 2).sum()))
+        for (name, kind), row in zip(names, rows, strict=True)
     ]
     return sorted(found, key=lambda spans: float(spans.began.min()))
 
@@ -140,10 +140,12 @@ def times_of(
     """Sum a run's spans, and count open ones between two seconds since the run began."""
     if not spans:
         return Times((), 0.0, 0.0)
-    low = min(float(one.began.min()) for one in spans) if first is None else 1000 * first
-    end = max(float((one.began + one.ms).max()) for one in spans) if last is None else 1000 * last
+    low = min(float(span.began.min()) for span in spans) if first is None else 1000 * first
+    end = (
+        max(float((span.began + span.ms).max()) for span in spans) if last is None else 1000 * last
+    )
     high = max(end, low + 1)
-    return Times(tuple(_node(one, low, high) for one in spans), low, high)
+    return Times(tuple(_node(span, low, high) for span in spans), low, high)
 
 
 def _node(spans: Spans, low: float, high: float) -> Node:

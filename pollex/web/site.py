@@ -162,7 +162,10 @@ class Site:
 
     def sets(self) -> dict[str, NamedSet]:
         """Return all rubric sets by id, of files and runs; the last first."""
-        kept = {f"{one.run}/{one.digest}": one for one in kept_sets(self.store)}
+        kept = {
+            f"{rubric_set.run}/{rubric_set.digest}": rubric_set
+            for rubric_set in kept_sets(self.store)
+        }
         for key, place in kept.items():
             if key not in self._sets and key not in self.unreadable:
                 self._read_set(key, place)
@@ -180,9 +183,9 @@ class Site:
             sorted(by_id.items(), key=lambda pair: pair[1].rubric_set.created, reverse=True)
         )
 
-    def _read_set(self, key: str, kept: KeptSet) -> None:
+    def _read_set(self, key: str, kept_set: KeptSet) -> None:
         try:
-            self._sets[key] = _named(kept.read(self.store), f"of {kept.run}")
+            self._sets[key] = _named(kept_set.read(self.store), f"of {kept_set.run}")
         except PollexError as error:  # one of another version hides no other
             self.unreadable[key] = str(error)
 
@@ -209,7 +212,14 @@ class Site:
         """Return the rubric set that a run made or used; None if unknown."""
         sets = self.sets()
         asked = run.fingerprint.get("rubrics", "")
-        return next((one for one in sets.values() if one.id == asked or one.run == run.id), None)
+        return next(
+            (
+                rubric_set
+                for rubric_set in sets.values()
+                if rubric_set.id == asked or rubric_set.run == run.id
+            ),
+            None,
+        )
 
     def kept(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
         """Return a cached value, or make it; each kind keeps its last ones."""
@@ -276,7 +286,7 @@ def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:
         BadCalibrator: There is none in one of them.
         WrongUse: Two folders have the same name.
     """
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for folder in folders:
         if not (folder / CALIBRATOR).is_file():
             raise BadCalibrator(
@@ -284,14 +294,14 @@ def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:
                 where=str(folder),
                 remedy="`pollex calibrate fit` writes one",
             )
-        if (name := folder.absolute().name) in found:
+        if (name := folder.absolute().name) in paths:
             raise WrongUse(
                 f"two calibrators are called {name!r}",
                 remedy="rename one of the folders",
                 option="calibrator",
             )
-        found[name] = folder
-    return found
+        paths[name] = folder
+    return paths
 
 
 def calibrators_beside(folder: Path) -> dict[str, Path]:

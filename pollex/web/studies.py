@@ -118,7 +118,7 @@ class Study(BaseModel):
 
     def documents(self, topic: str) -> tuple[str, ...]:
         """Return the names of the documents that answer a topic."""
-        named = [one for one in self.topics if isinstance(one, NamedTopic)]
+        named = [topic for topic in self.topics if isinstance(topic, NamedTopic)]
         return next((one.documents for one in named if one.text == topic), ())
 
 
@@ -477,7 +477,7 @@ def replies(
     async def all_of_them() -> list[TalkTurnRow]:
         owed = [side for side in talk.open(study) if side.owed and side.system in profiles]
         models = [(side, profiles[side.system], budgets.get(side.system)) for side in owed]
-        return await asyncio.gather(*(reply(store, study, talk, *one, said) for one in models))
+        return await asyncio.gather(*(reply(store, study, talk, *model, said) for model in models))
 
     store.keep(asyncio.run(all_of_them()))
     return ""

@@ -92,11 +92,11 @@ class Asked:
             name: one for name, one in plain.items() if name not in {*parts, *OTHERS, *beginnings}
         }
         declared: Data = {
-            one: (
+            field: (
                 str if name in finders else kinds[name],
                 ... if default is inspect.Parameter.empty else default,
             )
-            for name, one in fields.items()
+            for name, field in fields.items()
             for default in [wanted[name].default]
         }
         base: type[Form] = kinds.get("form", OpenForm if beginnings else Form)
@@ -115,8 +115,8 @@ class Asked:
         """Return the arguments of a request."""
         site = site_of(request)
         others: Data = {"site": site, "form": form, "request": request, "as_json": as_json}
-        found = {name: request.path_params[one] for name, one in self.parts.items()}
-        found |= {name: getattr(form, one) for name, one in self.fields.items()}
+        found = {name: request.path_params[part] for name, part in self.parts.items()}
+        found |= {name: getattr(form, field) for name, field in self.fields.items()}
         found |= {name: find(site, found[name]) for name, find in self.finders.items()}
         found |= {self.open: form.model_extra} if self.open else {}
         return found | {name: others[name] for name in self.others}

@@ -205,12 +205,12 @@ def scored(scorer: Scorer, conversations: Sequence[Conversation], emit: Emit = N
     try:
         scores = scorer.batch(conversations)
         if emit is not None:
-            for one in scores:
-                emit(one)
+            for score in scores:
+                emit(score)
         return list(rows(scores, scorer.rubrics))
     except Exception as error:  # whatever it was, the others are scored
         if len(conversations) > 1:
-            return [scored(scorer, [one], emit)[0] for one in conversations]
+            return [scored(scorer, [conversation], emit)[0] for conversation in conversations]
         what = (
             str(error) if isinstance(error, PollexError) else f"unexpected {type(error).__name__}"
         )

@@ -41,7 +41,7 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
     question = question or next(iter(asked), QUESTION)
     said = said_about(site.store, question)
     people = [one for one in said if one.source == "person" and one.counts]
-    names = sorted({one.annotator for one in people})
+    names = sorted({person.annotator for person in people})
     if as_json:
         return {
             "question": question,
@@ -72,7 +72,7 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
         "judge": agreement([*people, *judge]) if judge else None,
         "ensembles": _ensembles(rated, people, question),
         "n": len(people),
-        "random": sum(one.drawn == "random" for one in people),
+        "random": sum(person.drawn == "random" for person in people),
         "disputed": len(disputed(said)),
     }
 
@@ -82,10 +82,10 @@ def _others(
 ) -> list[Opinion]:
     """Return the log's thumbs of the labeled texts, or what the probabilities decide, as an annotator's."""
     found = []
-    for run in {one.run for one in people}:
+    for run in {person.run for person in people}:
         lens = lens_for(site, site.run(run))
         codes = getattr(lens, column)
-        texts = {one.text_hash: one for one in people if one.run == run}
+        texts = {person.text_hash: person for person in people if person.run == run}
         for row, text in enumerate(lens.hashes):
             if text in texts and codes[row] >= 0:
                 value = "up" if codes[row] else "down"
@@ -100,8 +100,8 @@ def _judged(site: Site, people: list[Opinion], question: SheetQuestion) -> list[
     """Return the judge's answers to a rubric that people answered, too, as an annotator's."""
     values = [value for value, _ in question.options]
     found = []
-    for run in {one.run for one in people}:
-        texts = {one.conversation: one for one in people if one.run == run}
+    for run in {person.run for person in people}:
+        texts = {person.conversation: person for person in people if person.run == run}
         for row in site.store.ask(run, SAID, [question.id]):
             about = texts.get(row["conversation"])
             chosen = row["chosen"]
@@ -133,7 +133,7 @@ def _ensembles(
 
     Of two options the first is a thumb up, as where a rule is fitted to thumbs.
     """
-    texts = {one.text_hash for one in people}
+    texts = {person.text_hash for person in people}
     found = []
     for run, asked, chosen_of in rated:
         options = [option.text for option in asked.options]
@@ -166,7 +166,7 @@ def export(
     """Send labels as a log for `learn`, or as a table for `calibrate`."""
     wanted = sources.split(",")
     asked = asked_about(site.store) if shape == "long" else [QUESTION]
-    said = [one for question in asked for one in opinions(site.store, question)]
+    said = [opinion for question in asked for opinion in opinions(site.store, question)]
     said = [
         one for one in said if one.counts and one.source in wanted and drawn in ("all", one.drawn)
     ]
@@ -180,16 +180,21 @@ def export(
     return sent("labels.jsonl", links.NDJSON, _log_rows(site, list(settle_answers(said).values())))
 
 
-def _log_rows(site: Site, said: list[Opinion]) -> Iterator[str]:
-    for run in sorted({one.run for one in said}):
-        mine = {one.conversation: one for one in said if one.run == run}
-        for found in conversations_of(site.store, run, ids=list(mine)):
-            one = mine[found.id]
-            row: Data = {"id": found.id, "messages": messages_of(found), "thumbs": one.value}
+def _log_rows(site: Site, opinions: list[Opinion]) -> Iterator[str]:
+    for run in sorted({one.run for one in opinions}):
+        mine = {one.conversation: one for one in opinions if one.run == run}
+        for conversation in conversations_of(site.store, run, ids=list(mine)):
+            one = mine[conversation.id]
+            row: Data = {
+                "id": conversation.id,
+                "messages": messages_of(conversation),
+                "thumbs": one.value,
+            }
             row |= {"source": one.source, "drawn": one.drawn, "judge": one.annotator}
             yield (
                 json.dumps(
-                    row | ({"group": found.group} if found.group else {}), ensure_ascii=False
+                    row | ({"group": conversation.group} if conversation.group else {}),
+                    ensure_ascii=False,
                 )
                 + "\n"
             )
@@ -238,18 +243,18 @@ def adjudicate(site: Site, question: str = "") -> Data:
     }
 
 
-def spread(said: Sequence[Opinion]) -> float:
+def spread(opinions: Sequence[Opinion]) -> float:
     """Return how far answers lie apart: the range of numbers, else the share that the largest part leaves."""
-    values: list[str | float] = [one.value for one in said]
+    values: list[str | float] = [one.value for one in opinions]
     numbers = [value for value in values if isinstance(value, float)]
     if len(numbers) == len(values):
         return max(numbers) - min(numbers)
     return 1 - max(Counter(values).values()) / len(values)
 
 
-def options_of(question: str, known: dict[str, SheetQuestion]) -> tuple[Option, ...]:
+def options_of(question: str, sheet_questions: dict[str, SheetQuestion]) -> tuple[Option, ...]:
     """Return the options of a question, each with its words."""
-    return known[question].options if question in known else THUMBS
+    return sheet_questions[question].options if question in sheet_questions else THUMBS
 
 
 @post("/api/adjudications")
@@ -287,7 +292,7 @@ def asked_about(store: Store) -> list[str]:
 def sheet_questions(store: Store) -> dict[str, SheetQuestion]:
     """Return the questions of all queues' sheets by id, as they were asked last."""
     rows = store.rows("SELECT sheet FROM queues WHERE sheet <> '' ORDER BY rowid")
-    return {one.id: one for row in rows for one in questions_of(row["sheet"])}
+    return {question.id: question for row in rows for question in questions_of(row["sheet"])}
 
 
 def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:

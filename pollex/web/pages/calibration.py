@@ -56,11 +56,11 @@ def calibration(
 ) -> Data:
     """Show bands, tails, subgroups, and drift beside other runs."""
     calibrators = sorted(site.calibrators)
-    if calibrators and not run and not any(one.command in SCORING for one in site.runs()):
+    if calibrators and not run and not any(run.command in SCORING for run in site.runs()):
         return {"run": None, "calibrators": calibrators}
     chosen = scoring_run(site, run)
     lens = with_labels(measured_lens(site, chosen), site.store, source)
-    every = [one for one in site.runs() if one.command in SCORING]
+    every = [run for run in site.runs() if run.command in SCORING]
     others = (
         []
         if source != "log"
@@ -279,7 +279,7 @@ def moment_of(value: str) -> datetime | None:
 def learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
     """Return NetSAT of the conversations that a set was learned from `[n]`; None where the store doesn't have them."""
     run = next(
-        (one for one in site.runs() if named is not None and one.id == named.rubric_set.run), None
+        (run for run in site.runs() if named is not None and run.id == named.rubric_set.run), None
     )
     if run is None or run.command not in SCORING:
         return None
@@ -290,7 +290,7 @@ def learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
 
 
 def weeks(
-    lens: Lens, values: Values, found: RubricSet | None, learned: Floats | None
+    lens: Lens, values: Values, rubric_set: RubricSet | None, learned: Floats | None
 ) -> list[Week]:
     """Return the last weeks that a field's times lie in, the first one first.
 
@@ -302,10 +302,10 @@ def weeks(
         if (moment := moment_of(value)) is not None and id_ in lens.place:
             day = moment.astimezone(UTC).date()
             rows[day - timedelta(days=day.weekday())].append(lens.place[id_])
-    told = find_usable(lens)
+    usable = find_usable(lens)
     last = sorted(rows)[-MOST_WEEKS:]
     return [
-        _week(lens, begins, np.array(rows[begins]), told[rows[begins]], found, learned)
+        _week(lens, begins, np.array(rows[begins]), usable[rows[begins]], rubric_set, learned)
         for begins in last
     ]
 
@@ -315,7 +315,7 @@ def _week(
     begins: date,
     rows: Ints,
     told: Bools,
-    found: RubricSet | None,
+    rubric_set: RubricSet | None,
     learned: Floats | None,
 ) -> Week:
     p = lens.probability[rows]
@@ -327,6 +327,6 @@ def _week(
         len(known),
         float(known.mean()) if len(known) else float("nan"),
         share_of(int((labels == 1).sum()), len(labels)),
-        None if found is None else drift_of(netsat[~np.isnan(netsat)], found),
+        None if rubric_set is None else drift_of(netsat[~np.isnan(netsat)], rubric_set),
         None if learned is None else share_outside(learned, netsat),
     )

@@ -42,13 +42,13 @@ def check(
         found = checked(
             site, site.run(run), site.run(against), conditions, again=again, strict=strict
         )
-        told: Data = found["result"].as_json()
-        return told | {"unscored": found["unscored"]}
+        data: Data = found["result"].as_json()
+        return data | {"unscored": found["unscored"]}
     of = scoring_run(site, run)
     baseline = site.run(against) if against else None
     named = site.set_of(of)
     return {
-        "runs": [one for one in site.runs() if one.command in SCORING],
+        "runs": [run for run in site.runs() if run.command in SCORING],
         "run": of,
         "named": named,
         "baselines": _baselines(site, of, named),
@@ -61,7 +61,7 @@ def check(
     }
 
 
-def choices_of(found: RubricSet) -> dict[str, str]:
+def choices_of(rubric_set: RubricSet) -> dict[str, str]:
     """Return what a condition may look at, in words, by its text without the limit."""
     plain = {
         "mean(p) drops by": "mean P(up) drops by",
@@ -73,8 +73,8 @@ def choices_of(found: RubricSet) -> dict[str, str]:
     }
     ways = {"sat": "drops", "dsat": "rises"}
     rubrics = {
-        f"mean({one.id}) {ways[one.polarity]} by": f"mean answer {ways[one.polarity]} by: {one.text}"
-        for one in found.rubrics
+        f"mean({rubric.id}) {ways[rubric.polarity]} by": f"mean answer {ways[rubric.polarity]} by: {rubric.text}"
+        for rubric in rubric_set.rubrics
     }
     return plain | rubrics
 
@@ -110,7 +110,7 @@ def checked(
         )
     except WrongUse as error:
         raise Fault(error.what, remedy=error.advice) from error
-    scored = [~np.isnan(one.probability) for one in lenses]
+    scored = [~np.isnan(lens.probability) for lens in lenses]
     seen = int((~lenses[0].unseen & scored[0]).sum())
     unscored = sum(int((~one).sum()) for one in scored)
     return {"result": result, "seen": seen if rubric_set.reasons else 0, "unscored": unscored}

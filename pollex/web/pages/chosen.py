@@ -61,7 +61,10 @@ def _rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:
     """Return rows of the conversations that are not in the queue yet."""
     kept = {row["conversation"] for row in site.store.rows(IN_QUEUE, [queue.id])}
     wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in kept]
-    found = {one.id: one.text_hash for one in conversations_of(site.store, queue.run, ids=wanted)}
+    found = {
+        conversation.id: conversation.text_hash
+        for conversation in conversations_of(site.store, queue.run, ids=wanted)
+    }
     if missing := [id_ for id_ in wanted if id_ not in found]:
         raise NotThere(
             f"this run has no conversation {missing[0]!r}", remedy="its list has those there are"

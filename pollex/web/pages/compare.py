@@ -343,9 +343,9 @@ def built_in_beside(site: Site, named: NamedSet) -> str | None:
     data = named.rubric_set.data.fingerprint
     runs = {run.id for run in site.runs()}
     others = [
-        one
-        for one in site.sets().values()
-        if one.run in runs and one.rubric_set.data.fingerprint == data
+        rubric_set
+        for rubric_set in site.sets().values()
+        if rubric_set.run in runs and rubric_set.rubric_set.data.fingerprint == data
     ]
     return next((one.run for one in others if one.rubric_set.judge.built_in), None)
 
@@ -380,15 +380,17 @@ def beside(
     ]
 
 
-def _auc_beside(found: RubricSet, netsat: np.ndarray, up: np.ndarray) -> Figure | None:
+def _auc_beside(rubric_set: RubricSet, netsat: np.ndarray, up: np.ndarray) -> Figure | None:
     """Return a set's AUC on what neither set was learned from; where all labels teach, its own by folds."""
     if up.any() and not up.all():
         return auc_of_scores(netsat, up, np.random.default_rng(0))
-    return found.held_out.auc if found.held_out and found.data.folds else None
+    return rubric_set.held_out.auc if rubric_set.held_out and rubric_set.data.folds else None
 
 
-def _beside(site: Site, run: Run, found: RubricSet, netsat: np.ndarray, up: np.ndarray) -> Data:
-    leading = [rubric for rubric in found.rubrics if rubric.headlined]
+def _beside(
+    site: Site, run: Run, rubric_set: RubricSet, netsat: np.ndarray, up: np.ndarray
+) -> Data:
+    leading = [rubric for rubric in rubric_set.rubrics if rubric.headlined]
     calls = calls_of(site.store, run, "sent", down=False, at=0, n=-1)
     own = sum(is_built_in(rubric.source) for rubric in leading)
     tokens = (
@@ -396,10 +398,10 @@ def _beside(site: Site, run: Run, found: RubricSet, netsat: np.ndarray, up: np.n
         sum(call.usage.get("out", 0) for call in calls),
     )
     return {
-        "name": found.judge.name if not found.judge.built_in else "built-in (no LLM)",
+        "name": rubric_set.judge.name if not rubric_set.judge.built_in else "built-in (no LLM)",
         "by_model": len(leading) - own,
         "built_in": own,
-        "auc": _auc_beside(found, netsat, up),
+        "auc": _auc_beside(rubric_set, netsat, up),
         "calls": len(calls),
         "tokens": tokens,
         "costs": [(price, price.cost(*tokens)) for price in PRICES],

@@ -89,9 +89,9 @@ def conversation(
         "behind": behind,
         "elsewhere": elsewhere(site, run, trace),
         "people": [
-            one
-            for one in opinions(site.store, QUESTION)
-            if one.text_hash == trace.conversation.text_hash
+            opinion
+            for opinion in opinions(site.store, QUESTION)
+            if opinion.text_hash == trace.conversation.text_hash
         ],
         "in_batches": not trace.steps and trace.score is not None,
         "within": within,
@@ -99,21 +99,21 @@ def conversation(
     }
 
 
-def moves_of(own: RubricSet, answers: Mapping[str, Answer | Unanswered]) -> dict[str, float]:
+def moves_of(rubric_set: RubricSet, answers: Mapping[str, Answer | Unanswered]) -> dict[str, float]:
     """Return by how much each answer moves the probability of a thumb up: with it less without it.
 
     What never came up, or has no answer, moves nothing.
     """
-    (whole,) = scores_by(own, own.rubrics, {"": answers})
+    (whole,) = scores_by(rubric_set, rubric_set.rubrics, {"": answers})
     if whole.probability is None:
         return {}
     found = {}
-    for rubric in own.rubrics:
+    for rubric in rubric_set.rubrics:
         answer = answers.get(rubric.id)
         if not isinstance(answer, Answer) or answer.never_came_up:
             continue
-        others = [one for one in own.rubrics if one.id != rubric.id]
-        (without,) = scores_by(own, others, {"": answers}) if others else (whole,)
+        others = [one for one in rubric_set.rubrics if one.id != rubric.id]
+        (without,) = scores_by(rubric_set, others, {"": answers}) if others else (whole,)
         if without.probability is not None:
             found[rubric.id] = whole.probability - without.probability
     return found
@@ -143,23 +143,27 @@ def told_move(move: float) -> str:
     return f"makes a thumb up {'much ' if abs(move) >= MUCH else ''}{'more' if move > 0 else 'less'} likely"
 
 
-def scale_of(netsat: float, own: RubricSet) -> Markup:
+def scale_of(netsat: float, rubric_set: RubricSet) -> Markup:
     """Draw a NetSAT beside θ and the window, on a scale that holds them all."""
     ends = [
         abs(value)
-        for value in (netsat, own.theta, own.window.lower, own.window.upper)
+        for value in (netsat, rubric_set.theta, rubric_set.window.lower, rubric_set.window.upper)
         if value is not None
     ]
     return drawings.scale(
-        netsat, own.theta, own.window.lower, own.window.upper, 1.4 * max(*ends, 1.0)
+        netsat,
+        rubric_set.theta,
+        rubric_set.window.lower,
+        rubric_set.window.upper,
+        1.4 * max(*ends, 1.0),
     )
 
 
-def guaranteed_of(netsat: float | None, own: RubricSet | None) -> bool | None:
+def guaranteed_of(netsat: float | None, rubric_set: RubricSet | None) -> bool | None:
     """Return whether a NetSAT lies outside the window with a guarantee; None where there is none."""
-    if netsat is None or own is None or own.guaranteed is None:
+    if netsat is None or rubric_set is None or rubric_set.guaranteed is None:
         return None
-    return bool(own.guaranteed.window.confident(np.array([netsat]))[0])
+    return bool(rubric_set.guaranteed.window.confident(np.array([netsat]))[0])
 
 
 def good_of(score: ScoreRow | None) -> bool:

@@ -133,7 +133,7 @@ def _parquet(listing: Listing) -> Response:
     """Send a Parquet file, which is made whole before it is sent; it is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "conversations.parquet"
-        types = {each.name: TYPES[str(each.type)] for each in fields(Listed)}
+        types = {field.name: TYPES[str(field.type)] for field in fields(Listed)}
         write_rows(path, map(row_json, listing.every()), types)
         return sent("conversations.parquet", "application/vnd.apache.parquet", path.read_bytes())
 
@@ -194,5 +194,5 @@ def _rows_of(lens: Lens, form: ListForm) -> dict[str, list[int]]:
     return rows
 
 
-def _line(told: Data) -> str:
-    return json.dumps(told, ensure_ascii=False) + "\n"
+def _line(data: Data) -> str:
+    return json.dumps(data, ensure_ascii=False) + "\n"

@@ -105,8 +105,8 @@ def _page(
         run=run,
         left=left,
         judges={
-            name: cost_of(one, left.prompt, left.completion)
-            for name, one in judges_of(site, named).items()
+            name: cost_of(judge, left.prompt, left.completion)
+            for name, judge in judges_of(site, named).items()
         }
         if left
         else {},
@@ -189,9 +189,9 @@ def take_again(site: Site, draft_id: str, version: Place) -> Done:
             raise NotThere(
                 f"the draft has no version {version}", remedy="its page has those there are"
             )
-        kept = DraftRow(row.id, row.version + 1, now(), named.id, named.name, payload)
-        site.store.keep([kept])
-    return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version}
+        draft_row = DraftRow(row.id, row.version + 1, now(), named.id, named.name, payload)
+        site.store.keep([draft_row])
+    return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": draft_row.version}
 
 
 def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
@@ -216,8 +216,8 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
     if not own.judge.built_in and changed_in(own, on) and judge not in judges:
         plan = planned_preview(site.store, run.id, own, on, rng)
         prices = {
-            name: cost_of(one, plan["prompt_tokens"], plan["completion_tokens"])
-            for name, one in judges.items()
+            name: cost_of(judge, plan["prompt_tokens"], plan["completion_tokens"])
+            for name, judge in judges.items()
         }
         return frame.page(
             "preview.html", found=None, plan=plan, judges=prices, named=named, draft=row
@@ -315,7 +315,9 @@ THUMBS = {"positive": "up", "negative": "down"}
 def judges_of(site: Site, named: NamedSet) -> dict[str, ModelOptions]:
     """Return the profiles of the model that answered a set's rubrics."""
     return {
-        name: one for name, one in site.profiles.items() if one.name == named.rubric_set.judge.name
+        name: profile
+        for name, profile in site.profiles.items()
+        if profile.name == named.rubric_set.judge.name
     }
 
 
@@ -338,14 +340,14 @@ def laid_out(site: Site, run: Run, row: DraftRow, changed: RubricSet) -> tuple[P
     with os.fdopen(
         os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8"
     ) as file:
-        for one in conversations_of(site.store, run.id):
+        for conversation in conversations_of(site.store, run.id):
             told: dict[str, Any] = {
-                "id": one.id,
-                "messages": messages_of(one),
-                "group": one.group or one.id,
+                "id": conversation.id,
+                "messages": messages_of(conversation),
+                "group": conversation.group or conversation.id,
             }
-            grouped |= one.group is not None
-            if one.label.value in THUMBS:
-                told["thumbs"] = THUMBS[one.label.value]
+            grouped |= conversation.group is not None
+            if conversation.label.value in THUMBS:
+                told["thumbs"] = THUMBS[conversation.label.value]
             file.write(json.dumps(told) + "\n")
     return folder, grouped

@@ -305,15 +305,15 @@ def _answers(
 ) -> list[tuple[str, str | float | None, str]]:
     """Return question, value, and why there is none, for each question of a sheet; all that apply are wanted."""
     if skip and value is None:
-        return [(one.id, None, skip) for one in questions] or [(QUESTION, None, skip)]
+        return [(question.id, None, skip) for question in questions] or [(QUESTION, None, skip)]
     if not questions:
         if value is None or skip:
             raise Fault(
                 "give a value, or why you skip it", remedy="value: up or down; skip: a reason"
             )
         return [(QUESTION, value, "")]
-    applying = [one for one in questions if one.applies_to(conversation)]
+    applying = [question for question in questions if question.applies_to(conversation)]
     by_rule: list[tuple[str, str | float | None, str]] = [
-        (one.id, None, one.skip) for one in questions if one not in applying
+        (question.id, None, question.skip) for question in questions if question not in applying
     ]
     return [*by_rule, *answers_on(applying, answers)]  # the main question stays last

@@ -288,7 +288,7 @@ def pull(site: Site, tool: Short, keys: Keys, project: Short = "", since: Short 
     """Begin to fetch the logs of a tool; its keys are given to the command alone, by its environment."""
     interface = INTERFACES.get(tool)
     if interface is None or not interface.streams:
-        names = ", ".join(known.name for known in tools())
+        names = ", ".join(tool.name for tool in tools())
         raise Fault(f"{tool!r:.40} can't be pulled from", remedy=f"one of: {names}")
     if interface.project and not project:
         raise Fault(f"{tool} has projects", remedy="name one")

@@ -55,8 +55,8 @@ def replay(site: Site, run: Run, id_: str, rubric: str = "", replay: str = "") -
     }
 
 
-def _price(found: RubricSet, conversation: Any, options: ModelOptions) -> dict[str, Any]:
-    told: dict[str, Any] = dict(estimate_calls(found.rubrics, conversation))
+def _price(rubric_set: RubricSet, conversation: Any, options: ModelOptions) -> dict[str, Any]:
+    told: dict[str, Any] = dict(estimate_calls(rubric_set.rubrics, conversation))
     price = options.limits.price
     return told | {
         "cost": price.cost(told["prompt_tokens"], told["completion_tokens"]) if price else None
@@ -74,7 +74,7 @@ def _earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
     ]
 
 
-def _shown(site: Site, found: RubricSet, replay_id: str) -> dict[str, Any] | None:
+def _shown(site: Site, rubric_set: RubricSet, replay_id: str) -> dict[str, Any] | None:
     payload = (
         site.store.value("SELECT payload FROM replays WHERE id = ?", [replay_id])
         if replay_id
@@ -83,7 +83,7 @@ def _shown(site: Site, found: RubricSet, replay_id: str) -> dict[str, Any] | Non
     if payload is None:
         return None
     told: dict[str, Any] = unpack(payload)
-    words = {rubric.id: rubric for rubric in found.rubrics}
+    words = {rubric.id: rubric for rubric in rubric_set.rubrics}
     rows = [
         _row(words.get(id_), text, told["before"].get(id_), told["after"].get(id_))
         for id_, text in told["asked"].items()
@@ -143,14 +143,14 @@ def _work(
     id_: str,
     run: str,
     conversation: str,
-    found: RubricSet,
+    rubric_set: RubricSet,
     rubrics: list[ChosenRubric],
     judge: str,
 ) -> str:
     """Ask; return what went wrong, or nothing."""
     model = site.profiles.get(judge)
     try:
-        came = asyncio.run(ask_again(site.store, run, conversation, found, rubrics, model))
+        came = asyncio.run(ask_again(site.store, run, conversation, rubric_set, rubrics, model))
     except PollexError as error:
         error.where = judge or error.where  # people know the profile, and not its address
         error.remedy = error.remedy.replace("then resume", "then ask again")

@@ -90,17 +90,17 @@ def changes_of(site: Site, run: Run) -> list[NodeChange]:
 def _changes(site: Site, run: Run) -> list[NodeChange]:
     from pollex.graphs.run import states_of  # LangGraph comes with it
 
-    found: dict[str, NodeChange] = {}
+    node_changes: dict[str, NodeChange] = {}
     before: Mapping[str, Any] = {}
     for nodes, state in asyncio.run(states_of(site.store, run)):
         changed = {key: table_of(value) for key, value in state.items() if before.get(key) != value}
         for node in nodes:
             if not node.startswith("__"):
                 pool = state.get("kept", []) if run.command == "learn" and node in EDITED else []
-                found.pop(node, None)
-                found[node] = NodeChange(node, changed, pool, state)
+                node_changes.pop(node, None)
+                node_changes[node] = NodeChange(node, changed, pool, state)
         before = state
-    return list(found.values())
+    return list(node_changes.values())
 
 
 @dataclass(frozen=True)
@@ -158,9 +158,9 @@ def _table_of_list(value: Sequence[Any]) -> Any:
 
 def _shared_columns(rows: Sequence[Any]) -> tuple[str, ...]:
     """Return the columns of rows that are all objects; none where one is none, or there is one row alone of many."""
-    if not rows or not all(isinstance(one, dict) and one for one in rows):
+    if not rows or not all(isinstance(row, dict) and row for row in rows):
         return ()
-    return tuple(dict.fromkeys(name for one in rows for name in one))
+    return tuple(dict.fromkeys(name for row in rows for name in row))
 
 
 def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any]]:

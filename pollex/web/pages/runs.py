@@ -190,7 +190,7 @@ def run_page(
         "strip": strip,
         "bins": BINS,
         "errors": site.once("errors", run, lambda: site.store.rows(ERRORS, [run.id]))
-        if any(one.errors for one in spans)
+        if any(span.errors for span in spans)
         else [],
         "counted": counted(site, run),
         "cost": costs_of(site).get(run.id),
@@ -206,7 +206,7 @@ def run_page(
 def graph_of(run: Run, times: Times, states: Sequence[NodeChange] = ()) -> Markup | None:
     """Draw a run's graph with what ran in it; None for a command without one."""
     graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
-    told = {one.node: one.told for one in states}
+    told = {state.node: state.told for state in states}
     return drawing(graph, times.by_name, told) if graph else None
 
 
@@ -235,7 +235,7 @@ def drawn(
     """Return the graph and the strips of a run so far; 304 if no span has come since."""
     status = site.status(run)
     spans = spans_kept(site, run)
-    headers = _headers(run, str(sum(len(one.ms) for one in spans)), status)
+    headers = _headers(run, str(sum(len(span.ms) for span in spans)), status)
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
     times = times_of(spans, from_, to)
@@ -271,8 +271,8 @@ def calls(
     site: Site, run: Run, sort: By = "sent", down: bool = False, at: Place = 0, n: Window = 100
 ) -> Data:
     """List a run's calls."""
-    found = calls_of(site.store, run, sort, down=down, at=at, n=n)
-    return {"total": site.store.value(CALLS, [run.id]), "calls": found}
+    calls = calls_of(site.store, run, sort, down=down, at=at, n=n)
+    return {"total": site.store.value(CALLS, [run.id]), "calls": calls}
 
 
 @page(f"{links.RUNS}/{{run}}/call", "call.html", here="Runs")

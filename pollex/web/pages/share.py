@@ -63,10 +63,16 @@ def _estimated(site: Site, run: Run, by: str) -> ShareResult:
             f"{len(lens):,} conversations take a while",
             remedy="run: `pollex share LOGS --rubrics SET`",
         )
-    conversations = [one for one in conversations_of(site.store, run.id) if not one.not_scorable]
+    conversations = [
+        conversation
+        for conversation in conversations_of(site.store, run.id)
+        if not conversation.not_scorable
+    ]
     known = dict(zip(lens.ids, lens.probability.tolist(), strict=True))
     named = site.set_of(run)
-    probability = np.nan_to_num(np.array([known[one.id] for one in conversations]), nan=NO_SCORE)
+    probability = np.nan_to_num(
+        np.array([known[conversation.id] for conversation in conversations]), nan=NO_SCORE
+    )
     given = [*labels_in(conversations, VOLUNTARY), *_of_annotators(site, run)]
     if not given:
         raise BadLabels(
@@ -82,7 +88,11 @@ def _of_annotators(site: Site, run: Run) -> list[GivenLabel]:
     lens = lens_for(site, run)
     ids = dict(zip(lens.hashes, lens.ids, strict=True))
     said = settle_answers(
-        [one for one in opinions(site.store, QUESTION) if one.counts and one.text_hash in ids]
+        [
+            opinion
+            for opinion in opinions(site.store, QUESTION)
+            if opinion.counts and opinion.text_hash in ids
+        ]
     )
     thumbs = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
     return [

@@ -30,7 +30,7 @@ ROOMS = {"label": links.LABEL, "talk": links.TALK}
 @page(links.TALK, "studies.html", here="Talk")
 def studies(site: Site) -> Data:
     """List the studies."""
-    found = [(one, talks_of(site.store, one.id)) for one in studies_of(site.store)]
+    found = [(study, talks_of(site.store, study.id)) for study in studies_of(site.store)]
     return {"studies": found}
 
 
@@ -51,8 +51,8 @@ def show_study(site: Site, study: Study) -> Data:
 
 def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
     """Return each system on each topic, and on all of them: sessions that are done, others, and mean answers."""
-    sides = [(one, side) for one in talks for side in one.sides]
-    topics = list(dict.fromkeys(one.topic for one in talks))
+    sides = [(talk, side) for talk in talks for side in talk.sides]
+    topics = list(dict.fromkeys(talk.topic for talk in talks))
     found = []
     for system in study.systems:
         for topic in (None, *topics) if len(topics) > 1 else (None,):
@@ -63,7 +63,8 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
             ]
             done = [side for _, side in mine if side.answers]
             means = tuple(
-                _mean([side.answers.get(each.id) for side in done]) for each in study.questions
+                _mean([side.answers.get(question.id) for side in done])
+                for question in study.questions
             )
             about = {
                 "system": system,
@@ -76,7 +77,9 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
 
 
 def _mean(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
-    values = np.array([one[0] for one in answers if one and one[0] is not None], dtype=np.float64)
+    values = np.array(
+        [answer[0] for answer in answers if answer and answer[0] is not None], dtype=np.float64
+    )
     return mean_grade(values, np.random.default_rng(0))
 
 
@@ -171,10 +174,10 @@ def judgments_of(study: Study, talks: Sequence[Talk]) -> Iterator[tuple[object, 
                 yield text_id(one, side), question.id, one.annotator, value, *about
 
 
-def text_id(one: Talk, side: Side) -> str:
+def text_id(talk: Talk, side: Side) -> str:
     """Return the id of what was said to one system in a session."""
-    return f"{one.id}-{side.position + 1}"
+    return f"{talk.id}-{side.position + 1}"
 
 
 def _held(talks: Sequence[Talk]) -> Iterator[tuple[Talk, Side]]:
-    return ((one, side) for one in talks for side in one.sides if side.turns)
+    return ((talk, side) for talk in talks for side in talk.sides if side.turns)

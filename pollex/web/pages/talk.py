@@ -61,7 +61,7 @@ def live(site: Site, study: Study, request: Request) -> Data:
     """Tell whether the replies have come."""
     guest = _participant(request)
     over = all(
-        _phase(site, study, one) != "wait" for one in talks_of(site.store, study.id, guest.id)
+        _phase(site, study, talk) != "wait" for talk in talks_of(site.store, study.id, guest.id)
     )
     return {"headers": {"X-Pollex-Ended": "again" if over else ""}, "over": over}
 
@@ -102,13 +102,13 @@ def start(site: Site, study: Study, request: Request) -> Done:
     """Begin the session, or go on with it: the participant has agreed."""
     guest = _participant(request)
     with site.turn:
-        if not (known := talks_of(site.store, study.id, guest.id)):
+        if not (talks := talks_of(site.store, study.id, guest.id)):
             number = site.store.value("SELECT count(*) FROM talks WHERE study = ?", [study.id])
             row = TalkRow(
                 secrets.token_hex(6), study.id, number, guest.id, *study.session(number), now()
             )
             site.store.keep([row])
-    return guest.page, {"talk": known[0].id if known else row.id}
+    return guest.page, {"talk": talks[0].id if talks else row.id}
 
 
 @post(f"{WRITE}/turns")
@@ -160,15 +160,19 @@ def keep(site: Site, study: Study, request: Request, position: Position, answers
         moment = now()
         given = [
             *answers_on(asked, answers),
-            *((one.id, None, one.skip) for one in study.questions if one not in asked),
+            *(
+                (question.id, None, question.skip)
+                for question in study.questions
+                if question not in asked
+            ),
         ]
         about = [(question, pack(value), skip) for question, value, skip in given]
         site.store.keep(TalkAnswerRow(found.id, due.position, *each, moment) for each in about)
     return _page_of(found)
 
 
-def _page_of(found: Talk) -> Done:
-    return f"{links.TALK}/{found.study}", {"talk": found.id}
+def _page_of(talk: Talk) -> Done:
+    return f"{links.TALK}/{talk.study}", {"talk": talk.id}
 
 
 def _participant(request: Request) -> Guest:
@@ -189,18 +193,18 @@ def _session(site: Site, study: Study, request: Request, *phases: Phase) -> Iter
         yield found
 
 
-def _phase(site: Site, study: Study, found: Talk) -> Phase:
-    task = site.working.get(found.id)
-    return found.phase(study, at_work=task is not None and not task.done())
+def _phase(site: Site, study: Study, talk: Talk) -> Phase:
+    task = site.working.get(talk.id)
+    return talk.phase(study, at_work=task is not None and not task.done())
 
 
-def _ask(site: Site, study: Study, found: Talk) -> None:
+def _ask(site: Site, study: Study, talk: Talk) -> None:
     for name in study.systems:
         if name in site.profiles and name not in site.budgets:
             site.budgets[name] = Budget(site.profiles[name].limits)
-    said = None if study.whole else site.speaking.setdefault(found.id, {})
+    said = None if study.whole else site.speaking.setdefault(talk.id, {})
     if said:
         said.clear()
-    site.working[found.id] = site.at_work.submit(
-        replies, site.store, study, found, site.profiles, site.budgets, said
+    site.working[talk.id] = site.at_work.submit(
+        replies, site.store, study, talk, site.profiles, site.budgets, said
     )

@@ -45,19 +45,23 @@ def waiting_in(site: Site, run: Run) -> Tallied | None:
 def said_of(site: Site, run: Run, waiting: Tallied) -> list[Opinion]:
     """Return people's answers to a run's cases; those applied have no name."""
     about = persons_question(waiting.task.question).id
-    return [one for one in opinions(site.store, about) if one.run == run.id and one.annotator]
+    return [
+        opinion
+        for opinion in opinions(site.store, about)
+        if opinion.run == run.id and opinion.annotator
+    ]
 
 
-def differ(said: Sequence[Opinion]) -> dict[str, list[Opinion]]:
+def differ(opinions: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     """Return differing answers by conversation, which are to be adjudicated."""
-    return {every[0].conversation: every for every in disputed(said).values()}
+    return {every[0].conversation: every for every in disputed(opinions).values()}
 
 
-def given(waiting: Tallied, said: Sequence[Opinion]) -> dict[str, str]:
+def given(waiting: Tallied, opinions: Sequence[Opinion]) -> dict[str, str]:
     """Return the answers that a run can take up, by conversation."""
     open_ = set(waiting.waiting)
-    left = differ(said)
-    found = {one.conversation: one.value for one in settle_answers(said).values()}
+    left = differ(opinions)
+    found = {one.conversation: one.value for one in settle_answers(opinions).values()}
     return {id_: value for id_, value in found.items() if id_ in open_ and id_ not in left}
 
 
@@ -120,15 +124,15 @@ def _words(site: Site, run: Run, waiting: Tallied, id_: str) -> list[tuple[str, 
     return [(question.options[row["chosen"]].text, row["justification"]) for row in rows]
 
 
-def _state(waiting: Tallied, said: Sequence[Opinion], id_: str, mine: str) -> str:
+def _state(waiting: Tallied, opinions: Sequence[Opinion], id_: str, mine: str) -> str:
     taken = waiting.people.get(id_)
     if taken is not None:
         return "taken up" if taken == mine else f"not taken up: {taken} was"
-    if id_ in differ(said):
+    if id_ in differ(opinions):
         return "not taken up yet: people differ, and somebody has to decide"
     if id_ not in waiting.waiting:
         return "not taken up: the run does not wait for it any more"
-    decided = given(waiting, said).get(id_, mine)
+    decided = given(waiting, opinions).get(id_, mine)
     return (
         "kept, and not taken up yet"
         if decided == mine
