@@ -52,18 +52,18 @@ def routes() -> list[BaseRoute]:
 def health(request: Request) -> Response:
     """Report that the server runs; visitors with the token also get its store."""
     site: Site = request.app.state.site
-    told: dict[str, object] = {"ok": True}
+    status: dict[str, object] = {"ok": True}
     if site.token is None or site.token in (
         request.cookies.get(f"pollex-{site.id}"),
         _bearer(request),
     ):
-        told |= {
+        status |= {
             "site": site.id,
             "pollex": version("pollex"),
             "schema": VERSION,
             "uptime": round(time.monotonic() - site.started, 1),
         }
-    return JSONResponse(told)
+    return JSONResponse(status)
 
 
 def static(request: Request) -> Response:
@@ -73,9 +73,9 @@ def static(request: Request) -> Response:
         return Response("there is no such file", 404, media_type="text/plain")
     # one of this edition never changes
     same = request.path_params["edition"] == frame.edition()
-    kept = "public, max-age=31536000, immutable" if same else "no-store"
+    caching = "public, max-age=31536000, immutable" if same else "no-store"
     return Response(
-        body, media_type=frame.TYPES[name.rpartition(".")[2]], headers={"Cache-Control": kept}
+        body, media_type=frame.TYPES[name.rpartition(".")[2]], headers={"Cache-Control": caching}
     )
 
 
@@ -114,7 +114,11 @@ def _alike(path: str) -> str:
         for route in routes()
         if isinstance(route, Route) and "GET" in (route.methods or ())
     ]
-    alike = [one for one in every if one.startswith("/api/") == path.startswith("/api/")]
+    alike = [
+        route_path
+        for route_path in every
+        if route_path.startswith("/api/") == path.startswith("/api/")
+    ]
     close_matches = get_close_matches(path, alike, cutoff=0.5)
     return (
         f"what there is: {', '.join(close_matches)}"

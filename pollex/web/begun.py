@@ -135,8 +135,8 @@ def _words(controls: Sequence[Control], values: Mapping[str, Any]) -> list[str]:
     """Return the words of a command: its sources first, and nothing that is as usual anyway."""
     options = [control.option for control in controls if control.option.name in values]
     options.sort(key=lambda option: option.place != "argument")
-    given = [option for option in options if values[option.name] != option.usual]
-    return [word for option in given for word in words_of(option, values[option.name])]
+    options_set = [option for option in options if values[option.name] != option.usual]
+    return [word for option in options_set for word in words_of(option, values[option.name])]
 
 
 def _value(site: Site, control: Control, typed: Mapping[str, str], logs: Sequence[str]) -> Any:

@@ -72,12 +72,12 @@ def answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, Any]:
     """
 
     def count() -> dict[str, Any]:
-        (kept,) = site.store.ask(run.id, HELD_OUT)
+        (stored,) = site.store.ask(run.id, HELD_OUT)
         hashes = [question.digest for question in named.rubric_set.questions]
-        rows = site.store.ask(run.id, COUNTS, [hashes, kept["n"] > 0])
+        rows = site.store.ask(run.id, COUNTS, [hashes, stored["n"] > 0])
         return {
             "run": run.id,
-            "held_out": kept["n"] > 0,
+            "held_out": stored["n"] > 0,
             "rubrics": dict(_by_class(named.rubric_set, rows)),
         }
 
@@ -88,14 +88,16 @@ def _by_class(
     rubric_set: RubricSet, rows: Sequence[Mapping[str, object]]
 ) -> Iterable[tuple[str, ByClass]]:
     for question in rubric_set.questions:
-        mine = [row for row in rows if row["question"] == question.id]
+        of_question = [row for row in rows if row["question"] == question.id]
         counts = {
             label: {
-                int(str(row["chosen"])): int(str(row["n"])) for row in mine if row["label"] == label
+                int(str(row["chosen"])): int(str(row["n"]))
+                for row in of_question
+                if row["label"] == label
             }
             for label in CLASSES
         }
-        if mine:
+        if of_question:
             words = (*(option.text for option in question.options), NEVER_CAME_UP)
             yield (
                 question.id,

@@ -83,19 +83,25 @@ def with_labels(lens: Lens, store: Store, source: Source, *, by_chance: bool = T
     """
     if source == "log":
         return lens
-    said = [opinion for opinion in opinions(store, "thumb") if opinion.source == source]
-    given = settle_answers(
-        [one for one in said if source == "adjudicated" or not by_chance or one.drawn == "random"]
+    thumbs = [opinion for opinion in opinions(store, "thumb") if opinion.source == source]
+    thumb_by_text = settle_answers(
+        [
+            thumb
+            for thumb in thumbs
+            if source == "adjudicated" or not by_chance or thumb.drawn == "random"
+        ]
     )
-    codes = {text: {"up": 1, "down": 0}.get(one.value, -1) for text, one in given.items()}
+    codes = {
+        text: {"up": 1, "down": 0}.get(thumb.value, -1) for text, thumb in thumb_by_text.items()
+    }
     label = np.array([codes.get(text, -1) for text in lens.hashes], dtype=np.int64)
     return replace(lens, label=label, version=f"{lens.version}.{source}", _orders={})
 
 
 def find_usable(lens: Lens) -> Bools:
     """Tell which conversations have a thumb, and a probability by what was learned without it `[row]`."""
-    told = (lens.label >= 0) & ~np.isnan(lens.probability)
-    return np.asarray(told & lens.unseen)
+    is_told = (lens.label >= 0) & ~np.isnan(lens.probability)
+    return np.asarray(is_told & lens.unseen)
 
 
 def reliability_of(lens: Lens) -> Reliability | None:
@@ -143,17 +149,17 @@ def _band(low: float, high: float, p: Floats, up: Bools) -> Band:
 def tails(lens: Lens) -> list[Tail]:
     """Return what is surest, below .1 and above .9, with what the thumbs say against it."""
     rows = find_usable(lens)
-    found = []
+    bins = []
     for words, inside, against, sign in (
         ("Sure of a thumb down (P below .1)", lens.probability < 0.1, 1, 1),
         ("Sure of a thumb up (P above .9)", lens.probability > 0.9, 0, -1),
     ):
-        mine = np.flatnonzero(rows & inside)
-        wrong = mine[lens.label[mine] == against]
+        in_bin = np.flatnonzero(rows & inside)
+        wrong = in_bin[lens.label[in_bin] == against]
         order = wrong[np.argsort(sign * lens.probability[wrong], kind="stable")][:WORST]
         worst = tuple((lens.ids[row], float(lens.probability[row])) for row in order.tolist())
-        found.append(Tail(words, share_of(len(wrong), len(mine)), worst))
-    return found
+        bins.append(Tail(words, share_of(len(wrong), len(in_bin)), worst))
+    return bins
 
 
 def subgroups(
@@ -173,11 +179,11 @@ def subgroups(
     return [
         Subgroup(
             name,
-            float(lens.probability[own].mean()),
-            share_of(int((lens.label[own] == 1).sum()), len(own)),
+            float(lens.probability[group_rows].mean()),
+            share_of(int((lens.label[group_rows] == 1).sum()), len(group_rows)),
         )
-        for name, own in largest
-        if len(own) >= 5
+        for name, group_rows in largest
+        if len(group_rows) >= 5
     ]
 
 
@@ -193,35 +199,40 @@ def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]
     from pollex.measures.drift import stability
 
     before = _values(lens)
-    found: list[dict[str, Any]] = []
+    drifts: list[dict[str, Any]] = []
     for name, other in others:
         after = _values(other)
         if len(before) < FEWEST or len(after) < FEWEST:
             continue
         change = stability(before, after, np.random.default_rng(0), 200)
-        told = (other.label >= 0) & ~np.isnan(other.probability)
+        is_told = (other.label >= 0) & ~np.isnan(other.probability)
         row: dict[str, Any] = {
             "run": name,
             "n": int((~np.isnan(other.probability)).sum()),
             "mean": float(after.mean()),
         }
         row |= {
-            "seen": share_of(int((other.label[told] == 1).sum()), int(told.sum())),
+            "seen": share_of(int((other.label[is_told] == 1).sum()), int(is_told.sum())),
             "marked": change.marked,
         }
         row |= {"index": Figure(change.value, change.low, change.high, change.after)}
-        found.append(row | {"outside": share_outside(lens.netsat, other.netsat)})
-    return found
+        drifts.append(row | {"outside": share_outside(lens.netsat, other.netsat)})
+    return drifts
 
 
 def share_outside(before: Floats, after: Floats) -> Figure:
     """Compute the share of values beyond all of `before`, with Wilson's interval; NaN is no value."""
-    known, own = (values[~np.isnan(values)] for values in (before, after))
-    return share_of(int(((own < known.min()) | (own > known.max())).sum()), len(own))
+    known_before, known_after = (values[~np.isnan(values)] for values in (before, after))
+    return share_of(
+        int(((known_after < known_before.min()) | (known_after > known_before.max())).sum()),
+        len(known_after),
+    )
 
 
 def _values(lens: Lens) -> Floats:
-    known = lens.probability[~np.isnan(lens.probability)]
+    probabilities = lens.probability[~np.isnan(lens.probability)]
     return (
-        known if len(known) <= MOST else np.random.default_rng(0).choice(known, MOST, replace=False)
+        probabilities
+        if len(probabilities) <= MOST
+        else np.random.default_rng(0).choice(probabilities, MOST, replace=False)
     )

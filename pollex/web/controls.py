@@ -298,12 +298,12 @@ def words_of(option: VerbOption, value: Any) -> list[str]:
         return list(value) if isinstance(value, tuple) else [str(value)]
     values = value if isinstance(value, tuple) else (value,)
     if option.place == "setting":
-        typed = [{True: "yes", False: "no"}.get(one, one) for one in values]
+        typed = [{True: "yes", False: "no"}.get(value, value) for value in values]
         return [word for one in typed for word in ("--set", f"{option.name}={one}")]
     flag = f"--{(option.flag or option.name).replace('_', '-')}"
     if value is True:
         return [flag]
-    return [f"{flag}={one}" for one in values]
+    return [f"{flag}={value}" for value in values]
 
 
 def profile_questions() -> Mapping[str, FieldInfo]:
@@ -321,17 +321,17 @@ def profile_from(typed: Mapping[str, str]) -> DomainProfile | None:
         Fault: A text is too long.
     """
     neutral = DomainProfile.neutral().model_dump()
-    given: dict[str, Any] = {}
+    values_typed: dict[str, Any] = {}
     for name in profile_questions():
         text = typed.get(OF_PROFILE + name, "").strip()
         if text and isinstance(neutral[name], tuple):
-            given[name] = tuple(line.strip() for line in text.splitlines() if line.strip())
+            values_typed[name] = tuple(line.strip() for line in text.splitlines() if line.strip())
         elif text:
-            given[name] = " ".join(text.split())
-    if not given:
+            values_typed[name] = " ".join(text.split())
+    if not values_typed:
         return None
     try:
-        return DomainProfile.model_validate(neutral | given)
+        return DomainProfile.model_validate(neutral | values_typed)
     except ValueError as error:
         raise Fault(
             "the domain profile is too long", remedy="at most 2,000 characters a field"

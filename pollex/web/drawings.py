@@ -113,11 +113,11 @@ def distribution(
         )
         for i, (p, option) in enumerate(zip(probabilities, options, strict=True))
     ]
-    told = ", ".join(
+    shares_text = ", ".join(
         f"{option} {100 * p / mass:.0f} %" for p, option in zip(probabilities, options, strict=True)
     )
     return svg(
-        told,
+        shares_text,
         bars,
         element("line", x1=0, x2=120, y1=24, y2=24, class_="axis"),
         width=120,
@@ -132,14 +132,17 @@ def by_class(answers: ByClass) -> Markup:
     places = [
         place
         for place in range(len(answers.options))
-        if any(each.counts[place] for _, each, _ in classes)
+        if any(histogram.counts[place] for _, histogram, _ in classes)
     ]
     shares = {
-        words: [each.counts[place] / (each.n or 1) for place in places]
-        for words, each, _ in classes
+        words: [histogram.counts[place] / (histogram.n or 1) for place in places]
+        for words, histogram, _ in classes
     }
     across = Axis(
-        0, max((share for each in shares.values() for share in each), default=1.0), WORDS, BARS - 2
+        0,
+        max((share for class_shares in shares.values() for share in class_shares), default=1.0),
+        WORDS,
+        BARS - 2,
     )
     rows = [
         element(
@@ -164,17 +167,17 @@ def by_class(answers: ByClass) -> Markup:
         for below, (words, _, kind) in enumerate(classes)
         for row, share in enumerate(shares[words])
     ]
-    told = "; ".join(
-        f"{words}, n = {each.n}: "
+    counts_text = "; ".join(
+        f"{words}, n = {histogram.n}: "
         + ", ".join(
             f"{answers.options[place]} {100 * share:.0f} %"
             for place, share in zip(places, shares[words], strict=True)
         )
-        for words, each, _ in classes
+        for words, histogram, _ in classes
     )
     height = OPTION * len(places) + 2
     axis = element("line", x1=WORDS, x2=WORDS, y1=0, y2=height, class_="axis")
-    return svg(told, rows, bars, axis, width=BARS, height=height, class_="shares")
+    return svg(counts_text, rows, bars, axis, width=BARS, height=height, class_="shares")
 
 
 BARS, WORDS, OPTION = 320, 120, 18

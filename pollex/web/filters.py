@@ -66,12 +66,16 @@ def mask_of(lens: Lens, name: str, value: str) -> Bools:
     """Return the rows that have a value of a facet, side, group or flag `[row]`."""
     if name in FACETS:
         _, column, codes = FACETS[name]
-        code = next((code for code, (known, _) in codes.items() if known == value), None)
+        code = next(
+            (code for code, (known_value, _) in codes.items() if known_value == value), None
+        )
         return np.asarray(getattr(lens, column) == code, dtype=bool)
     if name == "flag":
         return lens.flagged.get(value, np.zeros(len(lens), dtype=bool))
-    wanted = "" if (name, value) == ("side", "none") else value
-    return np.fromiter((one == wanted for one in getattr(lens, f"{name}s")), bool, len(lens))
+    value_sought = "" if (name, value) == ("side", "none") else value
+    return np.fromiter(
+        (entry == value_sought for entry in getattr(lens, f"{name}s")), bool, len(lens)
+    )
 
 
 def within(values: Floats, low: float | None, high: float | None) -> Bools:
@@ -95,25 +99,25 @@ def all_of(masks: dict[str, Bools], n: int, *, but: str = "") -> Bools:
 
 def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
     """Count, for every facet, the rows that each value would leave beside the other facets."""
-    found = {}
+    histograms = {}
     for name, (_, column, codes) in FACETS.items():
         values = getattr(lens, column)[all_of(masks, len(lens), but=name)]
-        found[name] = [
+        histograms[name] = [
             FacetValue(value, words, int((values == code).sum()))
             for code, (value, words) in codes.items()
         ]
     sides = _counts(*lens.side_codes, all_of(masks, len(lens), but="side"))
-    found["side"] = [
+    histograms["side"] = [
         FacetValue(side or "none", words, sides[side])
         for side, words in SIDES.items()
         if sides[side]
     ]
     groups = _counts(*lens.group_codes, all_of(masks, len(lens), but="group"))
     most = [(name, count) for name, count in groups.most_common(GROUPS + 1) if name][:GROUPS]
-    found["group"] = [FacetValue(name, name, count) for name, count in most if count]
-    found = {
+    histograms["group"] = [FacetValue(name, name, count) for name, count in most if count]
+    histograms = {
         name: options
-        for name, options in found.items()
+        for name, options in histograms.items()
         if sum(option.count > 0 for option in options) > 1
     }
     left = all_of(masks, len(lens), but="flag")
@@ -121,7 +125,7 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
         FacetValue(flag, FLAGS.get(flag, flag), int((mask & left).sum()))
         for flag, mask in lens.flagged.items()
     ]
-    return found | ({"flag": flags} if flags else {})
+    return histograms | ({"flag": flags} if flags else {})
 
 
 def _counts(names: Sequence[str], codes: Ints, left: Bools) -> Counter[str]:
@@ -138,14 +142,16 @@ class Histogram:
     found: Ints
 
 
-def histogram(values: Floats, found: Bools) -> Histogram | None:
+def histogram(values: Floats, mask: Bools) -> Histogram | None:
     """Count a column's values in bins of equal width; None if there are none."""
-    known = ~np.isnan(values)
-    if not known.any() or (low := float(values[known].min())) == (
-        high := float(values[known].max())
+    is_known = ~np.isnan(values)
+    if not is_known.any() or (low := float(values[is_known].min())) == (
+        high := float(values[is_known].max())
     ):
         return None
     edges = np.linspace(low, high, BINS + 1)
     return Histogram(
-        edges, np.histogram(values[known], edges)[0], np.histogram(values[known & found], edges)[0]
+        edges,
+        np.histogram(values[is_known], edges)[0],
+        np.histogram(values[is_known & mask], edges)[0],
     )

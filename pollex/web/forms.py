@@ -59,8 +59,8 @@ def query(request: Request, form: type[F]) -> F:
     Raises:
         Fault: A parameter is unknown or wrong.
     """
-    given = {name: value for name, value in request.query_params.items() if value != ""}
-    return _read(given, form)
+    query = {name: value for name, value in request.query_params.items() if value != ""}
+    return _read(query, form)
 
 
 async def body(request: Request, form: type[F]) -> F:
@@ -72,19 +72,19 @@ async def body(request: Request, form: type[F]) -> F:
     """
     if request.headers.get("content-type", "").startswith("application/json"):
         try:
-            given = parse_json((await request.body()).decode("utf-8"))
+            body = parse_json((await request.body()).decode("utf-8"))
         except ValueError as error:
             raise Fault(f"the body is not JSON: {error}") from error
         page = request.headers.get("x-pollex-site", "")
     else:
-        given = _fields(parse_qsl((await request.body()).decode("utf-8", "replace")), form)
-        page = given.pop("site", "")
+        body = _fields(parse_qsl((await request.body()).decode("utf-8", "replace")), form)
+        page = body.pop("site", "")
     if page and page != site_of(request).id:
         raise Clash(
             "this page was made by another server",
             remedy="load it again; what you typed stays in the form",
         )
-    return _read(given, form)
+    return _read(body, form)
 
 
 def _fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any]:
@@ -95,22 +95,22 @@ def _fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any
     return dict(pairs) | {name: [value for key, value in pairs if key == name] for name in several}
 
 
-def _read(given: Any, form: type[F]) -> F:
-    _require_storable(given)
+def _read(values: Any, form: type[F]) -> F:
+    _require_storable(values)
     try:
-        found = form.model_validate(given)
+        model = form.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, first["loc"])) or "the whole"
         what = "there is no such parameter" if first["type"] == "extra_forbidden" else first["msg"]
         what = f"{name} is missing" if first["type"] == "missing" else f"{name}: {what}"
         raise Fault(what, remedy=f"parameters here: {_known(form)}") from error
-    if stray := [name for name in found.model_extra or () if not name.startswith(form.BEGINNINGS)]:
+    if stray := [name for name in model.model_extra or () if not name.startswith(form.BEGINNINGS)]:
         raise Fault(
             f"{stray[0]}: there is no such field", remedy=f"parameters here: {_known(form)}"
         )
-    _require_storable(found.model_dump())
-    return found
+    _require_storable(model.model_dump())
+    return model
 
 
 def _require_storable(value: Any) -> None:
@@ -118,8 +118,8 @@ def _require_storable(value: Any) -> None:
     if isinstance(value, dict):
         value = [*value, *value.values()]
     if isinstance(value, list | tuple):
-        for one in value:
-            _require_storable(one)
+        for part in value:
+            _require_storable(part)
     elif isinstance(value, str) and SURROGATES.search(value):
         raise Fault("a text holds half a character (a lone surrogate)", remedy="send it as UTF-8")
     elif isinstance(value, int | float) and not -FARTHEST <= value < FARTHEST:

@@ -43,9 +43,11 @@ def environment() -> Environment:
     reports = of_reports()
     assert reports.loader is not None, "the reports have templates"
     ours = PrefixLoader({"web": PackageLoader("pollex.web", "templates")})
-    made = reports.overlay(loader=ChoiceLoader([ours, reports.loader]))
-    made.filters = made.filters | {each.__name__: each for each in (*FILTERS, doubt, worth_told)}
-    made.globals = made.globals | {
+    environment = reports.overlay(loader=ChoiceLoader([ours, reports.loader]))
+    environment.filters = environment.filters | {
+        filter_.__name__: filter_ for filter_ in (*FILTERS, doubt, worth_told)
+    }
+    environment.globals = environment.globals | {
         "links": links,
         "static": static,
         "menu": menu,
@@ -54,7 +56,7 @@ def environment() -> Environment:
         "panel": panel,
         "guest": None,
     }
-    return made
+    return environment
 
 
 def worth_told(worth: Worth) -> str:
@@ -66,20 +68,20 @@ def worth_told(worth: Worth) -> str:
 def static_files() -> dict[str, bytes]:
     """Read all static files, by name."""
     ours = files("pollex.web") / "static"
-    found = {
+    context = {
         file.name: file.read_bytes()
         for file in ours.iterdir()
         if file.name.rpartition(".")[2] in TYPES
     }
-    return found | {name: style_of(name).encode() for name in SHARED_STYLES}
+    return context | {name: style_of(name).encode() for name in SHARED_STYLES}
 
 
 @cache
 def edition() -> str:
     """Compute a digest of all static files, which import each other by name."""
-    kept = static_files()
+    files_by_name = static_files()
     return hashlib.sha256(
-        b"\0".join(name.encode() + kept[name] for name in sorted(kept))
+        b"\0".join(name.encode() + files_by_name[name] for name in sorted(files_by_name))
     ).hexdigest()[:12]
 
 
@@ -111,8 +113,8 @@ def wants_json(scope: Scope) -> bool:
 def refusal(scope: Scope, status: int, what: str, remedy: str, where: str = "") -> Response:
     """Answer with what was wrong, where, and what to do."""
     if wants_json(scope):
-        told = {"ok": False, "error": what, "where": where, "remedy": remedy, "status": status}
-        return JSONResponse(told, status)
+        error = {"ok": False, "error": what, "where": where, "remedy": remedy, "status": status}
+        return JSONResponse(error, status)
     lost = scope["method"] == "POST" and status >= 500
     return page(
         "fault.html",
@@ -200,21 +202,21 @@ class Stretch:
 
 def fences(parts: Sequence[MarkedText]) -> list[Stretch]:
     """Split a turn at code fences; the fences stay in the code."""
-    found = [list[MarkedText]()]
+    lines = [list[MarkedText]()]
     code = [False]
     for part in parts:
         for text in _FENCE.split(part.text):
             fence = _FENCE.fullmatch(text) is not None
             if fence and not code[-1]:
-                found.append([])
+                lines.append([])
                 code.append(True)
             if text:
-                found[-1].append(MarkedText(text, part.kind))
-            if fence and code[-1] and len(found[-1]) > 1:
-                found.append([])
+                lines[-1].append(MarkedText(text, part.kind))
+            if fence and code[-1] and len(lines[-1]) > 1:
+                lines.append([])
                 code.append(False)
     return [
-        Stretch(tuple(part), is_code) for part, is_code in zip(found, code, strict=True) if part
+        Stretch(tuple(part), is_code) for part, is_code in zip(lines, code, strict=True) if part
     ]
 
 
@@ -246,13 +248,13 @@ def resumed(run: Run, folder: Path) -> list[str]:
         return []
     forks = any(word.partition("=")[0] == FROM for word in typed)
     out = {STORE, FROM, "--rubrics-from"} if forks else {STORE}
-    kept = [
+    entries = [
         word
         for before, word in zip(["", *typed], typed, strict=False)
         if before not in out and word.partition("=")[0] not in out
     ]
     named = [FROM, run.id] if run.command == "learn" else []
-    return [*kept, "--resume", *named, STORE, str(folder.absolute())] if typed else []
+    return [*entries, "--resume", *named, STORE, str(folder.absolute())] if typed else []
 
 
 STORE = "--store"

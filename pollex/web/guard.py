@@ -219,12 +219,12 @@ class Guard:
         token = self.door.token
         if path == links.ENTER:
             return self._enter(scope, token, _cookie(headers, self.door.cookie))
-        given = headers.get("authorization", "").removeprefix("Bearer ") or _cookie(
+        presented = headers.get("authorization", "").removeprefix("Bearer ") or _cookie(
             headers, self.door.cookie
         )
-        if path in OPEN or path.startswith(f"{links.STATIC}/") or self._is(given, token):
+        if path in OPEN or path.startswith(f"{links.STATIC}/") or self._is(presented, token):
             return None
-        if (guest := self.door.guest_of(given)) is not None:
+        if (guest := self.door.guest_of(presented)) is not None:
             return self._as_guest(scope, guest)
         if token is None:
             return None
@@ -252,10 +252,10 @@ class Guard:
 
     def _enter(self, scope: Scope, token: str | None, kept: str) -> Response:
         query = parse_qs(scope["query_string"].decode("latin-1"))
-        given = query.get("token", [""])[0]
-        guest = None if self._is(given, token) else self.door.guest_of(given)
-        if token is not None and guest is None and not self._is(given, token):
-            return self._wrong_token(scope, given)
+        presented = query.get("token", [""])[0]
+        guest = None if self._is(presented, token) else self.door.guest_of(presented)
+        if token is not None and guest is None and not self._is(presented, token):
+            return self._wrong_token(scope, presented)
         if guest is not None and self._is(kept, token):
             return refusal(
                 scope,
@@ -264,9 +264,14 @@ class Guard:
                 "open it in a private window",
             )
         response = RedirectResponse(guest.page if guest else links.HOME, 303)
-        if given and (guest is not None or token is not None):
+        if presented and (guest is not None or token is not None):
             response.set_cookie(
-                self.door.cookie, given, max_age=DAYS_30, path="/", httponly=True, samesite="lax"
+                self.door.cookie,
+                presented,
+                max_age=DAYS_30,
+                path="/",
+                httponly=True,
+                samesite="lax",
             )
         return response
 
@@ -352,10 +357,10 @@ def _raw(message: Message) -> MutableMapping[str, Any]:
 
 def _cookie(headers: Headers, name: str) -> str:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
+        morsel = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
-    return found.value if found else ""
+    return morsel.value if morsel else ""
 
 
 def _bracketed(name: str) -> str:

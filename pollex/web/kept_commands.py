@@ -64,12 +64,13 @@ class KeptCommand:
             return "It asks no model."
         if not self.endpoint:
             return f"It asks {self.model} where this server's settings say."
-        told = f"It asks {self.model} at {self.endpoint}"
+        sentence = f"It asks {self.model} at {self.endpoint}"
         if self.trusted:
-            return f"{told}."
+            return f"{sentence}."
         if self.key:
-            return f"{told}, with the key that was typed for that address."
-        return f"{told}, without this server's key: its owner did not name that address (POLLEX_BASE_URL, --profiles)."
+            return f"{sentence}, with the key that was typed for that address."
+        unnamed = "its owner did not name that address (POLLEX_BASE_URL, --profiles)"
+        return f"{sentence}, without this server's key: {unnamed}."
 
     @property
     def environment(self) -> Mapping[str, str]:

@@ -95,11 +95,11 @@ class Lens:
     def scored_by(self, other: "Lens", texts: frozenset[str]) -> "Lens":
         """Return the columns with another run's scores of these texts, of those that both have."""
         theirs = {text: row for row, text in enumerate(other.hashes) if text in texts}
-        mine = [row for row, text in enumerate(self.hashes) if text in theirs]
-        taken = [theirs[self.hashes[row]] for row in mine]
+        rows = [row for row, text in enumerate(self.hashes) if text in theirs]
+        other_rows = [theirs[self.hashes[row]] for row in rows]
         columns = {name: getattr(self, name).copy() for name in SCORES}
         for name, column in columns.items():
-            column[mine] = getattr(other, name)[taken]
+            column[rows] = getattr(other, name)[other_rows]
         return replace(
             self,
             **columns,
@@ -122,8 +122,8 @@ class Lens:
     def surprise(self) -> Floats:
         """−log of the probability of the thumb that came; NaN without thumb or probability."""
         p = np.clip(self.probability, 1e-12, 1 - 1e-12)
-        told = np.where(self.label == 1, -np.log(p), -np.log1p(-p))
-        return np.where(self.label < 0, np.nan, told)
+        losses = np.where(self.label == 1, -np.log(p), -np.log1p(-p))
+        return np.where(self.label < 0, np.nan, losses)
 
     @cached_property
     def decided(self) -> Ints:
@@ -183,8 +183,8 @@ class Lens:
 
     def found(self, words: str) -> Bools:
         """Mask the conversations with words in first turn or id `[row]`, ignoring case."""
-        wanted = words.lower()
-        return np.fromiter((wanted in text for text in self._lowered), bool, len(self))
+        lowered = words.lower()
+        return np.fromiter((lowered in text for text in self._lowered), bool, len(self))
 
     def order(self, name: str, *, down: bool) -> Ints:
         """Return rows sorted by a column; what has no figure comes last, whichever way."""
@@ -201,8 +201,8 @@ class Lens:
         """Return what was made of the rows, or make it; of several versions the last is kept."""
         if name not in self._kept or self._kept[name][0] != version:
             self._kept[name] = (version, make())
-        found: T = self._kept[name][1]
-        return found
+        made_now: T = self._kept[name][1]
+        return made_now
 
     def latest(self, name: str, version: str, make: Callable[[], T]) -> T:
         """Return what was made of the rows last; a newer version is made beside, and returned from then on."""
@@ -211,8 +211,8 @@ class Lens:
         if self._kept[name][0] != version and name not in self._making:
             self._making.add(name)
             Thread(target=self._renewed, args=(name, version, make), daemon=True).start()
-        found: T = self._kept[name][1]
-        return found
+        made_before: T = self._kept[name][1]
+        return made_before
 
     def _renewed(self, name: str, version: str, make: Callable[[], Any]) -> None:
         try:

@@ -50,9 +50,13 @@ def good_of(site: Site, run: Run) -> Figure | None:
     def estimated() -> Figure | None:
         from pollex.measures.share import share_of_probabilities  # as above
 
-        known = [row["probability"] for row in site.store.ask(run.id, PROBABILITIES)]
+        probabilities = [row["probability"] for row in site.store.ask(run.id, PROBABILITIES)]
         error = named.rubric_set.calibration_error
-        return share_of_probabilities(np.array(known, dtype=np.float64), error) if known else None
+        return (
+            share_of_probabilities(np.array(probabilities, dtype=np.float64), error)
+            if probabilities
+            else None
+        )
 
     return site.kept(("good", run.id, run.finished, named.id), estimated)
 

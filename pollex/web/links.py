@@ -33,10 +33,10 @@ NDJSON = "application/x-ndjson"
 
 def address(path: str, **query: object) -> str:
     """Join a path and a query; parameters that are None or empty are left out."""
-    given = {name: value for name, value in query.items() if value not in (None, "", False)}
+    parameters = {name: value for name, value in query.items() if value not in (None, "", False)}
     return (
-        f"{path}?{urlencode({name: _text(value) for name, value in given.items()})}"
-        if given
+        f"{path}?{urlencode({name: _text(value) for name, value in parameters.items()})}"
+        if parameters
         else path
     )
 

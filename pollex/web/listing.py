@@ -88,8 +88,8 @@ class ListForm(Form):
 
     def but(self, **changes: object) -> dict[str, object]:
         """Return the parameters with changes, from the first row; None takes one away."""
-        given = self.model_dump(exclude_defaults=True, exclude={"at", "version", "run"})
-        return {name: value for name, value in (given | changes).items() if value is not None}
+        form_fields = self.model_dump(exclude_defaults=True, exclude={"at", "version", "run"})
+        return {name: value for name, value in (form_fields | changes).items() if value is not None}
 
     def range_of(self, name: str) -> tuple[float | None, float | None]:
         """Return the ends of a figure's range; None where it is open."""
@@ -100,8 +100,10 @@ class ListForm(Form):
         """The parameters that leave rows out, with their values as text."""
         ends = [f"{name}_{end}" for name in RANGES for end in ("from", "to")]
         parts = (*CHOICES, *ends, "q")
-        found = {name: getattr(self, name) for name in parts}
-        return {name: str(value) for name, value in found.items() if value not in (None, "")}
+        values_by_name = {name: getattr(self, name) for name in parts}
+        return {
+            name: str(value) for name, value in values_by_name.items() if value not in (None, "")
+        }
 
 
 @dataclass(frozen=True)
@@ -243,13 +245,13 @@ def scoring_run(site: Site, name: str) -> Run:
 
 def run_that_asked(site: Site, named: NamedSet) -> Run | None:
     """Return a run that asked a set's rubrics: the one that made it, else the last one that scored with it."""
-    made = [run for run in site.runs() if run.id == named.run]
+    runs_of_set = [run for run in site.runs() if run.id == named.run]
     used = [
         run
         for run in site.runs()
         if run.command in SCORING and run.fingerprint.get("rubrics") == named.id
     ]
-    return next(iter([*made, *used]), None)
+    return next(iter([*runs_of_set, *used]), None)
 
 
 def lens_for(site: Site, run: Run) -> Lens:
@@ -313,14 +315,16 @@ def masks_of(form: ListForm, lens: Lens, hashes: frozenset[str] | None = None) -
         hashes: Of the texts that have its words in any turn; None looks for them in the first.
     """
     chosen = {name: str(value) for name in CHOICES if (value := getattr(form, name)) is not None}
-    ends = {name: each for name in RANGES if (each := form.range_of(name)) != (None, None)}
-    found = {name: mask_of(lens, name, value) for name, value in chosen.items()}
-    found |= {name: within(lens.column(name), *end) for name, end in ends.items()}
+    ends = {name: bounds for name in RANGES if (bounds := form.range_of(name)) != (None, None)}
+    masks = {name: mask_of(lens, name, value) for name, value in chosen.items()}
+    masks |= {name: within(lens.column(name), *end) for name, end in ends.items()}
     if hashes is not None:
-        found["q"] = np.fromiter((one in hashes for one in lens.hashes), bool, len(lens))
+        masks["q"] = np.fromiter(
+            (text_hash in hashes for text_hash in lens.hashes), bool, len(lens)
+        )
     elif form.q:
-        found["q"] = lens.found(form.q)
-    return found
+        masks["q"] = lens.found(form.q)
+    return masks
 
 
 BATCH = 16_384
@@ -389,9 +393,13 @@ def order_of(
     """
     if sort != INFORMATION:
         return lens.order(sort, down=down)
-    said = {opinion.text_hash for opinion in opinions(store, THUMB)}
-    kept = lens.kept if waits else lens.latest
-    ranked = kept(INFORMATION, f"{len(said) // ANEW}", lambda: telling(store, run, lens, said))
+    labeled_texts = {opinion.text_hash for opinion in opinions(store, THUMB)}
+    rows_shown = lens.kept if waits else lens.latest
+    ranked = rows_shown(
+        INFORMATION,
+        f"{len(labeled_texts) // ANEW}",
+        lambda: telling(store, run, lens, labeled_texts),
+    )
     rest = np.setdiff1d(np.arange(len(lens)), ranked)
     return np.concatenate([ranked if down else ranked[::-1], rest])
 
@@ -406,9 +414,9 @@ def telling(store: Store, run: str, lens: Lens, said: set[str]) -> Ints:
     if not len(rows):
         return rows
     p = lens.probability[rows][:, None]
-    known = np.array([[lens.hashes[row] in said] for row in rows.tolist()])
+    is_labeled = np.array([[lens.hashes[row] in said] for row in rows.tolist()])
     vectors = lens.kept("vectors", "", lambda: vectors_of(answers_of(store, run, lens)))
-    return np.asarray(rows[rank(vectors[rows], p * (1 - p), known, FIRST)])
+    return np.asarray(rows[rank(vectors[rows], p * (1 - p), is_labeled, FIRST)])
 
 
 def answers_of(store: Store, run: str, lens: Lens) -> Floats:

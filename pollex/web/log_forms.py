@@ -77,12 +77,12 @@ def option_fields() -> list[OptionField]:
     from pollex.usecases.families import ColumnReader  # its fields are a model's, and no reading
 
     of_model = {option.name for option in options_of(ColumnReader)}
-    wanted = [
+    parts_wanted = [
         option
         for option in options_of(InspectLogs)
         if option.name not in {*of_model, *MAPPINGS, *NOT_HERE}
     ]
-    return [_field_of(option) for option in wanted]
+    return [_field_of(option) for option in parts_wanted]
 
 
 def _field_of(option: VerbOption) -> OptionField:

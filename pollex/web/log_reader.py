@@ -144,8 +144,8 @@ def view_of(question: Mapping[str, Any]) -> LogView:
         reading = read_options(SimpleNamespace(**options))
     except (PollexError, ValueError) as error:
         remedy = getattr(error, "advice", "")
-        told = {"what": str(getattr(error, "what", error)), "where": "", "remedy": remedy}
-        return LogView(options=options, error=told | {"advice": remedy})
+        error_fields = {"what": str(getattr(error, "what", error)), "where": "", "remedy": remedy}
+        return LogView(options=options, error=error_fields | {"advice": remedy})
     return view_log(question["sources"], reading=reading, options=options)
 
 

@@ -44,8 +44,8 @@ def _brought(site: Site) -> Iterator[LogAtHand]:
     """Yield the logs that were brought to the store, each with how it is read."""
     for reading in list_readings(site.store.folder):
         number = reading.conversations
-        told = f" ({count(number, 'conversation')})" if number is not None else ""
-        yield LogAtHand(reading.argument, f"{reading.name}{told}", reading.argument)
+        count_text = f" ({count(number, 'conversation')})" if number is not None else ""
+        yield LogAtHand(reading.argument, f"{reading.name}{count_text}", reading.argument)
 
 
 def _bundled() -> LogAtHand:

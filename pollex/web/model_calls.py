@@ -84,18 +84,18 @@ class KeptCall:
     @property
     def fields(self) -> dict[str, str]:
         """The answer as it is read: the fields of its JSON object; empty for other answers."""
-        found = _json(self.text)
-        given = found.items() if isinstance(found, dict) else ()
+        parsed = _json(self.text)
+        pairs = parsed.items() if isinstance(parsed, dict) else ()
         return {
             k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False, indent=1)
-            for k, v in given
+            for k, v in pairs
         }
 
 
 def price_of(store: Store, run: Run) -> Price | None:
     """Return the price that a run was told; None if it wasn't told any."""
-    kept = store.value("SELECT payload FROM progress WHERE run = ?", [run.id])
-    price = unpack(kept).get("used", {}).get("price") if kept else None
+    progress = store.value("SELECT payload FROM progress WHERE run = ?", [run.id])
+    price = unpack(progress).get("used", {}).get("price") if progress else None
     return Price(*price) if price else None
 
 
@@ -122,15 +122,15 @@ def calls_of(store: Store, run: Run, order: str, *, down: bool, at: int, n: int)
 
 
 def _amount(call: KeptCall, name: str) -> float:
-    found = call.cost if name == "cost" else call.usage.get(name)
-    return -math.inf if found is None else found
+    amount = call.cost if name == "cost" else call.usage.get(name)
+    return -math.inf if amount is None else amount
 
 
 def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
     """Read a row of calls; one whose reply never came has none."""
-    told = (read_line(row["reply"]) or {}) if row["reply"] else {}
-    facts = told.get("outcome", {})
-    body = told.get("raw", "")
+    reply = (read_line(row["reply"]) or {}) if row["reply"] else {}
+    facts = reply.get("outcome", {})
+    body = reply.get("raw", "")
     answer = _json(body)
     usage = _usage(answer)
     choice = _choice(answer)
@@ -142,7 +142,7 @@ def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
         sent=row["sent"] or "",
         ms=row["ms"],
         status=facts.get("status"),
-        problem=facts.get("problem", "") or ("" if told else "no reply came"),
+        problem=facts.get("problem", "") or ("" if reply else "no reply came"),
         usage=usage,
         cost=price.cost(usage["in"], usage["out"])
         if price and {"in", "out"} <= usage.keys()
@@ -162,13 +162,13 @@ def asked_by(store: Store, run: Run, call: KeptCall) -> list[dict[str, Any]]:
 def request_of(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """Return the messages of a call's prompt, and what it asked for beside them; empty if it was not stored."""
     body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
-    given = body if isinstance(body, dict) else {}
+    request = body if isinstance(body, dict) else {}
     settings = {
         name: json.dumps(value, ensure_ascii=False)
-        for name, value in given.items()
+        for name, value in request.items()
         if name != "messages"
     }
-    messages = [one for one in given.get("messages", []) if isinstance(one, dict)]
+    messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
     return [
         (str(message.get("role", "")), _words(message.get("content"))) for message in messages
     ], settings
@@ -176,12 +176,12 @@ def request_of(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str,
 
 def unsealed(words: str) -> list[tuple[str, bool]]:
     """Split a message into our words and the data between boundary lines, each with whether it is data."""
-    found = []
+    marked = []
     end = 0
     for match in SEALED.finditer(words):
-        found += [(words[end : match.start()], False), (match[0], True)]
+        marked += [(words[end : match.start()], False), (match[0], True)]
         end = match.end()
-    return [(text, data) for text, data in [*found, (words[end:], False)] if text.strip()]
+    return [(text, data) for text, data in [*marked, (words[end:], False)] if text.strip()]
 
 
 def _json(text: str) -> Any:
@@ -210,8 +210,8 @@ def _usage(answer: Any) -> dict[str, int]:
 
 def _choice(answer: Any) -> dict[str, Any]:
     try:
-        found = answer["choices"][0]
-        return found if isinstance(found["message"], dict) else {}
+        choice = answer["choices"][0]
+        return choice if isinstance(choice["message"], dict) else {}
     except (KeyError, IndexError, TypeError):
         return {}
 
@@ -221,19 +221,19 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
     logprobs = choice.get("logprobs")
     listed = logprobs.get("content") if isinstance(logprobs, dict) else None
     try:
-        every = [_token(one) for one in listed or ()]
+        every = [_token(listed_token) for listed_token in listed or ()]
     except (KeyError, TypeError, ValueError, OverflowError):
         return ()
-    return tuple(one for one in every if one.options and max(p for _, p in one.options) < 0.99)[
-        :MOST_TOKENS
-    ]
+    return tuple(
+        token for token in every if token.options and max(p for _, p in token.options) < 0.99
+    )[:MOST_TOKENS]
 
 
-def _token(one: Mapping[str, Any]) -> Token:
-    options: Sequence[Any] = one.get("top_logprobs") or ()
+def _token(listed: Mapping[str, Any]) -> Token:
+    options: Sequence[Any] = listed.get("top_logprobs") or ()
     weighed = sorted(
         ((str(option["token"]), math.exp(option["logprob"])) for option in options),
         key=lambda pair: -pair[1],
     )
-    place = next((i for i, (text, _) in enumerate(weighed) if text == one["token"]), -1)
-    return Token(str(one["token"]), tuple(weighed), place)
+    place = next((i for i, (text, _) in enumerate(weighed) if text == listed["token"]), -1)
+    return Token(str(listed["token"]), tuple(weighed), place)

@@ -47,7 +47,7 @@ class Profile(ModelTable):
         Raises:
             BadInput: There is no such system, or it finds documents and has none.
         """
-        given = self.within(max_wait=20.0)
+        within_limits = self.within(max_wait=20.0)
         try:
             system = None if self.system is None else systems_named([self.system])[0]
         except WrongUse as error:
@@ -62,9 +62,11 @@ class Profile(ModelTable):
             )
             raise BadInput(what + ("none" if finds else "some"), where=str(file), remedy=remedy)
         if system is None:
-            return given
+            return within_limits
         documents = read_documents(self.documents and file.parent / self.documents)
-        return Speaker(**vars(given), system=system, passages=Passages(passages_of(documents)))
+        return Speaker(
+            **vars(within_limits), system=system, passages=Passages(passages_of(documents))
+        )
 
 
 def read_profiles(path: Path | None) -> dict[str, ModelOptions]:

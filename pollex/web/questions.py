@@ -47,20 +47,20 @@ def questions_of(sheet: str) -> list[SheetQuestion]:
 
 
 def answers_on(
-    questions: Sequence[SheetQuestion], given: Mapping[str, object]
+    questions: Sequence[SheetQuestion], typed: Mapping[str, object]
 ) -> list[tuple[str, str | float | None, str]]:
     """Return question, value, and why there is none, of a form's fields `q-ID`; all are wanted.
 
     Raises:
         Fault: A question has no answer.
     """
-    found: list[tuple[str, str | float | None, str]] = []
+    answers: list[tuple[str, str | float | None, str]] = []
     for question in questions:
-        place = str(given.get(f"q-{question.id}", ""))
+        place = str(typed.get(f"q-{question.id}", ""))
         if place == "skip" and question.skip:
-            found.append((question.id, None, question.skip))
+            answers.append((question.id, None, question.skip))
         elif place.isdecimal() and int(place) < len(question.options):
-            found.append((question.id, question.options[int(place)][0], ""))
+            answers.append((question.id, question.options[int(place)][0], ""))
         else:
             raise Fault(f"the question {question.id} has no answer", remedy="answer every question")
-    return found
+    return answers

@@ -88,13 +88,17 @@ _OPEN = """
 
 def left_of(store: Store, queue: QueueRow, lens: Lens) -> QueueProgress:
     """Count how far a queue is."""
-    taken = _taken(store, queue)
-    rows = (*_rows(store, queue, lens).tolist(), *_chosen(store, queue, lens), *_drawn(taken, lens))
-    wanted = {lens.hashes[row] for row in rows}
+    leased = _taken(store, queue)
+    rows = (
+        *_rows(store, queue, lens).tolist(),
+        *_chosen(store, queue, lens),
+        *_drawn(leased, lens),
+    )
+    texts_wanted = {lens.hashes[row] for row in rows}
     # few of many: a queue may have 100,000 texts
-    begun = [about for text, about in taken.items() if text in wanted]
+    begun = [about for text, about in leased.items() if text in texts_wanted]
     return QueueProgress(
-        len(wanted),
+        len(texts_wanted),
         sum(len(about["by"]) >= queue.overlap for about in begun),
         sum(about["skips"] for about in begun),
         sum(bool(about["out"]) for about in begun),
@@ -117,16 +121,18 @@ def next_lease(
     """
     for row in store.rows(_OPEN, [queue.id, annotator, now()]):
         return LeaseRow(**row), frozenset()
-    taken = _taken(store, queue)
-    people = {text: about["by"] | about["out"] for text, about in taken.items()}
-    seen = {text for text, who in people.items() if annotator in who or len(who) >= queue.overlap}
-    every = (_chosen(store, queue, lens), _rows(store, queue, lens).tolist(), _drawn(taken, lens))
+    leased = _taken(store, queue)
+    people = {text: about["by"] | about["out"] for text, about in leased.items()}
+    texts_seen = {
+        text for text, who in people.items() if annotator in who or len(who) >= queue.overlap
+    }
+    every = (_chosen(store, queue, lens), _rows(store, queue, lens).tolist(), _drawn(leased, lens))
     chosen, free, drawn = (
-        next((row for row in rows if lens.hashes[row] not in seen), None) for rows in every
+        next((row for row in rows if lens.hashes[row] not in texts_seen), None) for rows in every
     )
     preferred = free if chosen is None else chosen
-    given = store.value("SELECT count(*) FROM leases WHERE queue = ?", [queue.id])
-    rng = np.random.default_rng([queue.seed, given])
+    lease_count = store.value("SELECT count(*) FROM leases WHERE queue = ?", [queue.id])
+    rng = np.random.default_rng([queue.seed, lease_count])
     if rng.random() < queue.repeat_share and (again := _repeat(store, queue, annotator, rng)):
         return again, frozenset()
     if preferred is None and drawn is None:
@@ -139,7 +145,7 @@ def next_lease(
     lot = drawn if by_chance else None
     passed = frozenset[str]()
     if by_chance and lot is None:
-        lot, passed = _draw(lens, taken, seen, rng)
+        lot, passed = _draw(lens, leased, texts_seen, rng)
     place = preferred if lot is None else lot
     assert place is not None
     how = RANDOM if lot is not None else queue.kind if chosen is None else CHOSEN
@@ -154,15 +160,15 @@ def _leased(queue: QueueRow, text: str, conversation: str, annotator: str, how: 
 
 
 def _draw(
-    lens: Lens, taken: Mapping[str, dict[str, Any]], seen: Set[str], rng: np.random.Generator
+    lens: Lens, leased: Mapping[str, dict[str, Any]], texts_seen: Set[str], rng: np.random.Generator
 ) -> tuple[int | None, frozenset[str]]:
     """Draw a row whose text is not among those seen; return it, and what was answered among all that were drawn."""
     passed = set[str]()
     for place in _places(len(lens), rng):
         text = lens.hashes[place]
-        if (about := taken.get(text)) and about["by"] and not about["drawn"]:
+        if (about := leased.get(text)) and about["by"] and not about["drawn"]:
             passed.add(text)
-        if text not in seen:
+        if text not in texts_seen:
             return place, frozenset(passed)
     return None, frozenset(passed)
 
@@ -173,8 +179,8 @@ def _places(n: int, rng: np.random.Generator) -> Iterator[int]:
     yield from rng.permutation(n).tolist()
 
 
-def _drawn(taken: Mapping[str, dict[str, Any]], lens: Lens) -> list[int]:
-    return [lens.place[about["drawn"]] for about in taken.values() if about["drawn"] in lens.place]
+def _drawn(leased: Mapping[str, dict[str, Any]], lens: Lens) -> list[int]:
+    return [lens.place[about["drawn"]] for about in leased.values() if about["drawn"] in lens.place]
 
 
 ANSWERED = """
@@ -215,19 +221,19 @@ def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
 
 def _taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
     """Return by text who answered, who works on it, how often it was skipped, and its id where chance drew it."""
-    found: dict[str, dict[str, Any]] = defaultdict(
+    leased: dict[str, dict[str, Any]] = defaultdict(
         lambda: {"by": set(), "out": set(), "skips": 0, "drawn": ""}
     )
     moment = now()
     for row in store.rows(_SEEN, [queue.id]):
-        about = found[row["text_hash"]]
+        about = leased[row["text_hash"]]
         about["drawn"] = about["drawn"] or row["drawn"]
         if row["answered"]:
             about["by"].add(row["annotator"])
             about["skips"] += bool(row["skipped"])
         elif row["until"] > moment:
             about["out"].add(row["annotator"])
-    return found
+    return leased
 
 
 RANDOM = "random"
@@ -250,5 +256,5 @@ def repeat_answers(store: Store, queue: QueueRow, texts: Collection[str]) -> Ite
     for row in store.rows(_LAST, [queue.id]) if texts else []:
         if row["text_hash"] in texts:
             label = LabelRow(**{name: row[name] for name in COPIED}, drawn=RANDOM)
-            told = row["skip"], row["comment"], row["id"], row["shown_ms"], row["took_ms"]
-            yield from (label, SheetRow(label.id, row["lease"], queue.id, *told))
+            row_parts = row["skip"], row["comment"], row["id"], row["shown_ms"], row["took_ms"]
+            yield from (label, SheetRow(label.id, row["lease"], queue.id, *row_parts))

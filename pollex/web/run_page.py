@@ -78,11 +78,11 @@ def spans_of(store: Store, run: Run) -> list[Spans]:
     ms = _numbers(took) / 1000
     marks = _numbers(of)
     rows = [marks // 2 == n for n in range(len(names))]
-    found = [
+    panels = [
         Spans(name, kind, began[row], ms[row], int((marks[row] % 2).sum()))
         for (name, kind), row in zip(names, rows, strict=True)
     ]
-    return sorted(found, key=lambda spans: float(spans.began.min()))
+    return sorted(panels, key=lambda spans: float(spans.began.min()))
 
 
 def _moments(text: str) -> Any:
@@ -165,10 +165,10 @@ def _node(spans: Spans, low: float, high: float) -> Node:
 
 
 def _active(began: Floats, ms: Floats, low: float, high: float) -> Floats:
-    seen = (began <= high) & (began + ms >= low)
+    is_shown = (began <= high) & (began + ms >= low)
     width = (high - low) / BINS
-    starts = np.clip((began[seen] - low) // width, 0, BINS - 1).astype(np.int64)
-    ends = np.clip((began[seen] + ms[seen] - low) // width + 1, 0, BINS).astype(np.int64)
+    starts = np.clip((began[is_shown] - low) // width, 0, BINS - 1).astype(np.int64)
+    ends = np.clip((began[is_shown] + ms[is_shown] - low) // width + 1, 0, BINS).astype(np.int64)
     changes = np.bincount(starts, minlength=BINS + 1) - np.bincount(ends, minlength=BINS + 1)
     return np.cumsum(changes)[:BINS].astype(np.float64)
 
@@ -196,18 +196,20 @@ Edges = Sequence[tuple[str, str, bool]]
 
 def layers(edges: Edges) -> dict[str, int]:
     """Return each node's distance from the start, back edges left out."""
-    found = {"__start__": 0}
+    depths = {"__start__": 0}
     waiting = ["__start__"]
     while waiting:
         node = waiting.pop(0)
         for source, target, _ in edges:
-            if source == node and target not in found:
-                found[target] = found[node] + 1
+            if source == node and target not in depths:
+                depths[target] = depths[node] + 1
                 waiting.append(target)
-    return found
+    return depths
 
 
-def drawing(graph: Mapping[str, Any], ran: Mapping[str, Node], told: Mapping[str, str]) -> Markup:
+def drawing(
+    graph: Mapping[str, Any], ran: Mapping[str, Node], told_by_node: Mapping[str, str]
+) -> Markup:
     """Draw a graph with what ran in it.
 
     Args:
@@ -231,14 +233,14 @@ def drawing(graph: Mapping[str, Any], ran: Mapping[str, Node], told: Mapping[str
         for a, b, chosen in edges
         if a in place and b in place
     ]
-    boxes = [_box(name, *place[name], ran.get(name), told.get(name)) for name in place]
+    boxes = [_box(name, *place[name], ran.get(name), told_by_node.get(name)) for name in place]
     summary = f"The graph: {sum(name in ran for name in place)} of {len(place)} nodes ran; the table below lists them"
     kind = "graph long" if width > LONG else "graph"
     return svg(summary, lines, boxes, width=width, height=height, class_=kind, fixed=True)
 
 
-def _box(name: str, x: float, y: float, node: Node | None, told: str | None) -> Markup:
-    ran = told is not None or node is not None  # what only waits, or chooses, has no span
+def _box(name: str, x: float, y: float, node: Node | None, told_here: str | None) -> Markup:
+    ran = told_here is not None or node is not None  # what only waits, or chooses, has no span
     kind = "failed" if node is not None and node.errors else "ran" if ran else "unreached"
     below = (
         f"{node.n:,} × {duration(node.median)}"
@@ -254,13 +256,13 @@ def _box(name: str, x: float, y: float, node: Node | None, told: str | None) -> 
         element("text", name, x=x + WIDE / 2, y=y + 19, text_anchor="middle", class_="node-name"),
         element("text", below, x=x + WIDE / 2, y=y + 36, text_anchor="middle", class_="tick"),
     ]
-    if told is not None:
-        short = told if len(told) <= SHORT else f"{told[: SHORT - 1]}…"
+    if told_here is not None:
+        short = told_here if len(told_here) <= SHORT else f"{told_here[: SHORT - 1]}…"
         below = element(
             "text", short, x=x + WIDE / 2, y=y + HIGH + 14, text_anchor="middle", class_="tick"
         )
         return element(
-            "a", [element("title", f"{name}: {told}"), *inside, below], href=f"#state-{name}"
+            "a", [element("title", f"{name}: {told_here}"), *inside, below], href=f"#state-{name}"
         )
     return element("a", inside, href=f"#node-{name}") if node is not None else element("g", inside)
 

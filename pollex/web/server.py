@@ -45,60 +45,62 @@ EXAMPLE = Path("pollex-example")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def serve(asked: ServeStore) -> int:
+def serve(example: ServeStore) -> int:
     """Serve a store until Ctrl-C or SIGTERM; return the exit code."""
-    require_safe(asked)
-    replay = EXAMPLE if asked.example and not (EXAMPLE / RUBRICS).exists() else None
+    require_safe(example)
+    replay = EXAMPLE if example.example and not (EXAMPLE / RUBRICS).exists() else None
     if replay is not None:
         Recording.bundled().prepare(EXAMPLE / STORE)
-    if asked.example:
-        asked = replace(asked, store=EXAMPLE / STORE, rubrics=sets_in(EXAMPLE))
-    folder = asked.store or found_store(Path())
-    listening = listen(asked.host, asked.port)
+    if example.example:
+        example = replace(example, store=EXAMPLE / STORE, rubrics=sets_in(EXAMPLE))
+    folder = example.store or found_store(Path())
+    listening = listen(example.host, example.port)
     port = listening.getsockname()[1]
-    with Store.open(folder, read_only=asked.read_only, goes_on=True) as store:
-        token = kept_token(folder) if not asked.no_token else None
-        files = read_sets(asked.rubrics, folder) if asked.rubrics else sets_beside(folder)
-        profiles = read_profiles(asked.profiles)
+    with Store.open(folder, read_only=example.read_only, goes_on=True) as store:
+        token = kept_token(folder) if not example.no_token else None
+        files = read_sets(example.rubrics, folder) if example.rubrics else sets_beside(folder)
+        profiles = read_profiles(example.profiles)
         calibrators = (
-            calibrators_in(asked.calibrators) if asked.calibrators else calibrators_beside(folder)
+            calibrators_in(example.calibrators)
+            if example.calibrators
+            else calibrators_beside(folder)
         )
-        asked_for = tuple(files) if asked.rubrics else ()
+        asked_for = tuple(files) if example.rubrics else ()
         site = Site(
             store,
             files,
             token,
-            asked.read_only,
+            example.read_only,
             asked_for,
             calibrators=calibrators,
             profiles=profiles,
-            here=Path() if is_for_its_owner(asked) else None,
-            local_endpoints=asked.allow_local_endpoints or is_for_its_owner(asked),
-            roots=Roots(tuple(asked.roots), is_open=is_for_its_owner(asked)),
-            max_upload=asked.max_upload,
+            here=Path() if is_for_its_owner(example) else None,
+            local_endpoints=example.allow_local_endpoints or is_for_its_owner(example),
+            roots=Roots(tuple(example.roots), is_open=is_for_its_owner(example)),
+            max_upload=example.max_upload,
         )
-        if not asked.read_only:
+        if not example.read_only:
             site.children.find_again()
             remove_halves(folder)
-        if studies := read_studies(asked.studies, profiles):
+        if studies := read_studies(example.studies, profiles):
             site.require_writing()
             store.put(studies)
             store.flush()
-        names = {*LOOPBACK, asked.host, *asked.allow_host}
+        names = {*LOOPBACK, example.host, *example.allow_host}
         door = Door.at(
-            names, port, token, site.id, asked.behind, guests_of(store), asked.max_upload
+            names, port, token, site.id, example.behind, guests_of(store), example.max_upload
         )
-        start = address_of(asked, port) + links.address(links.ENTER, token=token)
-        tell(asked, start, folder, port)
+        start = address_of(example, port) + links.address(links.ENTER, token=token)
+        tell(example, start, folder, port)
         if replay is not None:
             start_replay(site, replay)
-        remove_copies(folder, asked)
+        remove_copies(folder, example)
         try:
             asyncio.run(Server(application(site, door), 5).serve(sockets=[listening]))
         finally:
             site.children.close()
             site.reader.close()
-            remove_copies(folder, asked)
+            remove_copies(folder, example)
     return 0
 
 

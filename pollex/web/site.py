@@ -162,23 +162,27 @@ class Site:
 
     def sets(self) -> dict[str, NamedSet]:
         """Return all rubric sets by id, of files and runs; the last first."""
-        kept = {
+        keys_kept = {
             f"{rubric_set.run}/{rubric_set.digest}": rubric_set
             for rubric_set in kept_sets(self.store)
         }
-        for key, place in kept.items():
+        for key, place in keys_kept.items():
             if key not in self._sets and key not in self.unreadable:
                 self._read_set(key, place)
         for name, rubric_set in self.files.items():
             self._sets.setdefault(name, _named(rubric_set, name))
-        found = [self._sets[key] for key in kept if key in self._sets]
+        sets_found = [self._sets[key] for key in keys_kept if key in self._sets]
         named = [self._sets[name] for name in self.files]
-        by_id = {one.id: one for one in found}
+        by_id = {named.id: named for named in sets_found}
         # a file's name says more than its run's, and the store has arrays that its folder may lack
-        for one in named:
-            same = by_id.get(one.id)
-            whole = same.rubric_set if same and not one.rubric_set.has_arrays else one.rubric_set
-            by_id[one.id] = replace(one, rubric_set=whole)
+        for named_set in named:
+            same = by_id.get(named_set.id)
+            whole = (
+                same.rubric_set
+                if same and not named_set.rubric_set.has_arrays
+                else named_set.rubric_set
+            )
+            by_id[named_set.id] = replace(named_set, rubric_set=whole)
         return dict(
             sorted(by_id.items(), key=lambda pair: pair[1].rubric_set.created, reverse=True)
         )
@@ -192,8 +196,8 @@ class Site:
     def set_at_home(self) -> NamedSet | None:
         """Return the set that was named at the start, else the last one; None where there is none."""
         sets = list(self.sets().values())
-        asked = [named for named in sets if named.name in self.asked_for]
-        return next(iter((*asked, *sets)), None)
+        sets_asked = [named for named in sets if named.name in self.asked_for]
+        return next(iter((*sets_asked, *sets)), None)
 
     def set(self, set_id: str) -> NamedSet:
         """Return a rubric set by its id.
@@ -201,22 +205,22 @@ class Site:
         Raises:
             NotThere: There is none.
         """
-        if (found := self.sets().get(set_id)) is None:
+        if (named := self.sets().get(set_id)) is None:
             raise NotThere(
                 f"there is no rubric set {set_id!r}",
                 remedy="the list of rubric sets has those there are",
             )
-        return found
+        return named
 
     def set_of(self, run: Run) -> NamedSet | None:
         """Return the rubric set that a run made or used; None if unknown."""
         sets = self.sets()
-        asked = run.fingerprint.get("rubrics", "")
+        rubrics_digest = run.fingerprint.get("rubrics", "")
         return next(
             (
                 rubric_set
                 for rubric_set in sets.values()
-                if rubric_set.id == asked or rubric_set.run == run.id
+                if rubric_set.id == rubrics_digest or rubric_set.run == run.id
             ),
             None,
         )
@@ -226,15 +230,15 @@ class Site:
         with self._lock:
             if key in self._made:
                 self._made[key] = self._made.pop(key)
-                found: T = self._made[key]
-                return found
-        made = make()
+                cached: T = self._made[key]
+                return cached
+        value = make()
         with self._lock:
-            self._made[key] = made
-            alike = [one for one in self._made if one[0] == key[0]]
+            self._made[key] = value
+            alike = [cached_key for cached_key in self._made if cached_key[0] == key[0]]
             for old in alike[: max(0, len(alike) - KEPT)]:
                 del self._made[old]
-        return made
+        return value
 
     def once(self, kind: str, run: Run, make: Callable[[], T]) -> T:
         """Make what a run came to: once where it has ended, else each time."""
@@ -254,29 +258,29 @@ def kept_token(folder: Path) -> str:
     """Return the token next to a store, readable only by its owner."""
     path = folder / TOKEN
     try:
-        found = path.read_text("ascii").strip()
+        key = path.read_text("ascii").strip()
     except FileNotFoundError:
-        found = ""
-    if len(found) != 64:
-        found = secrets.token_hex(32)
+        key = ""
+    if len(key) != 64:
+        key = secrets.token_hex(32)
         with os.fdopen(
             os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w"
         ) as file:
-            file.write(found + "\n")
+            file.write(key + "\n")
     path.chmod(0o600)
-    return found
+    return key
 
 
 def sets_beside(folder: Path) -> dict[str, RubricSet]:
     """Read the rubric sets next to a store; other files are skipped."""
-    found = {}
+    names = {}
     for path in sorted(folder.absolute().parent.glob("*.json")):
         if path.is_file() and path.stat().st_size <= LARGEST_SET:
             try:
-                found[path.name] = set_at(path, folder)
+                names[path.name] = set_at(path, folder)
             except PollexError:
                 continue
-    return found
+    return names
 
 
 def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:

@@ -93,8 +93,8 @@ class Study(BaseModel):
         """Begins the digest of its content: a study that is changed is another study."""
         # Without what is as it was before there was a choice: a study that is kept stays the same
         # one.
-        told = self.model_dump_json(exclude=None if self.whole else {"whole"})
-        return hashlib.sha256(told.encode()).hexdigest()[:12]
+        payload = self.model_dump_json(exclude=None if self.whole else {"whole"})
+        return hashlib.sha256(payload.encode()).hexdigest()[:12]
 
     def session(self, number: int) -> tuple[tuple[str, ...], str]:
         """Return the systems of a session in order, and its topic.
@@ -119,7 +119,9 @@ class Study(BaseModel):
     def documents(self, topic: str) -> tuple[str, ...]:
         """Return the names of the documents that answer a topic."""
         named = [topic for topic in self.topics if isinstance(topic, NamedTopic)]
-        return next((one.documents for one in named if one.text == topic), ())
+        return next(
+            (topic_named.documents for topic_named in named if topic_named.text == topic), ()
+        )
 
 
 def read_study(path: Path) -> Study:
@@ -133,11 +135,11 @@ def read_study(path: Path) -> Study:
         tables = parse_toml(text)
         named = tables.pop("questionnaire", None)
         questions = path if named is None else bundled_questionnaire(named) or path.parent / named
-        asked = of_toml(text if questions == path else read_lines(questions))
+        questions_read = of_toml(text if questions == path else read_lines(questions))
         if len(text.encode()) > LARGEST:
             raise BadInput("the study is over 64 kB", where=str(path), remedy="shorten it")
         rest = {name: value for name, value in tables.items() if name not in ("question", MAIN)}
-        return Study.model_validate(rest | {"questions": asked})
+        return Study.model_validate(rest | {"questions": questions_read})
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
     except ValidationError as error:
@@ -157,7 +159,7 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
         BadInput: One can't be read, or names a system that no profile describes, or a document that
             isn't there.
     """
-    found = []
+    problems = []
     for path in paths:
         study = read_study(path)
         if strangers := [name for name in study.systems if name not in profiles]:
@@ -167,18 +169,20 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
             raise BadInput(
                 f"no profile is called {', '.join(strangers)}", where=str(path), remedy=remedy
             )
-        speakers = [one for name in study.systems if isinstance(one := profiles[name], Speaker)]
+        speakers = [
+            speaker for name in study.systems if isinstance(speaker := profiles[name], Speaker)
+        ]
         for speaker in speakers:
             _require_documents(study, speaker, path)
         if speakers:  # their replies can't be shown in parts: nobody is to know them by that
             study = study.model_copy(update={"whole": True})
-        found.append(StudyRow(study.id, now(), study.model_dump_json()))
-    return found
+        problems.append(StudyRow(study.id, now(), study.model_dump_json()))
+    return problems
 
 
 def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
     """Refuse topics without the documents that a system is given, or with others than there are."""
-    known = {passage.document for passage in speaker.passages.all}
+    document_names = {passage.document for passage in speaker.passages.all}
     for topic in study.topics or ("",):
         named = () if isinstance(topic, str) else topic.documents
         if speaker.system.retrieval == "named" and not named:
@@ -187,7 +191,7 @@ def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
             )
             remedy = 'write it as `{text = "…", documents = ["FILE"]}`'
             raise BadInput(what, where=str(path), remedy=remedy)
-        if known and (missing := sorted(set(named) - known)):
+        if document_names and (missing := sorted(set(named) - document_names)):
             what = f"a topic names {missing[0]}, which is not among the documents of {speaker.system.name}"
             raise BadInput(
                 what, where=str(path), remedy="give the path within the folder of its profile"
@@ -202,12 +206,12 @@ def studies_of(store: Store) -> list[Study]:
 
 def study_of(store: Store, study_id: str) -> Study:
     """Return a study. Raises NotThere where there is none."""
-    found = store.value("SELECT payload FROM studies WHERE id = ?", [study_id])
-    if found is None:
+    payload = store.value("SELECT payload FROM studies WHERE id = ?", [study_id])
+    if payload is None:
         raise NotThere(
             "there is no such study", remedy="name its file at the start", option="study"
         )
-    return Study.model_validate_json(found)
+    return Study.model_validate_json(payload)
 
 
 NAMES_A_MODEL = re.compile(
@@ -342,31 +346,35 @@ OF_SESSIONS = (
 
 def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
     """Return the sessions of a study, or of one participant, in the order in which they began."""
-    given = [study, annotator]
-    rows = store.rows(SESSIONS, given)
+    parameters = [study, annotator]
+    rows = store.rows(SESSIONS, parameters)
     sides = {
         row["id"]: tuple(Side(i, name) for i, name in enumerate(unpack(row["systems"])))
         for row in rows
     }
-    for row in store.rows(OF_SESSIONS.format(table="talk_turns"), given):
+    for row in store.rows(OF_SESSIONS.format(table="talk_turns"), parameters):
         side = sides[row["talk"]][row["position"]]
         side.fault, side.marked = row["outcome"], side.marked or bool(row["marked"])
         side.failed += bool(row["outcome"])
         if not row["outcome"]:
-            told = {name: row[name] for name in ("role", "text", "ms", "edits")}
-            side.turns.append(told | {"sources": unpack(row["sources"])})
-    for row in store.rows(OF_SESSIONS.format(table="talk_answers"), given):
+            turn_fields = {name: row[name] for name in ("role", "text", "ms", "edits")}
+            side.turns.append(turn_fields | {"sources": unpack(row["sources"])})
+    for row in store.rows(OF_SESSIONS.format(table="talk_answers"), parameters):
         sides[row["talk"]][row["position"]].answers[row["question"]] = (
             unpack(row["value"]),
             row["skip"],
         )
     left = set[str]()
-    for row in store.rows(OF_SESSIONS.format(table="talk_ends"), given):
+    for row in store.rows(OF_SESSIONS.format(table="talk_ends"), parameters):
         sides[row["talk"]][row["position"]].talked = True
         left |= {row["talk"]} if row["why"] == LEFT else set()
-    kept = ("id", "study", "number", "annotator", "topic", "time")
+    talk_fields = ("id", "study", "number", "annotator", "topic", "time")
     return [
-        Talk(**{name: row[name] for name in kept}, sides=sides[row["id"]], left=row["id"] in left)
+        Talk(
+            **{name: row[name] for name in talk_fields},
+            sides=sides[row["id"]],
+            left=row["id"] in left,
+        )
         for row in rows
     ]
 
@@ -443,7 +451,7 @@ async def _spoken(
     dialogue = Dialogue(
         [Turn(role=turn["role"], content=turn["text"]) for turn in side.turns], sources=before
     )
-    known = len(before)
+    count_before = len(before)
     # A reply that can't be read is asked for twice, and again when the participant wants: never the
     # kept one.
     replicate = 2 * (talk.number + MANY * side.failed)
@@ -454,7 +462,7 @@ async def _spoken(
     if isinstance(ended, Unanswered):
         return "", f"{ended.outcome}: {ended.detail}", []
     text = dialogue.turns[-1].content.strip()
-    fresh = enumerate(dialogue.sources[known:], known + 1)
+    fresh = enumerate(dialogue.sources[count_before:], count_before + 1)
     shown = [{"number": number, **source.model_dump()} for number, source in fresh]
     return text, "" if text else "unparsable: an empty turn", [*shown, *dialogue.quotes]
 

@@ -111,8 +111,8 @@ class Watched:
     def _known(self, scope: Scope) -> bool:
         if self.token is None:
             return True
-        given = dict(scope["headers"]).get(b"authorization", b"")
-        return secrets.compare_digest(given, b"Bearer " + self.token.encode())
+        header = dict(scope["headers"]).get(b"authorization", b"")
+        return secrets.compare_digest(header, b"Bearer " + self.token.encode())
 
 
 def _origins(scope: Scope) -> list[str]:
@@ -147,23 +147,28 @@ async def score(request: Request) -> Response:
         return StreamedAnswer(_streamed(request, line, answers), media_type=LINES[0])
     if kind != "application/json":
         raise HTTPException(415, f"send application/json, or {LINES[0]} for a stream of lines")
-    given = _parsed(await _body(request))
-    if (many := _many(given)) is None:
-        (future,) = line.put([known := _conversation(given)])
+    body = _parsed(await _body(request))
+    if (many := _many(body)) is None:
+        (future,) = line.put([conversation := _conversation(body)])
         row = _shown(await future, answers)
-        return JSONResponse(row | (await line.after_turns(known) if turns else {}))
-    taken = [_tried(one, number) for number, one in enumerate(many)]
-    futures = iter(line.put([one for one in taken if isinstance(one, Conversation)]))
-    found = [one if isinstance(one, dict) else await next(futures) for one in taken]
-    return JSONResponse({"scores": [_shown(one, answers) for one in found]})
+        return JSONResponse(row | (await line.after_turns(conversation) if turns else {}))
+    tried = [_tried(record, number) for number, record in enumerate(many)]
+    futures = iter(line.put([entry for entry in tried if isinstance(entry, Conversation)]))
+    scored = [entry if isinstance(entry, dict) else await next(futures) for entry in tried]
+    return JSONResponse({"scores": [_shown(score, answers) for score in scored]})
 
 
 async def health(request: Request) -> Response:
     """Tell that the process lives, and with which set."""
     line: WaitingLine = request.app.state.line
     rubrics = line.scorer.rubrics
-    told = {"ok": True, "set": rubrics.run, "digest": rubrics.rubrics_digest, "waiting": line.depth}
-    return JSONResponse(told | ({"stale": line.stale} if line.stale else {}))
+    status = {
+        "ok": True,
+        "set": rubrics.run,
+        "digest": rubrics.rubrics_digest,
+        "waiting": line.depth,
+    }
+    return JSONResponse(status | ({"stale": line.stale} if line.stale else {}))
 
 
 async def ready(request: Request) -> Response:
@@ -181,9 +186,9 @@ async def metrics(request: Request) -> Response:
 
 async def openapi(_: Request) -> Response:
     """Answer with the description of these routes."""
-    told = json.loads((files("pollex.web.live") / "openapi.json").read_text(encoding="utf-8"))
-    told["info"]["version"] = version("pollex")
-    return JSONResponse(told)
+    document = json.loads((files("pollex.web.live") / "openapi.json").read_text(encoding="utf-8"))
+    document["info"]["version"] = version("pollex")
+    return JSONResponse(document)
 
 
 async def _body(request: Request) -> bytes:
@@ -205,12 +210,12 @@ def _parsed(text: bytes) -> Any:
 
 def _many(given: Any) -> list[Any] | None:
     """Return the conversations of a request for many; None for one, a list of turns too."""
-    if isinstance(given, dict) and isinstance(found := given.get("conversations"), list):
-        return found
+    if isinstance(given, dict) and isinstance(records := given.get("conversations"), list):
+        return records
     if (
         isinstance(given, list)
         and given
-        and all(isinstance(one, dict) and "messages" in one for one in given)
+        and all(isinstance(record, dict) and "messages" in record for record in given)
     ):
         return given
     return None
@@ -230,7 +235,7 @@ def _conversation(given: Any) -> Conversation:
 def _tried(given: Any, number: int) -> Conversation | Row:
     """Return a conversation, or the row that says why it is none; without an id it is named by its place."""
     try:
-        found = _conversation(given)
+        conversation = _conversation(given)
     except WrongUse as error:
         id_ = given.get("id") if isinstance(given, Mapping) else None
         return {
@@ -239,7 +244,7 @@ def _tried(given: Any, number: int) -> Conversation | Row:
             "error": str(error),
         }
     has_id = isinstance(given, Mapping) and given.get("id") is not None
-    return found if has_id else found.model_copy(update={"id": str(number)})
+    return conversation if has_id else conversation.model_copy(update={"id": str(number)})
 
 
 def _shown(row: Row, answers: bool) -> Row:
@@ -264,18 +269,18 @@ async def _taken(text: bytes | None, number: int, line: WaitingLine) -> asyncio.
     if text is None:
         return {"id": str(number), "outcome": "unreadable", "error": "the line is over 16 MB"}
     try:
-        found = _tried(_parsed(text), number)
+        entry = _tried(_parsed(text), number)
     except HTTPException as error:
         return {"id": str(number), "outcome": "unreadable", "error": error.detail}
-    return found if isinstance(found, dict) else await line.wait_and_put(found)
+    return entry if isinstance(entry, dict) else await line.wait_and_put(entry)
 
 
-def _done(one: asyncio.Future[Row] | Row) -> bool:
-    return isinstance(one, dict) or one.done()
+def _done(outcome: asyncio.Future[Row] | Row) -> bool:
+    return isinstance(outcome, dict) or outcome.done()
 
 
-async def _written(one: asyncio.Future[Row] | Row, answers: bool) -> bytes:
-    row = one if isinstance(one, dict) else await one
+async def _written(outcome: asyncio.Future[Row] | Row, answers: bool) -> bytes:
+    row = outcome if isinstance(outcome, dict) else await outcome
     return json.dumps(_shown(row, answers), ensure_ascii=True, allow_nan=False).encode() + b"\n"
 
 

@@ -120,12 +120,14 @@ class WaitingLine:
             while len(batch) < MOST and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
             begun = time.perf_counter()
-            given = [one for one, _ in batch]
-            found = await loop.run_in_executor(self._thread, scored, self.scorer, given, self.emit)
-            each = (time.perf_counter() - begun) / len(batch)
-            self._mean += LATEST * (each - self._mean)
-            for (_, future), row in zip(batch, found, strict=True):
-                self.figures.scored(row, each)
+            conversations = [conversation for conversation, _ in batch]
+            scores = await loop.run_in_executor(
+                self._thread, scored, self.scorer, conversations, self.emit
+            )
+            seconds_each = (time.perf_counter() - begun) / len(batch)
+            self._mean += LATEST * (seconds_each - self._mean)
+            for (_, future), row in zip(batch, scores, strict=True):
+                self.figures.scored(row, seconds_each)
                 if not future.done():
                     future.set_result(row)
             self._count(-len(batch))
@@ -136,16 +138,16 @@ class WaitingLine:
         def score_many(parts: list[Conversation]) -> list[Score]:
             cuts = [parts[start : start + BEGINNINGS] for start in range(0, len(parts), BEGINNINGS)]
             return [
-                one
+                score
                 for cut in cuts
-                for one in self._thread.submit(self.scorer.score_many, cut).result()
+                for score in self._thread.submit(self.scorer.score_many, cut).result()
             ]
 
-        found = await asyncio.to_thread(
+        scores = await asyncio.to_thread(
             after_turns, conversation, score_many, self.scorer.rubrics.turns
         )
-        left_out = user_turns(conversation) - len(found)
-        return {"after_turns": found} | ({"after_turns_left_out": left_out} if left_out else {})
+        left_out = user_turns(conversation) - len(scores)
+        return {"after_turns": scores} | ({"after_turns_left_out": left_out} if left_out else {})
 
     async def look(self) -> None:
         """Swap the set when its file changes, until canceled; a set that can't be used changes nothing."""
@@ -184,10 +186,10 @@ class WaitingLine:
 
     def _stamp(self) -> tuple[int, int, int]:
         try:
-            told = self.path.stat()
+            status = self.path.stat()
         except OSError:
             return self._seen  # between the removal of a file and the new one
-        return told.st_mtime_ns, told.st_size, told.st_ino
+        return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def opened(path: Path, store: Path) -> Scorer:
@@ -196,8 +198,8 @@ def opened(path: Path, store: Path) -> Scorer:
     Raises:
         PollexError: It can't be read, or can't score.
     """
-    found = read_set(path, store)
-    return Scorer(found) if found.judge.built_in else Scorer(found, store=store)
+    rubric_set = read_set(path, store)
+    return Scorer(rubric_set) if rubric_set.judge.built_in else Scorer(rubric_set, store=store)
 
 
 def scored(scorer: Scorer, conversations: Sequence[Conversation], emit: Emit = None) -> list[Row]:
@@ -225,22 +227,26 @@ class Figures:
     """Counters of one service, in a registry of its own."""
 
     def __init__(self) -> None:
-        self._registry = own = CollectorRegistry()
+        self._registry = registry = CollectorRegistry()
         self._scored = Counter(
-            "pollex_scored", "Conversations by outcome.", ["outcome"], registry=own
+            "pollex_scored", "Conversations by outcome.", ["outcome"], registry=registry
         )
         self._seconds = Histogram(
-            "pollex_scoring_seconds", "Time to score one.", buckets=BUCKETS, registry=own
+            "pollex_scoring_seconds", "Time to score one.", buckets=BUCKETS, registry=registry
         )
-        self._requests = Counter("pollex_requests", "Requests by status.", ["status"], registry=own)
+        self._requests = Counter(
+            "pollex_requests", "Requests by status.", ["status"], registry=registry
+        )
         self._latency = Histogram(
-            "pollex_request_seconds", "Time to answer one.", buckets=BUCKETS, registry=own
+            "pollex_request_seconds", "Time to answer one.", buckets=BUCKETS, registry=registry
         )
         self._reloads = Counter(
-            "pollex_set_reloads", "Reloads of the rubric set.", ["result"], registry=own
+            "pollex_set_reloads", "Reloads of the rubric set.", ["result"], registry=registry
         )
-        self._set = Info("pollex_set", "The rubric set.", registry=own)
-        self.depth = Gauge("pollex_waiting", "Conversations without a score yet.", registry=own)
+        self._set = Info("pollex_set", "The rubric set.", registry=registry)
+        self.depth = Gauge(
+            "pollex_waiting", "Conversations without a score yet.", registry=registry
+        )
 
     def scored(self, row: dict[str, object], seconds: float) -> None:
         """Count a conversation."""

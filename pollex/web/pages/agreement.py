@@ -37,30 +37,34 @@ from pollex.web.views import Data, Done, page, post, sent, table_lines
 @page(links.AGREEMENT, "agreement.html", here="Label", api="/api/agreement")
 def agree(site: Site, as_json: bool, question: str = "") -> Data:
     """Show how far annotators agree, with each other and with the log."""
-    asked = asked_about(site.store)
-    question = question or next(iter(asked), QUESTION)
-    said = said_about(site.store, question)
-    people = [one for one in said if one.source == "person" and one.counts]
+    questions = asked_about(site.store)
+    question = question or next(iter(questions), QUESTION)
+    opinions_here = said_about(site.store, question)
+    people = [opinion for opinion in opinions_here if opinion.source == "person" and opinion.counts]
     names = sorted({person.annotator for person in people})
     if as_json:
         return {
             "question": question,
-            "questions": asked,
+            "questions": questions,
             "all": agreement(people),
-            "pairs": [{"people": [a, b], "alpha": one} for a, b, one in between(people)],
+            "pairs": [{"people": [a, b], "alpha": alpha} for a, b, alpha in between(people)],
             "with_oneself": with_oneself(site.store, question),
             "each_with_oneself": {name: with_oneself(site.store, question, name) for name in names},
         }
     log, rubrics = (_others(site, people, column) for column in ("label", "decided"))
-    known = sheet_questions(site.store)
-    judge = _judged(site, people, known[question]) if question in known else []
+    sheet_questions_by_id = sheet_questions(site.store)
+    judge = (
+        _judged(site, people, sheet_questions_by_id[question])
+        if question in sheet_questions_by_id
+        else []
+    )
     rated = _rated(site)
-    words = {persons_question(one).id: one.text for _, one, _ in rated} | {
-        id_: one.text for id_, one in known.items()
+    words = {persons_question(question).id: question.text for _, question, _ in rated} | {
+        id_: question.text for id_, question in sheet_questions_by_id.items()
     }
     return {
         "question": question,
-        "questions": {one: words.get(one, one) for one in asked},
+        "questions": {id_: words.get(id_, id_) for id_ in questions},
         "own": with_oneself(site.store, question),
         "each": {name: with_oneself(site.store, question, name) for name in names}
         if len(names) > 1
@@ -73,7 +77,7 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
         "ensembles": _ensembles(rated, people, question),
         "n": len(people),
         "random": sum(person.drawn == "random" for person in people),
-        "disputed": len(disputed(said)),
+        "disputed": len(disputed(opinions_here)),
     }
 
 
@@ -81,7 +85,7 @@ def _others(
     site: Site, people: list[Opinion], column: Literal["label", "decided"]
 ) -> list[Opinion]:
     """Return the log's thumbs of the labeled texts, or what the probabilities decide, as an annotator's."""
-    found = []
+    rows = []
     for run in {person.run for person in people}:
         lens = lens_for(site, site.run(run))
         codes = getattr(lens, column)
@@ -89,8 +93,8 @@ def _others(
         for row, text in enumerate(lens.hashes):
             if text in texts and codes[row] >= 0:
                 value = "up" if codes[row] else "down"
-                found.append(Opinion("", text, lens.ids[row], run, value, column, ""))
-    return found
+                rows.append(Opinion("", text, lens.ids[row], run, value, column, ""))
+    return rows
 
 
 SAID = "SELECT conversation, arg_max(chosen, seq) AS chosen FROM answers WHERE question = ? GROUP BY conversation"
@@ -99,7 +103,7 @@ SAID = "SELECT conversation, arg_max(chosen, seq) AS chosen FROM answers WHERE q
 def _judged(site: Site, people: list[Opinion], question: SheetQuestion) -> list[Opinion]:
     """Return the judge's answers to a rubric that people answered, too, as an annotator's."""
     values = [value for value, _ in question.options]
-    found = []
+    rows = []
     for run in {person.run for person in people}:
         texts = {person.conversation: person for person in people if person.run == run}
         for row in site.store.ask(run, SAID, [question.id]):
@@ -107,8 +111,8 @@ def _judged(site: Site, people: list[Opinion], question: SheetQuestion) -> list[
             chosen = row["chosen"]
             if about is not None and chosen is not None and chosen < len(values):
                 value = values[chosen] if question.ordinal else str(values[chosen])
-                found.append(replace(about, annotator="", value=value, source="judge"))
-    return found
+                rows.append(replace(about, annotator="", value=value, source="judge"))
+    return rows
 
 
 Rated = tuple[Run, Question, Mapping[str, str]]
@@ -116,14 +120,14 @@ Rated = tuple[Run, Question, Mapping[str, str]]
 
 
 def _rated(site: Site) -> list[Rated]:
-    found: list[Rated] = []
+    rated: list[Rated] = []
     for run in site.runs():
         if run.command == "judge" and run.finished is not None:
             ratings = site.kept(
                 ("ratings", run.id, run.finished), partial(ratings_of, site.store, run)
             )
-            found += [(run, *ratings)] if ratings else []
-    return found
+            rated += [(run, *ratings)] if ratings else []
+    return rated
 
 
 def _ensembles(
@@ -134,11 +138,11 @@ def _ensembles(
     Of two options the first is a thumb up, as where a rule is fitted to thumbs.
     """
     texts = {person.text_hash for person in people}
-    found = []
-    for run, asked, chosen_of in rated:
-        options = [option.text for option in asked.options]
+    rows = []
+    for run, question_asked, chosen_of in rated:
+        options = [option.text for option in question_asked.options]
         thumbs = dict(zip(options, ("up", "down"), strict=False)) if len(options) == 2 else {}
-        same = persons_question(asked).id == question
+        same = persons_question(question_asked).id == question
         values = (
             {option: option for option in options}
             if same
@@ -146,14 +150,14 @@ def _ensembles(
             if question == QUESTION
             else {}
         )
-        said = [
+        answers = [
             Opinion("", text, "", run.id, values[chosen], "ensemble", "")
             for text, chosen in chosen_of.items()
             if text in texts and chosen in values
         ]
-        if said:
-            found.append((run, agreement([*people, *said])))
-    return found
+        if answers:
+            rows.append((run, agreement([*people, *answers])))
+    return rows
 
 
 @page("/api/export")
@@ -164,33 +168,46 @@ def export(
     shape: Literal["log", "long"] = "log",
 ) -> Response:
     """Send labels as a log for `learn`, or as a table for `calibrate`."""
-    wanted = sources.split(",")
-    asked = asked_about(site.store) if shape == "long" else [QUESTION]
-    said = [opinion for question in asked for opinion in opinions(site.store, question)]
-    said = [
-        one for one in said if one.counts and one.source in wanted and drawn in ("all", one.drawn)
+    sources_wanted = sources.split(",")
+    questions = asked_about(site.store) if shape == "long" else [QUESTION]
+    opinions_all = [opinion for question in questions for opinion in opinions(site.store, question)]
+    opinions_all = [
+        opinion
+        for opinion in opinions_all
+        if opinion.counts and opinion.source in sources_wanted and drawn in ("all", opinion.drawn)
     ]
     if shape == "long":
         heads = ("text_id", "question", "judge", "answer", "source", "drawn")
         rows = (
-            (one.conversation, one.question, one.annotator, one.value, one.source, one.drawn)
-            for one in said
+            (
+                opinion.conversation,
+                opinion.question,
+                opinion.annotator,
+                opinion.value,
+                opinion.source,
+                opinion.drawn,
+            )
+            for opinion in opinions_all
         )
         return sent("judgments.csv", "text/csv", table_lines([heads, *rows]))
-    return sent("labels.jsonl", links.NDJSON, _log_rows(site, list(settle_answers(said).values())))
+    return sent(
+        "labels.jsonl", links.NDJSON, _log_rows(site, list(settle_answers(opinions_all).values()))
+    )
 
 
 def _log_rows(site: Site, opinions: list[Opinion]) -> Iterator[str]:
-    for run in sorted({one.run for one in opinions}):
-        mine = {one.conversation: one for one in opinions if one.run == run}
-        for conversation in conversations_of(site.store, run, ids=list(mine)):
-            one = mine[conversation.id]
+    for run in sorted({opinion.run for opinion in opinions}):
+        by_conversation = {
+            opinion.conversation: opinion for opinion in opinions if opinion.run == run
+        }
+        for conversation in conversations_of(site.store, run, ids=list(by_conversation)):
+            opinion = by_conversation[conversation.id]
             row: Data = {
                 "id": conversation.id,
                 "messages": messages_of(conversation),
-                "thumbs": one.value,
+                "thumbs": opinion.value,
             }
-            row |= {"source": one.source, "drawn": one.drawn, "judge": one.annotator}
+            row |= {"source": opinion.source, "drawn": opinion.drawn, "judge": opinion.annotator}
             yield (
                 json.dumps(
                     row | ({"group": conversation.group} if conversation.group else {}),
@@ -208,44 +225,51 @@ THUMBS: tuple[Option, ...] = (("up", "up"), ("down", "down"))
 @page(links.ADJUDICATE, "adjudicate.html", here="Label")
 def adjudicate(site: Site, question: str = "") -> Data:
     """Show the text on which annotators differ most, without their names."""
-    known = sheet_questions(site.store)
+    questions_by_id = sheet_questions(site.store)
     left = {
-        one: differing
-        for one in asked_about(site.store)
-        if (one == QUESTION or one in known) and (differing := disputed(opinions(site.store, one)))
+        question_id: differing
+        for question_id in asked_about(site.store)
+        if (question_id == QUESTION or question_id in questions_by_id)
+        and (differing := disputed(opinions(site.store, question_id)))
     }
     question = question or next(iter(left), QUESTION)
     of = left.get(question, {})
-    text = max(of, key=lambda one: spread(of[one]), default="")
-    said = of.get(text, [])
-    found = (
-        next(conversations_of(site.store, said[0].run, ids=[said[0].conversation]), None)
-        if said
+    text = max(of, key=lambda text_hash: spread(of[text_hash]), default="")
+    opinions_here = of.get(text, [])
+    conversation = (
+        next(
+            conversations_of(site.store, opinions_here[0].run, ids=[opinions_here[0].conversation]),
+            None,
+        )
+        if opinions_here
         else None
     )
-    options = options_of(question, known)
+    options = options_of(question, questions_by_id)
     words: dict[object, str] = dict(options)
     return {
         "text": text,
         "answers": [
-            (chr(ord("A") + place % 26), words.get(one.value, one.value))
-            for place, one in enumerate(said)
+            (chr(ord("A") + place % 26), words.get(opinion.value, opinion.value))
+            for place, opinion in enumerate(opinions_here)
         ],
-        "turns": marked_turns(found.turns, {}) if found else [],
+        "turns": marked_turns(conversation.turns, {}) if conversation else [],
         "left": len(of),
         "question": question,
-        "asked": known[question].text if question in known else "",
+        "asked": questions_by_id[question].text if question in questions_by_id else "",
         "options": options,
         "others": {
-            one: (len(every), known[one].text if one in known else "")
-            for one, every in left.items()
+            text_hash: (
+                len(every),
+                questions_by_id[text_hash].text if text_hash in questions_by_id else "",
+            )
+            for text_hash, every in left.items()
         },
     }
 
 
 def spread(opinions: Sequence[Opinion]) -> float:
     """Return how far answers lie apart: the range of numbers, else the share that the largest part leaves."""
-    values: list[str | float] = [one.value for one in opinions]
+    values: list[str | float] = [opinion.value for opinion in opinions]
     numbers = [value for value in values if isinstance(value, float)]
     if len(numbers) == len(values):
         return max(numbers) - min(numbers)
@@ -263,20 +287,27 @@ def decide(
 ) -> Done:
     """Keep a decision as a label of its own."""
     with site.turn:
-        known = sheet_questions(site.store)
-        options = options_of(question, known)
-        chosen = next((one for one, _ in options if str(one) == value), None)
+        questions_by_id = sheet_questions(site.store)
+        options = options_of(question, questions_by_id)
+        chosen = next((option for option, _ in options if str(option) == value), None)
         if chosen is None:
             remedy = f"take one of {', '.join(str(value) for value, _ in options)}"
             raise Fault(f"{value[:80]!r} is no option of the question", remedy=remedy)
-        said = disputed(opinions(site.store, question)).get(text)
-        if said is None:
+        opinions_here = disputed(opinions(site.store, question)).get(text)
+        if opinions_here is None:
             raise Clash(
                 "the annotators no longer disagree about this text",
                 remedy="go on with the next one",
             )
-        about = {"conversation": said[0].conversation, "run": said[0].run, "question": question}
-        drawn = next((one.drawn for one in said if one.drawn == "random"), said[0].drawn)
+        about = {
+            "conversation": opinions_here[0].conversation,
+            "run": opinions_here[0].run,
+            "question": question,
+        }
+        drawn = next(
+            (opinion.drawn for opinion in opinions_here if opinion.drawn == "random"),
+            opinions_here[0].drawn,
+        )
         label = LabelRow(who, text, **about, value=pack(chosen), source="adjudicated", drawn=drawn)
         site.store.keep([label, SheetRow(label.id, comment=reason, saw=("others",))])
     return links.address(links.ADJUDICATE, question=question), {"label": label.id}
@@ -285,8 +316,8 @@ def decide(
 def asked_about(store: Store) -> list[str]:
     """Return the questions that people answered, thumbs first."""
     sql = "SELECT question, min(rowid) AS first FROM labels WHERE annotator <> '' GROUP BY question ORDER BY first"
-    found = [str(row["question"]) for row in store.rows(sql)]
-    return sorted(found, key=lambda question: question != "thumb")
+    question_ids = [str(row["question"]) for row in store.rows(sql)]
+    return sorted(question_ids, key=lambda question: question != "thumb")
 
 
 def sheet_questions(store: Store) -> dict[str, SheetQuestion]:
@@ -298,42 +329,60 @@ def sheet_questions(store: Store) -> dict[str, SheetQuestion]:
 def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:
     """Compute how far people, or one of them, agree with themselves on texts that they were shown twice."""
     again = [
-        one for one in said_about(store, question, again=True) if annotator in ("", one.annotator)
+        opinion
+        for opinion in said_about(store, question, again=True)
+        if annotator in ("", opinion.annotator)
     ]
-    seen = {(one.annotator, one.text_hash) for one in again}
-    first = [one for one in said_about(store, question) if (one.annotator, one.text_hash) in seen]
+    seen_twice = {(opinion.annotator, opinion.text_hash) for opinion in again}
+    first = [
+        opinion
+        for opinion in said_about(store, question)
+        if (opinion.annotator, opinion.text_hash) in seen_twice
+    ]
     # A text of one person is a unit of its own: whether two people agree is another question.
-    both = [replace(one, annotator=side, text_hash=f"{one.annotator} {one.text_hash}")
-            for side, said in (("first", first), ("again", again)) for one in said]  # fmt: skip
+    both = [
+        replace(opinion, annotator=side, text_hash=f"{opinion.annotator} {opinion.text_hash}")
+        for side, opinions_of_side in (("first", first), ("again", again))
+        for opinion in opinions_of_side
+    ]
     return agreement(both)
 
 
 def said_about(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
     """Return `opinions` with the answers to a question without an order as words."""
     sheets = store.rows("SELECT sheet FROM queues WHERE sheet <> ''")
-    asked = [one for row in sheets for one in questions_of(row["sheet"]) if one.id == question]
-    found = opinions(store, question, again=again)
+    questions = [
+        sheet_question
+        for row in sheets
+        for sheet_question in questions_of(row["sheet"])
+        if sheet_question.id == question
+    ]
+    opinions_found = opinions(store, question, again=again)
     return (
-        found
-        if all(one.ordinal for one in asked)
-        else [replace(one, value=str(one.value)) for one in found]
+        opinions_found
+        if all(sheet_question.ordinal for sheet_question in questions)
+        else [replace(opinion, value=str(opinion.value)) for opinion in opinions_found]
     )
 
 
 def between(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
     """Compute the agreement of each pair of annotators."""
-    people = sorted({one.annotator for one in of})
+    people = sorted({opinion.annotator for opinion in of})
     return [
-        (a, b, agreement([one for one in of if one.annotator in (a, b)]))
+        (a, b, agreement([opinion for opinion in of if opinion.annotator in (a, b)]))
         for a, b in combinations(people, 2)
     ]
 
 
 def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     """Return, by text, differing answers that are not adjudicated yet."""
-    decided = {one.text_hash for one in of if one.source == "adjudicated"}
+    decided = {opinion.text_hash for opinion in of if opinion.source == "adjudicated"}
     by_text: dict[str, list[Opinion]] = defaultdict(list)
-    for one in of:
-        if one.source == "person" and one.counts and one.text_hash not in decided:
-            by_text[one.text_hash].append(one)
-    return {text: said for text, said in by_text.items() if len({one.value for one in said}) > 1}
+    for opinion in of:
+        if opinion.source == "person" and opinion.counts and opinion.text_hash not in decided:
+            by_text[opinion.text_hash].append(opinion)
+    return {
+        text: opinions_of_text
+        for text, opinions_of_text in by_text.items()
+        if len({opinion.value for opinion in opinions_of_text}) > 1
+    }

@@ -154,8 +154,8 @@ def begin_from_form(
         begun = read_form(site, door, given, log, "" if do == LOOK else key)
     except PollexError as fault:
         if do == LOOK and frame.wants_json(request.scope):
-            told = {"ok": False, "error": fault.what, "remedy": fault.advice}
-            return JSONResponse(told)  # a form that is half filled in is no mistake
+            error = {"ok": False, "error": fault.what, "remedy": fault.advice}
+            return JSONResponse(error)  # a form that is half filled in is no mistake
         if frame.wants_json(request.scope):
             raise
         return _form(site, door, given, log, fault)

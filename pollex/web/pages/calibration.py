@@ -65,7 +65,9 @@ def calibration(
         []
         if source != "log"
         else [
-            (one.id, lens_for(site, one)) for one in every if one.id != chosen.id and one.finished
+            (other_run.id, lens_for(site, other_run))
+            for other_run in every
+            if other_run.id != chosen.id and other_run.finished
         ][:MOST_RUNS]
     )
     labels = int(find_usable(lens).sum())
@@ -97,7 +99,7 @@ def calibration(
         if time in times
         else [],
         "drift": site.kept(
-            ("drift", lens.version, *(one[1].version for one in others)),
+            ("drift", lens.version, *(other[1].version for other in others)),
             lambda: drift(lens, others),
         ),
     }
@@ -117,7 +119,9 @@ def calibrator(site: Site, calibrator_id: str) -> Data:
     if calibrator_id in site.calibrators:
         parts = on_page(soon.value) if soon.value else {"data": None}
         opens = (
-            opens_of(site, {text.id for one in soon.value.predicted for text in one.tail})
+            opens_of(
+                site, {text.id for prediction in soon.value.predicted for text in prediction.tail}
+            )
             if soon.value
             else {}
         )
@@ -130,12 +134,14 @@ def calibrator(site: Site, calibrator_id: str) -> Data:
 
 def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
     """Return where texts are shown, of those that a run of this store has; the latest run first."""
-    wanted = sorted(texts)
-    found: dict[str, str] = {}
+    ids = sorted(texts)
+    address_by_id: dict[str, str] = {}
     for run in site.runs():
-        rows = site.store.ask(run.id, IN_RUN, [wanted])
-        found = {row["id"]: links.conversation(run.id, row["id"]) for row in rows} | found
-    return found
+        rows = site.store.ask(run.id, IN_RUN, [ids])
+        address_by_id = {
+            row["id"]: links.conversation(run.id, row["id"]) for row in rows
+        } | address_by_id
+    return address_by_id
 
 
 @page(f"{links.CALIBRATION}/{{calibrator}}/live", "soon.html")
@@ -232,14 +238,14 @@ def fields_of(site: Site, run: Run, lens: Lens) -> dict[str, Values]:
     """Return the fields of a run's conversations that have one value each, by name."""
 
     def read() -> dict[str, Values]:
-        found: dict[str, dict[str, str]] = defaultdict(dict)
+        by_run: dict[str, dict[str, str]] = defaultdict(dict)
         for row in site.store.ask(run.id, KEPT):
             for name, value in _flat(json.loads(row["metadata"] or "{}")):
-                found[name][row["id"]] = value
-        most = Counter({name: len(values) for name, values in found.items()}).most_common(
+                by_run[name][row["id"]] = value
+        most = Counter({name: len(values) for name, values in by_run.items()}).most_common(
             MOST_FIELDS
         )
-        return {name: found[name] for name, _ in most}
+        return {name: by_run[name] for name, _ in most}
 
     return site.kept(("fields", lens.version), read)
 
@@ -268,10 +274,10 @@ def moment_of(value: str) -> datetime | None:
         number = float(value)
     except ValueError:
         try:
-            found = datetime.fromisoformat(value)
+            moment = datetime.fromisoformat(value)
         except ValueError:
             return None
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     seconds = number / 1000 if number > LATEST else number
     return datetime.fromtimestamp(seconds, UTC) if 1e8 < seconds < 1e10 else None
 
@@ -284,9 +290,9 @@ def learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
     if run is None or run.command not in SCORING:
         return None
     lens = lens_for(site, run)
-    found = lens.netsat[np.fromiter((side == "train" for side in lens.sides), bool, len(lens))]
-    found = found[~np.isnan(found)]
-    return found if len(found) else None
+    netsats = lens.netsat[np.fromiter((side == "train" for side in lens.sides), bool, len(lens))]
+    netsats = netsats[~np.isnan(netsats)]
+    return netsats if len(netsats) else None
 
 
 def weeks(
@@ -321,11 +327,11 @@ def _week(
     p = lens.probability[rows]
     netsat = lens.netsat[rows]
     labels = lens.label[rows][told]
-    known = p[~np.isnan(p)]
+    probabilities = p[~np.isnan(p)]
     return Week(
         begins,
-        len(known),
-        float(known.mean()) if len(known) else float("nan"),
+        len(probabilities),
+        float(probabilities.mean()) if len(probabilities) else float("nan"),
         share_of(int((labels == 1).sum()), len(labels)),
         None if rubric_set is None else drift_of(netsat[~np.isnan(netsat)], rubric_set),
         None if learned is None else share_outside(learned, netsat),

@@ -39,11 +39,11 @@ def check(
         *([] if limit is None else [f"{what} {limit:g}"]),
     ]
     if as_json:
-        found = checked(
+        verdicts = checked(
             site, site.run(run), site.run(against), conditions, again=again, strict=strict
         )
-        data: Data = found["result"].as_json()
-        return data | {"unscored": found["unscored"]}
+        data: Data = verdicts["result"].as_json()
+        return data | {"unscored": verdicts["unscored"]}
     of = scoring_run(site, run)
     baseline = site.run(against) if against else None
     named = site.set_of(of)
@@ -96,8 +96,8 @@ def checked(
 
     lenses = (lens_for(site, against), lens_for(site, run))
     sets = [site.set_of(against), site.set_of(run)]
-    found = by_one_set(site, (against, run), lenses, sets)
-    if found is None or sets[0] is None:
+    comparison = by_one_set(site, (against, run), lenses, sets)
+    if comparison is None or sets[0] is None:
         what = f"one rubric set must have scored both runs, up to {MOST:,} conversations each"
         raise Fault(
             what, remedy="`pollex check` scores what is not scored, and takes as many as there are"
@@ -106,16 +106,24 @@ def checked(
     options = {"again": again, "strict": strict}
     try:
         result = check_runs(
-            site.store, run.id, against.id, rubric_set, conditions, found=found, **options
+            site.store, run.id, against.id, rubric_set, conditions, found=comparison, **options
         )
     except WrongUse as error:
         raise Fault(error.what, remedy=error.advice) from error
     scored = [~np.isnan(lens.probability) for lens in lenses]
-    seen = int((~lenses[0].unseen & scored[0]).sum())
-    unscored = sum(int((~one).sum()) for one in scored)
-    return {"result": result, "seen": seen if rubric_set.reasons else 0, "unscored": unscored}
+    seen_count = int((~lenses[0].unseen & scored[0]).sum())
+    unscored = sum(int((~is_scored).sum()) for is_scored in scored)
+    return {"result": result, "seen": seen_count if rubric_set.reasons else 0, "unscored": unscored}
 
 
 def _baselines(site: Site, run: Run, named: NamedSet | None) -> list[Run]:
-    others = [one for one in site.runs() if one.command in SCORING and one.id != run.id]
-    return [one for one in others if named and (other := site.set_of(one)) and other.id == named.id]
+    others = [
+        other_run
+        for other_run in site.runs()
+        if other_run.command in SCORING and other_run.id != run.id
+    ]
+    return [
+        other_run
+        for other_run in others
+        if named and (other := site.set_of(other_run)) and other.id == named.id
+    ]

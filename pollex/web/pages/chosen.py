@@ -59,17 +59,17 @@ def _queue(site: Site, run: Run, queue_id: str, name: str) -> QueueRow:
 
 def _rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:
     """Return rows of the conversations that are not in the queue yet."""
-    kept = {row["conversation"] for row in site.store.rows(IN_QUEUE, [queue.id])}
-    wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in kept]
-    found = {
+    queued = {row["conversation"] for row in site.store.rows(IN_QUEUE, [queue.id])}
+    ids_wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in queued]
+    conversations_by_id = {
         conversation.id: conversation.text_hash
-        for conversation in conversations_of(site.store, queue.run, ids=wanted)
+        for conversation in conversations_of(site.store, queue.run, ids=ids_wanted)
     }
-    if missing := [id_ for id_ in wanted if id_ not in found]:
+    if missing := [id_ for id_ in ids_wanted if id_ not in conversations_by_id]:
         raise NotThere(
             f"this run has no conversation {missing[0]!r}", remedy="its list has those there are"
         )
-    return [ChosenRow(queue.id, found[id_], id_, now()) for id_ in wanted]
+    return [ChosenRow(queue.id, conversations_by_id[id_], id_, now()) for id_ in ids_wanted]
 
 
 IN_QUEUE = "SELECT conversation FROM chosen WHERE queue = ?"
@@ -101,25 +101,41 @@ def thumb(
     of: str = "",
 ) -> Done:
     """Keep a thumb; one that was given blind, in a queue, is not changed by it."""
-    found = next(conversations_of(site.store, run.id, ids=[id_]), None)
-    if found is None:
+    conversation = next(conversations_of(site.store, run.id, ids=[id_]), None)
+    if conversation is None:
         raise NotThere(
             "this run has no such conversation",
             remedy="the list of its conversations has those there are",
         )
     with site.turn:
-        said = opinions(site.store, QUESTION)
-        mine = next(
-            (one for one in said if (one.annotator, one.text_hash) == (who, found.text_hash)), None
+        opinions_here = opinions(site.store, QUESTION)
+        own_opinion = next(
+            (
+                opinion
+                for opinion in opinions_here
+                if (opinion.annotator, opinion.text_hash) == (who, conversation.text_hash)
+            ),
+            None,
         )
-        if mine is not None and mine.drawn != VOLUNTARY:
+        if own_opinion is not None and own_opinion.drawn != VOLUNTARY:
             what = f"{who} has labeled it before, without seeing its score"
             raise Clash(what, remedy="the queue is where that answer is changed")
         label = LabelRow(
-            who, found.text_hash, found.id, run.id, QUESTION, pack(value), drawn=VOLUNTARY
+            who,
+            conversation.text_hash,
+            conversation.id,
+            run.id,
+            QUESTION,
+            pack(value),
+            drawn=VOLUNTARY,
         )
-        others = any(one.text_hash == found.text_hash and one.annotator != who for one in said)
+        others = any(
+            opinion.text_hash == conversation.text_hash and opinion.annotator != who
+            for opinion in opinions_here
+        )
         saw = ("prediction", "others") if others else ("prediction",)
-        (kept,) = keep_said(site.store, [(label, SheetRow(label.id, comment=comment, saw=saw))])
-    back = links.conversation(run.id, found.id, of=of, who=who)
-    return back, {"label": kept}
+        (label_kept,) = keep_said(
+            site.store, [(label, SheetRow(label.id, comment=comment, saw=saw))]
+        )
+    back = links.conversation(run.id, conversation.id, of=of, who=who)
+    return back, {"label": label_kept}

@@ -144,8 +144,10 @@ def by_one_set(
 def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:
     """Return what the runs were started with where it differs."""
     names = sorted(a.arguments.keys() | b.arguments.keys())
-    told = [(name, given(a.arguments.get(name)), given(b.arguments.get(name))) for name in names]
-    return [row for row in told if row[1] != row[2]]
+    settings = [
+        (name, given(a.arguments.get(name)), given(b.arguments.get(name))) for name in names
+    ]
+    return [row for row in settings if row[1] != row[2]]
 
 
 def _told(pairs: Pairs, figures: dict[str, object]) -> Data:
@@ -214,21 +216,21 @@ def pairs_of(a: Lens, b: Lens) -> Pairs:
     unlike = (a.folded ^ b.folded) - measured
     both = [(first[text], second[text]) for text in shared if text not in unlike]
     rows = np.array(both, dtype=np.int64).reshape(len(both), 2)
-    mine = rows[:, 0]
+    first_rows = rows[:, 0]
     other = rows[:, 1]
-    netsat = a.netsat[mine], b.netsat[other]
+    netsat = a.netsat[first_rows], b.netsat[other]
     differ = (
-        (a.predicted[mine] >= 0)
+        (a.predicted[first_rows] >= 0)
         & (b.predicted[other] >= 0)
-        & (a.predicted[mine] != b.predicted[other])
+        & (a.predicted[first_rows] != b.predicted[other])
     )
     flips = np.flatnonzero(differ)
     order = np.argsort(-np.abs(netsat[1][flips] - netsat[0][flips]), kind="stable")
     return Pairs(
         ids=[(a.ids[i], b.ids[j]) for i, j in both],
-        rows=(mine, other),
+        rows=(first_rows, other),
         netsat=netsat,
-        label=a.label[mine],
+        label=a.label[first_rows],
         flips=flips[order],
         only=(len(first) - len(shared), len(second) - len(shared)),
         by_folds=len(measured & {*shared}),
@@ -247,46 +249,48 @@ def differences(pairs: Pairs, a: Lens, b: Lens, *, one_scale: bool = True) -> di
     from pollex.measures.share import mean_differences
 
     rng = np.random.default_rng(0)
-    known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
-    if len(known) > POINTS:
-        known = np.sort(rng.choice(known, POINTS, replace=False))
+    rows_known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
+    if len(rows_known) > POINTS:
+        rows_known = np.sort(rng.choice(rows_known, POINTS, replace=False))
     probability = a.probability[pairs.rows[0]], b.probability[pairs.rows[1]]
     both = ({"NetSAT": pairs.netsat} if one_scale else {}) | {"P(up)": probability}
-    second = np.repeat([False, True], len(known))
-    values = {name: np.concatenate([side[known] for side in sides]) for name, sides in both.items()}
-    rows = pairs.rows[0][known]
+    second = np.repeat([False, True], len(rows_known))
+    values = {
+        name: np.concatenate([side[rows_known] for side in sides]) for name, sides in both.items()
+    }
+    rows = pairs.rows[0][rows_known]
     unit = numbers_of(
         ("user", a.groups[row]) if a.groups[row] is not None else ("id", a.ids[row]) for row in rows
     )
     means = mean_differences(values, second, np.tile(unit, 2), rng)
-    found = {name: replace(figure, n=len(known)) for name, figure in means.items()}
-    told = np.intersect1d(known, labeled_unseen(pairs, a, b))
-    up = pairs.label[told] == 1
+    differences = {name: replace(figure, n=len(rows_known)) for name, figure in means.items()}
+    labeled_rows = np.intersect1d(rows_known, labeled_unseen(pairs, a, b))
+    up = pairs.label[labeled_rows] == 1
     if up.any() and not up.all():
-        found["AUC"] = auc_difference(
-            pairs.netsat[1][told], pairs.netsat[0][told], up, rng, RESAMPLES
+        differences["AUC"] = auc_difference(
+            pairs.netsat[1][labeled_rows], pairs.netsat[0][labeled_rows], up, rng, RESAMPLES
         )
-    return found
+    return differences
 
 
 def labeled_unseen(pairs: Pairs, a: Lens, b: Lens) -> Ints:
     """Return the pairs with a thumb and two scores that neither rubric set was learned from `[pair]`."""
-    seen = ~(a.unseen[pairs.rows[0]] & b.unseen[pairs.rows[1]])
+    is_seen = ~(a.unseen[pairs.rows[0]] & b.unseen[pairs.rows[1]])
     scored = ~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1])
-    return np.flatnonzero(scored & (pairs.label >= 0) & ~seen)
+    return np.flatnonzero(scored & (pairs.label >= 0) & ~is_seen)
 
 
 def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
     """Draw b's NetSAT over a's, with θ as lines; changed labels are filled."""
-    known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
-    if not len(known):
+    rows_known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
+    if not len(rows_known):
         return Markup("")
     shown = (
-        known
-        if len(known) <= DRAWN
-        else np.random.default_rng(0).choice(known, DRAWN, replace=False)
+        rows_known
+        if len(rows_known) <= DRAWN
+        else np.random.default_rng(0).choice(rows_known, DRAWN, replace=False)
     )
-    every = np.concatenate([pairs.netsat[0][known], pairs.netsat[1][known]])
+    every = np.concatenate([pairs.netsat[0][rows_known], pairs.netsat[1][rows_known]])
     low = float(every.min()) - 1
     high = float(every.max()) + 1
     across = Axis(low, high, 40, 410)
@@ -328,8 +332,8 @@ def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
         )
         for value in ticks(low, high, 6)
     ]
-    told = f"NetSAT of both runs for {len(shown)} of {len(known)} texts; {len(flipped)} changed their label"
-    return svg(told, lines, labels, points, width=420, height=345)
+    caption = f"NetSAT of both runs for {len(shown)} of {len(rows_known)} texts; {len(flipped)} changed their label"
+    return svg(caption, lines, labels, points, width=420, height=345)
 
 
 PRICES = (Price(0.15, 0.60), Price(1, 4), Price(3, 15))
@@ -347,7 +351,9 @@ def built_in_beside(site: Site, named: NamedSet) -> str | None:
         for rubric_set in site.sets().values()
         if rubric_set.run in runs and rubric_set.rubric_set.data.fingerprint == data
     ]
-    return next((one.run for one in others if one.rubric_set.judge.built_in), None)
+    return next(
+        (other_set.run for other_set in others if other_set.rubric_set.judge.built_in), None
+    )
 
 
 def beside(
@@ -392,15 +398,15 @@ def _beside(
 ) -> Data:
     leading = [rubric for rubric in rubric_set.rubrics if rubric.headlined]
     calls = calls_of(site.store, run, "sent", down=False, at=0, n=-1)
-    own = sum(is_built_in(rubric.source) for rubric in leading)
+    built_in_count = sum(is_built_in(rubric.source) for rubric in leading)
     tokens = (
         sum(call.usage.get("in", 0) for call in calls),
         sum(call.usage.get("out", 0) for call in calls),
     )
     return {
         "name": rubric_set.judge.name if not rubric_set.judge.built_in else "built-in (no LLM)",
-        "by_model": len(leading) - own,
-        "built_in": own,
+        "by_model": len(leading) - built_in_count,
+        "built_in": built_in_count,
         "auc": _auc_beside(rubric_set, netsat, up),
         "calls": len(calls),
         "tokens": tokens,

@@ -58,13 +58,13 @@ def conversation(
             "sums": {"sat": sums.of("sat"), "dsat": sums.of("dsat")}
             | {"never": sums.never, "unanswered": sums.unanswered},
         }
-    own = named.rubric_set if named else None
+    rubric_set = named.rubric_set if named else None
     within, queues = queues_with(site, run, id_)
     before, behind = listing_of(site, list_form(of).model_copy(update={"run": run.id})).neighbors(
         id_
     )
     score = trace.score
-    moves = moves_of(own, trace.answers) if own else {}
+    moves = moves_of(rubric_set, trace.answers) if rubric_set else {}
     return {
         "who": who,
         "moves": moves,
@@ -75,8 +75,8 @@ def conversation(
         "turns": read(trace.conversation, trace.extraction, rubrics),
         "sums": sums,
         "named": named,
-        "own": own,
-        "guaranteed": guaranteed_of(score.netsat if score else None, own),
+        "own": rubric_set,
+        "guaranteed": guaranteed_of(score.netsat if score else None, rubric_set),
         "entropy": entropy_of(score.probability)
         if score and score.probability is not None
         else None,
@@ -107,16 +107,18 @@ def moves_of(rubric_set: RubricSet, answers: Mapping[str, Answer | Unanswered]) 
     (whole,) = scores_by(rubric_set, rubric_set.rubrics, {"": answers})
     if whole.probability is None:
         return {}
-    found = {}
+    answers_by_rubric = {}
     for rubric in rubric_set.rubrics:
         answer = answers.get(rubric.id)
         if not isinstance(answer, Answer) or answer.never_came_up:
             continue
-        others = [one for one in rubric_set.rubrics if one.id != rubric.id]
+        others = [
+            other_rubric for other_rubric in rubric_set.rubrics if other_rubric.id != rubric.id
+        ]
         (without,) = scores_by(rubric_set, others, {"": answers}) if others else (whole,)
         if without.probability is not None:
-            found[rubric.id] = whole.probability - without.probability
-    return found
+            answers_by_rubric[rubric.id] = whole.probability - without.probability
+    return answers_by_rubric
 
 
 def by_effect(parts: Sequence[Summand], moves: Mapping[str, float], *, good: bool) -> list[Summand]:
@@ -202,7 +204,7 @@ ALIKE = """
 
 def elsewhere(site: Site, run: Run, trace: ConversationTrace) -> list[dict[str, Any]]:
     """Return what other runs said of the same text, the last five of them."""
-    others = [one for one in site.runs() if one.id != run.id][:5]
+    others = [other_run for other_run in site.runs() if other_run.id != run.id][:5]
     text = trace.conversation.text_hash
     return [
         row | {"run": other.id}
@@ -253,8 +255,8 @@ class Sums:
 
     def of(self, polarity: Polarity) -> float:
         """Add up the values of one kind, of what came up."""
-        found = (part for part in self.parts if part.rubric.polarity == polarity and not part.never)
-        return sum(abs(part.adds) for part in found if part.adds is not None)
+        parts = (part for part in self.parts if part.rubric.polarity == polarity and not part.never)
+        return sum(abs(part.adds) for part in parts if part.adds is not None)
 
     @property
     def never(self) -> float:

@@ -89,9 +89,9 @@ def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -
             ),
             headers=headers,
         )
-    found = site.set_of(listing.run)
+    named_set = site.set_of(listing.run)
     counted = listing.histogram("netsat")
-    marks = [("θ", found.rubric_set.theta)] if found else []
+    marks = [("θ", named_set.rubric_set.theta)] if named_set else []
     return {
         "headers": headers,
         "listing": listing,
@@ -140,8 +140,8 @@ def _parquet(listing: Listing) -> Response:
 
 def _table(listing: Listing) -> Iterator[Iterable[object]]:
     for place, row in enumerate(listing.every()):
-        told = row_json(row)
-        yield from ([told, told.values()] if not place else [told.values()])
+        row_fields = row_json(row)
+        yield from ([row_fields, row_fields.values()] if not place else [row_fields.values()])
 
 
 def _require_version(listing: Listing) -> None:
@@ -167,22 +167,22 @@ async def _lines(
     request: Request, site: Site, run: Run, lens: Lens, form: ListForm
 ) -> AsyncIterator[str]:
     rows = _rows_of(lens, form)
-    found = set[str]()
+    texts_found = set[str]()
     hits = 0
     batches = batches_of(site.store, run.id, form.q)
     while (batch := await run_in_threadpool(next, batches, None)) is not None:
         if await request.is_disconnected():
             return
         texts, done, total = batch
-        mine = sorted(row for text in texts - found for row in rows.get(text, ()))
-        found |= texts
-        shown = mine[: max(0, form.n - hits)]
-        hits += len(mine)
-        told = {"done": done, "total": total, "found": hits}
+        rows_found = sorted(row for text in texts - texts_found for row in rows.get(text, ()))
+        texts_found |= texts
+        shown = rows_found[: max(0, form.n - hits)]
+        hits += len(rows_found)
+        progress = {"done": done, "total": total, "found": hits}
         yield "".join(_line({"hit": row_json(Listed.of(lens, row, row))}) for row in shown) + _line(
-            told
+            progress
         )
-    with_words(site, lens, form.q, lambda: found)
+    with_words(site, lens, form.q, lambda: texts_found)
     yield _line({"ended": True, "found": hits})
 
 

@@ -58,7 +58,11 @@ def draft_of(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedSe
     if not rows:
         raise NotThere("there is no such draft", remedy="begin one on the page of a rubric set")
     row = DraftRow(**rows[0])
-    return row, tuple(Entry.model_validate(one) for one in unpack(row.payload)), site.set(row.base)
+    return (
+        row,
+        tuple(Entry.model_validate(entry) for entry in unpack(row.payload)),
+        site.set(row.base),
+    )
 
 
 @page(f"{links.DRAFTS}/{{draft}}")
@@ -140,8 +144,10 @@ def _typed(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
 
 def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
     """Return the entries as a form has them, without those that it removes."""
-    kept = [entry for entry in entries if f"remove-{entry.name}" not in given]
-    found = _typed(kept, {f"text-{entry.name}": entry.text for entry in kept} | dict(given))
+    entries_left = [entry for entry in entries if f"remove-{entry.name}" not in given]
+    entries_typed = _typed(
+        entries_left, {f"text-{entry.name}": entry.text for entry in entries_left} | dict(given)
+    )
     if words := " ".join(str(given.get(f"text-{NEW}", "")).split()):
         try:
             new = Entry(text=words, polarity=given.get(f"polarity-{NEW}", "sat"))
@@ -150,10 +156,10 @@ def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
                 "the new rubric has more than 2,000 characters", remedy="say it in one sentence"
             ) from error
         if new.name not in [entry.name for entry in entries]:
-            found.append(new.model_copy(update={"id": new.name}))
-    if not any(entry.on for entry in found):
+            entries_typed.append(new.model_copy(update={"id": new.name}))
+    if not any(entry.on for entry in entries_typed):
         raise Fault(NONE_ON, remedy="switch one on")
-    return found
+    return entries_typed
 
 
 NONE_ON = "no rubric is on"
@@ -169,13 +175,13 @@ def keep(
         if version != row.version:
             if frame.wants_json(request.scope):
                 what = {"ok": False, "error": f"version {row.version} has come since", "where": ""}
-                told = what | {"remedy": "change that one", "status": 409} | _told(row, entries)
-                return JSONResponse(told, 409)
+                error = what | {"remedy": "change that one", "status": 409} | _told(row, entries)
+                return JSONResponse(error, 409)
             new = " ".join(str(given.get(f"text-{NEW}", "")).split())
             return _page(site, row, _typed(entries, given), named, entries, new)
-        kept = _row(row.id, row.version + 1, named, _edited(entries, given))
-        site.store.keep([kept])
-    return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": kept.version}
+        row_kept = _row(row.id, row.version + 1, named, _edited(entries, given))
+        site.store.keep([row_kept])
+    return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": row_kept.version}
 
 
 @post("/api/drafts/{draft}/again")
@@ -195,8 +201,8 @@ def take_again(site: Site, draft_id: str, version: Place) -> Done:
 
 
 def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
-    told = [entry.model_dump(mode="json") for entry in entries]
-    return {"draft": row.id, "version": row.version, "set": row.base, "entries": told}
+    entries_json = [entry.model_dump(mode="json") for entry in entries]
+    return {"draft": row.id, "version": row.version, "set": row.base, "entries": entries_json}
 
 
 @post("/api/drafts/{draft}/preview")
@@ -210,11 +216,11 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
             "no run in this store has asked these rubrics", remedy="score with the set first"
         )
     rng = np.random.default_rng(0)
-    own = named.rubric_set
+    rubric_set = named.rubric_set
     judges = judges_of(site, named)
     judge = str(given.get("judge", ""))
-    if not own.judge.built_in and changed_in(own, on) and judge not in judges:
-        plan = planned_preview(site.store, run.id, own, on, rng)
+    if not rubric_set.judge.built_in and changed_in(rubric_set, on) and judge not in judges:
+        plan = planned_preview(site.store, run.id, rubric_set, on, rng)
         prices = {
             name: cost_of(judge, plan["prompt_tokens"], plan["completion_tokens"])
             for name, judge in judges.items()
@@ -222,8 +228,8 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
         return frame.page(
             "preview.html", found=None, plan=plan, judges=prices, named=named, draft=row
         )
-    found = run_to_end(preview(site.store, run.id, own, on, rng, judges.get(judge)))
-    return frame.page("preview.html", found=found, run=run, theta=own.theta)
+    previewed = run_to_end(preview(site.store, run.id, rubric_set, on, rng, judges.get(judge)))
+    return frame.page("preview.html", found=previewed, run=run, theta=rubric_set.theta)
 
 
 def _changed(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
@@ -233,10 +239,10 @@ def _changed(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
         rubric.id: rubric.polarity for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)
     }
     on = tuple(
-        one.model_copy(update={"written": ""})
-        if sides.get(one.id, one.polarity) != one.polarity
-        else one
-        for one in on
+        rubric.model_copy(update={"written": ""})
+        if sides.get(rubric.id, rubric.polarity) != rubric.polarity
+        else rubric
+        for rubric in on
     )
     return named.rubric_set.model_copy(update={"rubrics": on, "off": off})
 
@@ -341,13 +347,13 @@ def laid_out(site: Site, run: Run, row: DraftRow, changed: RubricSet) -> tuple[P
         os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8"
     ) as file:
         for conversation in conversations_of(site.store, run.id):
-            told: dict[str, Any] = {
+            fields: dict[str, Any] = {
                 "id": conversation.id,
                 "messages": messages_of(conversation),
                 "group": conversation.group or conversation.id,
             }
             grouped |= conversation.group is not None
             if conversation.label.value in THUMBS:
-                told["thumbs"] = THUMBS[conversation.label.value]
-            file.write(json.dumps(told) + "\n")
+                fields["thumbs"] = THUMBS[conversation.label.value]
+            file.write(json.dumps(fields) + "\n")
     return folder, grouped

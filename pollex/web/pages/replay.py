@@ -35,31 +35,36 @@ def replay(site: Site, run: Run, id_: str, rubric: str = "", replay: str = "") -
             remedy="name its file at the start",
             option="rubrics",
         )
-    found = named.rubric_set
-    chosen = next((one for one in found.rubrics if one.id == rubric), found.rubrics[0])
+    rubric_set = named.rubric_set
+    chosen = next(
+        (candidate for candidate in rubric_set.rubrics if candidate.id == rubric),
+        rubric_set.rubrics[0],
+    )
     task = site.working.get(replay)
     return {
-        "own": found,
+        "own": rubric_set,
         "rubric": chosen,
         "profiles": site.profiles,
         "plan": {
-            name: _price(found, trace.conversation, options)
+            name: _price(rubric_set, trace.conversation, options)
             for name, options in site.profiles.items()
         },
         "at_work": task is not None and not task.done(),
         "over": False,
         "words": site.typed.get(replay) or chosen.text,
         "fault": task.result() if task is not None and task.done() else "",
-        "shown": _shown(site, found, replay),
+        "shown": _shown(site, rubric_set, replay),
         "earlier": _earlier(site, run, id_),
     }
 
 
 def _price(rubric_set: RubricSet, conversation: Any, options: ModelOptions) -> dict[str, Any]:
-    told: dict[str, Any] = dict(estimate_calls(rubric_set.rubrics, conversation))
+    estimate: dict[str, Any] = dict(estimate_calls(rubric_set.rubrics, conversation))
     price = options.limits.price
-    return told | {
-        "cost": price.cost(told["prompt_tokens"], told["completion_tokens"]) if price else None
+    return estimate | {
+        "cost": price.cost(estimate["prompt_tokens"], estimate["completion_tokens"])
+        if price
+        else None
     }
 
 
@@ -82,17 +87,22 @@ def _shown(site: Site, rubric_set: RubricSet, replay_id: str) -> dict[str, Any] 
     )
     if payload is None:
         return None
-    told: dict[str, Any] = unpack(payload)
+    payload_fields: dict[str, Any] = unpack(payload)
     words = {rubric.id: rubric for rubric in rubric_set.rubrics}
     rows = [
-        _row(words.get(id_), text, told["before"].get(id_), told["after"].get(id_))
-        for id_, text in told["asked"].items()
+        _row(
+            words.get(id_),
+            text,
+            payload_fields["before"].get(id_),
+            payload_fields["after"].get(id_),
+        )
+        for id_, text in payload_fields["asked"].items()
     ]
-    return told | {"rows": sorted(rows, key=lambda row: -abs(row["change"] or 0.0))}
+    return payload_fields | {"rows": sorted(rows, key=lambda row: -abs(row["change"] or 0.0))}
 
 
 def _row(rubric: ChosenRubric | None, text: str, before: Any, after: Any) -> dict[str, Any]:
-    old, new = (one and one.get("value") for one in (before, after))
+    old, new = (answer and answer.get("value") for answer in (before, after))
     return {
         "rubric": rubric,
         "words": diff_words(rubric.text if rubric else "", text),
@@ -118,7 +128,7 @@ def ask(
         raise Fault(
             f"there is no judge {judge[:80]!r}", remedy="take one of those that the page names"
         )
-    rubrics = [_worded(one, rubric, text) for one in named.rubric_set.rubrics]
+    rubrics = [_worded(asked_rubric, rubric, text) for asked_rubric in named.rubric_set.rubrics]
     if not judge and rubrics == [*named.rubric_set.rubrics]:
         raise Fault("nothing is changed", remedy="change the words, or choose another judge")
     replay = secrets.token_hex(6)

@@ -83,8 +83,8 @@ def changes_of(site: Site, run: Run) -> list[NodeChange]:
     Raises:
         StoreDamaged: A state isn't what a run wrote.
     """
-    known = (site.store.folder / CHECKPOINTS).exists()
-    return site.once("states", run, lambda: _changes(site, run)) if known else []
+    has_checkpoints = (site.store.folder / CHECKPOINTS).exists()
+    return site.once("states", run, lambda: _changes(site, run)) if has_checkpoints else []
 
 
 def _changes(site: Site, run: Run) -> list[NodeChange]:
@@ -135,24 +135,26 @@ def table_of(value: Any) -> Any:
 def _table_of_object(value: Mapping[str, Any]) -> StateTable:
     items = list(value.items())[:MOST_ROWS]
     more = len(value) - len(items)
-    columns = _shared_columns([one for _, one in items])
+    columns = _shared_columns([entry for _, entry in items])
     if columns:
-        rows = [(name, *(table_of(one.get(column)) for column in columns)) for name, one in items]
+        rows = [
+            (name, *(table_of(entry.get(column)) for column in columns)) for name, entry in items
+        ]
         return StateTable(("", *columns), tuple(rows), more)
-    return StateTable((), tuple((name, table_of(one)) for name, one in items), more)
+    return StateTable((), tuple((name, table_of(entry)) for name, entry in items), more)
 
 
 def _table_of_list(value: Sequence[Any]) -> Any:
-    if not any(isinstance(one, dict | list) for one in value):
+    if not any(isinstance(entry, dict | list) for entry in value):
         return ", ".join(map(str, value[:MOST_ROWS])) + (
             f" and {len(value) - MOST_ROWS} more" * (len(value) > MOST_ROWS)
         )
     first = value[:MOST_ROWS]
     columns = _shared_columns(first)
     if columns:
-        rows = [tuple(table_of(one.get(column)) for column in columns) for one in first]
+        rows = [tuple(table_of(entry.get(column)) for column in columns) for entry in first]
     else:
-        rows = [(number, table_of(one)) for number, one in enumerate(first, 1)]
+        rows = [(number, table_of(entry)) for number, entry in enumerate(first, 1)]
     return StateTable(columns, tuple(rows), len(value) - len(first))
 
 

@@ -98,8 +98,10 @@ FAILED = "SELECT count(*) FROM spans WHERE run = ? AND error <> ''"
 
 def to_go_on(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
     """Return the runs that stopped before their end, of several alike the one that a resume goes on with."""
-    found = [(run, status) for run, status in reversed(runs) if status in STOPPED]
-    last = {(run.command, *sorted(run.fingerprint.items())): (run, status) for run, status in found}
+    stopped = [(run, status) for run, status in reversed(runs) if status in STOPPED]
+    last = {
+        (run.command, *sorted(run.fingerprint.items())): (run, status) for run, status in stopped
+    }
     return [*reversed(last.values())]
 
 
@@ -112,20 +114,20 @@ def costs_of(site: Site) -> dict[str, float]:
 
 def pulse_of(site: Site, run: Run) -> dict[str, Any]:
     """Return a run's progress: stages with rate and remaining time, if known."""
-    found = site.store.rows("SELECT beat, payload FROM progress WHERE run = ?", [run.id])
-    if not found:
+    progress_rows = site.store.rows("SELECT beat, payload FROM progress WHERE run = ?", [run.id])
+    if not progress_rows:
         return {"beat": "", "stages": [], "used": {}, "nodes": {}, "errors": []}
-    payload = unpack(found[0]["payload"])
+    payload = unpack(progress_rows[0]["payload"])
     stages = [
         {"name": name, **stage, **_pace(site, f"{run.id} {name}", stage)}
         for name, stage in payload["stages"].items()
     ]
-    told = {
+    status_fields = {
         "used": payload["used"],
         "nodes": payload.get("nodes", {}),
         "errors": payload.get("errors", []),
     }
-    return {"beat": found[0]["beat"], "stages": stages, **told}
+    return {"beat": progress_rows[0]["beat"], "stages": stages, **status_fields}
 
 
 def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None]:
@@ -133,25 +135,25 @@ def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None
 
     Both are None in the first ten seconds.
     """
-    seen = site.seen.setdefault(key, deque())
+    marks = site.seen.setdefault(key, deque())
     moment = time.monotonic()
-    if not seen or moment - seen[-1][0] >= APART:
-        seen.append((moment, stage["done"]))
-    while moment - seen[0][0] > LATELY:
-        seen.popleft()
-    rate = median_rate(seen)
+    if not marks or moment - marks[-1][0] >= APART:
+        marks.append((moment, stage["done"]))
+    while moment - marks[0][0] > LATELY:
+        marks.popleft()
+    rate = median_rate(marks)
     if not rate:
         return {"rate": None, "left": None}
     return {"rate": rate, "left": 1000 * (stage["total"] - stage["done"]) / rate}
 
 
-def median_rate(seen: Sequence[tuple[float, int]]) -> float | None:
+def median_rate(marks: Sequence[tuple[float, int]]) -> float | None:
     """Return the median rate between any two looks that are ten seconds apart; None if no two are.
 
     Source: Theil 1950, Sen 1968, doi:10.1080/01621459.1968.10480934. One pause or leap hardly moves
         it.
     """
-    at, done = np.array(seen, dtype=np.float64).T
+    at, done = np.array(marks, dtype=np.float64).T
     took = at[:, None] - at
     far = took >= SURE
     return float(np.median((done[:, None] - done)[far] / took[far])) if far.any() else None
@@ -206,8 +208,8 @@ def run_page(
 def graph_of(run: Run, times: Times, states: Sequence[NodeChange] = ()) -> Markup | None:
     """Draw a run's graph with what ran in it; None for a command without one."""
     graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
-    told = {state.node: state.told for state in states}
-    return drawing(graph, times.by_name, told) if graph else None
+    told_by_node = {state.node: state.told for state in states}
+    return drawing(graph, times.by_name, told_by_node) if graph else None
 
 
 def spans_kept(site: Site, run: Run) -> list[Spans]:
@@ -223,8 +225,8 @@ def spans_kept(site: Site, run: Run) -> list[Spans]:
     if began >= last.get("until", 0.0):
         last["spans"] = spans_of(site.store, run)
         last["until"] = time.monotonic() + 20 * (time.monotonic() - began)
-    found: list[Spans] = last["spans"]
-    return found
+    spans: list[Spans] = last["spans"]
+    return spans
 
 
 @page(f"{links.RUNS}/{{run}}/graph", "graph_live.html")
@@ -248,8 +250,11 @@ def drawn(
     }
 
 
-def _headers(run: Run, seen: str, status: str) -> dict[str, str]:
-    return {"ETag": f'"{run.id}.{seen}.{status}"', "X-Pollex-Ended": "1" if status in ENDED else ""}
+def _headers(run: Run, version: str, status: str) -> dict[str, str]:
+    return {
+        "ETag": f'"{run.id}.{version}.{status}"',
+        "X-Pollex-Ended": "1" if status in ENDED else "",
+    }
 
 
 @page(f"{links.RUNS}/{{run}}/live", "live.html")
@@ -338,13 +343,13 @@ def spans(
 ) -> Data:
     """Return a window of a run's spans."""
     where = "FROM spans WHERE run = ?1 AND ?2 IN ('', name) AND ?3 IN ('', item)"
-    given = [run.id, name, item]
+    parameters = [run.id, name, item]
     order = f"{sort} {'DESC' if down else 'ASC'}, rowid"  # one of four names
     rows = site.store.rows(
         f"SELECT id, parent, name, kind, item, started, ms, error {where} ORDER BY {order} LIMIT ?4 OFFSET ?5",
-        [*given, n, at],
+        [*parameters, n, at],
     )
-    return {"total": site.store.value(f"SELECT count(*) {where}", given), "spans": rows}
+    return {"total": site.store.value(f"SELECT count(*) {where}", parameters), "spans": rows}
 
 
 @page("/api/conversations/histogram")
@@ -352,6 +357,10 @@ def histogram(
     site: Site, form: ListForm, of: Literal["netsat", "probability", "entropy", "turns"] = "netsat"
 ) -> Data:
     """Return counts of a figure in bins, among all rows and among those found."""
-    found = listing_of(site, form).histogram(of)
-    bins = {} if found is None else {name: values.tolist() for name, values in vars(found).items()}
+    histogram = listing_of(site, form).histogram(of)
+    bins = (
+        {}
+        if histogram is None
+        else {name: values.tolist() for name, values in vars(histogram).items()}
+    )
     return {"of": of, "bins": bins}

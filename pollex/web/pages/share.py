@@ -31,20 +31,20 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
     from pollex.reports.share import forest  # SciPy comes with it, and takes half a second
 
     named = scoring_run(site, run)
-    found = None
+    share = None
     why_not = ""
     try:
         labels = site.store.value("SELECT max(rowid) FROM labels")
-        found = site.kept(
+        share = site.kept(
             ("share", named.id, by, f"{named.finished} {labels}"),
             lambda: _estimated(site, named, by),
         )
     except PollexError as error:
         why_not = str(error)
-    shown, groups = (found.lines, found.group_lines) if found else ([], [])
+    shown, groups = (share.lines, share.group_lines) if share else ([], [])
     return {
         "run": named,
-        "found": found,
+        "found": share,
         "why_not": why_not,
         "lines": shown,
         "drawing": forest("Share of good conversations", shown),
@@ -68,18 +68,19 @@ def _estimated(site: Site, run: Run, by: str) -> ShareResult:
         for conversation in conversations_of(site.store, run.id)
         if not conversation.not_scorable
     ]
-    known = dict(zip(lens.ids, lens.probability.tolist(), strict=True))
+    probability_by_id = dict(zip(lens.ids, lens.probability.tolist(), strict=True))
     named = site.set_of(run)
     probability = np.nan_to_num(
-        np.array([known[conversation.id] for conversation in conversations]), nan=NO_SCORE
+        np.array([probability_by_id[conversation.id] for conversation in conversations]),
+        nan=NO_SCORE,
     )
-    given = [*labels_in(conversations, VOLUNTARY), *_of_annotators(site, run)]
-    if not given:
+    labels = [*labels_in(conversations, VOLUNTARY), *_of_annotators(site, run)]
+    if not labels:
         raise BadLabels(
             "no conversation has a label", remedy="make a random queue under Label, and answer it"
         )
     return share_of(
-        conversations, given, named.rubric_set if named else None, probability, by or None
+        conversations, labels, named.rubric_set if named else None, probability, by or None
     )
 
 
@@ -87,7 +88,7 @@ def _of_annotators(site: Site, run: Run) -> list[GivenLabel]:
     """One label a conversation, as annotators settled on it."""
     lens = lens_for(site, run)
     ids = dict(zip(lens.hashes, lens.ids, strict=True))
-    said = settle_answers(
+    answers_settled = settle_answers(
         [
             opinion
             for opinion in opinions(site.store, QUESTION)
@@ -96,7 +97,7 @@ def _of_annotators(site: Site, run: Run) -> list[GivenLabel]:
     )
     thumbs = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
     return [
-        GivenLabel(ids[text], thumbs[one.value], one.drawn, one.annotator)
-        for text, one in said.items()
-        if one.value in thumbs
+        GivenLabel(ids[text], thumbs[opinion.value], opinion.drawn, opinion.annotator)
+        for text, opinion in answers_settled.items()
+        if opinion.value in thumbs
     ]

@@ -30,8 +30,8 @@ ROOMS = {"label": links.LABEL, "talk": links.TALK}
 @page(links.TALK, "studies.html", here="Talk")
 def studies(site: Site) -> Data:
     """List the studies."""
-    found = [(study, talks_of(site.store, study.id)) for study in studies_of(site.store)]
-    return {"studies": found}
+    talks_by_study = [(study, talks_of(site.store, study.id)) for study in studies_of(site.store)]
+    return {"studies": talks_by_study}
 
 
 def show_study(site: Site, study: Study) -> Data:
@@ -44,7 +44,7 @@ def show_study(site: Site, study: Study) -> Data:
         "talks": talks,
         "cells": cells_of(study, talks),
         "guests": (known := links_to(site.store, place)),
-        "names": {one["id"]: one["name"] for one in known},
+        "names": {link["id"]: link["name"] for link in known},
         "missing": [name for name in study.systems if name not in site.profiles],
     }
 
@@ -53,15 +53,15 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
     """Return each system on each topic, and on all of them: sessions that are done, others, and mean answers."""
     sides = [(talk, side) for talk in talks for side in talk.sides]
     topics = list(dict.fromkeys(talk.topic for talk in talks))
-    found = []
+    sides_left = []
     for system in study.systems:
         for topic in (None, *topics) if len(topics) > 1 else (None,):
-            mine = [
-                (one, side)
-                for one, side in sides
-                if side.system == system and topic in (None, one.topic)
+            talks_of_guest = [
+                (talk, side)
+                for talk, side in sides
+                if side.system == system and topic in (None, talk.topic)
             ]
-            done = [side for _, side in mine if side.answers]
+            done = [side for _, side in talks_of_guest if side.answers]
             means = tuple(
                 _mean([side.answers.get(question.id) for side in done])
                 for question in study.questions
@@ -70,10 +70,10 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
                 "system": system,
                 "topic": topic or "",
                 "done": len(done),
-                "others": len(mine) - len(done),
+                "others": len(talks_of_guest) - len(done),
             }
-            found.append(about | {"means": means})
-    return found
+            sides_left.append(about | {"means": means})
+    return sides_left
 
 
 def _mean(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
@@ -93,18 +93,18 @@ def invite(
     every = [name.strip()[:80] for name in names.splitlines() if name.strip()]
     every += [f"P{before + len(every) + i + 1}" for i in range(count)]
     # the store keeps digests of tokens alone
-    made = [(name, secrets.token_hex(16)) for name in every]
+    tokens = [(name, secrets.token_hex(16)) for name in every]
     site.store.keep(
         AnnotatorRow(secrets.token_hex(6), name, digest_of(token), now(), shown)
-        for name, token in made
+        for name, token in tokens
     )
-    told = [(name, links.address(links.ENTER, token=token)) for name, token in made]
+    addresses = [(name, links.address(links.ENTER, token=token)) for name, token in tokens]
     if request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse(
-            {"ok": True, "links": [{"name": name, "link": link} for name, link in told]}
+            {"ok": True, "links": [{"name": name, "link": link} for name, link in addresses]}
         )
     base = f"{request.url.scheme}://{request.url.netloc}"
-    return frame.page("invited.html", site=site.id, here="", page=shown, told=told, base=base)
+    return frame.page("invited.html", site=site.id, here="", page=shown, told=addresses, base=base)
 
 
 @page("/api/guests")
@@ -145,15 +145,15 @@ def export(
 
 def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
     """Yield what was said to each system, as lines of a log."""
-    for one, side in _held(talks):
+    for talk, side in _held(talks):
         row: dict[str, Any] = {
-            "id": text_id(one, side),
+            "id": text_id(talk, side),
             "messages": side.messages,
             "system": side.system,
-            "topic": one.topic,
+            "topic": talk.topic,
             "position": side.position + 1,
-            "group": one.annotator,
-            "ended": "done" if side.answers else "left" if one.left else "early",
+            "group": talk.annotator,
+            "ended": "done" if side.answers else "left" if talk.left else "early",
             "marked": side.marked,
             "ms": [round(turn["ms"]) for turn in side.turns],
             "edits": [turn["edits"] for turn in side.turns],
@@ -166,12 +166,12 @@ def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
 def judgments_of(study: Study, talks: Sequence[Talk]) -> Iterator[tuple[object, ...]]:
     """Yield the answers as a long table; who gave none to a question has no row there."""
     yield "text_id", "question", "judge", "answer", "system", "topic", "position"
-    for one, side in _held(talks):
+    for talk, side in _held(talks):
         for question in study.questions:
             value, _ = side.answers.get(question.id, (None, ""))
             if value is not None:
-                about = side.system, one.topic, side.position + 1
-                yield text_id(one, side), question.id, one.annotator, value, *about
+                about = side.system, talk.topic, side.position + 1
+                yield text_id(talk, side), question.id, talk.annotator, value, *about
 
 
 def text_id(talk: Talk, side: Side) -> str:

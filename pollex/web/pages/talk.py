@@ -43,15 +43,15 @@ def talk(site: Site, study: Study, request: Request) -> Data:
     guest = guest_of(request)
     if guest is None:
         return show_study(site, study)
-    found = next(iter(talks_of(site.store, study.id, guest.id)), None)
-    phase = _phase(site, study, found) if found else "welcome"
+    own_talk = next(iter(talks_of(site.store, study.id, guest.id)), None)
+    phase = _phase(site, study, own_talk) if own_talk else "welcome"
     return {
         "guest": guest,
-        "talk": found,
+        "talk": own_talk,
         "phase": phase,
-        "open": found.open(study) if found else [],
-        "due": found.sheet(study) if found else None,
-        "speaking": site.speaking.get(found.id, {}) if found else {},
+        "open": own_talk.open(study) if own_talk else [],
+        "due": own_talk.sheet(study) if own_talk else None,
+        "speaking": site.speaking.get(own_talk.id, {}) if own_talk else {},
         "over": False,
     }
 
@@ -70,8 +70,8 @@ def live(site: Site, study: Study, request: Request) -> Data:
 def stream(site: Site, study: Study, request: Request) -> Response:
     """Send what the systems say while they say it, a line a part, and a last line when all have answered."""
     guest = _participant(request)
-    found = next(iter(talks_of(site.store, study.id, guest.id)), None)
-    return StreamingResponse(_told(site, found.id if found else ""), media_type=links.NDJSON)
+    own_talk = next(iter(talks_of(site.store, study.id, guest.id)), None)
+    return StreamingResponse(_told(site, own_talk.id if own_talk else ""), media_type=links.NDJSON)
 
 
 async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
@@ -81,13 +81,13 @@ async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
         task = site.working.get(talk_id)
         over = task is None or task.done()
         for position, text in sorted(site.speaking.get(talk_id, {}).copy().items()):
-            known = sent.get(position, "")
-            begins = not known or not text.startswith(known)
-            if text != known:
+            known_text = sent.get(position, "")
+            begins = not known_text or not text.startswith(known_text)
+            if text != known_text:
                 part = {
                     "position": position,
                     "begins": begins,
-                    "text": text if begins else text[len(known) :],
+                    "text": text if begins else text[len(known_text) :],
                 }
                 yield json.dumps(part, ensure_ascii=False) + "\n"
             sent[position] = text
@@ -116,59 +116,62 @@ def turn(
     site: Site, study: Study, request: Request, text: Message, ms: Typed = 0, edits: Place = 0
 ) -> Done:
     """Keep a message, and ask the systems; the page tells when they have answered."""
-    with _session(site, study, request, "talk") as found:
-        sides = found.open(study)
+    with _session(site, study, request, "talk") as talk_session:
+        sides = talk_session.open(study)
         moment = now()
         if max(side.said for side in sides) >= study.turns[1]:
             raise Clash("that were all messages", remedy="answer the questions")
         site.store.keep(
-            TalkTurnRow(found.id, side.position, "user", text, moment, ms, edits) for side in sides
+            TalkTurnRow(talk_session.id, side.position, "user", text, moment, ms, edits)
+            for side in sides
         )
-        _ask(site, study, talks_of(site.store, study.id, found.annotator)[0])
-    return _page_of(found)
+        _ask(site, study, talks_of(site.store, study.id, talk_session.annotator)[0])
+    return _page_of(talk_session)
 
 
 @post(f"{WRITE}/again")
 def again(site: Site, study: Study, request: Request) -> Done:
     """Ask the systems again that gave no reply."""
-    with _session(site, study, request, "failed") as found:
-        _ask(site, study, found)
-    return _page_of(found)
+    with _session(site, study, request, "failed") as talk_session:
+        _ask(site, study, talk_session)
+    return _page_of(talk_session)
 
 
 @post(f"{WRITE}/end")
 def end(site: Site, study: Study, request: Request, why: Literal["talked", "left"]) -> Done:
     """End talking with a system, or the whole session."""
     phases: tuple[Phase, ...] = ("talk",) if why == TALKED else ("talk", "failed", "sheet")
-    with _session(site, study, request, *phases) as found:
-        sides = found.open(study) or found.sides
+    with _session(site, study, request, *phases) as talk_session:
+        sides = talk_session.open(study) or talk_session.sides
         moment = now()
         if why == TALKED and min(side.said for side in sides) < study.turns[0]:
             raise Clash(f"send at least {study.turns[0]} messages", remedy="go on talking, or stop")
-        site.store.keep(TalkEndRow(found.id, side.position, why, moment) for side in sides)
-    return _page_of(found)
+        site.store.keep(TalkEndRow(talk_session.id, side.position, why, moment) for side in sides)
+    return _page_of(talk_session)
 
 
 @post(f"{WRITE}/sheet")
 def keep(site: Site, study: Study, request: Request, position: Position, answers: Answers) -> Done:
     """Keep the answers about one system; they are on the disk before this answers."""
-    with _session(site, study, request, "sheet") as found:
-        due = found.sheet(study)
+    with _session(site, study, request, "sheet") as talk_session:
+        due = talk_session.sheet(study)
         if due is None or due.position != position:
             raise Clash("these answers are about another system", remedy="load the page again")
-        asked = due.asked(study.questions)
+        questions = due.asked(study.questions)
         moment = now()
         given = [
-            *answers_on(asked, answers),
+            *answers_on(questions, answers),
             *(
                 (question.id, None, question.skip)
                 for question in study.questions
-                if question not in asked
+                if question not in questions
             ),
         ]
         about = [(question, pack(value), skip) for question, value, skip in given]
-        site.store.keep(TalkAnswerRow(found.id, due.position, *each, moment) for each in about)
-    return _page_of(found)
+        site.store.keep(
+            TalkAnswerRow(talk_session.id, due.position, *answer, moment) for answer in about
+        )
+    return _page_of(talk_session)
 
 
 def _page_of(talk: Talk) -> Done:
@@ -187,10 +190,10 @@ def _session(site: Site, study: Study, request: Request, *phases: Phase) -> Iter
     """Hold a participant's session. Raises Clash where it is not in one of these phases."""
     guest = _participant(request)
     with site.turn:
-        found = next(iter(talks_of(site.store, study.id, guest.id)), None)
-        if found is None or _phase(site, study, found) not in phases:
+        own_talk = next(iter(talks_of(site.store, study.id, guest.id)), None)
+        if own_talk is None or _phase(site, study, own_talk) not in phases:
             raise Clash("your session is somewhere else by now", remedy="load the page again")
-        yield found
+        yield own_talk
 
 
 def _phase(site: Site, study: Study, talk: Talk) -> Phase:
@@ -202,9 +205,9 @@ def _ask(site: Site, study: Study, talk: Talk) -> None:
     for name in study.systems:
         if name in site.profiles and name not in site.budgets:
             site.budgets[name] = Budget(site.profiles[name].limits)
-    said = None if study.whole else site.speaking.setdefault(talk.id, {})
-    if said:
-        said.clear()
+    words_so_far = None if study.whole else site.speaking.setdefault(talk.id, {})
+    if words_so_far:
+        words_so_far.clear()
     site.working[talk.id] = site.at_work.submit(
-        replies, site.store, study, talk, site.profiles, site.budgets, said
+        replies, site.store, study, talk, site.profiles, site.budgets, words_so_far
     )

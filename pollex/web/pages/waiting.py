@@ -26,12 +26,22 @@ from pollex.web.views import Data, Done, page, post
 @page(links.WAITING, "waiting.html", here="Waiting")
 def waits(site: Site, as_json: bool) -> Data:
     """List the runs that wait for people."""
-    known = [(run, waiting) for run in site.runs() if (waiting := waiting_in(site, run))]
+    waiting_by_run = [(run, waiting) for run in site.runs() if (waiting := waiting_in(site, run))]
     if as_json:
-        told = [(run.id, one.task.question.text, len(one.waiting)) for run, one in known]
-        return {"runs": [{"run": run, "question": asked, "waiting": n} for run, asked, n in told]}
-    found = [(run, waiting, said_of(site, run, waiting)) for run, waiting in known]
-    shown = [(run, waiting, given(waiting, said), differ(said)) for run, waiting, said in found]
+        rows = [
+            (run.id, waiting.task.question.text, len(waiting.waiting))
+            for run, waiting in waiting_by_run
+        ]
+        return {
+            "runs": [{"run": run, "question": question, "waiting": n} for run, question, n in rows]
+        }
+    opinions_by_run = [
+        (run, waiting, said_of(site, run, waiting)) for run, waiting in waiting_by_run
+    ]
+    shown = [
+        (run, waiting, given(waiting, opinions), differ(opinions))
+        for run, waiting, opinions in opinions_by_run
+    ]
     return {"runs": [row for row in shown if row[1].waiting]}
 
 
@@ -61,8 +71,10 @@ def given(waiting: Tallied, opinions: Sequence[Opinion]) -> dict[str, str]:
     """Return the answers that a run can take up, by conversation."""
     open_ = set(waiting.waiting)
     left = differ(opinions)
-    found = {one.conversation: one.value for one in settle_answers(opinions).values()}
-    return {id_: value for id_, value in found.items() if id_ in open_ and id_ not in left}
+    value_by_id = {
+        opinion.conversation: opinion.value for opinion in settle_answers(opinions).values()
+    }
+    return {id_: value for id_, value in value_by_id.items() if id_ in open_ and id_ not in left}
 
 
 @page(f"{links.WAITING}/{{run}}", "case.html", here="Waiting")
@@ -71,42 +83,45 @@ def case(
 ) -> Data:
     """Show a case with question and turns; the votes only after an answer."""
     waiting = run_that_waits(site, run)
-    said = said_of(site, run, waiting)
+    opinions_here = said_of(site, run, waiting)
     question = waiting.task.question.text
     options = [option.text for option in waiting.task.question.options]
     if as_json:
-        told = {"question": question, "options": options, "cases": [*waiting.waiting]}
-        return told | {"given": given(waiting, said)}
-    mine = {
-        one.conversation: one.value
-        for one in said
-        if one.annotator == who and one.source == "person"
+        fields = {"question": question, "options": options, "cases": [*waiting.waiting]}
+        return fields | {"given": given(waiting, opinions_here)}
+    own_values = {
+        opinion.conversation: opinion.value
+        for opinion in opinions_here
+        if opinion.annotator == who and opinion.source == "person"
     }
-    left = [id_ for id_ in waiting.waiting if id_ not in mine]
+    left = [id_ for id_ in waiting.waiting if id_ not in own_values]
     at = case or (left[0] if who and left else "")
     if case and case not in waiting.waiting:
         raise NotThere(
             "the run does not wait for this conversation",
             remedy="its page has those that it waits for",
         )
-    found = next(conversations_of(site.store, run.id, ids=[at]), None) if at else None
+    conversation = next(conversations_of(site.store, run.id, ids=[at]), None) if at else None
     return {
         "waiting": waiting,
         "options": options,
-        "case": found,
-        "turns": marked_turns(found.turns, {}) if found else [],
+        "case": conversation,
+        "turns": marked_turns(conversation.turns, {}) if conversation else [],
         "left": len(left),
-        "given": given(waiting, said),
-        "differ": differ(said),
+        "given": given(waiting, opinions_here),
+        "differ": differ(opinions_here),
         "answers": [
-            (chr(ord("A") + n % 26), one.value) for n, one in enumerate(differ(said).get(at, ()))
+            (chr(ord("A") + n % 26), opinion.value)
+            for n, opinion in enumerate(differ(opinions_here).get(at, ()))
         ],
         "before": dict(zip(options, waiting.tallies[after].votes, strict=True))
-        if after in mine and after in waiting.waiting
+        if after in own_values and after in waiting.waiting
         else None,
-        "words": _words(site, run, waiting, after) if after in mine else [],
-        "states": {id_: _state(waiting, said, id_, value) for id_, value in mine.items()},
-        "mine": mine,
+        "words": _words(site, run, waiting, after) if after in own_values else [],
+        "states": {
+            id_: _state(waiting, opinions_here, id_, value) for id_, value in own_values.items()
+        },
+        "mine": own_values,
     }
 
 
@@ -172,8 +187,8 @@ def give(
             "the run does not wait for this conversation any more", remedy="go on with the next one"
         )
     about = next(conversations_of(site.store, run.id, ids=[conversation]))
-    said = said_of(site, run, waiting)
-    if decides and about.id not in differ(said):
+    opinions_here = said_of(site, run, waiting)
+    if decides and about.id not in differ(opinions_here):
         raise Clash(
             "people don't differ on it, or somebody has decided", remedy="answer it as yourself"
         )
@@ -190,24 +205,26 @@ def give(
         drawn="doubtful",
     )
     # The runs' words are shown to whoever has answered.
-    again = any((one.annotator, one.conversation) == (who, about.id) for one in said)
+    again = any(
+        (opinion.annotator, opinion.conversation) == (who, about.id) for opinion in opinions_here
+    )
     with site.turn:
-        (kept,) = keep_said(
+        (label_kept,) = keep_said(
             site.store,
             [(label, SheetRow(label.id, comment=reason, saw=("votes",) if again else ()))],
         )
     next_ = links.address(f"{links.WAITING}/{run.id}", who=who, after=about.id)
-    return next_, {"label": kept, "kept": True}
+    return next_, {"label": label_kept, "kept": True}
 
 
 @post("/api/waiting/{run}/resume")
 def resume(site: Site, run: Run) -> Done:
     """Start the command that applies people's answers to a run."""
     waiting = run_that_waits(site, run)
-    found = given(waiting, said_of(site, run, waiting))
-    if not found:
+    values_given = given(waiting, said_of(site, run, waiting))
+    if not values_given:
         raise Fault("nobody has answered yet, or people differ", remedy="answer a case first")
-    path = _written(site.store.folder, found)
+    path = _written(site.store.folder, values_given)
     arguments = [
         "review",
         run.id,
@@ -217,7 +234,7 @@ def resume(site: Site, run: Run) -> Done:
         str(site.store.folder),
         "--json",
     ]
-    words = f"{run.id} takes up {len(found)} of {len(waiting.waiting)} answers"
+    words = f"{run.id} takes up {len(values_given)} of {len(waiting.waiting)} answers"
     child = site.children.start(words, arguments, back=f"{links.WAITING}/{run.id}", remove=[path])
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
