@@ -2,7 +2,9 @@
 import { announce, fetchPart, place } from "./part.js";
 
 const part = document.getElementById("what-was-read");
-let asked = 0, folds = new Map();
+const folds = () => [...part.querySelectorAll("details")];
+const nameOf = (fold) => fold.querySelector("summary").textContent;
+let asked = 0;
 
 async function show(address) {
   const turn = ++asked;
@@ -16,9 +18,12 @@ async function show(address) {
     if (turn !== asked) return;
     if (answer.headers.get("X-Pollex-Ended") || !answer.ok) {
       if (!answer.ok) return location.assign(address.replace("/part", ""));
-      const open = [...part.querySelectorAll("details")].map((one) => one.open);
+      // what was folded open stays so, and only then can what was changed take the focus again
+      const held = part.contains(document.activeElement) ? document.activeElement.id : "";
+      const open = new Set(folds().filter((fold) => fold.open).map(nameOf));
       place(part, text);
-      [...part.querySelectorAll("details")].forEach((one, n) => (one.open ||= open[n] ?? false));
+      for (const fold of folds()) fold.open ||= open.has(nameOf(fold));
+      if (held) document.getElementById(held)?.focus({ preventScroll: true });
       part.removeAttribute("aria-busy");
       delete part.dataset.waiting;
       announce(part.querySelector(".lead, .error")?.textContent ?? "");
