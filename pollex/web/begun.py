@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import PollexError
+from pollex.prompts.domain import toml_value
 from pollex.services.options import ModelOptions
 from pollex.store.folder import make_private
 from pollex.store.runs import Run
+from pollex.usecases.families import two_numbers
 from pollex.web import links
 from pollex.web.children import Child
 from pollex.web.controls import (
     AMONG_MODEL,
+    OF_ASSISTANT,
     Control,
     asks_a_model,
     controls_of,
@@ -28,7 +31,7 @@ from pollex.web.controls import (
     shown_command,
     words_of,
 )
-from pollex.web.doors import Door
+from pollex.web.doors.hooks import MOST_COST, Door
 from pollex.web.faults import Fault
 from pollex.web.kept_commands import KEY, addresses_named
 from pollex.web.logs_at_hand import BUNDLED, BUNDLED_GROUP, logs_at_hand
@@ -38,6 +41,8 @@ from pollex.web.typed_endpoints import require_endpoint
 TEXTS = "texts"
 """Folder in the store of profiles and prompts that were typed."""
 MOST_KEPT = 200
+ASSISTANT_KEY = "POLLEX_ASSISTANT_KEY"
+"""Variable of the environment in which a command finds the key of the assistant's model."""
 PROFILE = "profile"
 """Field of the form: the name of a model of the server's owner."""
 
@@ -76,7 +81,8 @@ class Begun:
         typed: What the form held, without the key.
         logs: Values of the logs that were chosen.
         words: The command behind `pollex`.
-        asking: None where no model is asked.
+        asking: None where no model judges.
+        assistant: The model that answers as the assistant; None where none is asked.
     """
 
     id: str
@@ -85,6 +91,7 @@ class Begun:
     logs: tuple[str, ...]
     words: tuple[str, ...]
     asking: Asking | None
+    assistant: Asking | None = None
 
     @property
     def command(self) -> str:
@@ -98,7 +105,12 @@ class Begun:
 
 
 def read_form(
-    site: Site, door: Door, typed: Mapping[str, str], logs: Sequence[str], key: str = ""
+    site: Site,
+    door: Door,
+    typed: Mapping[str, str],
+    logs: Sequence[str],
+    key: str = "",
+    assistant_key: str = "",
 ) -> Begun:
     """Read a form, and have the use case check what it says.
 
@@ -110,7 +122,8 @@ def read_form(
     for control in controls:
         values[control.option.name] = _value(site, control, typed, logs)
     asking = _asking(site, door, values, typed)
-    limited = _limited(values, is_asked=asking is not None)
+    assistant = _assistant(site, values, typed)
+    limited = _limited(values, is_asked=asking is not None or assistant is not None)
     named = {name: value for name, value in limited.items() if value is not None}
     if BUNDLED in logs and "group_field" in {control.option.name for control in controls}:
         named.setdefault("group_field", BUNDLED_GROUP)
@@ -120,14 +133,22 @@ def read_form(
         fields = ", ".join(map(label_of, error.options))
         what = f"{fields}: {error.what}" if fields else error.what
         raise Fault(what, remedy=error.remedy) from error
-    if asking is not None and key.strip():
-        site.keys[asking.base_url] = key.strip()
+    if key.strip():
+        site.keys[(asking or Asking("")).base_url] = key.strip()
+    if assistant is not None and assistant_key.strip():
+        site.keys[assistant.base_url] = assistant_key.strip()
     words = _words(controls, named)
     if door.result:
         words.append(f"--out={free_result(site.store.folder, door.result)}")
     words.append(f"--store={site.store.folder}")
     return Begun(
-        secrets.token_hex(6), door, dict(typed), tuple(logs), (*door.verb.split(), *words), asking
+        secrets.token_hex(6),
+        door,
+        dict(typed),
+        tuple(logs),
+        (*door.verb.split(), *words),
+        asking,
+        assistant,
     )
 
 
@@ -155,6 +176,8 @@ def _value(site: Site, control: Control, typed: Mapping[str, str], logs: Sequenc
     if control.kind == "profile":
         profile = profile_from(typed)
         return None if profile is None else kept_text(site, "domain.toml", profile.toml())
+    if control.kind == "models":
+        return None
     if control.kind == "text":
         chosen = control.read(text)
         return None if chosen is None else kept_text(site, f"{control.option.name}.md", chosen)
@@ -239,6 +262,36 @@ def _asking_profile(values: dict[str, Any], profile: ModelOptions) -> Asking:
     return Asking(endpoint.model, endpoint.base_url, profile.key_env, True, has_secret)
 
 
+def _assistant(site: Site, values: dict[str, Any], typed: Mapping[str, str]) -> Asking | None:
+    """Return the model that answers as the assistant; it is written into a file of models without its key.
+
+    Raises:
+        PollexError: Its address may not be asked, or its price is none.
+    """
+    model = typed.get(f"{OF_ASSISTANT}model", "").strip()
+    if "profiles" not in values or not model:
+        return None
+    base_url = typed.get(f"{OF_ASSISTANT}base_url", "").strip()
+    if base_url:
+        require_endpoint(site, base_url)
+    table: dict[str, Any] = {"model": model, "key_env": ASSISTANT_KEY}
+    table |= {"base_url": base_url} if base_url else {}
+    if price := typed.get(f"{OF_ASSISTANT}price", "").strip():
+        try:
+            table["price_in"], table["price_out"] = two_numbers(price)
+        except ValueError:
+            raise Fault(f"{price[:40]!r} is no price", remedy="give one like 0.15:0.60") from None
+        table["max_cost"] = float(values.get("max_cost") or MOST_COST)
+    lines = [
+        f"{name} = {toml_value(value) if isinstance(value, str) else value}"
+        for name, value in table.items()
+    ]
+    roles = ["assistant", *(["proposer"] if not values.get("edit") else [])]
+    text = "\n".join("\n".join([f"[{role}]", *lines, ""]) for role in roles)
+    values["profiles"] = kept_text(site, "models.toml", text)
+    return Asking(model, base_url, is_named=not base_url or base_url in addresses_named(site))
+
+
 def _judge_of(site: Site, typed: Mapping[str, str]) -> str:
     """Return the model that judges by the rubric set that was chosen; empty for the built-in judge."""
     chosen = site.sets().get(typed.get("o-rubrics", ""))
@@ -290,21 +343,24 @@ def start(site: Site, begun: Begun, *, planned: bool = False) -> Child:
     Args:
         planned: Only count the calls that it would make.
     """
-    asking = begun.asking or Asking("")
+    variables = (begun.asking or Asking("")).environment(site.keys)
+    if begun.assistant is not None:
+        variables[ASSISTANT_KEY] = begun.assistant.environment(site.keys)[KEY]
     words = (*begun.words, "--json", *(("--dry-run",) if planned else ()))
     back = f"{links.PLAN}/{begun.id}" if planned else links.begin(begun.door.slug, begun=begun.id)
     return site.children.start(
         f"Plan: {begun.title}" if planned else begun.title,
         words,
         back=back,
-        environment=asking.environment(site.keys),
+        environment=variables,
         quick=planned,
     )
 
 
 def is_planned_first(begun: Begun) -> bool:
     """Return whether people see the calls before anything is asked."""
-    return begun.asking is not None and asks_a_model(begun.door.use_case)
+    asks = begun.asking is not None or begun.assistant is not None
+    return asks and asks_a_model(begun.door.use_case)
 
 
 def child_of(site: Site, run: Run) -> Child | None:

@@ -16,11 +16,13 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.usecases.families import Calls
 from pollex.usecases.use_case import NEEDED, UseCase, VerbOption, options_of
-from pollex.web.doors import Door
+from pollex.web.doors.hooks import Door
 from pollex.web.faults import Fault
 
 BEGINNING = "o-"
 """What the name of a use case's control begins with in a form."""
+OF_ASSISTANT = "assistant-"
+"""What the name of a control of the assistant's model begins with."""
 OF_PROFILE = "domain-"
 """What the name of a control of the domain profile begins with."""
 
@@ -36,6 +38,7 @@ Kind = Literal[
     "logs",
     "set",
     "rubric",
+    "models",
     "profile",
 ]
 """How a field is given: `yes` is a box to tick, `lines` are several values, `text` becomes a file."""
@@ -51,6 +54,7 @@ SPECIAL: Mapping[str, Kind] = {
     "cascade": "set",
     "domain": "profile",
     "target": "rubric",
+    "profiles": "models",
     "prompt": "text",
     "edit": "text",
 }
@@ -60,6 +64,7 @@ LABELS: Mapping[str, str] = {
     "logs": "Log",
     "sources": "Log",
     "base_url": "Base URL",
+    "profiles": "The assistant",
     "by_batch": "By batch",
     "id_field": "Field of the id",
     "label_field": "Field of the label",

@@ -28,14 +28,14 @@ from pollex.web.controls import (
     names_a_model,
     profile_questions,
 )
-from pollex.web.doors import Door, door_named, doors
+from pollex.web.doors.hooks import Door, door_named, doors
 from pollex.web.forms import Fields
 from pollex.web.logs_at_hand import logs_at_hand
 from pollex.web.site import SCORING, Site
 from pollex.web.views import Data, Done, page, post
 
-Typed = Annotated[Fields, "o-", "domain-"]
-"""The fields of a use case by name, and those of the domain profile."""
+Typed = Annotated[Fields, "o-", "domain-", "assistant-"]
+"""The fields of a use case by name, and those of the domain profile and of the assistant's model."""
 LOOK = "look"
 
 
@@ -145,13 +145,15 @@ def begin_from_form(
     log: tuple[str, ...] = (),
     profile: str = "",
     key: str = "",
+    key_of_assistant: str = "",
     do: str = "",
 ) -> Done | Response:
     """Begin what a form asks for; or show its plan, or its command alone."""
     door = door_named(door_id)
     given = {name: str(value) for name, value in typed.items()} | {"profile": profile}
     try:
-        begun = read_form(site, door, given, log, "" if do == LOOK else key)
+        keys = ("", "") if do == LOOK else (key, key_of_assistant)
+        begun = read_form(site, door, given, log, *keys)
     except PollexError as fault:
         if do == LOOK and frame.wants_json(request.scope):
             error = {"ok": False, "error": fault.what, "remedy": fault.advice}
@@ -206,10 +208,13 @@ def _stages(child: Child | None) -> list[dict[str, Any]]:
     """Return a row for each stage of a plan, with what is likely beside what is most."""
     planned = _planned(child)
     likely = planned.get("likely", {})
-    return [
+    rows = [
         row | {"name": name, "likely": likely.get(name)}
         for name, row in planned.get("plan", {}).items()
     ]
+    for model, table in planned.get("panel", {}).items():
+        rows += [row | {"name": f"{model}: {name}", "likely": None} for name, row in table.items()]
+    return rows
 
 
 @post(f"/api{links.PLAN}/{{begun}}/start")

@@ -7,7 +7,7 @@ let timer, asked = 0;
 
 async function look() {
   const ask = ++asked, body = new URLSearchParams();
-  for (const [name, value] of new FormData(form)) if (name !== "key") body.append(name, value);
+  for (const [name, value] of new FormData(form)) if (!name.startsWith("key")) body.append(name, value);
   body.set("do", "look");
   try {
     const headers = { "X-Pollex-Site": site, Accept: "application/json" };

@@ -14,7 +14,7 @@ from pollex.store.store import Store
 from pollex.usecases.use_case import options_of
 from pollex.web.begun import word_of_set
 from pollex.web.children import Children
-from pollex.web.doors import Door, doors
+from pollex.web.doors.hooks import Door, doors
 from pollex.web.site import Site
 
 KEY = "sk-this-is-nobody's-key-0123456789"
@@ -36,6 +36,7 @@ async def test_each_field_of_a_use_case_has_a_control_with_a_label_or_a_reason_w
     page = (await client.get(f"/begin/{door.slug}")).text
     labels = labels_of(page)
     special = {"logs": "log", "sources": "log", "domain": "domain-assistant"}
+    special |= {"profiles": "assistant-model"}
     for option in options_of(door.use_case):
         name = special.get(option.name, f"o-{option.name}")
         if option.door == "python":
@@ -44,6 +45,12 @@ async def test_each_field_of_a_use_case_has_a_control_with_a_label_or_a_reason_w
             assert name not in labels, reason
         else:
             assert labels.get(name, "").strip(), f"{option.name} has no control with a label"
+
+
+def test_what_people_need_can_be_begun() -> None:
+    slugs = [door.slug for door in doors()]
+    assert slugs[:3] == ["learn", "label-queue", "score"]
+    assert {"evaluate", "compare", "check", "remedy-brief", "remedy-run"} <= {*slugs}
 
 
 async def test_a_form_shows_the_command_of_what_is_filled_in(client: AsyncClient) -> None:

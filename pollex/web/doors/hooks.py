@@ -1,6 +1,6 @@
 """Use cases with a door in the browser: what stands first on their forms, and which fields make no sense there.
 
-A room names its own in a module of its own, `web/doors.py`, as the tuple `HOOKS`.
+A room names its own in a module of its own, `web/doors/hooks.py`, as the tuple `HOOKS`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ NOWHERE: Mapping[str, str] = {
     "events": "the owner of the server says where scores are sent",
     "form": "it writes a file for another tool",
     "assistant": "it would run code of the server",
-    "profiles": "the owner of the server names models at its start",
     "questionnaire": "a queue of the Label page asks one",
     "calibrator": "the Calibration page has it",
 }
@@ -94,69 +93,6 @@ class Door:
 
 
 LIMITS = {"max_cost": MOST_COST, "max_calls": MOST_CALLS}
-
-HOOKS = (
-    Door(
-        "learn",
-        "Learn from a log",
-        "Finds the sentences that tell conversations with a thumb up from those with a thumb down.",
-        "Learn",
-        first=("logs", "domain", "review"),
-        usual=LIMITS,
-        needs_set=False,
-        result="rubrics.json",
-        labels={"review": "Edit the sentences before they are judged"},
-        helps={
-            "review": "The run then waits for you once it has written them.",
-            "rubrics_from": "Fit these instead: the name of a set that comes with pollex "
-            "(generic, generic_debugging).",
-        },
-        answers={"pool": "yes: wait for me"},
-    ),
-    Door(
-        "label queue",
-        "Label conversations of a log",
-        "Shows conversations at random, one at a time: a thumb each, by keys alone.",
-        "Make the queue",
-        first=("logs", "name", "count"),
-        usual={"count": 50},
-        needs_set=False,
-        labels={"name": "Name of the queue", "count": "How many conversations"},
-    ),
-    Door(
-        "score",
-        "Score a log",
-        "Says of each conversation how likely it is good, by a rubric set, and why.",
-        "Score",
-        first=("logs", "rubrics"),
-        usual=LIMITS,
-        result="scores.parquet",
-    ),
-    Door(
-        "evaluate",
-        "Evaluate a rubric set",
-        "Says how well a rubric set tells thumbs of conversations that it hasn't seen.",
-        "Evaluate",
-        first=("logs", "rubrics"),
-        usual=LIMITS,
-    ),
-    Door(
-        "compare",
-        "Compare two logs",
-        "Says which of two samples of conversations is better, in which rubrics, and how sure that is.",
-        "Compare",
-        first=("logs", "rubrics", "by", "baseline"),
-        usual=LIMITS,
-    ),
-    Door(
-        "check",
-        "Check a release",
-        "Says whether new conversations have become worse than those of before.",
-        "Check",
-        first=("new", "against", "rubrics", "fail_if"),
-        usual=LIMITS | {"fail_if": "mean(p) drops by 0.03"},
-    ),
-)
 
 
 def doors() -> tuple[Door, ...]:

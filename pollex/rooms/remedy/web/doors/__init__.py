@@ -1,0 +1,1 @@
+"""What of the room can be begun in the browser."""

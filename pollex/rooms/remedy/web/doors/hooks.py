@@ -1,0 +1,36 @@
+"""What of the room can be begun in the browser."""
+
+from pollex.web.doors.hooks import LIMITS, Door
+
+HOOKS = (
+    Door(
+        "remedy brief",
+        "What to change in the prompt",
+        "Says what fails in replies, how often, what the assistant's prompt says of it, and a "
+        "sentence to try, where there is one. No model is asked.",
+        "Write the brief",
+        first=("logs", "rubrics", "prompt", "target"),
+        result="brief.md",
+        helps={
+            "prompt": "The assistant's system prompt, or its template. Without it the brief says "
+            "nothing of the prompt.",
+            "target": "One of the rubric set that is chosen above.",
+        },
+    ),
+    Door(
+        "remedy run",
+        "Prove a change of the prompt",
+        "Asks the assistant under the old prompt and under yours, at replies that failed, on users "
+        "who took no part in finding it, and says: release, try, don't, or not enough seen.",
+        "Prove it",
+        first=("logs", "rubrics", "target", "prompt", "edit", "profiles"),
+        usual=LIMITS,
+        result="remedy.json",
+        helps={
+            "prompt": "The system prompt that it has now.",
+            "edit": "The whole prompt as you would have it. Empty: the same model proposes changes, "
+            "and the run waits until you accept one.",
+            "target": "What goes wrong: one rubric of the set that is chosen above.",
+        },
+    ),
+)

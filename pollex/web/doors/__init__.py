@@ -1,0 +1,1 @@
+"""What can be begun in the browser, by forms of use cases."""

@@ -1,0 +1,66 @@
+"""Use cases of the core that have a door in the browser, in the order in which people need them."""
+
+from pollex.web.doors.hooks import LIMITS, Door
+
+HOOKS = (
+    Door(
+        "learn",
+        "Learn from a log",
+        "Finds the sentences that tell conversations with a thumb up from those with a thumb down.",
+        "Learn",
+        first=("logs", "domain", "review"),
+        usual=LIMITS,
+        needs_set=False,
+        result="rubrics.json",
+        labels={"review": "Edit the sentences before they are judged"},
+        helps={
+            "review": "The run then waits for you once it has written them.",
+            "rubrics_from": "Fit these instead: the name of a set that comes with pollex "
+            "(generic, generic_debugging).",
+        },
+        answers={"pool": "yes: wait for me"},
+    ),
+    Door(
+        "label queue",
+        "Label conversations of a log",
+        "Shows conversations at random, one at a time: a thumb each, by keys alone.",
+        "Make the queue",
+        first=("logs", "name", "count"),
+        usual={"count": 50},
+        needs_set=False,
+        labels={"name": "Name of the queue", "count": "How many conversations"},
+    ),
+    Door(
+        "score",
+        "Score a log",
+        "Says of each conversation how likely it is good, by a rubric set, and why.",
+        "Score",
+        first=("logs", "rubrics"),
+        usual=LIMITS,
+        result="scores.parquet",
+    ),
+    Door(
+        "evaluate",
+        "Evaluate a rubric set",
+        "Says how well a rubric set tells thumbs of conversations that it hasn't seen.",
+        "Evaluate",
+        first=("logs", "rubrics"),
+        usual=LIMITS,
+    ),
+    Door(
+        "compare",
+        "Compare two logs",
+        "Says which of two samples of conversations is better, in which rubrics, and how sure that is.",
+        "Compare",
+        first=("logs", "rubrics", "by", "baseline"),
+        usual=LIMITS,
+    ),
+    Door(
+        "check",
+        "Check a release",
+        "Says whether new conversations have become worse than those of before.",
+        "Check",
+        first=("new", "against", "rubrics", "fail_if"),
+        usual=LIMITS | {"fail_if": "mean(p) drops by 0.03"},
+    ),
+)
