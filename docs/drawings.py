@@ -1,6 +1,7 @@
-"""Draw every graph from the code into `docs/graphs.md`; `make docs` runs it."""
+"""Draw every graph and the floor plan from the code into `docs`; `make docs` runs it."""
 
 import argparse
+import ast
 import inspect
 import json
 from importlib import import_module
@@ -11,6 +12,8 @@ from langgraph.graph.state import CompiledStateGraph
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "graphs.md"
+PLAN = ROOT / "docs" / "architecture.md"
+HOUSE = ROOT / "pollex"
 GRAPHS = {
     "learn": "graphs/learn/graph.py",
     "score": "graphs/score.py",
@@ -107,8 +110,139 @@ def file_of(path: str) -> Path:
     return room / "web" / "graphs.json"
 
 
+PLAN_TEXT = """\
+# Architecture
+
+pollex is a core and rooms. The core learns rubrics from thumbs and scores conversations with them; a room is a
+capability beside it, which a reader of the core never needs. Each is a folder with the same floor plan, so that a thing
+is found by what it is:
+
+| what | where |
+|---|---|
+| a verb of the command line and a function of `import pollex` | `usecases/`: one class, whose fields are the options |
+| what a verb does | `services/`: reads logs, hires roles, runs a graph, returns a result; prints nothing |
+| the order of its steps | `graphs/`: one LangGraph graph, whose nodes own no algorithm |
+| a role that works in it, built-in or on a model | `agents/`, with its prompt in `prompts/` |
+| what is learned, chosen and calibrated | `rubrics/`, `selection/`, `calibration/` |
+| figures and their intervals | `measures/` |
+| files that come in and go out | `formats/` |
+| what is kept | `store/` |
+| pages | `reports/` (files), `web/pages/` (the browser), `templates/` |
+
+A log becomes conversations (`formats/`, `conversations/`); `services/learn.py` runs `graphs/learn`; the rubric set that
+it makes (`rubrics/rubric_set.py`) scores conversations in `services/score.py`. Calls of models go through
+`gateway/`, and every step is kept in `store/`. CONTRIBUTING says which folder may import which.
+
+## Rooms
+A room (`pollex/rooms/NAME`, its tests in `tests/rooms/NAME`) imports the core. The core imports no room, and no room
+imports another: a room can be taken away as a folder, or come from another package by the entry point `pollex.rooms`.
+The core asks all rooms by `pollex/rooms/__init__.py`: for files in their places (verbs, pages, prompts, templates), and
+for hooks, which are classes in a module `hooks` of the core:
+
+HOOKS
+
+## Who imports whom
+`make docs` draws this from the imports. An arrow leads from a folder to what it imports; where one leads there by way
+of another, the direct one is left out.
+
+```mermaid
+DRAWING
+```
+"""
+
+
+def plan() -> str:
+    """Return the page on the floor plan."""
+    hooks = "\n".join(["| hook | what hangs there |", "|---|---|", *hook_rows()])
+    return PLAN_TEXT.replace("HOOKS", hooks).replace("DRAWING", drawn_plan())
+
+
+def hook_rows() -> list[str]:
+    """Return a row for each hook of the core."""
+    rows = []
+    for file in sorted(HOUSE.glob("*/hooks.py")):
+        part = file.parent.name
+        module = import_module(f"pollex.{part}.hooks")
+        hung = sorted({hung_class.__name__ for hung_class in hooks_in(module)})
+        rows += [
+            f"| `{part}/hooks.py`: `{name}` | {summary(getattr(module, name))} |" for name in hung
+        ]
+    return rows
+
+
+def hooks_in(module: ModuleType) -> list[type]:
+    """Return the classes that a module of hooks declares for rooms: those that `hooks_of` is asked for."""
+    asked_for = {
+        node.args[0].id
+        for file in [*HOUSE.rglob("*.py"), *(ROOT / "graphs").rglob("*.py")]
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "hooks_of"
+        and isinstance(node.args[0], ast.Name)
+    }
+    return [
+        member
+        for name, member in vars(module).items()
+        if name in asked_for and member.__module__ == module.__name__
+    ]
+
+
+def drawn_plan() -> str:
+    """Return the drawing: folders of the core, rooms, and who imports whom."""
+    imports = {place: imported_by(place) for place in places()}
+    lines = ["graph TD"]
+    lines += [f'    {place.replace(".", "_")}["{label(place)}"]' for place in imports]
+    for place, known in imports.items():
+        beyond = {further for other in known for further in reached(other, imports) - {other}}
+        lines += [
+            f"    {place.replace('.', '_')} --> {other.replace('.', '_')}"
+            for other in sorted(known - beyond)
+        ]
+    return "\n".join(lines)
+
+
+def places() -> list[str]:
+    """Return the folders of the core, and the rooms."""
+    core = [folder.name for folder in sorted(HOUSE.iterdir()) if (folder / "__init__.py").is_file()]
+    rooms = [file.parent.name for file in sorted((HOUSE / "rooms").glob("*/__init__.py"))]
+    return [*(name for name in core if name != "rooms"), *(f"rooms.{name}" for name in rooms)]
+
+
+def label(place: str) -> str:
+    """Return what stands in a box."""
+    return f"room {place.partition('.')[2]}" if place.startswith("rooms.") else place
+
+
+def imported_by(place: str) -> set[str]:
+    """Return the other places that the modules of one import."""
+    folder = HOUSE.joinpath(*place.split(".")).resolve()
+    names = {
+        name
+        for file in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for name in [node.module]
+    }
+    inside = [name.split(".")[1:] for name in names if name.startswith("pollex.")]
+    imported = {".".join(parts[:2]) if parts[0] == "rooms" else parts[0] for parts in inside}
+    return (imported & set(places())) - {place}
+
+
+def reached(place: str, imports: dict[str, set[str]]) -> set[str]:
+    """Return every place that one leads to, itself too."""
+    there = {place}
+    waiting = [place]
+    while waiting:
+        new = imports[waiting.pop()] - there
+        there |= new
+        waiting += new
+    return there
+
+
 if __name__ == "__main__":
     argparse.ArgumentParser(description=__doc__).parse_args()
     PAGE.write_text(page(), "utf-8")
+    PLAN.write_text(plan(), "utf-8")
     for file, text in drawn().items():
         file.write_text(text, "utf-8")

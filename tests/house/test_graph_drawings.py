@@ -37,6 +37,10 @@ def test_the_page_shows_the_graphs_as_the_code_draws_them(drawings: ModuleType) 
     assert drawings.PAGE.read_text("utf-8") == drawings.page(), "run `make docs`"
 
 
+def test_the_page_on_the_floor_plan_is_as_the_imports_are(drawings: ModuleType) -> None:
+    assert drawings.PLAN.read_text("utf-8") == drawings.plan(), "run `make docs`"
+
+
 def test_the_server_draws_the_graphs_as_they_are(drawings: ModuleType) -> None:
     drawn = drawings.drawn()
     assert {file: file.read_text("utf-8") for file in drawn} == drawn, "run `make docs`"
