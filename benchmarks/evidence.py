@@ -94,7 +94,7 @@ def main() -> int:
 def measure_all(given: argparse.Namespace) -> Findings:
     """Measure what was asked for."""
     columns: dict[str, dict[str, str]] = {}
-    bars: dict[str, bool] = {}
+    pooled = Figures()
     for path in given.data:
         logs = dealt_as_before(read_logs(path))
         figures = Figures()
@@ -107,13 +107,16 @@ def measure_all(given: argparse.Namespace) -> Findings:
         if given.before:
             timed(path, Path(given.before), figures)
         columns[Path(path).stem] = figures.rows()
-        if not given.quick:
-            bars |= bars_of(Path(path).stem, figures)
+        for name, hits in figures.shares.items():
+            pooled.shares[name] += hits
+    if columns:
+        columns["all"] = pooled.rows()
     worlds = WORLDS if given.worlds is None else given.worlds
     outcomes = {name: measure(given.quick) for name, measure in WORLDS.items() if name in worlds}
     rows = [row for one in outcomes.values() for row in one.rows]
     texts = {"table": table_of(columns), "planted": table(["planted", "what is found"], rows)}
     figures = {"logs": columns, "worlds": {name: one.figures for name, one in outcomes.items()}}
+    bars = {} if given.quick else bars_of(pooled)
     for outcome in outcomes.values():
         bars |= outcome.bars
     return Findings(texts, figures, bars)
@@ -124,15 +127,15 @@ BARS = {
     LEADING_TURNS: (0.0, 0.01),
     SHUFFLED_PROVES: (0.0, 0.02),
 }
-"""Where the share of hits of a log has to lie."""
+"""Where the share of hits over all logs has to lie."""
 
 
-def bars_of(log: str, figures: Figures) -> dict[str, bool]:
-    """Say whether a log's shares lie where they have to."""
+def bars_of(pooled: Figures) -> dict[str, bool]:
+    """Say whether the shares over all logs lie where they have to; each log alone has too few for that."""
     bars = {}
     for name, (least, most) in BARS.items():
-        hits = figures.shares[name]
-        bars[f"{log}: {name}"] = bool(hits) and least <= sum(hits) / len(hits) <= most
+        hits = pooled.shares[name]
+        bars[name] = not hits or least <= sum(hits) / len(hits) <= most
     return bars
 
 
