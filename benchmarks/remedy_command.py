@@ -98,7 +98,9 @@ def verdict_of_command(folder: Path, line: str, seed: int) -> tuple[str, int]:
         "--group-field",
         "user",
     ]
-    words += ["--store", f"{name}-store", "--out", f"{name}.json"]
+    # Results that stand beside each other make the next proof stricter: each run has a folder.
+    (folder / name).mkdir()
+    words += ["--store", f"{name}-store", "--out", f"{name}/result.json"]
     heard = io.StringIO()
     with chdir(folder), redirect_stdout(heard), redirect_stderr(heard):
         sys.argv = ["pollex", *words]
@@ -106,7 +108,7 @@ def verdict_of_command(folder: Path, line: str, seed: int) -> tuple[str, int]:
             pollex()
         except SystemExit as ended:
             code = int(ended.code or 0)
-    saved = folder / f"{name}.json"
+    saved = folder / name / "result.json"
     if not saved.exists():
         raise RuntimeError(heard.getvalue())
     return str(json.loads(saved.read_text("utf-8"))["verdict"]), code

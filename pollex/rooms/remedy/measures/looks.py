@@ -20,6 +20,7 @@ LOOKS = 4
 ALPHA = 0.05
 FUTILE = 0.10
 """Conditional power below which going on is futile."""
+FARTHEST_CONSTANT = 7.0
 FARTHEST_BOUND = 37.0
 """On |z|: beyond it a normal tail is no number any more."""
 _GRID = 801
@@ -33,7 +34,11 @@ def bounds_at_equal_steps(looks: int = LOOKS, alpha: float = ALPHA) -> tuple[flo
     def excess(constant: float) -> float:
         return crossing_probability(constant / np.sqrt(fractions), fractions) - alpha
 
-    constant = brentq(excess, 0.5, 8.0, xtol=1e-6)
+    # A level that sums over the grid don't hold any more is shared by the looks (Bonferroni).
+    if excess(FARTHEST_CONSTANT) >= 0:
+        alone = float(min(norm.isf(alpha / (2 * looks)), FARTHEST_BOUND))
+        return (alone,) * looks
+    constant = brentq(excess, 0.5, FARTHEST_CONSTANT, xtol=1e-6)
     return tuple(float(one) for one in constant / np.sqrt(fractions))
 
 

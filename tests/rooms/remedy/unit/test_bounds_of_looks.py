@@ -43,6 +43,9 @@ def test_the_last_bounds_are_the_published_constants_and_one_look_is_the_usual_t
 def test_a_proof_that_a_cap_ends_spends_what_the_function_has_for_its_fraction() -> None:
     """Lan and DeMets 1983: α(t) = 2 − 2Φ(1.96/√t); at the first look alone the bound is 1.96/√t itself."""
     assert bounds_to(0, 0.16)[-1] == pytest.approx(1.96 / 0.4, abs=1e-3)
+    strict = [bounds_at_equal_steps(4, alpha) for alpha in (0.05, 1e-6, 1e-10, 1e-14, 1e-30)]
+    assert all(len(bounds) == 4 and max(bounds) < 40 for bounds in strict)
+    assert [bounds[-1] for bounds in strict] == sorted(bounds[-1] for bounds in strict)
     for hardly_begun in (1e-6, 0.001, 0.01, 0.02):
         (bound,) = bounds_to(0, hardly_begun)
         assert 10 < bound < 40, "nothing is proven by a handful of users, and nothing breaks"
