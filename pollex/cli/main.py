@@ -70,7 +70,7 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 """Variables of the environment that Linux has with a screen; without one a browser would be one in the terminal."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
-PROPOSED = {"columns", "roles", "positive", "negative", "thumbs", "pairs"}
+PROPOSED = {"columns", "roles", "positive", "negative", "thumbs", "pairs", "label_field"}
 """Options whose values in an error are tried or sure, so that the whole command can be gone on with."""
 ADDRESSES = {"base_url", "events", "behind", "host", "allow_host", "address"}
 """Options that name a place and are no path."""

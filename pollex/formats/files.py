@@ -568,12 +568,11 @@ def _refuse_database(source: str, path: Path, begin: bytes) -> None:
     if not begin.startswith(SQLITE):
         return
     remedies = {
-        "checkpoints": "export the threads of LangGraph as JSON: client.threads.search()",
-        "steps": "export Chainlit's tables as CSV: SELECT * FROM steps, and of feedbacks and threads",
-        "feedback": "export the feedback in Open WebUI: Admin, Evaluations, Feedbacks",
+        ("checkpoints",): "export the threads of LangGraph as JSON: client.threads.search()",
+        ("feedback", "chat"): "export the feedback in Open WebUI: Admin, Evaluations, Feedbacks",
     }
     tables = _tables(path)
-    remedy = next((told for table, told in remedies.items() if table in tables), "")
+    remedy = next((told for names, told in remedies.items() if {*names} <= {*tables}), "")
     if remedy or not tables:
         raise BadInput(
             "a SQLite database", where=source, remedy=remedy or "export its tables as CSV"

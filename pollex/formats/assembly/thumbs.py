@@ -116,7 +116,7 @@ def choose_thumbs(
         taken = []
     kept = set(map(id, taken))
     kinds = Counter((score.name, score.source, id(score) in kept) for score in scores)
-    return taken, [
+    return _as_stars(taken), [
         ScoreKind(name, source, n, used) for (name, source, used), n in sorted(kinds.items())
     ]
 
@@ -144,8 +144,7 @@ def _taken(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]
         taken = _usual(ours) or _sure(columns)
     if any(not score.summary for score in taken):
         taken = [score for score in taken if not score.summary]
-    taken = _as_stars(taken)
-    _require_thumbs(taken, options)
+    _require_thumbs(_as_stars(taken), options)
     return taken
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from pollex.formats.assembly.chains import BY_HISTORY
 from pollex.formats.assembly.log_parts import LogPart, ModelCall, Target, ToolScore, moment
-from pollex.formats.assembly.thumbs import NAMES, fold
+from pollex.formats.assembly.thumbs import NAMES, STAR_NAMES, fold
 from pollex.formats.feedback import COMMENT_NAMES
 from pollex.formats.fields import LABEL_NAMES, RATING_NAMES
-from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.exports import (
     Fields,
     facts,
@@ -249,7 +248,7 @@ def _facts(fields: Fields) -> Mapping[str, Any]:
     beside = {
         name: value
         for name, value in fields.items()
-        if name not in (*CALL_IDS, *TIMES) and isinstance(value, str | int | float | bool)
+        if name not in (*CALL_IDS, *TIMES) and isinstance(value, str | int | float | Mapping)
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[")
     }
     shown = {name: value for name, value in beside.items() if name not in _SENT | _CAME}
@@ -259,15 +258,17 @@ def _facts(fields: Fields) -> Mapping[str, Any]:
 
 def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolScore]:
     """Yield what was said of a call: scores and votes in lists and objects, and a comment in a field."""
-    own = {name: value for name, value in fields.items() if fold(name) in NAMES}
+    own = {name: value for name, value in fields.items() if fold(name) in NAMES | STAR_NAMES}
     for name in SCORE_LISTS:
         listed = objects(fields.get(name)) or [one for one in [unwrap(fields.get(name))] if one]
         for one in listed:
             yield from _score(name, one, owner)
-    plain = {name: value for name, value in own.items() if isinstance(value, bool | str | int)}
     comment = next((fields[name] for name in COMMENT_NAMES if fields.get(name)), None)
-    for name, value in plain.items():
-        if value != "" and is_usual(value):
+    if (value := _first(fields, LABEL_NAMES)) is not None and not isinstance(value, Mapping | list):
+        yield ToolScore(*owner, value, comment=comment)
+        return
+    for name, value in own.items():
+        if value not in (None, "") and isinstance(value, bool | str | int | float):
             yield ToolScore(*owner, value, name, comment=comment)
             return
     if isinstance(comment, str) and comment.strip():

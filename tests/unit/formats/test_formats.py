@@ -46,7 +46,7 @@ def logs_from(folder: Path, name: str, content: str | bytes, **options: Any) -> 
 
 def sqlite() -> bytes:
     with closing(sqlite3.connect(":memory:")) as database:
-        database.execute("CREATE TABLE steps (id TEXT)")
+        database.execute("CREATE TABLE checkpoints (id TEXT)")
         return database.serialize()
 
 
@@ -81,7 +81,7 @@ REFUSED: list[tuple[str, str | bytes, dict[str, Any], str]] = [
     ),
     ("log.gz", gzip.compress(GOOD.encode())[:-12], {}, "log.gz: can't be unpacked"),
     ("log.zst", zstandard.compress(GOOD.encode())[:-12], {}, "log.zst: can't be unpacked"),
-    ("chat.db", sqlite(), {}, "a SQLite database → export Chainlit's tables as CSV"),
+    ("chat.db", sqlite(), {}, "a SQLite database → export the threads of LangGraph as JSON"),
     *[
         ("log.parquet", content, {}, r"log.parquet: can't be read as Parquet(?!.*SELECT)")
         for content in NO_PARQUET

@@ -171,6 +171,23 @@ def test_what_a_model_was_sent_and_what_came_are_one_talk() -> None:
     assert told(read_rows(nested)) == wanted(False)
 
 
+def test_chainlits_database_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "chainlit.db"
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            """CREATE TABLE threads (id, createdAt, name, userId, userIdentifier, tags, metadata);
+            CREATE TABLE steps (id, name, type, threadId, parentId, input, output, createdAt);
+            CREATE TABLE feedbacks (id, forId, threadId, value, comment);
+            INSERT INTO threads VALUES ('t', '2026-01-01', 'T', 'u', 'ada', NULL, '{}');
+            INSERT INTO steps VALUES ('s', '', 'user_message', 't', NULL, '', 'Hello?', '2026-01-01T00:00:01Z');
+            INSERT INTO steps VALUES ('a', '', 'assistant_message', 't', NULL, '', 'Hi.', '2026-01-01T00:00:02Z');
+            INSERT INTO feedbacks VALUES ('f', 'a', 't', 0, 'short');"""
+        )
+    [talk] = read_logs([path])
+    assert [turn.content for turn in talk.turns] == ["Hello?", "Hi."]
+    assert (talk.label.value, talk.judge, talk.feedback[0].comment) == ("negative", "ada", "short")
+
+
 def test_a_sqlite_file_is_read_table_by_table(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with sqlite3.connect(path) as database:
