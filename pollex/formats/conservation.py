@@ -2,14 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from pollex.conversations.logs import BadRow
 from pollex.errors import PollexError
-from pollex.formats.json_rows import LogRow
 from pollex.text import count
 
-Row = TypeVar("Row", LogRow, BadRow, LogRow | BadRow)
+
+class OfFile(Protocol):
+    """Anything that was read from a file."""
+
+    @property
+    def source(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=OfFile)
 
 TURNS = "turns"
 """Rows with what somebody said: turns, exchanges, or whole conversations."""

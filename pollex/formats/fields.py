@@ -170,7 +170,7 @@ class Picker:
             if outer is None:
                 return None, "", Label.NONE
             name = asked or _thumb_in(fields, outer)
-            if name.endswith("]") or "[]" in name:
+            if name.endswith("]") or "[]" in name or "*" in name:
                 return name, "", self._label_of_several(opened(look_up(fields, name)), name)
             value = fields.get(name)
             value = look_up(fields, name) if value is None else value

@@ -51,6 +51,8 @@ FORMATS = {
 SHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 ENDINGS = (*FORMATS, *SHEETS, ".json", ".gz", ".zst", ".zip", ".eval")
 """Which files of a folder are read."""
+OF_TALKS = (".txt", ".log")
+"""Which are read where there are none of those."""
 COMPANIONS = frozenset(
     (
         *(
@@ -95,6 +97,17 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
         raise WrongUse("no logs were named", remedy="give a file, a glob, or - for standard input")
     found = [name for source in sources for name in _expanded(str(source))]
     return list(dict.fromkeys(found))
+
+
+DATABASES = (".db", ".sqlite", ".sqlite3", ".sql")
+
+
+def may_hold_tables(files: Sequence[str]) -> bool:
+    """Return whether files may hold several tables: several files, a spreadsheet, an archive or a database."""
+    if any(map(is_query, files)):
+        return False
+    holders = (*SHEETS, *DATABASES, ".zip")
+    return len(files) > 1 or Path(files[0]).suffix.lower() in holders
 
 
 def _without_companions(names: Sequence[str]) -> list[str]:
@@ -171,11 +184,9 @@ def _require_file(path: Path) -> None:
 
 
 def _inside(folder: Path) -> list[str]:
-    names = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.suffix.lower() in ENDINGS
-    ]
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    names = [path for path in files if path.suffix.lower() in ENDINGS]
+    names = names or [path for path in files if path.suffix.lower() in OF_TALKS]
     found = [
         str(path)
         for path in names

@@ -36,6 +36,9 @@ NO_LABELS = frozenset(
     "sentiment confidence delivered delivery predicted status state intent priority severity".split()  # noqa: SIM905
 )
 """Words in names of what a machine says of a turn, and not whoever asked."""
+_RATER = re.compile(
+    r"(?i)(?:rater|annotator|judge|reviewer|labell?er|coder|expert|assessor|evaluator|bewerter)[_ .-]?(?=\w)"
+)
 _SCALES = frozenset("stars star rating ratings score points csat nps".split())  # noqa: SIM905
 """Words in names of numbers of which more is better."""
 
@@ -65,6 +68,23 @@ def is_doubtful_label(column: Column) -> bool:
         return False
     named = any(is_called(step, "label") for step in steps_of(column.path))
     return named and sides_of_column(column) is None
+
+
+def columns_of_raters(columns: Sequence[Column]) -> Iterator[Column]:
+    """Yield several raters' columns side by side, such as `rater_1` and `rater_2`, as one whose values are lists."""
+    by_stem: dict[str, list[Column]] = {}
+    for column in columns:
+        if (stem := _RATER.match(column.path)) and _may_hold_labels(column):
+            by_stem.setdefault(stem[0], []).append(column)
+    for stem, raters in by_stem.items():
+        if len(raters) > 1:
+            rows = zip(*(rater.values for rater in raters), strict=True)
+            yield Column(f"{stem}*", [list(row) for row in rows])
+
+
+def names_rater(path: str) -> bool:
+    """Return whether a column is named after one of several raters, as `rater_1` is."""
+    return _RATER.match(path) is not None
 
 
 def is_named_label(path: str) -> bool:
@@ -208,6 +228,8 @@ def _share(of: Sequence[bool]) -> float:
 
 def in_order_of_likelihood(columns: Sequence[Column]) -> Iterator[tuple[Column, float]]:
     """Yield the columns that may be the label, the likeliest first."""
+    together = [raters for raters in columns_of_raters(columns) if label_likelihood(raters) > 0]
+    yield from ((raters, 2.0) for raters in together)
     likelihoods = {column: label_likelihood(column) for column in columns}
     for column in sorted(columns, key=lambda one: likelihoods[one], reverse=True):
         if likelihoods[column] > 0:

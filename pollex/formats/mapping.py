@@ -165,13 +165,15 @@ class Mapper:
             named["id_field"] = USUAL["conversation"]
         return replace(options, **named) if named else options
 
-    def rows(self, rows: Iterable[LogRow | BadRow]) -> Iterator[LogRow | BadRow | Skipped]:
+    def rows(
+        self, rows: Iterable[LogRow | BadRow | Skipped]
+    ) -> Iterator[LogRow | BadRow | Skipped]:
         """Yield rows under the usual names; those that are no turns as what they are."""
         if not self.columns and not self.roles:
             yield from rows
             return
         for row in rows:
-            if isinstance(row, BadRow):
+            if not isinstance(row, LogRow):
                 yield row
                 continue
             fields = row.fields

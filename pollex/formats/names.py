@@ -21,7 +21,8 @@ _NAMES = {
         konuşma görüşme konverzace беседа чат диалог обращение 会話 対話 セッション 会话 对话 工单 대화 세션
         محادثة""",
     "id": "id uuid key nr nummer number hash numer číslo номер 番号 编号 번호",
-    "label": """label thumb thumbs rating feedback vote note bewertung daumen zufriedenheit urteil nota
+    "label": """label labels thumb thumbs rating ratings feedback vote votes scores note
+        bewertung daumen zufriedenheit urteil nota
         valoracion voto avis evaluation valutazione giudizio avaliacao beoordeling score stars csat sterne
         quality nps satisfaction thumbup verdict reaction reactions zufrieden oordeel satisfied satisfecho
         contento satisfait helpful hilfreich voting bewertet judgement judgment resolved solved success

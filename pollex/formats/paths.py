@@ -7,6 +7,7 @@ of a list, and a number for one of them.
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pollex.text import parse_json
@@ -33,6 +34,8 @@ def find(fields: Mapping[str, Any], path: str) -> Any:
     found = list(_values(fields, steps))
     if any(step in EVERY for step in steps):
         return found or own
+    if "*" in path:
+        return found if found else own
     return found[0] if found else own
 
 
@@ -94,6 +97,10 @@ def _values(value: Any, steps: list[str]) -> Iterator[Any]:
         )
         for item in items:
             yield from _values(item, rest)
+    elif "*" in step and isinstance(inner, Mapping):
+        for name in inner:
+            if fnmatchcase(name, step):
+                yield from _values(inner[name], rest)
     elif isinstance(inner, Mapping):
         # A name may have dots itself: the longest one that is there goes first.
         for end in range(len(steps), 0, -1):

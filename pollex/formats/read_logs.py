@@ -44,9 +44,10 @@ from pollex.formats.fields import (
     ReadOptions,
     RowFields,
 )
-from pollex.formats.files import STDIN, find_files, rows_of
+from pollex.formats.files import STDIN, find_files, may_hold_tables, rows_of
 from pollex.formats.frames import Rows, rows_in
 from pollex.formats.inference import Candidate, plain_label
+from pollex.formats.joined_tables import joins_of
 from pollex.formats.json_rows import LogRow
 from pollex.formats.label_columns import meaning_of_labels, sides_of_column
 from pollex.formats.labels import MOST_TOLD, NEITHER, BadLabel, is_usual
@@ -927,7 +928,16 @@ def read_logs(
         every = (rows_of(source, options.encoding, longest, seconds, told) for source in files)
         return every if most_rows is None else (islice(rows, most_rows) for rows in every)
 
-    return _logs(open_files, options, where, again=STDIN not in files, told=told)
+    again = STDIN not in files
+    joins = joins_of(files, open_files) if again and may_hold_tables(files) else None
+    if joins is None:
+        return _logs(open_files, options, where, again=again, told=told)
+    told.update(dict.fromkeys(joins.notes))
+
+    def open_joined() -> Iterator[Iterable[LogRow | BadRow | Skipped]]:
+        return map(joins.rows, open_files())
+
+    return _logs(open_joined, options, where, told=told, beside=joins.labels)
 
 
 def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
@@ -945,7 +955,7 @@ def _numbered(rows: Iterable[Mapping[str, Any]]) -> Iterator[LogRow]:
     return (LogRow(IN_MEMORY, number, dict(fields)) for number, fields in enumerate(rows, start=1))
 
 
-Sources = Iterable[Iterable[LogRow | BadRow]]
+Sources = Iterable[Iterable[LogRow | BadRow | Skipped]]
 
 
 def _logs(
@@ -955,10 +965,12 @@ def _logs(
     *,
     again: bool = True,
     told: Mapping[str, None] = NO_NOTES,
+    beside: Sequence[str] = (),
 ) -> Logs:
     """Read some sources; where nobody knows their shape, find out how they can be read.
 
     Args:
+        beside: Columns of tables joined to the log that may be the label.
         again: Whether the sources can be opened more than once.
         told: Notes on the files, which come as these are read.
     """
@@ -967,8 +979,11 @@ def _logs(
         options = _as_kept(opened, options)
     try:
         logs = _read(opened(), options, where, strange, told)
+        strange.offered = strange.offered or tuple(beside)
         label = _plain_label(opened, options, logs, strange) if again else None
-        return logs if label is None else _with_plain_label(opened, options, where, label) or logs
+        if label is None:
+            return logs
+        return _with_plain_label(opened, options, where, label, told) or logs
     except NotText:
         raise
     except BadInput as error:
@@ -1004,11 +1019,15 @@ def _plain_label(
 
 
 def _with_plain_label(
-    opened: Callable[[], Sources], options: ReadOptions, where: str, label: Candidate
+    opened: Callable[[], Sources],
+    options: ReadOptions,
+    where: str,
+    label: Candidate,
+    told: Mapping[str, None],
 ) -> Logs | None:
     """Return the log with the label that is plainly one; None where it can't be read so."""
     try:
-        logs = _read(opened(), label.options(options), where, Strange())
+        logs = _read(opened(), label.options(options), where, Strange(), told)
     except PollexError:
         return None
     if not (logs.counts[Label.POSITIVE] and logs.counts[Label.NEGATIVE]):

@@ -1,0 +1,434 @@
+"""Tables that belong together: labels, raters or users in a file, sheet or table of their own, joined by a key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.logs import BadRow
+from pollex.errors import PollexError
+from pollex.formats.columns import Column, columns_in, lists_in
+from pollex.formats.conservation import BESIDE, LABELS, LEFT_OUT
+from pollex.formats.fields import JUDGE_NAMES
+from pollex.formats.files import may_hold_tables
+from pollex.formats.inference import names_people, role_likelihood, side_of, text_likelihood
+from pollex.formats.json_rows import LogRow
+from pollex.formats.label_columns import (
+    is_doubtful_label,
+    is_named_label,
+    label_likelihood,
+    names_rater,
+)
+from pollex.formats.log_shapes.tools import export_of
+from pollex.formats.log_shapes.transcripts import is_transcript
+from pollex.formats.names import is_called, plain, words_of
+from pollex.formats.paths import find
+from pollex.formats.tally import Skipped
+from pollex.text import count, printable
+
+Rows = Iterable[LogRow | BadRow]
+Open = Callable[[], Iterable[Rows]]
+
+SAMPLE = 100
+"""Rows of a table by which it is told what it is."""
+MOST_ROWS, MOST_ROWS_OF_LOG = 300_000, 2_000_000
+"""Rows of a table beside the log, which is held in memory, and of the log, whose keys are."""
+SAME_COLUMNS = 0.6
+"""Share of the columns from which on two files are one table."""
+FEWEST_KEYS = 5
+"""Different values that a key has at least, unless each row has its own."""
+OVERLAP = 0.5
+"""Share of the values of a key that the other table has, too."""
+MANY_TABLES = 60
+OWN_FILE = "*"
+"""Stands for the file's name where each file is a conversation."""
+TALKS, TURNS = 2, 1
+"""How a table looks that has whole conversations in a cell, and one that has texts."""
+_KEY_WORDS = frozenset("id ids ref key nr no num number uuid file name hash".split())  # noqa: SIM905
+_ENDING = re.compile(r"\.(?:txt|log|csv|tsv|json|jsonl|ndjson|html|md)$", re.IGNORECASE)
+
+
+@dataclass
+class Table:
+    """A table: files, sheets or database tables with the same columns.
+
+    Attributes:
+        rows: The first ones; of a table beside the log all of them.
+        keys: The values of its columns that may be keys.
+    """
+
+    sources: list[str]
+    rows: list[Mapping[str, Any]] = field(default_factory=list)
+    keys: dict[str, set[str]] = field(default_factory=dict)
+
+    def is_like(self, fields: Mapping[str, Any]) -> bool:
+        """Return whether a row has the columns of this table, but for a few."""
+        names = set(self.rows[0])
+        return len(names & fields.keys()) >= SAME_COLUMNS * len(names | fields.keys())
+
+    @property
+    def columns(self) -> list[Column]:
+        return columns_in(self.rows[:SAMPLE])
+
+    @property
+    def name(self) -> str:
+        """What people call it: the name of the sheet or the database's table, else of the file."""
+        return _table_name(self.sources[0])
+
+    @property
+    def words(self) -> set[str]:
+        """The words of its name, without an s at their ends."""
+        return {word.removesuffix("s") for word in words_of(Path(self.name).stem)}
+
+    @property
+    def rank(self) -> int:
+        """How much of a talk it holds: `TALKS`, `TURNS`, or nothing."""
+        columns = self.columns
+        if lists_in(self.rows[:SAMPLE]):
+            return TALKS
+        if any(
+            sum(map(is_transcript, one.texts)) > 0.5 * len(one.texts)
+            for one in columns
+            if one.texts
+        ):
+            return TALKS
+        return TURNS if any(text_likelihood(column) > 0.2 for column in columns) else 0
+
+    @property
+    def has_speakers(self) -> bool:
+        """Whether a column names both sides of a talk."""
+        return any(
+            {"user", "assistant"} <= {side_of(word) for word in column.words}
+            for column in self.columns
+            if role_likelihood(column) > 0.5
+        )
+
+
+@dataclass(frozen=True)
+class Key:
+    """Where two tables meet.
+
+    Attributes:
+        own: The column of the table beside the log.
+        of_log: The column of the log, or of a table that is joined to it.
+    """
+
+    own: str
+    of_log: str
+    score: float
+    shared: int
+
+
+@dataclass
+class Join:
+    """A table beside the log, by its key.
+
+    Attributes:
+        names: What its columns are called in the log's rows.
+        by_key: The fields that a row gets.
+        labels: Columns that may be the label, by their names in the log's rows.
+    """
+
+    table: Table
+    key: Key
+    names: Mapping[str, str]
+    by_key: Mapping[str, Mapping[str, Any]]
+    labels: Sequence[str]
+    outcome: str
+
+
+@dataclass
+class Joins:
+    """What is joined to the rows of a log.
+
+    Attributes:
+        log: The files or tables that have the words.
+    """
+
+    log: frozenset[str]
+    joins: Sequence[Join]
+    known: Mapping[str, frozenset[str]]
+
+    def rows(self, rows: Rows) -> Iterator[LogRow | BadRow | Skipped]:
+        """Yield the log's rows with what the other tables say of them; those tables' rows as what they are."""
+        for row in rows:
+            if isinstance(row, LogRow) and row.source in self.log:
+                yield replace(row, fields=self.widened(row))
+                continue
+            beside = next((one for one in self.joins if row.source in one.table.sources), None)
+            if beside is None or isinstance(row, BadRow):
+                yield row
+                continue
+            key = key_of(find(row.fields, beside.key.own))
+            there = key in self.known[beside.key.of_log]
+            yield Skipped(row.source, row.line, beside.outcome if there else LEFT_OUT)
+
+    def widened(self, row: LogRow) -> dict[str, Any]:
+        """Return a row with the fields that other tables have for it."""
+        fields = dict(row.fields)
+        for join in self.joins:
+            place = join.key.of_log
+            value = row.source if place == OWN_FILE else find(fields, place)
+            # all rows have the same columns, as those of one table have
+            fields |= dict.fromkeys(join.names.values()) | dict(join.by_key.get(key_of(value), {}))
+        return fields
+
+    @property
+    def labels(self) -> list[str]:
+        """Columns of the other tables that may be the label."""
+        return [name for join in self.joins for name in join.labels]
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """Notes on what was joined, and on rows that name nothing in the log."""
+        for join in self.joins:
+            known = self.known[join.key.of_log]
+            orphans = sum(key_of(find(row, join.key.own)) not in known for row in join.table.rows)
+            of_log = "the file's name" if join.key.of_log == OWN_FILE else repr(join.key.of_log)
+            lost = f"; {count(orphans, 'row names', 'rows name')} nothing in the log, and left out"
+            yield (
+                f"{printable(join.table.name, 60)} is joined to the log: its {join.key.own!r:.60} "
+                f"is {of_log:.60} there ({count(len(join.table.rows), 'row', 'rows')}"
+                f"{lost if orphans else ''})"
+            )
+
+
+def key_of(value: object) -> str:
+    """Return a value as keys are compared: text, a file's name without its folder and ending; empty for nothing."""
+    if value is None or isinstance(value, bool | list | dict):
+        return ""
+    if isinstance(value, float):
+        return f"{value:g}" if value.is_integer() else ""
+    return _ENDING.sub("", str(value).strip().rpartition("/")[2])
+
+
+def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
+    """Return how the tables of some files are joined; None where one alone has rows, or nothing joins them."""
+    try:
+        tables = _tables(files, opened())
+        log = _log_among(tables, alone=len(files) == 1)
+        beside = [table for table in tables if table is not log]
+        if log is None or not _read_whole(log, beside, opened()):
+            return None
+    except PollexError:  # the reading itself says it
+        return None
+    keys = dict(log.keys)
+    if len(log.sources) > 1:
+        keys[OWN_FILE] = {key_of(source) for source in log.sources}
+    owners = dict.fromkeys(keys, log)
+    joins: list[Join] = []
+    while (best := _best_of(beside, keys, owners)) is not None:
+        table, key = best
+        join = _join(table, key, keys)
+        joins.append(join)
+        beside.remove(table)
+        for own, values in _keys_in(table).items():
+            if own in join.names:
+                keys[join.names[own]] = values
+                owners[join.names[own]] = table
+    if not joins:
+        return None
+    known = {join.key.of_log: frozenset(keys[join.key.of_log]) for join in joins}
+    return Joins(frozenset(log.sources), joins, known)
+
+
+def _tables(files: Sequence[str], sources: Iterable[Rows]) -> list[Table]:
+    """Return the tables of some files with their first rows, those of the same columns as one."""
+    found: list[Table] = []
+    of_source: dict[str, Table] = {}
+    for file, rows in zip(files, sources, strict=True):
+        # where a file is one table, its first rows say which
+        looked_at = rows if may_hold_tables([file]) else islice(rows, SAMPLE)
+        for row in looked_at:
+            if not isinstance(row, LogRow):
+                continue
+            table = of_source.get(row.source)
+            if table is None:
+                table = next((one for one in found if one.is_like(row.fields)), None)
+                if table is None:
+                    table = Table([])
+                    found.append(table)
+                of_source[row.source] = table
+                table.sources.append(row.source)
+            if len(table.rows) < SAMPLE:
+                table.rows.append(row.fields)
+    return found
+
+
+def _log_among(tables: Sequence[Table], *, alone: bool) -> Table | None:
+    """Return the one table that has what was said; None where there are several, or tables that tools write.
+
+    Args:
+        alone: Whether all are in one file, where a table that looks like a tool's is none.
+    """
+    if not 1 < len(tables) <= MANY_TABLES:
+        return None
+    log = max(tables, key=lambda table: (table.rank, table.has_speakers, _said(table)))
+    others = [table for table in tables if table is not log]
+    if _is_export(log) or (not alone and any(map(_is_export, others))):
+        return None
+    return None if not log.rank or any(map(_is_talk, others)) else log
+
+
+def _read_whole(log: Table, beside: Sequence[Table], sources: Iterable[Rows]) -> bool:
+    """Take all rows of the tables beside a log, and all keys of the log; return whether they could be held."""
+    of_source = {source: table for table in beside for source in table.sources}
+    own = set(log.sources)
+    paths = [column.path for column in log.columns if _may_be_key(column)]
+    log.keys = {path: set() for path in paths}
+    for table in beside:
+        table.rows = []
+    rows_of_log = 0
+    for row in chain.from_iterable(sources):
+        if not isinstance(row, LogRow):
+            continue
+        if row.source in own:
+            rows_of_log += 1
+            for path in paths:
+                log.keys[path].add(key_of(find(row.fields, path)))
+        elif (table := of_source.get(row.source)) is not None:
+            table.rows.append(row.fields)
+            if len(table.rows) > MOST_ROWS:
+                return False
+        if rows_of_log > MOST_ROWS_OF_LOG:
+            return False
+    fewest = min(FEWEST_KEYS, 0.5 * rows_of_log)
+    log.keys = {path: values - {""} for path, values in log.keys.items() if len(values) >= fewest}
+    return True
+
+
+def _is_export(table: Table) -> bool:
+    return any(export_of(row) is not None for row in islice(table.rows, 3))
+
+
+def _is_talk(table: Table) -> bool:
+    """Return whether a table is a log itself, and nothing beside one."""
+    return table.rank == TALKS or (table.rank == TURNS and table.has_speakers)
+
+
+def _said(table: Table) -> int:
+    return max((sum(map(len, column.texts)) for column in table.columns), default=0)
+
+
+def _table_name(source: str) -> str:
+    name = Path(source).name
+    for sign in ("!", ":"):
+        name = name.rpartition(sign)[2] or name
+    return name
+
+
+def _keys_in(table: Table) -> dict[str, set[str]]:
+    """Return the values of the columns of a table that may be keys."""
+    paths = [column.path for column in table.columns if _may_be_key(column)]
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        values = {key_of(find(row, path)) for row in table.rows} - {""}
+        if len(values) >= min(FEWEST_KEYS, 0.5 * len(table.rows)):
+            found[path] = values
+    return found
+
+
+def _may_be_key(column: Column) -> bool:
+    if "[]" in column.path or not column.filled or column.times > 0.8:
+        return False
+    if is_called(column.path, "time") and not is_called(column.path, "conversation"):
+        return False
+    filled = [value for value in column.values if value not in (None, "")]
+    short = all(isinstance(value, str | int | float) and len(str(value)) <= 120 for value in filled)
+    named = bool(_KEY_WORDS & {*words_of(column.path)})  # a file's name may be words
+    return short and label_likelihood(column) == 0 and (named or text_likelihood(column) < 0.5)
+
+
+def _best_of(
+    tables: Sequence[Table], keys: Mapping[str, set[str]], owners: Mapping[str, Table]
+) -> tuple[Table, Key] | None:
+    """Return the table that joins best, and its key; None where none does."""
+    found = [(table, key) for table in tables if (key := _key_of(table, keys, owners)) is not None]
+    return max(found, key=lambda pair: pair[1].score, default=None)
+
+
+def _key_of(table: Table, keys: Mapping[str, set[str]], owners: Mapping[str, Table]) -> Key | None:
+    """Return by which column a table meets the log."""
+    found = []
+    for own, values in _keys_in(table).items():
+        for of_log, others in keys.items():
+            shared = len(values & others)
+            share = shared / min(len(values), len(others))
+            alike = _likeness(own, table, of_log, owners.get(of_log, table))
+            counted = all(value.isdecimal() and len(value) < 7 for value in islice(values, 50))
+            if shared < 2 or share < OVERLAP or (counted and not alike):
+                continue
+            found.append(Key(own, of_log, alike + share, shared))
+    return max(found, key=lambda key: key.score, default=None)
+
+
+def _likeness(own: str, table: Table, of_log: str, other: Table) -> float:
+    """Return how much two names say that they name the same: `message_id`, and `id` of a table of messages."""
+    if of_log == OWN_FILE:
+        return 1.0
+    words = _about(own)
+    others = _about(of_log)
+    if plain(own) == plain(of_log) and words:
+        return 1.0
+    if (
+        words & others
+        or (not others and words & other.words)
+        or (not words and others & table.words)
+    ):
+        return 1.0
+    both = all(is_called(name, "conversation") for name in (own, of_log))
+    return 0.5 if both else 0.0
+
+
+def _about(name: str) -> set[str]:
+    """Return the words of a key's name that say what it names."""
+    return {word.removesuffix("s") for word in words_of(name)} - _KEY_WORDS
+
+
+def _join(table: Table, key: Key, keys: Mapping[str, set[str]]) -> Join:
+    """Return a table as it is joined; its columns keep their names where the log has none of that name."""
+    columns = [column for column in table.columns if column.path != key.own]
+    rows_of_key: dict[str, list[Mapping[str, Any]]] = {}
+    for row in table.rows:
+        rows_of_key.setdefault(key_of(find(row, key.own)), []).append(row)
+    several = any(len(rows) > 1 for rows in rows_of_key.values())
+    top_level = dict.fromkeys(name for row in table.rows[:SAMPLE] for name in row)
+    stem = Path(table.name).stem
+    of_raters = frozenset(JUDGE_NAMES if several else ())
+    names = {
+        name: name
+        if _may_keep_its_name(name) and name not in {*keys, *of_raters}
+        else f"{stem}.{name}"
+        for name in top_level
+        if name != key.own
+    }
+    by_key = {value: _fields(rows, names) for value, rows in rows_of_key.items() if value}
+    labels = [
+        names[column.path]
+        for column in columns
+        if column.path in names and (label_likelihood(column) > 0 or is_doubtful_label(column))
+    ]
+    named = any(is_named_label(name) for name in names)
+    return Join(table, key, names, by_key, labels, LABELS if labels or named else BESIDE)
+
+
+def _may_keep_its_name(name: str) -> bool:
+    """Return whether a column's name says what it is of the log: a label, a comment, or who asked."""
+    says = is_named_label(name) or names_rater(name) or is_called(name, "comment")
+    return says or names_people(name)
+
+
+def _fields(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of the rows of a key; a list where there are several rows."""
+    fields: dict[str, Any] = {}
+    for name, new in names.items():
+        values = [row.get(name) for row in rows]
+        if len(rows) == 1:
+            fields[new] = values[0]
+        else:
+            fields[new] = values if any(value not in (None, "") for value in values) else None
+    return fields
