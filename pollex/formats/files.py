@@ -37,6 +37,7 @@ from pollex.formats.log_shapes.transcripts import LOOKED_AT, is_transcript
 from pollex.formats.queries import is_query, parquet_rows, sql_rows
 from pollex.formats.query_process import SECONDS, rows_of_query
 from pollex.formats.sheets import is_spreadsheet, sheet_rows
+from pollex.formats.text_lines import kind_of_lines, refuse_text, rows_of_bars, rows_of_pairs
 from pollex.text import parse_json
 
 STDIN = "-"
@@ -257,6 +258,12 @@ def _rows(
     if form in (None, "lines"):
         with closing(_lines(source, path, encoding, longest)) as lines:
             form = _told_format(lines) if form is None else _form_of_lines(lines)
+    if form == "csv" and path.suffix.lower() not in FORMATS:
+        with closing(_lines(source, path, encoding, longest)) as lines:
+            kind = kind_of_lines(lines)
+        refuse_text(source, kind)
+        if kind in OF_LINES:
+            return OF_LINES[kind](source, _lines(source, path, encoding, longest))
     if form == "lines":
         return json_lines(source, _lines(source, path, encoding, longest))
     if form == "csv":
@@ -271,6 +278,9 @@ def _rows(
     return json_document(source, whole)
 
 
+_STAMPED = re.compile(r"\s*\[\d[\d.:/ -]*[^,\d]")
+"""A line that begins with a time in brackets."""
+OF_LINES = {"pairs": rows_of_pairs, "bars": rows_of_bars}
 _BETWEEN_TALKS = re.compile(r"(?m)^\s*([-=*_#])\1{2,}.*$\n?")
 """A line between two talks of a file of text."""
 
@@ -281,6 +291,8 @@ def _is_talk(source: str, path: Path, encoding: str) -> bool:
         return False
     with closing(_lines(source, path, encoding)) as lines:
         begin = "".join(islice(lines, LOOKED_AT))
+    if kind_of_lines(begin.splitlines()) in OF_LINES:
+        return False
     return begin.lstrip()[:1] not in ("{", '"') and is_transcript(_BETWEEN_TALKS.sub("", begin))
 
 
@@ -308,7 +320,7 @@ def _told_format(lines: Iterable[str]) -> str:
     first, second = islice(chain((line for line in lines if line.strip()), ("", "")), 2)
     start = first.lstrip()[:1]
     if start != "{":
-        return "document" if start == "[" else "csv"
+        return "document" if start == "[" and not _STAMPED.match(first) else "csv"
     try:
         parse_json(first)
     except ValueError:

@@ -31,7 +31,7 @@ from pollex.formats.assembly.log_parts import (
 from pollex.formats.assembly.thumbs import describe_unused
 from pollex.formats.assembly.trees import in_order
 from pollex.formats.bounds import CUT
-from pollex.formats.columns import Column
+from pollex.formats.columns import Column, columns_in
 from pollex.formats.conservation import BESIDE, LABELS, REPEATED, TURNS, Conservation
 from pollex.formats.feedback import COMMENT_NAMES as FEEDBACK_NAMES
 from pollex.formats.fields import (
@@ -49,7 +49,12 @@ from pollex.formats.frames import Rows, rows_in
 from pollex.formats.inference import Candidate, plain_label
 from pollex.formats.joined_tables import joins_of
 from pollex.formats.json_rows import LogRow
-from pollex.formats.label_columns import meaning_of_labels, sides_of_column
+from pollex.formats.label_columns import (
+    in_order_of_likelihood,
+    meaning_of_labels,
+    sides_of_column,
+    values_told,
+)
 from pollex.formats.labels import MOST_TOLD, NEITHER, BadLabel, is_usual
 from pollex.formats.log_shapes.choices import without_left
 from pollex.formats.log_shapes.exports import WrongFile, objects
@@ -74,7 +79,7 @@ from pollex.formats.shown_sources import take_sources
 from pollex.formats.structure import Structure
 from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
 from pollex.formats.users import Users, note_on_copies, note_on_users
-from pollex.text import SURROGATES, count, writable
+from pollex.text import SURROGATES, count, printable, writable
 
 T = TypeVar("T")
 
@@ -982,6 +987,7 @@ def _logs(
         strange.offered = strange.offered or tuple(beside)
         label = _plain_label(opened, options, logs, strange) if again else None
         if label is None:
+            _require_named(opened, options, logs, beside, where)
             return logs
         return _with_plain_label(opened, options, where, label, told) or logs
     except NotText:
@@ -1016,6 +1022,36 @@ def _plain_label(
     if logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]:
         return None
     return plain_label(first_rows(opened()), strange.offered)
+
+
+def _require_named(
+    opened: Callable[[], Sources],
+    options: ReadOptions,
+    logs: Logs,
+    beside: Sequence[str],
+    where: str,
+) -> None:
+    """Require that somebody names the label where a joined table may have it, and nothing else has.
+
+    Raises:
+        BadInput: Nobody did; it proposes the likeliest column.
+    """
+    unlabeled = not (logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE])
+    named = options.label_field or "label" in dict(options.columns)
+    if not beside or named or not options.labels_needed or not unlabeled:
+        return
+    columns = [one for one in columns_in(first_rows(opened())) if one.path in beside]
+    found = [one for one, _ in in_order_of_likelihood(columns)] or columns
+    if not found:
+        return
+    sides = sides_of_column(found[0]) or {}
+    raise BadInput(
+        f"{found[0].path!r:.60} of a table that is joined to the log may be the label: "
+        f"{printable(values_told(found[0]), 200)}",
+        where=where,
+        remedy="if it is, say so",
+        option={"label_field": found[0].path, **sides},
+    )
 
 
 def _with_plain_label(

@@ -12,6 +12,8 @@ _DAY = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})"
 _BETWEEN = r"(?:,?\s*(?:T|à|às|um|alle|a las)?\s*)"
 _TIME = rf"(?:{_DAY}{_BETWEEN}(?:{_CLOCK})?Z?|{_CLOCK})"
 _NAME = r"[^\W\d_][^:\[\]\n]{0,39}?"
+_COLON = r"(?:(?<!\d):|:(?!\d))"
+"""A colon that isn't one within a time."""
 _MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
 _HEADS = (
     re.compile(
@@ -23,7 +25,7 @@ _HEADS = (
     re.compile(rf"(?P<name>[^\n\[]{{1,60}}?),?\s+\[(?P<time>{_TIME})\]:?[ \t]*(?P<words>.*)"),
     re.compile(rf"(?P<time>{_TIME})\s+(?P<name>{_NAME}):[ \t]*(?P<words>.*)"),
     re.compile(
-        rf"[*_]{{0,2}}(?P<name>{_NAME})(?:\s*\((?P<time>{_TIME})\))?[*_]{{0,2}}:[*_]{{0,2}}[ \t]*(?P<words>.*)"
+        rf"[*_]{{0,2}}(?P<name>{_NAME})(?:\s*\((?P<time>{_TIME})\))?[*_]{{0,2}}{_COLON}[*_]{{0,2}}[ \t]*(?P<words>.*)"
     ),
 )
 """How a turn begins: as phones write it ([time] name: …, time - name: …), as Telegram's copies do (name, [time]), with

@@ -272,9 +272,7 @@ def test_a_label_in_a_second_file_is_joined_under_any_name(tmp_path: Path) -> No
         files, options=ReadOptions(label_field="quality", positive="fine", negative="spoilt")
     )
     assert told(logs) == wanted()
-    with pytest.raises(
-        BadInput, match="names a conversation → if it labels it, say where: label_field='quality'"
-    ):
+    with pytest.raises(BadInput, match=r"may be the label.*say so: label_field='quality'"):
         read_logs(files)
 
 

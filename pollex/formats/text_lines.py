@@ -1,0 +1,114 @@
+"""Logs of a program in lines of text: `key=value` pairs, or fields between bars; and texts that are no log."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+
+from pollex.errors import BadInput
+from pollex.formats.json_rows import LogRow
+
+LOOKED_AT = 40
+"""Lines by which a text is told."""
+MOST = 0.8
+"""Share of the lines that look so in a log."""
+_PAIR = re.compile(r'([A-Za-z_][\w.@-]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]*))(?:\s+|$)')
+_BAR = " | "
+_ESCAPED = re.compile(r"\\(.)")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_DUMP = re.compile(r"(?im)^(?:-- .*\bdump\b|create table |insert into |copy \S+ \(.*from stdin;)")
+_SEPARATORS = (",", ";", "\t")
+
+
+def kind_of_lines(lines: Iterable[str]) -> str:
+    """Return what lines of text are: `pairs`, `bars`, a `dump` of a database, `table`, or `prose`."""
+    begin = [line.rstrip("\r\n") for line in islice(lines, LOOKED_AT)]
+    filled = [line for line in begin if line.strip()]
+    if _DUMP.search("\n".join(filled)):
+        return "dump"
+    if len(filled) < 2:
+        return "table"
+    if _share(filled, lambda line: len(_pairs_in(line)) >= 3) >= MOST:
+        return "pairs"
+    if _share(filled, lambda line: line.count(_BAR) >= 2) >= MOST:
+        return "bars"
+    return "table" if _may_be_table(begin) else "prose"
+
+
+def _share(lines: Sequence[str], looks_so: Callable[[str], bool]) -> float:
+    return sum(map(looks_so, lines)) / len(lines)
+
+
+def _may_be_table(lines: Sequence[str]) -> bool:
+    """Return whether the first line may be a header: as many separators as most of the lines have."""
+    text = "\n".join(lines)
+    if '"' in lines[0] or text.count('"') >= len(lines):
+        return True  # quoted cells may go over several lines
+    sign = max(_SEPARATORS, key=lines[0].count)
+    filled = [line for line in lines if line.strip()]
+    number = lines[0].count(sign)
+    return number > 0 and _share(filled, lambda line: line.count(sign) >= number) >= 0.5
+
+
+def _pairs_in(line: str) -> list[tuple[str, str]]:
+    """Return the pairs of a line that holds nothing else; none for other lines."""
+    found = []
+    start = 0
+    while (pair := _PAIR.match(line, start)) is not None and pair.end() > start:
+        quoted = pair[2]
+        value = pair[3] if quoted is None else _ESCAPED.sub(_unescaped, quoted)
+        found.append((pair[1], value))
+        start = pair.end()
+    return found if start == len(line) else []
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return _ESCAPES.get(found[1], found[1])
+
+
+def rows_of_pairs(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
+    """Yield one row for each line of `key=value` pairs; a line that is none is a row of its words."""
+    for number, line in enumerate(lines, start=1):
+        if text := line.strip():
+            yield LogRow(source, number, dict(_pairs_in(text)) or {"line": text})
+
+
+def rows_of_bars(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
+    """Yield one row for each line of fields between bars; bars in the last field belong to it."""
+    begin = list(islice(lines, LOOKED_AT))
+    fields = min(line.count(_BAR) for line in begin if line.strip())
+    for number, line in enumerate(chain(begin, lines), start=1):
+        text = line.rstrip("\r\n")
+        if not text.strip():
+            continue
+        parts = [part.strip() for part in text.split(_BAR, fields)]
+        named = dict(_named(place, part) for place, part in enumerate(parts, start=1))
+        yield LogRow(source, number, named)
+
+
+def _named(place: int, part: str) -> tuple[str, str]:
+    pair = re.fullmatch(r"([A-Za-z_]\w*)[=:](\S+)", part)
+    return (pair[1], pair[2]) if pair else (f"field {place}", part)
+
+
+def refuse_text(source: str, kind: str) -> None:
+    """Refuse a text that is no log.
+
+    Raises:
+        BadInput: It is a dump of a database, or has lines of which nobody knows who speaks.
+    """
+    if kind == "dump":
+        raise BadInput(
+            "a dump of a database, and no log",
+            where=source,
+            remedy="restore it and query it, or export the table of messages, joined with its labels, as CSV",
+        )
+    if kind == "prose":
+        remedy = (
+            "write a turn a line, as `NAME: words`, with a line of dashes between conversations; "
+            "or a table with the columns conversation, role, text and label"
+        )
+        raise BadInput(
+            "a text of which no line says in a known way who speaks, and no table",
+            where=source,
+            remedy=remedy,
+        )
