@@ -187,7 +187,7 @@ class Summarizer(Agent, Protocol):
         """Write new rubrics from a batch of reasons of one polarity.
 
         Args:
-            known: Rubrics so far, those of the other polarity, too.
+            pool: Rubrics so far, those of the other polarity, too.
             pairs: Shown so that rubrics say what separates.
             few: Whether the log gives so few reasons that a single one may make a rubric.
         """

@@ -4,8 +4,7 @@ Diversity entropy DE(A) = −Σ_a p_a ln p_a, p_a the share of the runs that ans
 the mode of the answers where they agree enough, else NONE; a tie of the mode is NONE.
 
 Source: Goldman, Vasilevski 2024, "RoboRater: Automating Ratings of Task-Oriented Conversations
-    using LLMs", AAAI Spring
-Symposium.
+using LLMs", AAAI Spring Symposium.
 """
 
 from __future__ import annotations
@@ -433,7 +432,7 @@ class Ensemble:
         """Ask the runs and return their answers in order.
 
         Args:
-            known: Runs that were asked before, by number from 0.
+            known_votes: Runs that were asked before, by number from 0.
         """
         votes: Votes = []
         while size := self._next(question, votes):

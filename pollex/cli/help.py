@@ -53,7 +53,7 @@ class Verb(click.Command):
     """A command whose options are shown in groups.
 
     Args:
-        known: Its options as a use case declares them.
+        declared: Its options as a use case declares them.
     """
 
     def __init__(self, *args: Any, declared: Mapping[str, VerbOption], **kwargs: Any) -> None:

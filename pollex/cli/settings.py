@@ -24,7 +24,7 @@ class SetOption(click.Option):
     """The option `--set` of one verb.
 
     Attributes:
-        known: All options of the verb: any can be set.
+        declared: All options of the verb: any can be set.
         names: Those that are given this way alone.
     """
 

@@ -188,6 +188,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         a_minute = 1 if self.calls_per_minute is None else self.calls_per_minute
+        # whole numbers from 1 on
         counted = min(
             self.concurrency, self.max_attempts, self.failures, self.cut_prompts, a_minute
         )
@@ -251,6 +252,7 @@ class Budget:
 
         Until a first call has told what one costs, one at a time is out.
         """
+        # all that are out, each as dear as the dearest so far, must stay within the limit
         most = self._limits.max_cost
         has_money = (
             most is None

@@ -332,6 +332,7 @@ class Call:
 
     def payload(self, model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request's JSON body; `extra` fields come last and win."""
+        # what isn't set is left to the endpoint
         settings = {
             self.limit_field: self.max_tokens,
             "temperature": self.temperature,
@@ -379,6 +380,7 @@ def request_for(
         place: Base URL without user info.
         extra: Fields of the body that the endpoint needs and `Call` doesn't know.
     """
+    # the bytes that are hashed are those that are sent
     payload = call.payload(model, extra or {})
     text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     try:

@@ -188,8 +188,7 @@ class Outage:
     A server is away when it can't be reached or says so (HTTP 502, 503, 504), or when as many
     different calls failed since its last answer as may fail in a row. While it is away one call at
     a time tries it, after pauses that double, each time another one if there is one. A call that
-    failed and fails again after others were answered begins no
-    outage: that is its own failure.
+    failed and fails again after others were answered begins no outage: that is its own failure.
 
     Args:
         failures: Calls that may fail in a row.
@@ -334,9 +333,10 @@ class CircuitBreaker:
         """Return the error that ends the run because too many calls came to this.
 
         Args:
-            own: Whether it is known to be the call's own failure, as others were answered
+            is_own_failure: Whether it is known to be the call's own failure, as others were answered
                 meanwhile.
         """
+        # failures in a row: another call's answer ends the row
         failed = isinstance(outcome, Failed | Malformed | Empty)
         self._failed_in_a_row = self._failed_in_a_row + (not is_own_failure) if failed else 0
         if self._failed_in_a_row >= self._limits.failures:
@@ -344,6 +344,7 @@ class CircuitBreaker:
             return self._say(
                 ModelUnavailable, what, "check the endpoint with `pollex doctor`, then resume"
             )
+        # prompts that were cut without a word, in the whole run
         self._cut_prompts += isinstance(outcome, SilentlyTruncated)
         if self._cut_prompts >= self._limits.cut_prompts:
             what = f"the endpoint cuts long prompts without saying so: {outcome.detail}"
@@ -445,6 +446,7 @@ class Gateway:
         """
         session = await self._opened()
         request = self.endpoint.request(call)
+        # who asks the same at the same time waits for the same call
         flight = session.flights.get(request.key)
         if flight is None or flight.abandoned:
             flight = session.start(
@@ -499,6 +501,7 @@ class Gateway:
         return type(error)(error.what, where=error.where, remedy=error.remedy, option=error.options)
 
     async def _settle(self, session: Session, request: Request, flight: SharedCall) -> Outcome:
+        # from the ledger, or known to be too long; else from a batch, else sent now
         stored = await self._ledger.lookup(request.key)
         outcome = self._known(stored, request) or self._too_long(request.call)
         if outcome is None and self._desk is not None and self._desk.takes(request):
@@ -520,6 +523,7 @@ class Gateway:
             return None
         meaning = read(Reply.stored(stored), request.call)
         outcome = _failed(meaning) if isinstance(meaning, HttpFault) else meaning
+        # what was paid for in vain may be asked again
         if outcome.kind in self._retry_outcomes and not self._just_failed(meaning, request, stored):
             return None
         return outcome
@@ -536,6 +540,7 @@ class Gateway:
     def _too_long(self, call: Call) -> Outcome | None:
         if self._window is None:
             return None
+        # a bound that is quick to compute first, then the estimate
         room = self._window - (call.max_tokens or 0)
         if (
             prompt_ceiling(call.messages) <= room
@@ -550,6 +555,7 @@ class Gateway:
     async def _send_until_settled(
         self, session: Session, request: Request, flight: SharedCall, stored: StoredCall | None
     ) -> Outcome:
+        # attempts count on from those that the ledger has
         patience = RetryPolicy(self.limits, self._jitter)
         number = _attempts_so_far(stored)
         sent = 0
@@ -561,6 +567,7 @@ class Gateway:
                     return replace(outcome, attempts=sent)
                 number = _attempts_so_far(stored)
                 continue
+            # it was sent and paid for, whatever came
             number = number + 1
             sent = sent + 1
             if isinstance(meaning, Outcome) and not isinstance(meaning, Malformed | Empty):
@@ -585,6 +592,7 @@ class Gateway:
 
     async def _from_elsewhere(self, key: str) -> StoredCall | None:
         """Wait until another process has the reply to a call that it sent, or has given it up."""
+        # looks come at growing distances, so that many waiters don't crowd the ledger
         pause = _FIRST_LOOK
         while await self._ledger.is_out(key):
             if self._stopped is not None:
@@ -620,6 +628,7 @@ class Gateway:
         number: int,
     ) -> Outcome | HttpFault | None:
         """Send once, as `_attempt` does, when the limiter has a slot."""
+        # the slot is held until the reply is recorded
         given_at = await session.limiter.acquire(first=number > 1 and not session.outage.begun)
         flight.sent = True
         try:
@@ -639,6 +648,7 @@ class Gateway:
         """Intent, call, record; a ledger that fails ends the run. None where another process sends it."""
         call = request.call
         try:
+            # the intent is on disk before anything is sent
             self._budget.take()
             about = {"stage": call.stage, "item": call.item, "request": request.body.decode()}
             if not await self._ledger.intend(
@@ -701,6 +711,7 @@ class Gateway:
             ModelUnavailable: It has gone on for `max_wait`, and for more calls than may be at fault
                 themselves.
         """
+        # one call alone may be at fault itself: it has its attempts and no more
         lasts = outage.lasts(asyncio.get_running_loop().time())
         most = self.limits.max_attempts
         if outage.widespread:
@@ -713,6 +724,7 @@ class Gateway:
     def _starved(self, session: Session, patience: RetryPolicy) -> bool:
         """Return whether a call got only 429 for too long; end if all did."""
         now = asyncio.get_running_loop().time()
+        # refused since then; the whole endpoint, if nothing was accepted since
         since = now if patience.rejected_at is None else patience.rejected_at
         if now - since <= self.limits.max_wait:
             return False
@@ -723,9 +735,11 @@ class Gateway:
 
     def _bill(self, call: Call, reply: Reply, meaning: Outcome | HttpFault) -> None:
         """Count tokens of replies that an endpoint charges for, or may; an error is none, whatever its status."""
+        # what timed out may be charged, too
         answered = reply.status == HTTPStatus.OK and not isinstance(meaning, HttpFault | Failed)
         if not answered and reply.problem != "timeout":
             return
+        # where the endpoint counts no tokens, they are estimated
         usage = meaning.usage if isinstance(meaning, Outcome) else Usage()
         estimated = None
         if not usage.known:

@@ -56,6 +56,7 @@ def last_object(text: str) -> Block | None:
     begin = behind_thoughts(text)
     if begin is None:
         return None
+    # from brace to brace; behind an object the search goes on at its end
     mended = last_block = None
     for _ in range(_MOST_STARTS):
         begin = text.find("{", begin)
@@ -82,6 +83,7 @@ def behind_thoughts(text: str) -> int | None:
     if last_mark < 0:
         return 0
     for begin in (0, closing[0][1]) if closing else (0,):
+        # an object that spans the last mark holds it: the marks are part of the answer
         lead = _LEAD.match(text, begin)
         block = (_decode(text, lead.end()) or _decode(_mended(text), lead.end())) if lead else None
         if block is not None and block.end > last_mark:

@@ -93,6 +93,7 @@ class Limiter:
         Raises:
             Exception: What `close` was given.
         """
+        # a free slot, and nobody before
         if not self._waiting and self._closed is None and self._may_go():
             self._take()
             return self._loop.time()
@@ -113,6 +114,7 @@ class Limiter:
 
     def accept(self, given_at: float | None = None) -> None:
         """Note a reply that was no 429, to a call with a slot since `given_at`."""
+        # after an outage the slots are what they were before
         now = self.accepted_at = self._loop.time()
         self._accepted += 1
         if self._before_outage is not None:
@@ -121,6 +123,7 @@ class Limiter:
         if given_at is None or given_at >= self._resume_at:
             self._served = True
             self._end_feeling(now)
+        # slots double each round until a first 429, then grow by one
         growth = 1.0 / self._limit if self._throttled else 1.0
         self._limit = min(float(self._ceiling), self._limit + growth)
         if self._spacing and now >= self._grow_at:
@@ -131,13 +134,15 @@ class Limiter:
         """Record a 429 to a call with a slot since `given_at`; pause.
 
         Args:
-            asked: Seconds for which the endpoint asks to wait; None where it doesn't say.
+            asked_wait: Seconds for which the endpoint asks to wait; None where it doesn't say.
         """
         now = self._loop.time()
+        # a wait that the endpoint names is taken at its word
         named = asked_wait is not None and asked_wait >= _SHORTEST_WAIT
         if given_at < self._resume_at:  # of the same burst
             self._pause_until(now + asked_wait if named and asked_wait is not None else now)
             return
+        # the first 429 of an episode cuts slots and rate; later ones prolong the pause
         began = now if self._served or self._episode_at is None else self._episode_at
         pause = asked_wait if named and asked_wait is not None else self._own_pause(now - began)
         if self._served:
@@ -169,6 +174,7 @@ class Limiter:
     async def _turn(self, *, first: bool) -> None:
         if self._closed is not None:
             raise self._closed()
+        # in the order of asking, those who had their turn already first
         turn: asyncio.Future[None] = self._loop.create_future()
         (self._waiting.appendleft if first else self._waiting.append)(turn)
         self._pump()
@@ -208,10 +214,12 @@ class Limiter:
         """Let the rest follow the call that was served."""
         self._feeling = False
         self._feeler_at = None
+        # a storm: single calls were refused for seconds
         refused = self._refused_feelers
         self._refused_feelers = 0
         if not refused or now - (self._episode_at or now) < _STORM:
             return
+        # two storms in a row say that the rate is too high after all
         again = self._storm_ended_at is not None and now - self._storm_ended_at < _SAME_WEATHER
         self._storm_ended_at = now
         if again:
@@ -245,6 +253,7 @@ class Limiter:
             if not turn.done():
                 self._take()
                 turn.set_result(None)
+        # who waits for the pace is woken by a timer
         free = self._feeler_at is None if self._feeling else self._out < int(self._limit)
         if self._waiting and free and self._timer is None:
             self._timer = self._loop.call_at(self._ready_at, lambda: self._pump(rung=True))

@@ -1,9 +1,8 @@
 """The distribution of a model's probability over the possible labels.
 
 Source: Hashemi et al. 2024 (LLM-Rubric), section 2: p(y | text, question) read off the answer
-    token's
-log-probabilities, not renormalised; 10.18653/v1/2024.acl-long.745. What is added here: answers
-inside a longer text, and labels of several tokens.
+token's log-probabilities, not renormalised; 10.18653/v1/2024.acl-long.745. What is added here:
+answers inside a longer text, and labels of several tokens.
 """
 
 import math
@@ -42,6 +41,7 @@ class Tokens:
             isinstance(entry, Mapping) and "token" in entry for entry in entries
         ):
             return None
+        # bytes, since a token may be part of a character
         offset = b"".join(_bytes(entry) for entry in entries).rfind(text.encode("utf-8", "replace"))
         return cls(entries, text, offset) if text and offset >= 0 else None
 
@@ -68,6 +68,7 @@ class Tokens:
             None where the endpoint lists no alternatives there: then only the label is known, not
             its probability.
         """
+        # the token may begin before the label: its beginning is cut off
         index, lead = self._locate(start)
         if not _listed(self._entries[index]):
             return None
@@ -92,6 +93,7 @@ class Tokens:
         self, index: int, lead: bytes, labels: Sequence[bytes], *, folded: bool
     ) -> Iterator[tuple[int, float]]:
         """Yield index and probability of a label, for each alternative that determines one."""
+        # what was written so far, and its probability
         path: _Choice | None = _Choice(b"", 1.0)
         while path is not None:
             if index == len(self._entries):
@@ -108,6 +110,7 @@ class Tokens:
                     continue
                 written = (path.text + choice.text[len(lead) :]).lstrip()
                 probability = path.probability * choice.probability
+                # labels that this alternative leaves open: one alone gets its probability
                 open_labels = [
                     label for label, text in enumerate(labels) if _may_become(written, text)
                 ]
@@ -143,6 +146,7 @@ def _choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_Choice]
     None where together they are more than certain: some servers give scores by that name that are
     no probabilities.
     """
+    # the first probability of a token counts; the token written is among them
     probabilities: dict[bytes, float] = {}
     for choice in [*_listed(entry), entry]:
         logprob = choice.get("logprob")

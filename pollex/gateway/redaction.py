@@ -50,19 +50,25 @@ def secrets_of_address(url: str) -> set[str]:
     except ValueError:  # no address at all
         return set()
     secrets = {f"{user}:{password}", password} if password else {user}
-    secrets |= (
-        {user} if len(user) >= (_SHORTEST_RANDOM if user.isalpha() else _STANDS_ALONE) else set()
-    )
+    # a user's name alone may be a key; a word of letters has to be longer to be taken for one
+    shortest = _SHORTEST_RANDOM if user.isalpha() else _STANDS_ALONE
+    if len(user) >= shortest:
+        secrets.add(user)
+
+    # parts of the path that are named or look like a secret
     secrets |= {
         part
         for part in map(unquote, parts.path.split("/"))
         if _NAMES_SECRET.search(part) or _looks_random(part)
     }
+    # values of the query, by their names or their length
     pairs = [pair.partition("=") for pair in parts.query.split("&")]
     values = {
         value for name, _, value in pairs if names_secret(name) or len(value) >= _SHORTEST_RANDOM
     }
-    return (secrets | {read(value) for value in values for read in (unquote, unquote_plus)}) - {""}
+    for value in values:
+        secrets |= {unquote(value), unquote_plus(value)}
+    return secrets - {""}
 
 
 def _looks_random(text: str) -> bool:
@@ -93,6 +99,7 @@ def _spellings(secret: str, *, quoted: bool) -> tuple[re.Pattern[str], re.Patter
 
     One is for a plain first character, one for an escaped one.
     """
+    # the first character apart: a search for it is much quicker
     escaped = _escaped_or_quoted if quoted else _escaped
     begin, rest = (
         secret[0],

@@ -127,6 +127,7 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thoughts", "reasonin
 
 def _nothing_but(message: Mapping[str, Any], reason: str, usage: Usage) -> str:
     """Describe what came in place of an answer."""
+    # why it stopped, what it cost, and where the thoughts are
     facts = [f"finish reason {reason or 'not told'}"]
     if usage.reasoning:
         facts.append(f"{usage.reasoning} reasoning tokens")
@@ -146,6 +147,7 @@ def _text(message: Mapping[str, Any], call: Call) -> str:
     Some servers write words, or none, beside that call; of several calls the last counts, as of
     several objects.
     """
+    # text or its parts, else the last tool call, else the call of older servers
     content = message.get("content")
     if isinstance(content, list):
         content = "".join(part["text"] for part in content if part.get("type") in _TEXTS)
@@ -193,6 +195,7 @@ def _cut_prompt(usage: Usage, call: Call) -> str:
     )
     if usage.prompt * _CHARACTERS_A_TOKEN >= characters:
         return ""
+    # fewer tokens than the prompt has at least: it was cut
     least = prompt_floor(call.messages)
     if usage.prompt >= CUT_SHORT * least:
         return ""
@@ -305,6 +308,7 @@ def fault_of(reply: Reply) -> HttpFault | None:
         return HttpFault("certificate", "stop", reply.detail, remedy, concerns_all=True)
     if reply.status == HTTPStatus.OK:
         return None
+    # by status and words
     text = error_text(reply.body)
     wait = _wait_asked(reply.headers, reply.body)
     return _status_fault(
@@ -320,6 +324,7 @@ def fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
     first = choices[0] if isinstance(choices, list) and choices else None
     if isinstance(first, dict) and (not first.get("error") or _has_text(first)):
         return None
+    # an error in place of the answer
     inside = first if isinstance(first, dict) else body
     body_text = json.dumps(inside, ensure_ascii=False)
     text = error_text(body_text)

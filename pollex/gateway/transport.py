@@ -207,6 +207,7 @@ class OpenAIWire:
         self._http.headers.update(_headers(self.model.root_async_client.default_headers, endpoint))
 
     async def send(self, request: Request, seconds: float) -> Reply:
+        # somebody listens: the reply is asked for in pieces, whose secrets are blanked
         if (tell := request.call.on_text) is not None:
             heard = Heard(lambda text: tell(strip_secrets(self._endpoint.secrets, text)))
             arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS, heard)
@@ -215,6 +216,7 @@ class OpenAIWire:
         if request.call.stream:
             arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS)
             return await self._send("POST", self._url, request.body, arriving, seconds)
+        # alternatives of every token take much more room
         cap = MOST_BYTES if request.call.top_logprobs is None else MOST_BYTES_WITH_LOGPROBS
         return await self._send("POST", self._url, request.body, _Arriving(cap), seconds)
 
@@ -246,6 +248,7 @@ class OpenAIWire:
         except TimeoutError:
             arriving.fail("timeout", f"no whole reply within {seconds:g} s")
         except NETWORK_ERRORS as error:
+            # a certificate that isn't trusted, else the connection
             certificate = _certificate(error)
             # Whatever the library's class: an address where nothing listens is no matter of time.
             name = "ConnectionRefused" if REFUSED in str(error) else type(error).__name__

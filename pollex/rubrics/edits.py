@@ -215,7 +215,7 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
     """Return the rubrics of edited rows: those that stayed with their reasons, others as a person's own words.
 
     Args:
-        known: The rubrics that the rows may name; of those with one id the last counts. What is on
+        earlier: The rubrics that the rows may name; of those with one id the last counts. What is on
             both sides of them may stay so: only people's own words may not be the reverse of
             others.
 

@@ -69,7 +69,7 @@ def weigh(set_netsats: Floats, starter: Floats, positive: Bools) -> tuple[float,
         28.
 
     Args:
-        own: z of the set's NetSAT, of conversations that it was chosen without `[conversation]`.
+        set_netsats: z of the set's NetSAT, of conversations that it was chosen without `[conversation]`.
         starter: z of the starter's `[conversation]`.
     """
     alone, evidence_alone = _fitted(set_netsats[:, None], positive)

@@ -139,7 +139,7 @@ def keep_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
     """Return the store's secret, written down where there is none yet.
 
     Args:
-        given: The secret of another store whose replies are to be found here; None: any will do.
+        other_secret: The secret of another store whose replies are to be found here; None: any will do.
         paid: How many paid answers the store has.
 
     Raises:

@@ -424,6 +424,7 @@ class Desk:
             if submission.digest not in self.open:  # another process has handed it in meanwhile
                 keys = (line.key for line in self.book.lines(submission.digest))
                 self._is_open(submission, self._provider(submission.provider), submission.id, keys)
+        # as many as the limits allow, each at its dearest
         limit: LimitReached | None = None
         lines: list[BatchLine] = []
         for waiting in list(self._waiting.values()):
@@ -439,12 +440,14 @@ class Desk:
             most = Usage(prompt=prompt_estimate(call.messages), completion=call.max_tokens or 0)
             self.budget.spend(most, by_batch=True)
             self.used.stage(call.stage).sent += 1
+        # what may be sent is handed in, then the limit is told
         for part in parts(lines, self._provider(self.to)) if lines else ():
             await self._hand_in(part, self._provider(self.to))
         if limit is not None:
             raise limit
 
     async def _hand_in(self, waiting_lines: Sequence[BatchLine], provider: Provider) -> None:
+        # another process may have taken some of them
         ours = await asyncio.gather(*(self._intend(line) for line in waiting_lines))
         lines = [line for line, is_ours in zip(waiting_lines, ours, strict=True) if is_ours]
         if not lines:
@@ -457,6 +460,7 @@ class Desk:
             intended=time.time(),
             size=len(lines),
         )
+        # on disk before it is created: a kill in between is found out
         await self.book.intend(submission, lines)
         try:
             id_ = await provider.create(submission, lines)
@@ -501,6 +505,7 @@ class Desk:
                 return
             if id_ := existing_id:
                 await self.book.created(submission.digest, id_)
+        # not ended: it stays open
         standing = await self._standing(submission, provider, id_) if id_ else None
         if standing is None or not standing.ended:
             self._is_open(submission, provider, id_, (line.key for line in lines))
@@ -547,6 +552,7 @@ class Desk:
             )
 
     async def _take(self, line: BatchLine, answer: BatchReply) -> None:
+        # recorded as a reply that came over the wire
         body = strip_secrets(self.endpoint.secrets, answer.body)
         reply = Reply(status=answer.status, body=body)
         await self.ledger.record(line.key, line.attempt, reply.facts(line.attempt), body)
@@ -557,6 +563,7 @@ class Desk:
     def _is_open(
         self, submission: Submission, provider: Provider, id_: str, keys: Iterable[str]
     ) -> None:
+        # its calls are not handed in again
         self._pending |= set(keys)
         description = provider.where(id_) if id_ else "a batch whose creation is in doubt"
         until = None if provider.name == "files" else submission.intended + HOURS_24
@@ -608,11 +615,8 @@ class Round:
         while quiet < 2:
             before = self._asked
             await asyncio.sleep(QUIET)
-            quiet = (
-                quiet + 1
-                if before == self._asked and not any(desk.busy() for desk in self._desks)
-                else 0
-            )
+            is_quiet = before == self._asked and not any(desk.busy() for desk in self._desks)
+            quiet = quiet + 1 if is_quiet else 0
         self._handing_in = True
         try:
             error = await self._hand_in()

@@ -245,7 +245,7 @@ def rating_of(
     """Fit the chosen model of grades.
 
     Args:
-        found: See `grades_compared`.
+        comparison: See `grades_compared`.
         answers, signs: See `calibration.thumbs.fit_one`.
         ids: Of the rubrics.
     """
@@ -489,7 +489,7 @@ def weights_of(
     """Return what the rubrics of the set and of its starter count for, so that NetSATs weigh as labels let them.
 
     Args:
-        known: Training conversations whose labels are looked at; None for all.
+        in_training: Training conversations whose labels are looked at; None for all.
     """
     if material.starter is None:
         return 1.0, 1.0

@@ -169,7 +169,7 @@ def weight_of(
         answers: With tone as the last `[conversation, rubric, option]`, of those with a thumb
             first.
         thumbs: Conversations with a thumb.
-        known: Those whose labels are looked at `[conversation]`.
+        in_training: Those whose labels are looked at `[conversation]`.
         honest: See `with_tone`.
     """
     values = np.nan_to_num(
@@ -194,7 +194,7 @@ def tone_record(
     """Return the record of a set's tone; None where it was not looked at.
 
     Args:
-        found: See `thumbs.compare`.
+        alone: See `thumbs.compare`.
     """
     if alone is None or material.form is None:
         return None

@@ -215,7 +215,7 @@ def choose_events(
     """Add events one by one that most improve a logistic model, except near duplicates.
 
     Args:
-        known: Chosen before: the model starts with them.
+        chosen_before: Chosen before: the model starts with them.
         sure: [conversation, event], from 0 to 1.
         budget: Good and bad ones at most.
     """

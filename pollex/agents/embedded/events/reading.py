@@ -113,7 +113,7 @@ def read(
 
     Args:
         moves: With their acts, where they are known already.
-        found: Likewise the firings of these moves.
+        firings: Likewise the firings of these moves.
     """
     moves = mark_acts(conversation) if moves is None else moves
     track = topics.track(moves)
