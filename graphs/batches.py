@@ -126,6 +126,7 @@ def on_batch(kind: type[W]) -> Callable[[Callable[[W, Sequence[str]], Awaitable[
     def made(work: Callable[[W, Sequence[str]], Awaitable[None]]) -> Node:
         async def node(state: BatchState, runtime: Runtime[Any]) -> BatchState:
             live = await resources(runtime, kind)
+            # a state of before names a batch that this process did not plan: nothing is done
             pending = live.pending if live.planned == state["batch"] else ()
             left = [id_ for id_ in state["batch"] if id_ in pending]
             await work(live, left)
@@ -156,6 +157,7 @@ async def plan_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:  #
     """Plan the next batch of what is left."""
     live = await resources(runtime, BatchWork)
     with live.tracer.span("plan_batch", kind="node") as span:
+        # what nodes need of the batch is in memory before the state names it
         batch = list(live.pending)[: live.batch]
         await live.prepare(batch)
         live.planned[:] = batch
@@ -169,6 +171,7 @@ async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     live = await resources(runtime, BatchWork)
     with live.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
         await live.store.settle()
+    # the state says no more than what is durable
     findings = live.findings.as_state
     return {"done": live.total - len(live.pending), "outcomes": dict(live.outcomes), **findings}  # type: ignore[typeddict-item]  # its keys are the state's
 
@@ -176,6 +179,7 @@ async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
 async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     """Record what the run came to."""
     live = await resources(runtime, BatchWork)
+    # anything else than a fine outcome makes the run partial
     result = live.result(state)
     status: Literal["partial", "done"] = (
         "partial" if result["outcomes"].keys() - live.fine else "done"
@@ -200,6 +204,7 @@ def add_batches(
     """
     for node in [plan_batch, *(node for step in steps for node in step), commit_batch, last]:
         graph.add_node(node.__name__, node)  # type: ignore[call-overload]  # it takes functions, says its typing
+    # each step leads to the next, the commit back to the plan
     rows = [*([node.__name__ for node in step] for step in steps), ["commit_batch"], ["plan_batch"]]
 
     def next_step(state: BatchState) -> list[str]:
@@ -222,6 +227,7 @@ async def ask(
     questions: Sequence[Question],
 ) -> list[Answer | Unanswered]:
     """Ask the judge, store the answers, and record a span called `name`."""
+    # a slot of the judge, and a span of who was asked what
     references = [question.id for question in questions]
     async with (
         context.semaphore,

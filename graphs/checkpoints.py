@@ -82,6 +82,7 @@ def read_type(code: int, content: bytes) -> Any:
     Raises:
         ValueError: It is of another type.
     """
+    # no class is looked up: only these two are made, by hand
     module, name, value, *_ = _PLAIN.loads_typed(("msgpack", content))
     if (code, module, name) == (EXT_CONSTRUCTOR_SINGLE_ARG, "builtins", "set"):
         return set(value)
@@ -100,9 +101,12 @@ def require_shallow(value: Any) -> None:
     for _ in range(DEEPEST):
         lists = [inner for inner in level if isinstance(inner, list)]
         dicts = [inner for inner in level if isinstance(inner, dict)]
-        level = [inner for values in lists for inner in values] + [
-            inner for values in dicts for inner in values.values()
-        ]
+        # what lies one level deeper
+        level = []
+        for values in lists:
+            level.extend(values)
+        for table in dicts:
+            level.extend(table.values())
         if not level:
             return
     raise ValueError(f"a value is nested deeper than {DEEPEST} levels")

@@ -55,14 +55,17 @@ class Findings:
             rank: The lower the worse; None where it is none of the worst.
             figures: What means are told of.
         """
+        # sums, from which the state tells means
         for name, value in (figures or {}).items():
             if value is not None:
                 n, total = self.sums.get(name, (0, 0.0))
                 self.sums[name] = n + 1, total + value
+        # only rows that the state shows are made
         among_worst = rank is not None and (len(self.ranked) < WORST or rank < self.ranked[-1][0])
         if id_ not in self.shown_ids and not among_worst:
             return
 
+        # the first of the batch, and the worst of the run
         shown = {"id": id_, **row()}
         if id_ in self.shown_ids:
             self.batch[id_] = shown

@@ -119,6 +119,7 @@ async def state_around(store: Store, run: Run, node: str) -> tuple[dict[str, Any
         WrongUse: The node didn't run, or the run has no checkpoints.
     """
     states = await states_of(store, run)
+    # the last time that the node ran
     place = next(
         (number for number, (nodes, _) in reversed([*enumerate(states)]) if node in nodes), None
     )
@@ -157,6 +158,7 @@ async def carry_out(
 
     from pollex.graphs.checkpoints import reading
 
+    # as many steps as the batches take, with room
     settings = thread_of(live.run, 8 * (live.total // live.batch + 2))
     live.begin()
     async with compile_on(graph, live.store) as compiled:
@@ -170,6 +172,7 @@ async def carry_out(
         # its batch is planned again: what nodes had in memory is gone
         if left and live.pending and not anew:
             await compiled.aupdate_state(settings, None, as_node="commit_batch")
+        # a state that waits goes on; without one the graph begins
         goes_on = bool(left) and not anew
         graph_input: Any = None if goes_on else {}
         with (
@@ -177,6 +180,7 @@ async def carry_out(
             live.tracer.span(live.run.partition("-")[0], kind="graph"),
             _from_a_state(live.run, goes_on=goes_on),
         ):
+            # until nobody has an answer to what the graph asks
             while True:
                 state: dict[str, Any] = await compiled.ainvoke(
                     graph_input, settings, context=context, durability="sync"

@@ -96,6 +96,7 @@ class ScoreWork(BatchWork):
 
 def score_in_short(score: Score, rubrics: Mapping[str, Rubric], netsat: NetSat) -> dict[str, Any]:
     """Return what a state tells of a score: figures, each rubric's value, and which rubric speaks for it most."""
+    # each rubric's value, or why it has none
     values: dict[str, float | str] = {}
     for answer in score.answers:
         values[answer.question_id] = (
@@ -111,11 +112,9 @@ def score_in_short(score: Score, rubrics: Mapping[str, Rubric], netsat: NetSat) 
         if not isinstance(v, str)
     }
     if pulls:
-        most = (
-            min(pulls, key=pulls.__getitem__)
-            if is_low(score)
-            else max(pulls, key=pulls.__getitem__)
-        )
+        most = max(pulls, key=pulls.__getitem__)
+        if is_low(score):
+            most = min(pulls, key=pulls.__getitem__)
         why = f"{rubrics[most].polarity.upper()} {values[most]:g} of 10: {rubrics[most].text}"
     return {
         "netsat": score.netsat,
@@ -161,6 +160,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     """Score conversations at once, and store their answers with their scores."""
     assert live.whole is not None, "who asks a judge adds its answers up"
     scores = await live.whole(batch)  # also what a killed run has: it is quicker done than read
+    # answers and scores of what a killed run had not scored
     new = [row for row, conversation in enumerate(batch) if conversation.id not in live.scored]
     if new:
         about = [batch[row] for row in new]
@@ -171,11 +171,9 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
                 [conversation for conversation in about if conversation.id not in live.stored_ids],
             )
         )
-        answer_columns = (
-            [new_scores.answers]
-            if new_scores.tone is None
-            else [new_scores.answers, new_scores.tone]
-        )
+        answer_columns = [new_scores.answers]
+        if new_scores.tone is not None:
+            answer_columns.append(new_scores.tone)
         live.store.put(
             [
                 live.cells.block(about, live.questions, answers, live.judge.fingerprint)

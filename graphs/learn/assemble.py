@@ -96,6 +96,7 @@ def assemble(
     """
     settings = material.settings
     chosen = material.chosen
+    # θ and window by the labels that taught
     training = candidates(material).conversations
     taught = Teaching.of(material, selection)
     positive = positives(training)
@@ -103,16 +104,19 @@ def assemble(
     scores = taught.own[: len(training)]
     theta = bounds.theta
     window = bounds.window
+    # scores by rubrics that did not see the conversation
     unseen = unseen_of(material, fitted, taught, theta)
     measured = unseen.conversations
     tested = unseen.netsat
     truth = positives(measured)
     rng = np.random.default_rng([settings.seed, 2])
     blocks = block_ids(measured)
+    # each rubric with its evidence, and what explains it
     reasons = reasons_of(live, chosen)
     segments, about = segments_of(training, measured)
     rubrics = chosen_rubrics(material, selection, training, unseen, reasons)
     rubrics = with_circumstances(material, rubrics, measured, about)
+    # notes on what was left out, and why
     reader = material.by_model and bool(live.extractions)
     notes = [
         *(describe_yield(live.extractions, chosen) if reader else ()),
@@ -121,6 +125,7 @@ def assemble(
         *caveats(material, unseen, len(live.unextracted), language_notes(material.training)),
         *all_but_constant(chosen, {r.id: r.alone for r in rubrics if r.alone}),
     ]
+    # the probability, and plain methods beside it
     calibrator, arrays = calibrator_record(material, fitted, comparison, training, unseen)
     features = word_features(training if unseen.folds else [*training, *measured])
     crossfitted = unseen.folds > 0
@@ -132,11 +137,9 @@ def assemble(
         fold_of_each(material, [*training, *material.graded_training]),
         crossfitted=crossfitted,
     )
-    figures = (
-        assess(tested, truth, unseen.theta, unseen.confident, rng, together=blocks)
-        if measured
-        else None
-    )
+    figures = None
+    if measured:
+        figures = assess(tested, truth, unseen.theta, unseen.confident, rng, together=blocks)
     rubric_set = RubricSet(
         pollex=version("pollex"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -175,6 +178,7 @@ def assemble(
             if id_ in {r.id for r in chosen}
         },
     )
+    # notes that need the whole set
     note_on_support = (
         () if rubric_set.support.enough else (f"Probabilities are {rubric_set.support}.",)
     )
@@ -204,6 +208,7 @@ def chosen_rubrics(
     chosen = material.chosen
     by = {r.id: judged_by(r, model=material.by_model and not r.answered_by) for r in chosen}
     measured = unseen.conversations
+    # where each rubric could have held, and what it is worth there
     occasions = occasions_judged(table, chosen, measured) | occasions_of(
         [rubric for rubric in chosen if by[rubric.id] == "event"], measured
     )
@@ -211,6 +216,7 @@ def chosen_rubrics(
     alone = alone_by_id(material, training, by)
     beside = signals_beside(chosen, unseen)
     standings = standings_of(material, selection, training)
+    # families and twins: what is told under another rubric
     mixed = has_models(chosen)
     merged = {} if material.by_evidence else merged_families(material, training, reasons)
     families = selection.get("families") or merged

@@ -117,11 +117,13 @@ async def summarize_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState
 async def _summarize(polarity: Polarity, state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Add new rubrics to the pool, and new reasons to known rubrics."""
     live = await resources(runtime, LearnContext)
+    # rubrics of the other side are shown, so that none is written twice
     pools = live.material_at(state).pool
     others = [rubric for kind, rubrics in pools.items() if kind != polarity for rubric in rubrics]
     matched = await asyncio.to_thread(
         matched_pairs, live.material.training, live.extractions, MOST_PAIRS
     )
+    # pairs of conversations that are alike but for the thumb, some a batch
     pairs = in_turns(matched, PAIRS_SHOWN)
     few = sum(not is_built_in(reason.source) for reason in live.reasons(polarity)) <= FEW_REASONS
 
@@ -131,6 +133,7 @@ async def _summarize(polarity: Polarity, state: LearnState, runtime: Runtime[Any
         )
         if isinstance(summary, Unanswered):
             return summary
+        # rubrics that got more reasons, and then new ones
         by_id = {rubric.id: rubric for rubric in pool}
         by_id |= {id_: with_reasons(by_id[id_], more) for id_, more in summary.supported.items()}
         by_id |= {rubric.id: rubric for rubric in summary.rubrics if rubric.id not in by_id}
@@ -142,6 +145,7 @@ async def _summarize(polarity: Polarity, state: LearnState, runtime: Runtime[Any
 async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Merge rubrics that say the same, with their reasons."""
     live = await resources(runtime, LearnContext)
+    # rubrics of the same words are merged without asking
     written = live.material_at(state).pool
     pool = [*written["sat"], *written["dsat"]]
     distinct, equal = merge_equal(pool)  # nobody has to be asked about these
@@ -150,6 +154,7 @@ async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     ) as span:
         deduplication = await live.roles.deduplicator.deduplicate(distinct)
         span.outputs(rubric.id for rubric in deduplication.kept)
+    # all are stored, with what each was merged into
     live.store.put(rubric_rows(live.run, [*pool, *deduplication.kept]))
     merged = {
         id_: deduplication.merged.get(into, into) for id_, into in equal.items()
@@ -178,6 +183,7 @@ async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:
         ) as span:
             rewording = await rewriter.reword(rubrics)
             span.outputs(rewording.reworded.values())
+    # words change ids: what was merged is named anew
     live.store.put(rubric_rows(live.run, rewording.rubrics))
     payload = {"kept": [rubric.model_dump(mode="json") for rubric in rewording.rubrics]}
     await live.store.write_step(live.run, "reword", payload)
@@ -201,6 +207,7 @@ async def review_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     if not live.review or not state["kept"]:
         return {"reviewed": False}
     request: dict[str, Any] = {"pool": state["kept"]}
+    # asked again, with the reason, as long as the rows are none
     while True:
         edited_rows = interrupt(request)
         try:
@@ -284,6 +291,7 @@ async def _judge(
     questions = sides(
         [Question.about(rubric, live.material.judge_record.scale) for rubric in rubrics]
     )
+    # conversations that lack an answer, a batch of them
     left = table.left(ids, rubrics)
     batch = left[: live.batch]
 
@@ -307,6 +315,7 @@ async def _judge(
     await judge.prepare([live.by_id[id_] for id_ in batch])
     await at_once(map(one, batch))
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
+    # what the state says of the progress so far
     failures = (table.failures[id_].outcome for id_ in ids if id_ in table.failures)
     pooled = (
         {"pooled": table.summary(live.material.training, pool)} if stage == "judge_pool" else {}
@@ -326,6 +335,7 @@ async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:
         span.outputs(choice["chosen"])
     await live.store.write_step(live.run, "select", choice)
     live.progress.advance("select")
+    # the choice beside the rubrics' own rows
     rows = {row["id"]: row for row in live.rows(material.kept)}
     p = choice["p"] or {}
     return {
@@ -363,16 +373,19 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     await live.fit(live.roles.judge, material.kept)
     live.progress.start("assess", 1)
     with live.tracer.span("assess", kind="node") as span:
+        # models, then figures and the set; threads, so that progress goes on
         fitted = await asyncio.to_thread(FittedThumbs.of, material, comparison)
         values = await answers_of_pool(live, material)
         rubrics, scores = await asyncio.to_thread(
             assemble, live, material, fitted, selection, comparison, values
         )
         span.outputs([rubrics.rubrics_digest])
+    # the set is kept before its scores
     await live.store.write(list(rubric_set_rows(live.run, rubrics)))
     live.progress.advance("assess")
     keep_scores(live.store, live.run, rubrics, scores)
     live.result.append(Learned(live.run, rubrics, scores, mean_answers(material), live.unextracted))
+    # conversations without all answers make the run partial
     missing = len(material.table.failures | live.unextracted)
     partly = missing or any(c.not_scorable for c in material.logs)
     auc = rubrics.held_out.auc.value if rubrics.held_out else None
@@ -394,6 +407,7 @@ def model_in_figures(rubrics: RubricSet) -> dict[str, Any]:
     """Return the model of the probability: its name, λ of a network, and what each rubric weighs in it."""
     if rubrics.calibrator is None or (model := rubrics.thumb_model) is None:
         return {}
+    # what weighs most comes first
     texts = {rubric.id: rubric.text for rubric in rubrics.all_rubrics}
     in_order = sorted(
         zip(model.rubrics, model.weights(), strict=True), key=lambda pair: -abs(pair[1])
