@@ -196,7 +196,8 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     ) -> Self:
         """Return a fitted estimator from what `get_params` and `state` gave."""
         estimator = cls(**settings)
-        estimator.questionnaire_, estimator.judges_ = questionnaire, tuple(state.facts["judges"])
+        estimator.questionnaire_ = questionnaire
+        estimator.judges_ = tuple(state.facts["judges"])
         estimator._restore(state)
         return estimator
 

@@ -175,7 +175,8 @@ class Checkpoints(AsyncSqliteSaver):
         self, connection: Connection, path: Path, graph: StateGraph[Any, Any, Any, Any]
     ) -> None:
         super().__init__(connection, serde=StateSerializer())
-        self._path, self._state = path, TypeAdapter(graph.state_schema)
+        self._path = path
+        self._state = TypeAdapter(graph.state_schema)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint; see LangGraph's.

@@ -118,7 +118,8 @@ def candidate_terms(
             eval_[rows[block]] + scores for eval_, scores in zip(evals, base, strict=True)
         )
         curves = precision_curves(positive, negative, grid)
-        terms.correctness[block], terms.sharpness[block] = curves.correctness, curves.sharpness
+        terms.correctness[block] = curves.correctness
+        terms.sharpness[block] = curves.sharpness
     return terms
 
 

@@ -185,7 +185,8 @@ def multi_split(
         if len(chosen):
             other = one_each(~choosing, blocks, rng)
             p_values = one_sided(held[np.ix_(other, chosen)], up[other], sat[chosen])
-            p[row, chosen], was_chosen[row, chosen] = np.minimum(1.0, p_values * len(chosen)), 1.0
+            p[row, chosen] = np.minimum(1.0, p_values * len(chosen))
+            was_chosen[row, chosen] = 1.0
     return MultiSplit(over_halvings(p), was_chosen.mean(axis=0))
 
 

@@ -167,7 +167,8 @@ def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
         candidates = pool.open(chosen)
         terms = pool.terms(chosen)
         losses = pool.losses(chosen, alpha)
-        last_loss[candidates], last_step[candidates] = losses, number
+        last_loss[candidates] = losses
+        last_step[candidates] = number
         at = int(np.searchsorted(candidates, index))
         steps.append(
             Step(index, float(losses[at]), float(terms.correctness[at]), float(terms.sharpness[at]))

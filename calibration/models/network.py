@@ -360,7 +360,8 @@ class CalibrationNetwork(JudgedEstimator):
     def _restore(self, state: State) -> None:
         self.learned_ = np.array(state.facts["learned"], dtype=np.int64)
         self.strength_ = state.facts.get("strength")
-        self.tuned_, general = Weights(**_arrays(state, "tuned.")), _arrays(state, "general.")
+        self.tuned_ = Weights(**_arrays(state, "tuned."))
+        general = _arrays(state, "general.")
         self.general_ = Weights(**general) if general else self.tuned_
         # the arrays must fit the questionnaire that the network is to be used with
         inputs = self.questionnaire_.width + len(self.questionnaire_.asked) + 1

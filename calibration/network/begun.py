@@ -188,7 +188,8 @@ class _Stack:
             "V": torch.zeros((self.count, h2 + 1, heads)),
             "Va": torch.zeros((self.count, self.lesson.judges, h2 + 1, heads)),
         }  # fmt: skip
-        self.offset, self.spread = torch.zeros((self.count, 1, h2)), torch.ones((self.count, 1, h2))
+        self.offset = torch.zeros((self.count, 1, h2))
+        self.spread = torch.ones((self.count, 1, h2))
         # outputs of the second layer are standardized over the sheets, once
         with torch.no_grad():
             z2 = self._hidden()

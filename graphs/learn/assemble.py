@@ -382,10 +382,8 @@ def describe_yield(
 ) -> list[str]:
     """Say how many of a model's reasons were left out, and if most were or it gave no rubric, what it came to."""
     read = [extraction for extraction in extractions.values() if isinstance(extraction, Extraction)]
-    left_out, unquoted = (
-        sum(extraction.dropped for extraction in read),
-        sum(extraction.unquoted for extraction in read),
-    )
+    left_out = sum(extraction.dropped for extraction in read)
+    unquoted = sum(extraction.unquoted for extraction in read)
     proposed = left_out + sum(
         not is_built_in(reason.source) for extraction in read for reason in extraction.reasons
     )

@@ -401,7 +401,9 @@ class Ensemble:
     ) -> None:
         if not judges:
             raise WrongUse("an ensemble without a judge", remedy="give at least one")
-        self.judges, self.rule, self.stop_early = judges, rule or Rule.of(n), stop_early
+        self.judges = judges
+        self.rule = rule or Rule.of(n)
+        self.stop_early = stop_early
 
     @property
     def n(self) -> int:

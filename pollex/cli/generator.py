@@ -159,7 +159,8 @@ def parameter_of(option: VerbOption) -> click.Parameter:
     names = [f"--{(option.flag or option.name).replace('_', '-')}", option.name]
     more: dict[str, Any] = {"multiple": True} if option.many else {}
     if option.kind is bool:
-        more, shared["type"] = {"is_flag": True}, None
+        more = {"is_flag": True}
+        shared["type"] = None
     elif not required and option.usual not in (None, (), ""):
         more |= {"default": option.usual, "show_default": True}
     if option.presets is not None:

@@ -162,7 +162,8 @@ def script_of(text: str) -> str | None:
     words = Counter({name: len(pattern.findall(prose)) for name, pattern in _WORDS.items()})
     if words["Kana"] * 5 >= words["Han"] > 0:  # Japanese is written with both
         words["Kana"] += words.pop("Han")
-    (script, most), total = words.most_common(1)[0], sum(words.values())
+    script, most = words.most_common(1)[0]
+    total = sum(words.values())
     return script if most >= FEWEST_WORDS and most >= SHARE * total else None
 
 

@@ -101,10 +101,8 @@ def _spellings(secret: str, *, quoted: bool) -> tuple[re.Pattern[str], re.Patter
     """
     # the first character apart: a search for it is much quicker
     escaped = _escaped_or_quoted if quoted else _escaped
-    begin, rest = (
-        secret[0],
-        "".join(f"(?:{_plain(character)}|{escaped(character)})" for character in secret[1:]),
-    )
+    begin = secret[0]
+    rest = "".join(f"(?:{_plain(character)}|{escaped(character)})" for character in secret[1:])
     plainly = _plain(begin) if begin.isalnum() else _RUN_BEGINS + _plain(begin)
     before, after = ("(?<![^\\W_])", "(?![^\\W_])") if len(secret) < _STANDS_ALONE else ("", "")
     return re.compile(before + plainly + rest + after), re.compile(

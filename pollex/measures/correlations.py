@@ -139,7 +139,8 @@ def _statistic_of_tables(
     of_tables: Callable[[Floats], Floats], x: npt.NDArray[Any], y: npt.NDArray[Any]
 ) -> Statistic:
     # place of each judgment in the table of values of x and y
-    (xs, row), (ys, column) = np.unique(x, return_inverse=True), np.unique(y, return_inverse=True)
+    xs, row = np.unique(x, return_inverse=True)
+    ys, column = np.unique(y, return_inverse=True)
     shape = len(xs), len(ys)
     cells = row * shape[1] + column
     # as many resamples at once as their tables fit into memory

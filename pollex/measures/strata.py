@@ -72,7 +72,8 @@ def compare_within(held: Bools, hit: Bools, stratum: Ints) -> Within | None:
     )
     n = cells.sum(axis=2)  # [stratum, elsewhere or there]
     both = n.all(axis=1)
-    (n0, n1), (hits0, hits1) = n[both].T, cells[both, :, 1].T
+    n0, n1 = n[both].T
+    hits0, hits1 = cells[both, :, 1].T
     size = n0 + n1
     weights = n0 * n1 / size
     over_all = float(hit[held].mean() - hit[~held].mean())

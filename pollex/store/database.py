@@ -140,7 +140,8 @@ class Database:
     """
 
     def __init__(self, path: Path, *, read_only: bool = False, patience: float = PATIENCE) -> None:
-        self.path, self._turn = path, threading.RLock()
+        self.path = path
+        self._turn = threading.RLock()
         with self.trouble():
             self._connection = _connect(path, read_only=read_only, patience=patience)
 

@@ -58,9 +58,12 @@ class Tracer:
     """
 
     def __init__(self, store: Store, run: str, secrets_known: Collection[str] = ()) -> None:
-        self._store, self.run, self._secrets = store, run, tuple(secrets_known)
+        self._store = store
+        self.run = run
+        self._secrets = tuple(secrets_known)
         # A run that is resumed has a second tracer, whose ids must be others.
-        self._prefix, self._numbers = secrets.token_hex(4), itertools.count(1)
+        self._prefix = secrets.token_hex(4)
+        self._numbers = itertools.count(1)
         self.nodes: dict[str, NodeCount] = {}
         self.errors: deque[dict[str, str]] = deque(maxlen=10)
 
@@ -109,7 +112,9 @@ class Tracer:
     def _write(self, span: Span, parent: str | None, ms: float, error: str) -> None:
         error = redact(error, self._secrets)[:LONGEST_ERROR]
         counted = self.nodes[span.name]
-        counted.n, counted.active, counted.ms = counted.n + 1, counted.active - 1, counted.ms + ms
+        counted.n += 1
+        counted.active -= 1
+        counted.ms += ms
         if error and error != CANCELLED:
             counted.errors += 1
             self.errors.append({"node": span.name, "item": span.item, "text": error[:200]})
@@ -159,7 +164,8 @@ class Span:
         self._error = error
 
     def __enter__(self) -> Self:
-        self.started, self._clock = now(), time.perf_counter()
+        self.started = now()
+        self._clock = time.perf_counter()
         self._outer = _open.set(self.id)
         self._tracer._begin(self)
         return self

@@ -65,7 +65,9 @@ class Store:
     ) -> None:
         self.folder = folder
         self.prompts = self.texts = True
-        self._given, self._claims, self._closed = secret, dict[str, Claim](), False
+        self._given = secret
+        self._claims = dict[str, Claim]()
+        self._closed = False
         require_own_files(folder)
         if not read_only:
             _make_private(folder)
@@ -78,7 +80,8 @@ class Store:
             )
         if (folder / BACKUP).exists() and not (folder / FILE).exists():
             raise damaged(str(folder / FILE), "it is gone")
-        self.database, self.columns = Database(folder / FILE, read_only=read_only), Columns(folder)
+        self.database = Database(folder / FILE, read_only=read_only)
+        self.columns = Columns(folder)
         self._writes = None if read_only else Writer(folder, self.columns, goes_on=goes_on)
         # a program that ends without closing would lose what is queued
         atexit.register(self.close)

@@ -183,10 +183,8 @@ def _sum_branches(
     branches = []
     for (name, kind), alike in groups.items():
         branch = Branch(name, kind, count=len(alike))
-        branch.ms, branch.longest_ms = (
-            sum(span["ms"] for span in alike),
-            max(span["ms"] for span in alike),
-        )
+        branch.ms = sum(span["ms"] for span in alike)
+        branch.longest_ms = max(span["ms"] for span in alike)
         branch.decision = ": ".join(unpack(alike[-1]["outputs"])) if name in DECIDING else ""
         for span in alike:
             if span["error"] not in ("", CANCELLED):

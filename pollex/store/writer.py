@@ -70,7 +70,8 @@ class Writer:
         self._closing = False
         self._rows: dict[tuple[type[ColumnRow], str], list[tuple[Any, ...]]] = defaultdict(list)
         self._blocks: list[RowBlock] = []
-        self._size, self._since = 0, time.monotonic()
+        self._size = 0
+        self._since = time.monotonic()
         self.failure: Exception | None = None
         self.durable = False
         self._thread = threading.Thread(target=self._run, name="pollex-store", daemon=True)
@@ -190,7 +191,8 @@ class Writer:
                 self._columns.write(block)
         self._rows.clear()
         self._blocks.clear()
-        self._size, self._since = 0, time.monotonic()
+        self._size = 0
+        self._since = time.monotonic()
 
 
 def queued(row: Row | Cells | RowBlock) -> Statement | Cells | RowBlock:

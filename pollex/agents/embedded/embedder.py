@@ -348,7 +348,8 @@ def inputs(tokens: Sequence[Sequence[int]], rows: Rows, width: int) -> dict[str,
     mask[:, 0] = 1
     for place, row in enumerate(rows):
         length = len(tokens[row])
-        ids[place, :length], mask[place, :length] = torch.tensor(tokens[row]), 1
+        ids[place, :length] = torch.tensor(tokens[row])
+        mask[place, :length] = 1
     return {"input_ids": ids, "attention_mask": mask}
 
 
