@@ -55,13 +55,12 @@ class Traces:
         self, texts: Iterable[str], others: Iterable[str] = (), names: Iterable[str] = ()
     ) -> None:
         texts = list(texts)
+        # long runs tell by themselves, short ones where their words are rare
         self._sure = {fragment for text in texts for fragment in fragments_of(text)}
-        possible = {
-            run
-            for text in texts
-            for length in range(1, RUN)
-            for run in _runs(words_of(text), length)
-        }
+        possible: set[Fragment] = set()
+        for text in texts:
+            for length in range(1, RUN):
+                possible.update(_runs(words_of(text), length))
         hints = {run for run in possible if _is_telling(run)}
 
         # What others say, and what pollex itself says in every output, tells of nobody.
@@ -75,6 +74,7 @@ class Traces:
         self._hints = hints | {
             tuple(words) for name in names if _is_distinctive(words := words_of(name))
         }
+        # first words of all, so that most texts need one look
         self._first = {run[0] for run in self._sure | self._hints}
 
     def within(self, text: str) -> bool:
@@ -87,7 +87,7 @@ class Traces:
     def masked(self, text: str) -> str:
         """Return a text without them: nothing is left of a quote, and single words are taken out of other texts."""
         words = list(_WORD.finditer(text))
-        folded = [folded for word in words for folded in [word[0].casefold()]]
+        folded = [word[0].casefold() for word in words]
         if self._first.isdisjoint(folded):
             return text
         if any(run in self._sure for run in self._runs_in(folded)):

@@ -106,6 +106,7 @@ class StoreLedger:
         Raises:
             StoreDamaged: It isn't what came.
         """
+        # the last attempt that has a reply
         line = self._store.value(
             "SELECT reply FROM calls WHERE key = ? AND reply IS NOT NULL ORDER BY attempt DESC LIMIT 1",
             [key],
@@ -123,6 +124,7 @@ class StoreLedger:
         """Record that a call is about to be sent, before returning; False where another process has it."""
         begun = now()
         run = self._tracer.run if self._tracer else None
+        # the intent, and the lease that keeps others from sending it
         about_it = [
             about.get("stage"),
             about.get("item"),
@@ -147,6 +149,7 @@ class StoreLedger:
 
     async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
         """Note, on the disk before it returns, what came back."""
+        # a reply to an intent of an earlier process has its row alone
         begun, clock, about = self._begun.pop((key, attempt), ("", time.perf_counter(), {}))
         ended = now()
         sql = "SELECT run, stage, item, sent FROM calls WHERE key = ? AND attempt = ?"

@@ -86,6 +86,7 @@ def find_resumable(
     """
     if run := last_unfinished(store, command, fingerprint):
         return run
+    # say in what the unfinished run differs
     other = last_unfinished(store, command)
     if other is None:
         raise WrongUse(

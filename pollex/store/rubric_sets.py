@@ -44,6 +44,7 @@ def with_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
     """
     if rubric_set.calibrator is None or rubric_set.has_arrays:
         return rubric_set
+    # by their hash, whichever run wrote them
     digest = str(rubric_set.calibrator.facts.get("arrays_sha256"))
     rows = store.rows("SELECT run FROM facts WHERE kind = ? AND id = ? LIMIT 1", [ARRAYS, digest])
     if not rows:
@@ -93,6 +94,7 @@ def find_set(store: Store, name: str) -> RubricSet | None:
         WrongUse: Several have the name.
         PollexError: It can't be read.
     """
+    # by its run first, then by its digest, then by the digest of the whole set
     every = kept_sets(store)
     numbers = {run.id for run in runs(store) if name in (run.id, run.id.rpartition("-")[0])}
     named = [stored for stored in every if name == "last" or stored.run in numbers]

@@ -201,6 +201,7 @@ class Claim:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            # the file says who has it
             holder = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
             self.release()
             raise StoreBusy(

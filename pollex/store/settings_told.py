@@ -70,6 +70,7 @@ def differences(
         behind_before: What stands behind the digests of roles, as `resume.settings_behind` returns
             it.
     """
+    # parts that differ; roles are told together
     parts = [part for part in sorted({*before, *now}) if before.get(part) != now.get(part)]
     roles = [part for part in parts if part in ROLES]
     sentences = [
@@ -78,16 +79,12 @@ def differences(
     if not roles:
         return sentences
 
-    changes = (
-        list(changes_behind(behind_before or {}, behind_now or {}))
-        if behind_before and behind_now
-        else []
-    )
-    who = ", ".join(roles)
-    return [
-        *sentences,
-        f"{who}: {'; '.join(changes)}" if changes else f"{who}: another model, prompt or setting",
-    ]
+    # what is known of both sides says how they differ
+    changes: list[str] = []
+    if behind_before and behind_now:
+        changes = list(changes_behind(behind_before, behind_now))
+    how = "; ".join(changes) or "another model, prompt or setting"
+    return [*sentences, f"{', '.join(roles)}: {how}"]
 
 
 def _part_in_words(part: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:

@@ -110,7 +110,9 @@ class Tracer:
         self.nodes.setdefault(span.name, NodeCount()).active += 1
 
     def _write(self, span: Span, parent: str | None, ms: float, error: str) -> None:
+        # texts of errors may quote keys
         error = redact(error, self._secrets)[:LONGEST_ERROR]
+        # what the page at work shows, without reading the store
         counted = self.nodes[span.name]
         counted.n += 1
         counted.active -= 1

@@ -68,6 +68,7 @@ class Store:
         self._given = secret
         self._claims = dict[str, Claim]()
         self._closed = False
+        # nothing is opened before it is known to be the store's own
         require_own_files(folder)
         if not read_only:
             _make_private(folder)
@@ -78,6 +79,7 @@ class Store:
                 remedy="name its folder",
                 option="store",
             )
+        # a backup without a database: the database was lost
         if (folder / BACKUP).exists() and not (folder / FILE).exists():
             raise damaged(str(folder / FILE), "it is gone")
         self.database = Database(folder / FILE, read_only=read_only)
@@ -189,6 +191,7 @@ class Store:
             fingerprint: Digests by name of all that the result depends on; see `Run`.
         """
         with _before_a_run(self.folder), self.database.transaction() as connection:
+            # numbered in the transaction, so that no two runs share a number
             (last,) = connection.execute("SELECT max(number) FROM runs").fetchone()
             run = Run(
                 id=f"{command}-{1 + (last or 0)}-{secrets.token_hex(2)}",
@@ -285,6 +288,7 @@ class Store:
             self._writes.close()
             if self._writes.durable:
                 self.backup()
+        # locks go before the files are closed
         for claim in self._claims.values():
             claim.release()
         if "sender" in vars(self):
@@ -321,6 +325,7 @@ class Store:
 
     def _note(self, run: str, **changes: Any) -> None:
         with self.database.transaction() as connection:
+            # a run that was taken out meanwhile is not noted
             cursor = connection.execute(f"{ALL_RUNS} WHERE id = ?", [run])
             names = [column[0] for column in cursor.description]
             row = cursor.fetchone()

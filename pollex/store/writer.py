@@ -89,6 +89,7 @@ class Writer:
         items = list(items)
         size = sum(item.size if isinstance(item, Cells | RowBlock) else SMALL for item in items)
         with self._changed:
+            # whoever puts more than fits waits for the thread
             self._changed.wait_for(lambda: self._queued < ROOM or self.failure is not None)
             if self.failure is not None:
                 raise self.failure
@@ -125,10 +126,12 @@ class Writer:
     def _run(self) -> None:
         while True:
             with self._changed:
+                # a short wait gathers more, unless somebody waits for it
                 self._changed.wait_for(lambda: self._items or self._waiting or self._closing)
                 self._changed.wait_for(
                     lambda: self._waiting or self._closing or self._queued >= ROOM // 2, LINGER
                 )
+                # all that is queued becomes one batch
                 items = self._items
                 waiting = self._waiting
                 settle = self._settling
@@ -138,6 +141,7 @@ class Writer:
                 self._queued = 0
                 self._settling = False
                 self._changed.notify_all()
+            # a failure is final, unless the store goes on: everybody gets it
             failure = self._failure_of(items, settle=settle)
             if failure is not None and not self._goes_on:
                 with self._changed:
@@ -151,6 +155,7 @@ class Writer:
     def _failure_of(self, items: Sequence[Item], *, settle: bool) -> Exception | None:
         """Write a batch; return what went wrong, whatever it is: those who wait must hear of it."""
         try:
+            # the database first: what columns say may rest on it
             self._apply([item for item in items if not isinstance(item, Cells | RowBlock)])
             for item in items:
                 if isinstance(item, Cells):
@@ -158,6 +163,7 @@ class Writer:
                 elif isinstance(item, RowBlock):
                     self._blocks.append(item)
                 self._size += item.size if isinstance(item, Cells | RowBlock) else 0
+            # columns in large parts, but never too late
             if settle or self._size >= BATCH or time.monotonic() - self._since >= LATEST:
                 self._write_columns()
         except Exception as failure:
@@ -167,6 +173,7 @@ class Writer:
     def _apply(self, changes: Sequence[Statement | Lease]) -> None:
         if not changes:
             return
+        # on the disk only where something has to be
         durable = any(change.durable for change in changes)
         try:
             with self._database.transaction(durable=durable) as connection:
@@ -182,6 +189,7 @@ class Writer:
         self.durable |= durable
 
     def _write_columns(self) -> None:
+        # in the order of kinds, so that whoever finds a score finds its answers
         for kind in KINDS:
             for (_, run), rows in [
                 (key, rows) for key, rows in self._rows.items() if key[0] is kind
