@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from protocol_server import ProtocolServer
 from small_log import small_log, write_log
 
@@ -43,6 +44,7 @@ def is_over(client: httpx2.Client, child: str) -> bool:
     return client.get(f"/api/children/{child}").json()["state"] not in ("waiting", "running")
 
 
+@pytest.mark.nightly  # it waits for a slow model, and for three servers
 def test_a_plan_comes_first_a_killed_server_finds_the_run_again_and_it_is_stopped_and_goes_on(
     tmp_path: Path,
 ) -> None:
