@@ -15,6 +15,7 @@ from pollex.formats.mapping import FIELDS, PARTS
 from pollex.services.log_view import ROLES, columns_of, labels_of, parts_of, roles_of
 from pollex.usecases.inspect import InspectLogs
 from pollex.usecases.use_case import VerbOption, options_of
+from pollex.web.controls import LABELS
 
 COLUMN = "col-"
 SPEAKER = "who-"
@@ -23,7 +24,7 @@ OPTION = "opt-"
 UNCHANGED = "!"
 """Behind a choice that is the one shown."""
 MAPPINGS = ("columns", "roles")
-LABELS = ("positive", "negative", "unrated")
+RULES = ("positive", "negative", "unrated")
 NOT_HERE = ("domain", "progress", "store", "resume", "sources")
 LONGEST_MAPPING = 8000
 
@@ -86,7 +87,7 @@ def option_fields() -> list[OptionField]:
 
 
 def _field_of(option: VerbOption) -> OptionField:
-    label = option.name.replace("_", " ").capitalize()
+    label = LABELS.get(option.name, option.name.replace("_", " ").capitalize())
     if isinstance(option.kind, tuple):
         return OptionField(option.name, label, option.help, option.kind)
     if option.kind is bool:
@@ -117,7 +118,7 @@ def options_asked(given: Mapping[str, Any]) -> dict[str, Any]:
         options |= roles_of(speakers)
     values, changed = _chosen(given, VALUE, COUNTS)
     if changed:
-        for name in LABELS:
+        for name in RULES:
             options.pop(name, None)
         options |= labels_of(values)
     return options
@@ -127,7 +128,7 @@ def _drop_what_was_of(
     before: Mapping[str, str], now: Mapping[str, str], options: dict[str, Any]
 ) -> None:
     """Drop what was said of a column's values, where another column has its part now."""
-    for part, names in (("label", LABELS), ("role", ("roles",))):
+    for part, names in (("label", RULES), ("role", ("roles",))):
         if _path_of(part, before) != _path_of(part, now):
             for name in names:
                 options.pop(name, None)

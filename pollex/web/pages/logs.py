@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
+from pydantic import Field
 from starlette.responses import Response
 
 from pollex.errors import PollexError, WrongUse
@@ -43,6 +44,7 @@ from pollex.web.log_forms import (
     options_asked,
 )
 from pollex.web.site import Site
+from pollex.web.typed_endpoints import require_endpoint
 from pollex.web.uploads import refused, upload
 from pollex.web.views import Data, Done, page, post
 
@@ -52,6 +54,7 @@ PATIENCE = 20.0
 
 Given = Annotated[Fields, "col-", "who-", "val-", "opt-"]
 """What the form of a reading sends: see `log_forms`."""
+Address = Annotated[str, Field(max_length=2000)]
 Keys = Annotated[Fields, "key-"]
 """Keys of a tool, by the variable that its own client uses: they are in memory alone."""
 
@@ -64,12 +67,15 @@ class Tool:
 
     Attributes:
         address: Variable of its address, empty where it has none.
+        usual_address: Where it is asked if nobody says otherwise.
+        is_addressed: Whether an address is known.
         keys: Variables of its keys, with whether the server's environment has each.
         project: Whether a project is to be named.
     """
 
     name: str
     address: str
+    usual_address: str
     is_addressed: bool
     keys: Mapping[str, bool]
     project: bool
@@ -84,7 +90,8 @@ def _tool(interface: Interface) -> Tool:
     names, usual = interface.url
     is_addressed = bool(usual) or any(os.environ.get(name) for name in names)
     keys = {name: bool(os.environ.get(name)) for name in interface.keys}
-    return Tool(interface.name, names[0] if names else "", is_addressed, keys, interface.project)
+    variable = names[0] if names else ""
+    return Tool(interface.name, variable, usual, is_addressed, keys, interface.project)
 
 
 @page(links.LOGS, "logs.html", here=HERE)
@@ -284,7 +291,9 @@ def bundled(site: Site) -> Done:
 
 
 @post("/api/logs/pull")
-def pull(site: Site, tool: Short, keys: Keys, project: Short = "", since: Short = "") -> Done:
+def pull(
+    site: Site, tool: Short, keys: Keys, project: Short = "", since: Short = "", url: Address = ""
+) -> Done:
     """Begin to fetch the logs of a tool; its keys are given to the command alone, by its environment."""
     interface = INTERFACES.get(tool)
     if interface is None or not interface.streams:
@@ -293,6 +302,9 @@ def pull(site: Site, tool: Short, keys: Keys, project: Short = "", since: Short 
     if interface.project and not project:
         raise Fault(f"{tool} has projects", remedy="name one")
     environment = _environment(interface, keys)
+    if url:
+        require_endpoint(site, url)
+        environment[interface.url[0][0]] = url
     store = site.store.folder
     title = f"{tool} {project}".strip()
     reading = keep_reading(new_reading(store, title.replace("/", "-")))
@@ -302,7 +314,8 @@ def pull(site: Site, tool: Short, keys: Keys, project: Short = "", since: Short 
     arguments += [f"--since={since}"] if since else []
 
     def keep_pulled() -> None:
-        (reading.folder / name).chmod(0o600)
+        for path in reading.folder.iterdir():
+            path.chmod(0o600)
         keep_reading(replace(reading, files=(name,), titles=(title,)))
 
     child = site.children.start(

@@ -396,3 +396,9 @@ async def test_a_tool_is_pulled_from_with_keys_that_no_page_and_no_argument_has(
         "/api/logs/pull", data={"tool": "langfuse", "key-PATH": "/tmp", "project": "x"}
     )
     assert stray.status_code == 400
+    # others may reach this server: nobody has it ask its own network
+    for url in ("http://127.0.0.1:1", "http://169.254.169.254/", "http://[::1]/", "file:///etc"):
+        answer = await web.post(
+            "/api/logs/pull", data={"tool": "phoenix", "project": "x", "url": url}
+        )
+        assert answer.status_code in (400, 403, 404), answer.text

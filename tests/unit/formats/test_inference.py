@@ -12,7 +12,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.mapping import pairs
 from pollex.formats.proposal import Unmapped
 from pollex.formats.read_logs import read_logs, read_rows
-from pollex.services.propose import propose_mapping
+from pollex.services.log_view import view_log
 
 SAID = [
     (
@@ -231,8 +231,8 @@ def test_an_envelope_of_talks_under_any_name_is_opened(tmp_path: Path) -> None:
     ]
     path = tmp_path / "log.json"
     path.write_text(json.dumps({"export": {"made": "2026"}, "entries": talks}), "utf-8")
-    found = propose_mapping(path, reading=ReadOptions())
-    assert (found.conversations, found.structure) == (4, ())
+    view = view_log([str(path)], reading=ReadOptions(), options={})
+    assert (view.conversations, view.error) == (4, {})
 
 
 def test_a_pair_of_answers_is_told_as_a_preference() -> None:
@@ -296,11 +296,18 @@ def test_a_proposal_is_offered_for_a_form(tmp_path: Path) -> None:
         "\n".join(map(json.dumps, of_turns(NAMES, {"user": "Hana", "assistant": "Merkur"}))),
         "utf-8",
     )
-    found = propose_mapping(path, reading=ReadOptions())
-    assert not found.known
-    assert found.options["columns"] == "conversation=vorgang,role=wer,text=was,label=urteil"
-    assert found.as_json()["talks"][0]["messages"][0] == {"role": "user", "content": SAID[0][0][0]}
-    assert {row["column"]: row["part"] for row in found.columns}["was"] == "text"
-    assert found.conversations == 4
+    view = view_log([str(path)], reading=ReadOptions(), options={})
+    assert view.proposed
+    assert view.options["columns"] == {
+        "conversation": "vorgang",
+        "role": "wer",
+        "text": "was",
+        "label": "urteil",
+    }
+    assert view.talks[0]["turns"][0]["content"] == SAID[0][0][0]
+    assert {column["path"]: column["part"] for column in view.columns}["was"] == "text"
+    assert view.conversations == 4
     path.write_text('{"a": 1}\n{"a": 2}\n', "utf-8")
-    assert propose_mapping(path, reading=ReadOptions()).lacking.startswith("no known shape")
+    refused = view_log([str(path)], reading=ReadOptions(), options={})
+    assert refused.error["what"].startswith("no known shape")
+    assert [column["path"] for column in refused.columns] == ["a"]
