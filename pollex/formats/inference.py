@@ -32,6 +32,7 @@ from pollex.formats.label_columns import (
     sides_of_column,
 )
 from pollex.formats.labels import as_number, is_usual
+from pollex.formats.log_shapes.choices import CHOSEN
 from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, TEXT_NAMES, role_of
 from pollex.formats.mapping import ANY_OTHER, NO_ROLE, WHOLE_FILE, as_word
@@ -57,6 +58,8 @@ MOST_LEFT_OUT = 0.7
 """The share of rows that are no turns in a log of what a tool did, too."""
 MOST_VALUES, LONGEST_VALUE = 5, 25
 """Different values, and characters of the longest, of a column that is no text with them alone."""
+MOST_OF_BLOCKS = 0.6
+"""Share of the rows that begin a block at most, where a cell above holds for those below."""
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
 """Letters of scripts that put no space between words, or few."""
 LONGEST_UNSPACED_WORD = 6
@@ -270,6 +273,9 @@ def _of_turns(
     roles = _chosen(columns, told, "role", role_likelihood, 5)
     texts = _chosen(columns, told, "text", text_likelihood, 3)
     ids = _chosen(columns, told, "conversation", owner_likelihood, 4)
+    filled = {one.path: one for one in map(_filled_down, columns) if one is not None}
+    if "conversation" not in told:
+        ids |= _chosen(list(filled.values()), told, "conversation", owner_likelihood, 1)
     # each file may be one, where nothing better is found
     if columns and "conversation" not in told:
         ids[Column(WHOLE_FILE, [None] * len(columns[0].values))] = -1.0
@@ -281,6 +287,8 @@ def _of_turns(
                 if len({id_.path, role.path, text.path}) < 3 or _names_the_talk(role, id_):
                     continue
                 parts = {"conversation": id_.path, "role": role.path, "text": text.path}
+                if filled.get(id_.path) is id_:
+                    parts["fill"] = id_.path
                 if time is not None and time.path not in parts.values():
                     parts["time"] = time.path
                 elif turn is not None and turn.path not in parts.values():
@@ -294,6 +302,20 @@ def _of_turns(
                     yield _with_labels(
                         all_columns, parts, named, prior, given, told, without=guesses
                     )
+
+
+def _filled_down(column: Column) -> Column | None:
+    """Return a column that is filled in the first row of each block alone, with the rest filled, too."""
+    there = [value not in (None, "") for value in column.values]
+    if not there or not there[0] or not 2 <= sum(there) <= MOST_OF_BLOCKS * len(there):
+        return None
+    values = [value for value, filled in zip(column.values, there, strict=True) if filled]
+    if len({*map(str, values)}) < len(values):  # a block has a name of its own
+        return None
+    latest: list[Any] = []
+    for value, filled in zip(column.values, there, strict=True):
+        latest.append(value if filled else latest[-1])
+    return Column(column.path, latest)
 
 
 def _guesses_at_users(
@@ -491,6 +513,8 @@ def role_likelihood(column: Column) -> float:
         return 0.0
     if NO_LABELS & {*words_of(column.path)} or is_likely(column.path):
         return 0.0  # what a machine says of a turn, or a person
+    if steps_of(column.path)[-1] in CHOSEN:
+        return 0.0  # which answer of several somebody chose
     may_be_bits = any(map(as_number, names)) or {*map(plain, names)} & {"true", "false"}
     thumbs = all(map(is_usual, names)) or label_likelihood(column) > SURE_LABEL
     if thumbs and not may_be_bits:

@@ -53,6 +53,7 @@ PARTS = (
     *list(FIELDS)[:-1],
     "prompt",
     "sources",
+    "fill",
 )
 
 MESSAGES = "messages"
@@ -172,11 +173,17 @@ class Mapper:
         if not self.columns and not self.roles:
             yield from rows
             return
+        above: Any = None
+        fill = self.columns.get("fill")
         for row in rows:
             if not isinstance(row, LogRow):
                 yield row
                 continue
             fields = row.fields
+            if fill is not None:  # as in merged cells, an empty one holds what stands above
+                self.seen.add("fill")
+                above = fields.get(fill) if fields.get(fill) not in (None, "") else above
+                fields = {**fields, fill: above}
             if self.columns.get("conversation") == WHOLE_FILE:
                 fields = {**fields, WHOLE_FILE: row.source}
             renamed = self.renamed(fields)
@@ -433,11 +440,14 @@ def _once(given: Pairs) -> dict[str, str]:
         without = {"columns": pairs_as_typed(pair for pair in given if pair != (part, name))}
         if columns.setdefault(part, name) != name:
             _refuse_two(part, columns[part], name, without)
+        if part == "fill":  # the column has a part of its own, too
+            continue
         apart = (
             {part, "messages"}
             if part in OF_TURNS
             else {part, *(OF_TURNS if part == "messages" else ())}
         )
+        apart.add("fill")
         if other := next(
             (each for each, one in columns.items() if one == name and each not in apart), None
         ):

@@ -8,6 +8,7 @@ from pollex.conversations.conversation import Label
 from pollex.errors import BadInput, PollexError
 from pollex.formats.columns import Column
 from pollex.formats.fields import ReadOptions
+from pollex.formats.inference import role_likelihood
 from pollex.formats.label_columns import is_doubtful_label, label_likelihood, sides_of_column
 from pollex.formats.labels import side_meant
 from pollex.formats.mapping import pairs
@@ -137,3 +138,17 @@ def test_of_two_values_one_that_is_known_tells_the_other_where_the_name_says_lab
 )
 def test_negations_and_words_around_a_thumb_are_understood(word: str, side: Label | None) -> None:
     assert side_meant(word) is side
+
+
+def test_an_id_in_the_first_row_of_each_block_holds_for_the_rows_below() -> None:
+    rows = rows_of_turns(["up", "down", "up", "down", None, "up"], "note")
+    for place, row in enumerate(rows):
+        row["vorgang"] = row["vorgang"] if place % 2 == 0 else ""
+    options = as_proposed(rows)
+    assert dict(options["columns"])["fill"] == "vorgang"
+    assert labels_read(rows, options) == ["+", "-", "+", "-", "0", "+"]
+
+
+def test_which_answer_was_chosen_is_no_name_of_a_speaker() -> None:
+    column = Column("selected", [True, False, True, True, False, True])
+    assert role_likelihood(column) == 0
