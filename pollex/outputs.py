@@ -8,6 +8,7 @@ errors, and every room may import it.
 
 import errno
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -104,6 +105,20 @@ def draft_of(path: Path, *, named: bool = True) -> Iterator[Path]:
         note_output(target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def drafts_left_of(path: Path) -> list[Path]:
+    """Return drafts of a file that a killed command left beside it: hidden, named by the file and 8 hex digits.
+
+    Whatever else is hidden there, an editor's file or a copy, is the user's.
+    """
+    ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    return [
+        draft
+        for draft in beside
+        if ours.fullmatch(draft.name) and draft.is_file() and not draft.is_symlink()
+    ]
 
 
 def _pour(draft: Path, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -136,8 +137,12 @@ class Place:
     def remove_drafts(self) -> None:
         """Remove what writers of this machine left behind when they were killed."""
         if self.local:
-            for draft in Path(self.path).glob(f".*.{glob.escape(os.uname().nodename)}.*{DRAFT}"):
-                draft.unlink(missing_ok=True)
+            ours = re.compile(
+                rf"\..+\.{re.escape(os.uname().nodename)}\.[0-9a-f]{{8}}{re.escape(DRAFT)}"
+            )
+            for draft in Path(self.path).glob(f".*{DRAFT}"):
+                if ours.fullmatch(draft.name):
+                    draft.unlink(missing_ok=True)
 
     @contextmanager
     def copied(self, folder: Path) -> Iterator[Path]:

@@ -1,24 +1,27 @@
 """Forget conversations: out of the store for good, and named in the files that quote them."""
 
-import glob
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pollex.errors import WrongUse
 from pollex.graphs.context import Progress
+from pollex.outputs import drafts_left_of
+from pollex.services.forgetting_bounds import LARGEST_WHOLE, NotLookedInto
 from pollex.services.forgetting_files import SET_FILE, quotes, without_quotes
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.store.forgetting import ToForget, conversations_to_forget, forget, left_in, require_idle
-from pollex.store.outputs import Output, digest_of_file, outputs_of, renew_outputs
+from pollex.store.outputs import Output, outputs_of, renew_outputs
 from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.text import Line, Told
 
 ENDINGS = (".json", ".jsonl", ".html", ".toml", ".csv", ".md", ".parquet", ".xml", ".gz", ".zst")
-LARGEST = 256 << 20
-"""Bytes of the largest file outside the store that is looked through."""
+UNNAMED = "the store alone names it, and it isn't as pollex wrote it: name it, if it is yours"
+LINKED = "it is a link: name what it leads to, if that is yours"
 
 
 @dataclass(frozen=True)
@@ -32,15 +35,25 @@ class Forgotten(Result):
         quoting: Files that quote them, or name them.
         rewritten: Those of these that no longer do.
         left: Files that could not be looked into, with the reason for each.
+        unconfirmed: Files among those that quote which are not rewritten, with the reason for each.
     """
 
-    json_fields = ("conversations", "gone", "quoting", "rewritten", "left", "dry_run")
+    json_fields = (
+        "conversations",
+        "gone",
+        "quoting",
+        "rewritten",
+        "left",
+        "unconfirmed",
+        "dry_run",
+    )
 
     conversations: int
     gone: dict[str, int]
     quoting: tuple[Path, ...]
     rewritten: tuple[Path, ...]
     left: dict[str, str]
+    unconfirmed: dict[str, str]
     dry_run: bool = False
 
     @property
@@ -60,6 +73,8 @@ class Forgotten(Result):
             yield f"Forgot {self.conversations} conversations ({rows})"
         for path in self.quoting:
             yield f"{'Rewritten' if path in self.rewritten else 'Still quotes them'}: {path}"
+        for place, why in self.unconfirmed.items():
+            yield f"{'Would not be' if self.dry_run else 'Not'} rewritten: {place}: {why}"
         for place, why in self.left.items():
             yield f"Not looked into: {place}: {why}"
         if set(self.quoting) - set(self.rewritten):
@@ -111,27 +126,92 @@ def forget_conversations(
                 where=str(run.store),
                 remedy="check the spelling",
             )
-        outputs, left = found_outputs(store, target, places)
-        files = [*looked_through(places), *ours_in(run.store.absolute().parent), *outputs]
-        files = list(dict.fromkeys(path.resolve() for path in files))
-        left |= {
-            str(path): f"it has more than {LARGEST >> 20} MB"
-            for path in files
-            if path.stat().st_size > LARGEST
-        }
-        quoting = [path for path in files if str(path) not in left and quotes(path, target)]
-        gone = {"conversations": target.stored_rows} if dry_run else forget(store, target)
-        done = [
-            path for path in quoting if rewrite and not dry_run and without_quotes(path, target)
-        ]
-        if not dry_run:
-            note_places(store, outputs)
+        search = files_to_search(store, target, places)
+        left = dict(search.left)
+        quoting = list[Path]()
+        for path in search.files:
+            try:
+                if quotes(path, target):
+                    quoting.append(path)
+            except NotLookedInto as refused:
+                left[str(path)] = refused.what
+        if dry_run:
+            gone = {"conversations": target.stored_rows}
+            rewritten = []
+        else:
+            gone = forget(store, target)
+            rewritten = rewritten_of(quoting, search, target, left) if rewrite else []
+            for draft in [draft for path in search.outputs for draft in drafts_left_of(path)]:
+                draft.unlink()
+            note_places(store, search.outputs)
     if not any(gone.values()) and not quoting:
         raise WrongUse("nothing is kept of them", where=str(run.store), remedy="check the spelling")
     for path in quoting:
-        progress.note(f"{'Rewrote' if path in done else 'Note: it is quoted in'} {path}")
+        progress.note(f"{'Rewrote' if path in rewritten else 'Note: it is quoted in'} {path}")
     left |= {str(path): "it was set aside as damaged" for path in left_in(run.store, target)}
-    return Forgotten(len(target.ids), gone, tuple(quoting), tuple(done), left, dry_run)
+    unconfirmed = {
+        str(path): search.unconfirmed[path] for path in quoting if path in search.unconfirmed
+    }
+    return Forgotten(
+        len(target.ids), gone, tuple(quoting), tuple(rewritten), left, unconfirmed, dry_run
+    )
+
+
+def rewritten_of(
+    quoting: Sequence[Path], search: Search, target: ToForget, left: dict[str, str]
+) -> list[Path]:
+    """Take the conversations out of files that may be written; return those in which nothing is left.
+
+    Args:
+        left: Is told of those that can't be read any more.
+    """
+    rewritten = []
+    for path in quoting:
+        if path in search.unconfirmed:
+            continue
+        try:
+            if without_quotes(path, target):
+                rewritten.append(path)
+        except NotLookedInto as refused:
+            left[str(path)] = refused.what
+    return rewritten
+
+
+@dataclass(frozen=True)
+class Search:
+    """Files outside the store that are looked into.
+
+    Attributes:
+        files: All of them, resolved.
+        outputs: Those that pollex wrote: the store knows them, and they are as they were written,
+            or the user named them.
+        unconfirmed: Those that are read but not written, with the reason: who made the store, or
+            the folder, need not be the user.
+        left: What isn't looked into, with the reason.
+    """
+
+    files: tuple[Path, ...]
+    outputs: Mapping[Path, Output]
+    unconfirmed: Mapping[Path, str]
+    left: Mapping[str, str]
+
+
+def files_to_search(store: Store, target: ToForget, places: Sequence[Path]) -> Search:
+    """Find the files to look into: those named, those beside the store, and those that pollex wrote."""
+    beside = store.folder.absolute().parent
+    near = [*looked_through(places), *ours_in(beside)]
+    named = {path for path in places if path.is_file()}
+    links = {path for path in near if path.is_symlink() and path not in named}
+    confirmed = {path.resolve() for path in near if path not in links}
+    outputs, unsure, left = known_outputs(store, target, places, confirmed)
+    unconfirmed = {path.resolve(): LINKED for path in links} | unsure
+    confirmed |= set(outputs)
+    return Search(
+        tuple(dict.fromkeys([*confirmed, *unconfirmed])),
+        outputs,
+        {path: why for path, why in unconfirmed.items() if path not in confirmed},
+        left,
+    )
 
 
 def looked_through(places: Iterable[Path]) -> Iterator[Path]:
@@ -144,46 +224,63 @@ def looked_through(places: Iterable[Path]) -> Iterator[Path]:
 def ours_in(folder: Path) -> Iterator[Path]:
     """Yield the rubric sets and pages in a folder; a log that lies there is nobody's but the user's."""
     for path in looked_through([folder]):
-        if path.suffix in (".html", ".toml") or (
-            path.suffix == ".json" and SET_FILE in path.read_bytes()
-        ):
+        if path.suffix in (".html", ".toml") or (path.suffix == ".json" and is_set_file(path)):
             yield path
 
 
-def found_outputs(
-    store: Store, target: ToForget, places: Sequence[Path]
-) -> tuple[dict[Path, Output], dict[str, str]]:
+def is_set_file(path: Path) -> bool:
+    """Tell whether a file looks like a rubric set; one that is too large to look into counts as one."""
+    return path.stat().st_size > LARGEST_WHOLE or SET_FILE in path.read_bytes()
+
+
+def known_outputs(
+    store: Store, target: ToForget, places: Sequence[Path], confirmed: Collection[Path]
+) -> tuple[dict[Path, Output], dict[Path, str], dict[str, str]]:
     """Find the files that pollex wrote, as the store knows them.
 
+    A store may come from anybody: a path in it is only believed where the file is what was written,
+    byte for byte, or the user named it.
+
+    Args:
+        confirmed: Files that the user named, or that lie beside the store.
+
     Returns:
-        Those that are there, also under another name in a folder that is looked through; and why
-        others may quote the conversations all the same.
+        Those that are there, also under another name in a folder that is looked through; those that
+        are there and not believed, with the reason; and why others may quote the conversations all
+        the same.
     """
-    outputs = outputs_of(store)
-    lying = [(output.place(store.folder.resolve()), output) for output in outputs]
-    output_by_place = {place: output for place, output in lying if place is not None}
+    outputs: dict[Path, Output] = {}
+    unsure: dict[Path, str] = {}
+    missing: list[Output] = []
+    for output in outputs_of(store):
+        there = output.places(store.folder.resolve())
+        sure = [path for path in there if path.resolve() in confirmed or output.is_unchanged(path)]
+        outputs |= {path.resolve(): output for path in sure[:1]}
+        if not there:
+            missing.append(output)
+        elif not sure:
+            unsure[there[0].resolve()] = LINKED if there[0].is_symlink() else UNNAMED
+    for path in written_by_earlier_runs(store):
+        if path.resolve() not in outputs:
+            unsure.setdefault(path.resolve(), UNNAMED)
+
+    # What isn't there may have been moved.
     folders = {*(path for path in places if path.is_dir()), store.folder.absolute().parent}
-    folders |= {path.parent for path in output_by_place}
+    folders |= {path.parent for path in outputs}
     left: dict[str, str] = {}
-    for output in (
-        output for place, output in lying if place is None and _may_hold(output, target)
-    ):
+    for output in missing:
+        if not _may_hold(output, target):
+            continue
         moved = None if output.remote else _moved(output, folders)
         if moved is not None:
-            output_by_place[moved] = output
+            outputs[moved.resolve()] = output
         elif output.remote:
             left[output.path] = "it lies on another file system: make it again, or remove it"
         else:
             left[output.path] = (
                 "pollex wrote it, and it is no longer there: if it was moved, give its new place"
             )
-    for path in written_by_earlier_runs(store):
-        output_by_place.setdefault(path.resolve(), Output(str(path), "", "", 0, ""))
-    for path in output_by_place:
-        # what a killed command left
-        for draft in path.parent.glob(f".{glob.escape(path.name)}.*"):
-            draft.unlink()
-    return output_by_place, left
+    return outputs, unsure, left
 
 
 def _may_hold(output: Output, target: ToForget) -> bool:
@@ -194,9 +291,8 @@ def _may_hold(output: Output, target: ToForget) -> bool:
 
 def _moved(output: Output, folders: Iterable[Path]) -> Path | None:
     """Return where a file lies now, known by its content."""
-    files = (path for folder in folders for path in sorted(folder.iterdir()) if path.is_file())
-    alike = (path for path in files if path.stat().st_size == output.size)
-    return next((path for path in alike if digest_of_file(path) == output.digest), None)
+    files = (path for folder in folders for path in sorted(folder.iterdir()))
+    return next((path for path in files if output.is_unchanged(path)), None)
 
 
 def note_places(store: Store, outputs: Mapping[Path, Output]) -> None:

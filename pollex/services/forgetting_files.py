@@ -1,7 +1,6 @@
 """Conversations taken out of files of every kind that pollex writes: pages, rows, rubric sets, tables, packed files."""
 
 import csv
-import gzip
 import html
 import io
 import json
@@ -14,13 +13,19 @@ from typing import Any
 from pollex.errors import PollexError
 from pollex.outputs import write_whole
 from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.services.forgetting_bounds import (
+    PARQUET,
+    NotLookedInto,
+    in_time,
+    reason_not_looked_into,
+    require_size,
+    unpack_file,
+)
+from pollex.services.forgetting_toml import toml_without
 from pollex.store.folder import path_in_text
 from pollex.store.forgetting import ABOUT, ToForget
 from pollex.store.fragments import FORGOTTEN
 
-GZIP = b"\x1f\x8b"
-ZSTANDARD = b"\x28\xb5\x2f\xfd"
-PARQUET = b"PAR1"
 SET_FILE = b'"rubrics_digest"'
 """What every rubric set has in it."""
 
@@ -28,52 +33,49 @@ _BLOCKS = (
     "html|head|body|title|main|header|footer|nav|aside|section|article|div|p|ul|ol|li|dl|dt|dd|table|thead|tbody|tr|th|td"
     "|blockquote|figure|figcaption|details|summary|h[1-6]|pre"
 )
-_BLOCK = re.compile(rf"</?(?:{_BLOCKS})\b[^>]*>", re.IGNORECASE)
-_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_BLOCK = re.compile(rf"</?(?:{_BLOCKS})\b[^<>]*>", re.IGNORECASE)
+_PART = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_PART_ENDS = re.compile(r"</(?:script|style)>", re.IGNORECASE)
+_TAG = re.compile(r"<[^>]*>")
 _ATTRIBUTE = re.compile(r'="([^"]*)"')
-_ROW = re.compile(r"<(tr|li)\b[^>]*>(?:(?!<\1\b).)*?</\1>", re.DOTALL | re.IGNORECASE)
+_ROW = re.compile(r"<(tr|li)\b[^<>]*>(?:(?!<\1\b).)*?</\1>", re.DOTALL | re.IGNORECASE)
 
 
 def quotes(path: Path, target: ToForget) -> bool:
-    """Tell whether a file quotes or names one of the conversations."""
+    """Tell whether a file quotes or names one of the conversations.
+
+    Raises:
+        NotLookedInto: That can't be told.
+    """
     return without_them(path, target) is not None
 
 
 def without_quotes(path: Path, target: ToForget) -> bool:
-    """Take the conversations out of a file; return whether nothing is left in it."""
+    """Take the conversations out of a file; return whether nothing is left in it.
+
+    Raises:
+        NotLookedInto: That can't be told.
+    """
     cleaned = without_them(path, target)
     if cleaned is not None:
-        write_whole(path, cleaned)
-    return not quotes(path, target)
+        write_whole(path, cleaned, named=False)
+    return cleaned is None or not quotes(path, target)
 
 
 def without_them(path: Path, target: ToForget) -> bytes | None:
-    """Return what a file holds without the conversations; None if it doesn't have them."""
-    content = path.read_bytes()
-    if content.startswith(PARQUET):
-        return _table_without(path, target)
-    packed = next((pack for pack in _PACKERS if content.startswith(pack)), None)
-    if packed is None:
-        return _content_without(content, path.suffix, target)
-    unpack, pack = _PACKERS[packed]()
-    inner = _content_without(unpack(content), Path(path.stem).suffix, target)
-    return None if inner is None else pack(inner)
+    """Return what a file holds without the conversations; None if it doesn't have them.
 
-
-def _gzip() -> tuple[Any, Any]:
-    return gzip.decompress, gzip.compress
-
-
-def _zstandard() -> tuple[Any, Any]:
-    import zstandard  # few files are packed so
-
-    return (
-        lambda packed: zstandard.ZstdDecompressor().decompressobj().decompress(packed),
-        zstandard.ZstdCompressor().compress,
-    )
-
-
-_PACKERS = {GZIP: _gzip, ZSTANDARD: _zstandard}
+    Raises:
+        NotLookedInto: It is too large, too deep or damaged.
+    """
+    try:
+        unpacked = unpack_file(path)
+        if unpacked.content.startswith(PARQUET):
+            return _table_without(path, target)
+        cleaned = _content_without(unpacked.content, unpacked.ending, target)
+        return None if cleaned is None else unpacked.pack(cleaned)
+    except Exception as failure:  # a stranger's file may do anything to who reads it
+        raise NotLookedInto(reason_not_looked_into(failure), where=str(path)) from failure
 
 
 def _content_without(content: bytes, ending: str, target: ToForget) -> bytes | None:
@@ -95,8 +97,19 @@ def _json_without(text: str, target: ToForget) -> str:
     return json.dumps(_with_new_digest(cleaned), ensure_ascii=False, indent=1) + "\n"
 
 
+def _toml_without(text: str, target: ToForget) -> str:
+    """Return TOML without the conversations; where that can't be, as it was, and it still quotes them."""
+    if not target.traces.within(_unescaped(text)):
+        return text
+    cleaned = toml_without(text, target)
+    if cleaned is None:
+        raise NotLookedInto("it quotes them where nothing can be taken out: edit it")
+    return cleaned
+
+
 def _json_lines_without(text: str, target: ToForget) -> str:
-    return "".join(_json_line_without(line, target) for line in text.splitlines(keepends=True))
+    lines = in_time(text.splitlines(keepends=True))
+    return "".join(_json_line_without(line, target) for line in lines)
 
 
 def _json_line_without(line: str, target: ToForget) -> str:
@@ -118,16 +131,16 @@ def _csv_without(text: str, target: ToForget) -> str:
     except (ValueError, csv.Error):
         return _lines_without(text, target)
     about = [place for place, name in enumerate(header) if name in ABOUT]
-    theirs = [
+    others = [
         row
-        for row in rows
-        if any(row[place].lstrip("'") in target.ids for place in about if place < len(row))
+        for row in in_time(rows)
+        if not any(row[place].lstrip("'") in target.ids for place in about if place < len(row))
     ]
-    left = [[target.masked(cell) for cell in row] for row in rows if row not in theirs]
-    if len(left) == len(rows) and left == rows:
+    masked = [[target.masked(cell) for cell in row] for row in in_time(others)]
+    if len(masked) == len(rows) and masked == others:
         return text
     written = io.StringIO(newline="")
-    csv.writer(written).writerows([header, *left])
+    csv.writer(written).writerows([header, *masked])
     return written.getvalue()
 
 
@@ -135,8 +148,8 @@ def _lines_without(text: str, target: ToForget) -> str:
     """Return a text whose lines are masked, and then what runs over several lines."""
     if not target.traces.within(_unescaped(text)):
         return text
-    masked = "".join(_line_without(line, target) for line in text.splitlines(keepends=True))
-    return target.traces.masked(masked)
+    lines = in_time(text.splitlines(keepends=True))
+    return target.traces.masked("".join(_line_without(line, target) for line in lines))
 
 
 def _line_without(line: str, target: ToForget) -> str:
@@ -165,16 +178,36 @@ def _page_without(page: str, target: ToForget) -> str:
     """
     ids = [html.escape(id_) for id_ in target.ids]
     page = _ROW.sub(lambda row: "" if any(_names(row[0], id_) for id_ in ids) else row[0], page)
-    parts = re.split(f"({_TAG.pattern})", page, flags=_TAG.flags)
     page = "".join(
-        _tag_without(part, target) if place % 2 else _run_without(part, target)
-        for place, part in enumerate(parts)
+        _tag_without(part, target) if is_tag else _run_without(part, target)
+        for part, is_tag in _parts_of_page(page)
     )
     parts = re.split(f"({_BLOCK.pattern})", page, flags=_BLOCK.flags)
     return "".join(
         FORGOTTEN if place % 2 == 0 and target.traces.within(_said(part)) else part
         for place, part in enumerate(parts)
     )
+
+
+def _parts_of_page(page: str) -> Iterator[tuple[str, bool]]:
+    """Yield tags, scripts and what stands between them, each with whether it is a tag or script.
+
+    The time grows with the length alone: a script is looked for where one ends later, and a tag
+    where a `>` follows.
+    """
+    scripts_end = max((end.end() for end in _PART_ENDS.finditer(page)), default=0)
+    tags_end = max(scripts_end, page.rfind(">") + 1)
+    for pattern, text in (
+        (_PART, page[:scripts_end]),
+        (_TAG, page[scripts_end:tags_end]),
+    ):
+        position = 0
+        for tag in pattern.finditer(text):
+            yield text[position : tag.start()], False
+            yield tag[0], True
+            position = tag.end()
+        yield text[position:], False
+    yield page[tags_end:], False
 
 
 def _names(row: str, id_: str) -> bool:
@@ -190,13 +223,15 @@ def _run_without(text: str, target: ToForget) -> str:
 
 def _tag_without(tag: str, target: ToForget) -> str:
     """Return a tag whose attributes are masked; a script that quotes keeps nothing but what surrounds the quote."""
-    if tag.lower().startswith(("<script", "<style")):
+    if tag[:7].lower().startswith(("<script", "<style", "<!", "<?")):
         return _lines_without(tag, target)
     return _ATTRIBUTE.sub(lambda match: f'="{_run_without(match[1], target)}"', tag)
 
 
 def _said(page: str) -> str:
-    return html.unescape(_TAG.sub(" ", page))
+    # what a comment says is said, too
+    parts = (" " if is_tag and part[1] != "!" else part for part, is_tag in _parts_of_page(page))
+    return html.unescape("".join(parts))
 
 
 def _with_new_digest(value: Any) -> Any:
@@ -217,53 +252,54 @@ _KINDS = {
     ".jsonl": _json_lines_without,
     ".csv": _csv_without,
     ".html": _page_without,
+    ".toml": _toml_without,
     ".xml": _page_without,
 }
 
 
 def _table_without(path: Path, target: ToForget) -> bytes | None:
     """Return a Parquet file without the conversations' rows, and without quotes in others; None if it has neither."""
-    import duckdb  # only where files of columns lie beside the store
+    # only where files of columns lie beside the store
+    import duckdb
+    from fsspec.implementations.memory import MemoryFileSystem
 
-    with duckdb.connect(config={"threads": 1}) as database:
+    memory = MemoryFileSystem()
+    name = secrets.token_hex(8)
+    with duckdb.connect(config={"threads": 1, "memory_limit": "1GB"}) as database:
+        database.register_filesystem(memory)
         source = "read_parquet(?, hive_partitioning = false)"
-        described = database.execute(
-            f"DESCRIBE SELECT * FROM {source}",  # noqa: S608
-            [str(path_in_text(path))],
-        ).fetchall()
+        place = str(path_in_text(path))
+        described = database.execute(f"DESCRIBE SELECT * FROM {source}", [place]).fetchall()  # noqa: S608
         types = {row[0]: row[1] for row in described}
+        rows = database.execute(f"SELECT to_json(r)::VARCHAR FROM {source} AS r", [place])  # noqa: S608
         changed = False
 
-        # Rows go to a file of JSON lines and back, with the types that the columns have.
-        lines = path.with_name(f".{path.name}.lines")
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # as in `outputs`
+        # Rows go to JSON lines in memory and back, with the types that the columns have.
         try:
-            with lines.open("w", encoding="utf-8", errors="replace") as file:
-                rows = database.execute(
-                    f"SELECT to_json(r)::VARCHAR FROM {source} AS r",  # noqa: S608
-                    [str(path_in_text(path))],
-                )
-                for line in _lines_of(rows):
-                    rest = _json_line_without(line, target)
-                    changed |= rest != line
-                    file.write(rest)
+            with memory.open(f"/{name}.jsonl", "wb") as lines:
+                for line in in_time(_lines_of(rows)):
+                    cleaned = _json_line_without(line, target)
+                    changed |= cleaned != line
+                    lines.write(cleaned.encode("utf-8", "replace"))
+                    require_size(lines.tell(), ".parquet")
             if not changed:
                 return None
             columns = ", ".join(
-                f"{_quoted(name)}: {_quoted(type_)}" for name, type_ in types.items()
+                f"{_quoted(column)}: {_quoted(type_)}" for column, type_ in types.items()
             )
             read = f"read_json(?, format = 'newline_delimited', columns = {{{columns}}})"
-            folder = path_in_text(path.parent)
-            copy = f"COPY (SELECT * FROM {read}) TO {_quoted(str(folder / draft.name))} (FORMAT parquet)"  # noqa: S608
-            database.execute(copy, [str(folder / lines.name)])
-            return draft.read_bytes()
+            copy = f"COPY (SELECT * FROM {read}) TO 'memory://{name}.parquet' (FORMAT parquet)"  # noqa: S608
+            database.execute(copy, [f"memory://{name}.jsonl"])
+            return bytes(memory.cat_file(f"/{name}.parquet"))
         finally:
-            lines.unlink(missing_ok=True)
-            draft.unlink(missing_ok=True)
+            for ending in ("jsonl", "parquet"):
+                if memory.exists(f"/{name}.{ending}"):
+                    memory.rm_file(f"/{name}.{ending}")
 
 
 def _lines_of(rows: Any) -> Iterator[str]:
-    while batch := rows.fetchmany(1024):
+    # few at a time: a row may be long
+    while batch := rows.fetchmany(64):
         yield from (f"{line}\n" for (line,) in batch)
 
 

@@ -32,6 +32,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.known_answers import all_answers_known, judge_from_memory, questions_of_model
 from pollex.services.options import ModelOptions
 from pollex.services.runs import RunSettings
+from pollex.store.folder import EMBEDDINGS
 from pollex.store.settings_told import CAPABILITIES, writable_setting
 
 if TYPE_CHECKING:
@@ -47,9 +48,6 @@ BY_BATCH = 10_000
 
 WAVES = 4
 """Conversations in flight for each call that a model answers at once: at the end of so many, some slots wait."""
-
-EMBEDDINGS = "embeddings"
-"""Folder of cached embeddings inside a store."""
 
 
 @dataclass(kw_only=True)

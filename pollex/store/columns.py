@@ -340,6 +340,12 @@ def all_parts(folder: Path) -> list[ColumnPart]:
     return parts
 
 
+def drafts_left_in(folder: Path) -> list[Path]:
+    """Return what was being written to a folder when a command was killed."""
+    drafts = folder.glob(".*.draft")
+    return [path for path in drafts if _NAME.fullmatch(path.name[1:].removesuffix(".draft"))]
+
+
 def _list_part_names(folder: Path) -> Iterator[str]:
     if folder.is_dir():
         yield from (

@@ -4,8 +4,10 @@ import errno
 import hashlib
 import logging
 import os
+import re
 import secrets
 import shlex
+import shutil
 import stat
 import tempfile
 from contextlib import suppress
@@ -20,6 +22,14 @@ STORE = ".pollex"
 
 COPIES = "drafts"
 """Folder of the copies of conversations with which the server has drafts of rubric sets fitted again."""
+
+COPY = re.compile(r"[0-9a-f]{8}-\d+-[0-9a-f]{4}")
+"""Names of the folders in it: a draft, its version, and what is random."""
+
+EMBEDDINGS = "embeddings"
+"""Folder of cached embeddings inside a store."""
+
+_CACHE = re.compile(r"[0-9a-f]{16}\.vectors")
 
 VARIABLE = "POLLEX_STORE"
 """Of the environment: names another folder to look in."""
@@ -64,6 +74,40 @@ def require_own_files(folder: Path) -> None:
                 require_own_files(Path(entry.path))
             elif not entry.is_file(follow_symlinks=False):
                 require_own(Path(entry.path))
+
+
+def remove_copies(folder: Path) -> None:
+    """Remove copies of conversations that drafts were fitted again on, and nothing else."""
+    for copy in _entries_of(folder / COPIES, COPY):
+        if copy.is_dir():
+            shutil.rmtree(copy, ignore_errors=True)
+    _remove_empty(folder / COPIES)
+
+
+def remove_caches(folder: Path) -> None:
+    """Remove copies of conversations and cached vectors.
+
+    Nothing else goes: a store may lie in a folder of the user's, with files of theirs.
+    """
+    remove_copies(folder)
+    for path in _entries_of(folder / EMBEDDINGS, _CACHE):
+        if path.is_file():
+            path.unlink()
+    _remove_empty(folder / EMBEDDINGS)
+
+
+def _entries_of(folder: Path, names: re.Pattern[str]) -> list[Path]:
+    """Return what lies in a folder of the store under names of ours; a link isn't ours."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return [
+        path for path in folder.iterdir() if names.fullmatch(path.name) and not path.is_symlink()
+    ]
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):  # it isn't there, or has files of the user's
+        folder.rmdir()
 
 
 @cache

@@ -3,7 +3,6 @@
 import itertools
 import json
 import re
-import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -13,9 +12,9 @@ from typing import Any
 
 from pollex.conversations.redaction import pseudonym
 from pollex.errors import StoreBusy
-from pollex.store.columns import RUNS, TEXTS, all_parts
-from pollex.store.database import BACKUP, CHECKPOINTS
-from pollex.store.folder import COPIES
+from pollex.store.columns import RUNS, TEXTS, all_parts, drafts_left_in
+from pollex.store.database import BACKUP, CHECKPOINTS, FILE
+from pollex.store.folder import remove_caches
 from pollex.store.fragments import Traces
 from pollex.store.outputs import OUTPUT
 from pollex.store.runs import is_worked_on
@@ -35,7 +34,6 @@ ABOUT = (
 """Names under which an entry of a list says of which conversation it is."""
 LONGEST = 200
 """Characters of a text of which nothing is left once a run of its words tells; of a longer one the line goes."""
-CACHES = ("embeddings", COPIES)
 USER_FIELDS = (
     "user",
     "user_id",
@@ -53,6 +51,8 @@ _NO_TEXTS = frozenset(
     {"id", "run", "key", "digest", "text_hash", "crc", "time", "started", "finished", "status"}
 )
 """Columns that hold nothing of what was said."""
+_DATABASE_DRAFT = re.compile(rf"\.({re.escape(FILE)}|{re.escape(BACKUP)}\.\d+)\.draft")
+"""Names of what a killed rebuild or backup left."""
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,7 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
     # states quote conversations; a run goes on by its results without
     for ending in ("", "-wal", "-shm"):
         (store.folder / f"{CHECKPOINTS}{ending}").unlink(missing_ok=True)
-    for name in CACHES:
-        shutil.rmtree(store.folder / name, ignore_errors=True)
+    remove_caches(store.folder)
     return {name: count for name, count in gone.items() if count}
 
 
@@ -223,8 +222,12 @@ def _delete_from_columns(store: Store, target: ToForget) -> Iterator[tuple[str, 
     for part, table in [*parts_of_runs, *((part, "texts") for part in all_parts(folder / TEXTS))]:
         column, values = of.get(table, ("conversation", target.ids))
         counts[table] += store.columns.drop(part, column, sorted(values))
-    for draft in folder.rglob(".*.draft"):
+    piles = [*(folder / RUNS).glob("*"), folder / TEXTS]
+    for draft in [path for pile in piles for path in drafts_left_in(pile)]:
         draft.unlink()
+    for draft in folder.glob(".*.draft"):
+        if _DATABASE_DRAFT.fullmatch(draft.name):
+            draft.unlink()
     yield from counts.items()
 
 

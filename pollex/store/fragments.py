@@ -24,7 +24,11 @@ FORGOTTEN = "[forgotten]"
 OUR_TEXTS = (".py", ".html", ".toml", ".md", ".txt", ".js")
 """Endings of the files of pollex whose words stand in every output."""
 
+PIECE = 1 << 20
+"""Characters of a text that are looked at together."""
+
 _WORD = re.compile(r"\w+")
+_NO_WORD = re.compile(r"\W")
 
 Fragment = tuple[str, ...]
 
@@ -79,17 +83,22 @@ class Traces:
 
     def within(self, text: str) -> bool:
         """Tell whether a text quotes one of them."""
-        words = words_of(text)
-        if self._first.isdisjoint(words):
-            return False
-        return any(run in self._sure or run in self._hints for run in self._runs_in(words))
+        before: list[str] = []
+        for piece in _pieces(text):
+            # a run may begin in the piece before
+            words = before + words_of(piece)
+            runs = () if self._first.isdisjoint(words) else self._runs_in(words)
+            if any(run in self._sure or run in self._hints for run in runs):
+                return True
+            before = words[1 - RUN :]
+        return False
 
     def masked(self, text: str) -> str:
         """Return a text without them: nothing is left of a quote, and single words are taken out of other texts."""
+        if not self.within(text):
+            return text
         words = list(_WORD.finditer(text))
         folded = [word[0].casefold() for word in words]
-        if self._first.isdisjoint(folded):
-            return text
         if any(run in self._sure for run in self._runs_in(folded)):
             return FORGOTTEN
 
@@ -109,6 +118,18 @@ class Traces:
             if word in self._first:
                 ends = range(min(start + RUN, len(words)), start, -1)
                 yield from ((start, end) for end in ends if tuple(words[start:end]) in self._hints)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a long text in pieces that end between words: a list of all its words would take too much memory."""
+    start = 0
+    while len(text) - start > PIECE:
+        end = _NO_WORD.search(text, start + PIECE)
+        if end is None:
+            break
+        yield text[start : end.start()]
+        start = end.start()
+    yield text[start:]
 
 
 def _runs(words: Sequence[str], length: int) -> Iterator[Fragment]:

@@ -53,11 +53,21 @@ class Output:
         """Whether it lies on another file system."""
         return "://" in self.path and not self.path.startswith(LOCAL)
 
-    def place(self, folder: Path) -> Path | None:
-        """Return where it lies; None where it is no longer there, or on another file system."""
+    def places(self, folder: Path) -> list[Path]:
+        """Return where it may lie: beside the store, and where it was written; nowhere on another file system."""
         places = [folder / _path_of_name(self.beside)] if self.beside else []
         places += [] if self.remote else [_path_of_name(self.path)]
-        return next((place.resolve() for place in places if place.is_file()), None)
+        return [place for place in places if place.is_file()]
+
+    def place(self, folder: Path) -> Path | None:
+        """Return where it lies; None where it is no longer there, or on another file system."""
+        return next((place.resolve() for place in self.places(folder)), None)
+
+    def is_unchanged(self, place: Path) -> bool:
+        """Tell whether a file is what was written, byte for byte; a link never is."""
+        if place.is_symlink() or not place.is_file() or place.stat().st_size != self.size:
+            return False
+        return bool(self.digest) and digest_of_file(place) == self.digest
 
 
 @contextmanager

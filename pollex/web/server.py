@@ -4,7 +4,6 @@ import asyncio
 import errno
 import json
 import os
-import shutil
 import signal
 import socket
 import webbrowser
@@ -23,7 +22,7 @@ from pollex.services.bring import Roots
 from pollex.services.readings import remove_halves
 from pollex.services.recorded import RUBRICS, Recording, sets_in
 from pollex.store.database import FILE
-from pollex.store.folder import COPIES, STORE
+from pollex.store.folder import STORE, remove_copies
 from pollex.store.store import Store
 from pollex.usecases.serve import ServeStore
 from pollex.web import links
@@ -94,25 +93,21 @@ def serve(example: ServeStore) -> int:
         tell(example, start, folder, port)
         if replay is not None:
             start_replay(site, replay)
-        remove_copies(folder, example)
+        if not example.read_only:
+            remove_copies(folder)
         try:
             asyncio.run(Server(application(site, door), 5).serve(sockets=[listening]))
         finally:
             site.children.close()
             site.reader.close()
-            remove_copies(folder, example)
+            if not example.read_only:
+                remove_copies(folder)
     return 0
 
 
 def is_for_its_owner(asked: ServeStore) -> bool:
     """Return whether only this machine reaches the server, under no other name and behind no proxy."""
     return is_loopback(asked.host) and not asked.allow_host and not asked.behind
-
-
-def remove_copies(folder: Path, asked: ServeStore) -> None:
-    """Remove copies of conversations that drafts were fitted again on: an end by force leaves them behind."""
-    if not asked.read_only:
-        shutil.rmtree(folder / COPIES, ignore_errors=True)
 
 
 class Server(uvicorn.Server):

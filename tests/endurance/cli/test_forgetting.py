@@ -101,9 +101,10 @@ def test_no_word_of_a_users_conversations_is_left_in_any_byte(folder: Path, poll
         )
         written = {Path(output.path).name for output in outputs_of(kept)}
     assert {"rubrics.json", "report.html", *SCORES} <= written
-    (store / COPIES / "1-1").mkdir(parents=True)
-    (store / COPIES / "1-1" / "log.jsonl").write_text(json.dumps({"id": "anna-0", "said": SECRET}))
-    (folder / "scores" / ".s.jsonl.4711").write_text(SECRET)  # as a kill leaves it
+    copy = store / COPIES / "0a1b2c3d-1-0a1b"
+    copy.mkdir(parents=True)
+    (copy / "log.jsonl").write_text(json.dumps({"id": "anna-0", "said": SECRET}))
+    (folder / "scores" / ".s.jsonl.0a1b2c3d").write_text(SECRET)  # as a kill leaves it
     page = folder / "mine.html"
     page.write_text(
         f'<p title="{SECRET}">{SECRET.replace("seventeen", "<b>seventeen</b>")}</p><i>Ottokar</i>'

@@ -1,0 +1,55 @@
+"""Conversations taken out of TOML: strings, comments and names are masked, and all else stays as it was written."""
+
+import json
+import re
+import tomllib
+
+from pollex.store.forgetting import ToForget
+from pollex.store.fragments import FORGOTTEN
+
+_TOKEN = re.compile(
+    r'(?P<string>"""(?:[^\\"]|\\.|"(?!""))*"{3,5}'
+    r"|'''(?:[^']|'(?!''))*'{3,5}"
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|'[^'\n]*')"
+    r"|(?P<comment>\#[^\n\r]*)"
+    r"|(?P<bare>[A-Za-z0-9_+:.-]+)",
+    re.DOTALL,
+)
+"""What can quote: strings of the four kinds, comments, and names and numbers without quotation marks."""
+
+
+def toml_without(text: str, target: ToForget) -> str | None:
+    """Return TOML without the conversations, which can be read as before.
+
+    Returns:
+        The text; None if it is no TOML, or if a quote can't be taken out of it.
+    """
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+    cleaned = _TOKEN.sub(lambda token: _token_without(token, target), text)
+    try:
+        tomllib.loads(cleaned)
+    except tomllib.TOMLDecodeError:
+        return None
+    return None if target.traces.within(cleaned) else cleaned
+
+
+def _token_without(token: re.Match[str], target: ToForget) -> str:
+    """Return a string, comment or name without quotes; as it was written if it has none."""
+    written = token[0]
+    if token["string"] is None:
+        masked = target.masked(written)
+        if masked == written:
+            return written
+        return f"# {FORGOTTEN}" if token["comment"] else _quoted(FORGOTTEN)
+    value = tomllib.loads(f"value = {written}")["value"]
+    masked = target.masked(value)
+    return written if masked == value else _quoted(masked)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a string of TOML on one line."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
