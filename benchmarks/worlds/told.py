@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from choosing import chosen_on
 from small_form import ROOT
-from tool_failures import FRENCH, GERMAN, ITALIAN, PORTUGUESE, SPANISH, Talk, write_log
+from tool_failures import FRENCH, GERMAN, ITALIAN, PORTUGUESE, SPANISH, Talk, World, write_log
 from tool_failures import WORLDS as TOOL_LOGS
 
 from pollex.agents.embedded.clues import StudiedLog
@@ -43,7 +43,19 @@ def told_by(conversations: Sequence[Conversation]) -> list[str]:
     return [source.partition(" {")[0] for source in told]
 
 
-REFUSED = ("event:refused", "signal:refusal", "phrase:assistant:")
+REFUSED = ("event:refused", "signal:refusal")
+
+
+def names_refusal(source: str, log: World) -> bool:
+    """Tell whether a source names the planted refusals: as such, or by words that only they have."""
+    if source.startswith(REFUSED):
+        return True
+    kind, _, words = source.partition("phrase:assistant:")
+    if kind or not words:
+        return False
+    others = " ".join(text for what in ("good", "hidden", "told") for text in log.talk[what])
+    planted = " ".join(log.talk["refused"])
+    return words.lower() in planted.lower() and words.lower() not in others.lower()
 
 
 @world("failed calls")
@@ -57,7 +69,7 @@ def failed_calls(quick: bool) -> Outcome:
         for log in logs:
             told = told_by(read_logs(str(write_log(log, Path(folder)))).learnable)
             hidden = any(source.startswith("event:tool_fails") for source in told)
-            refused = any(source.startswith(REFUSED) for source in told)
+            refused = any(names_refusal(source, log) for source in told)
             failures = failures + hidden
             both = both + (hidden and refused)
             rows.append(
