@@ -20,9 +20,9 @@ from web_site import client_of, made_app
 
 from fault_cases import case
 from fault_cases.commands import learned, run
-from pollex.cli.agent_server import mended
 from pollex.errors import PollexError
 from pollex.outputs import write_text
+from pollex.rooms.exchange.cli.agent_server import mended
 from pollex.rooms.remedy.agents.assistant import FileAssistant
 from pollex.store.store import Store
 from pollex.web.kept_commands import kept_command

@@ -81,7 +81,7 @@ class Verbs(Group):
 
     titles: ClassVar = {
         "Start": ("demo", "inspect", "learn", "score"),
-        "Look": ("serve", "mcp", "runs", "trace", "why", "evaluate", "turns"),
+        "Look": ("serve", "runs", "trace", "why", "evaluate", "turns"),
         "Improve": ("label", "rubrics", "refit", "domain", "distill"),
         "Release": ("check", "compare", "share"),
         "More": (),

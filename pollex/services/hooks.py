@@ -2,10 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
 from pollex.conversations.logs import Logs
+from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
@@ -54,3 +56,12 @@ class AgentTool(ABC):
     @abstractmethod
     def of(self, store: AgentStore) -> Callable[..., str]:
         """Make the function that an agent calls: its name, arguments and docstring are what the agent sees."""
+
+
+def figure_told(figure: Figure) -> dict[str, Any]:
+    """Return what an agent is told of a figure."""
+    return {
+        name: value
+        for name, value in asdict(figure).items()
+        if value not in (None, "") and name != "units"
+    }

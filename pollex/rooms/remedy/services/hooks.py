@@ -8,7 +8,13 @@ from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.hooks import AgentStore, AgentTool, MendedRubrics, RubricFacts
+from pollex.services.hooks import (
+    AgentStore,
+    AgentTool,
+    MendedRubrics,
+    RubricFacts,
+    figure_told,
+)
 from pollex.services.options import RunOptions
 from pollex.store.store import Store
 
@@ -46,7 +52,6 @@ class LifeOfRubrics(RubricFacts):
     def facts_of(self, store: Store, rubrics: Sequence[Rubric]) -> list[dict[str, Any]]:
         """Return the state of each rubric, its last releases, and thumbs."""
         from pollex.rooms.remedy.services.life import lives_of  # as above
-        from pollex.services.agent_tools import figure_told
 
         return [
             {

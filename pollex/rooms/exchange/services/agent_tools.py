@@ -18,7 +18,6 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.read_logs import logs_of
-from pollex.measures.intervals import Figure
 from pollex.prompts.data_boundary import seal
 from pollex.rooms import hooks_of
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
@@ -26,7 +25,7 @@ from pollex.rubrics.rubric_set import RubricSet, place_of
 from pollex.services.compare import compare_runs
 from pollex.services.held import seen_in
 from pollex.services.history import rubric_named
-from pollex.services.hooks import AgentTool, RubricFacts
+from pollex.services.hooks import AgentTool, RubricFacts, figure_told
 from pollex.store.resume import conversations_of, find_run, runs
 from pollex.store.rubric_sets import find_set, kept_sets
 from pollex.store.runs import Run
@@ -319,15 +318,6 @@ def _most(value: Any) -> int:
 
 def _length(value: Any) -> int:
     return len(value) if isinstance(value, str | list | tuple) else 0
-
-
-def figure_told(figure: Figure) -> dict[str, Any]:
-    """Return what an agent is told of a figure."""
-    return {
-        name: each
-        for name, each in asdict(figure).items()
-        if each not in (None, "") and name != "units"
-    }
 
 
 def _walk(branch: dict[str, Any], depth: int = 0) -> Iterable[dict[str, Any]]:

@@ -7,7 +7,7 @@ from hostile_words import hostile, items_in
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from web_site import conversation, made_store
 
-from pollex.cli.agent_server import TOOLS
+from pollex.rooms.exchange.cli.agent_server import TOOLS
 
 START = "from pollex.cli.main import main; main()"
 

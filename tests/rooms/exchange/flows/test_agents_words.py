@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from small_runs import Learnt, Pollex
 
-from pollex.cli.agent_server import MendedLines, mended
 from pollex.errors import WrongUse
-from pollex.services.agent_tools import AgentTools
+from pollex.rooms.exchange.cli.agent_server import MendedLines, mended
+from pollex.rooms.exchange.services.agent_tools import AgentTools
 from pollex.store.database import FILE
 from pollex.text import SURROGATES
 

@@ -8,9 +8,9 @@ import pytest
 from hostile_words import ATTACKS, hostile, items_in
 from web_site import conversation, made_store
 
-from pollex.cli.agent_server import TOOLS
 from pollex.errors import PollexError
-from pollex.services.agent_tools import LONGEST, PAGE, AgentTools
+from pollex.rooms.exchange.cli.agent_server import TOOLS
+from pollex.rooms.exchange.services.agent_tools import LONGEST, PAGE, AgentTools
 
 
 @pytest.fixture(scope="module")

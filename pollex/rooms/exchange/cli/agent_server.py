@@ -10,11 +10,11 @@ from io import BufferedReader, RawIOBase, TextIOWrapper
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pollex.errors import PollexError, WrongUse
-from pollex.services.agent_tools import AgentTools
+from pollex.rooms.exchange.services.agent_tools import AgentTools
 from pollex.text import printable, writable
 
 if TYPE_CHECKING:
-    from pollex.usecases.mcp import OfferStore
+    from pollex.rooms.exchange.usecases.mcp import OfferStore
 
 TOOLS = ("rubrics", "why", "scores", "conversation", "compare", "trace")
 ABOUT = (

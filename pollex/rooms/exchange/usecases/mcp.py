@@ -19,6 +19,7 @@ class OfferStore(AtTerminal):
     """
 
     at = "cli.agent_server.offer"
+    help_title = "Look"
     store: Path = opt(
         "Folder of the store.", default=Path(STORE), env=(VARIABLE,), exists=True, group="Data"
     )

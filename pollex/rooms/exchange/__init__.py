@@ -1,0 +1,1 @@
+"""Exchange: what other tools ask of a store, or are given; see README.md."""

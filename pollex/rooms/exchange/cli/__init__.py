@@ -1,0 +1,1 @@
+"""Cli of the room `exchange`."""
