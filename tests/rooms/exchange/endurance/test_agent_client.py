@@ -8,6 +8,7 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 from web_site import conversation, made_store
 
 from pollex.rooms.exchange.cli.agent_server import TOOLS
+from pollex.rooms.exchange.services.agent_tools import AgentTools
 
 START = "from pollex.cli.main import main; main()"
 
@@ -15,8 +16,8 @@ START = "from pollex.cli.main import main; main()"
 async def test_an_agent_finds_tools_that_only_read_and_nothing_of_thirty_hostile_conversations_leaves_the_data(
     tmp_path: Path,
 ) -> None:
-    with made_store(tmp_path / ".pollex", n=30, words=hostile):
-        pass
+    with made_store(tmp_path / ".pollex", n=30, words=hostile) as made:
+        of_rooms = AgentTools(made.folder).of_rooms()
     given = StdioServerParameters(command=sys.executable, args=["-c", START, "mcp"], cwd=tmp_path)
     async with stdio_client(given) as streams, ClientSession(*streams) as session:
         told = await session.initialize()
@@ -26,7 +27,7 @@ async def test_an_agent_finds_tools_that_only_read_and_nothing_of_thirty_hostile
             None,
         )
         listed = (await session.list_tools()).tools
-        assert [tool.name for tool in listed] == list(TOOLS)
+        assert [tool.name for tool in listed] == [*TOOLS, *of_rooms]
         assert all(tool.annotations and tool.annotations.read_only_hint for tool in listed)
         for number in range(30):
             named = {"run": "learn", "conversation": conversation(number, hostile).id}

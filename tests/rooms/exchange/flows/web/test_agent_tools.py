@@ -97,3 +97,10 @@ def test_a_conversation_s_trace_has_its_score_and_answers(folder: Path) -> None:
     ] * 2
     hidden = items_in(AgentTools(folder, texts=False).trace("learn", one.id))
     assert not any({"text", "justification"} & row.keys() for row in hidden)
+
+
+def test_a_tool_of_a_room_answers_as_all_others_do(folder: Path) -> None:
+    for tool in AgentTools(folder).of_rooms().values():
+        assert tool.__doc__
+        head, *rows = items_in(tool())
+        assert head["shown"] == len(rows) <= PAGE
