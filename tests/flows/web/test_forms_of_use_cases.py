@@ -225,3 +225,34 @@ def test_a_record_of_a_strangers_store_removes_nothing_outside_of_it(tmp_path: P
     assert children.find("0123abcd").over
     assert outside.exists()
     assert not record.exists()
+
+
+async def test_a_proof_asks_the_assistant_that_was_typed_with_its_key_in_the_environment_alone(
+    own: Store,
+) -> None:
+    app = made_app(own, local_endpoints=True)
+    site: Site = app.app.state.site  # type: ignore[attr-defined]
+    named = next(iter(site.sets().values()))
+    typed = {
+        "log": ["bundled"],
+        "o-rubrics": named.id,
+        "o-target": named.rubric_set.rubrics[0].id,
+        "o-prompt": "You help.",
+        "o-edit": "You help, and say when you can't.",
+        "assistant-model": "m",
+        "assistant-base_url": "http://127.0.0.1:9/v1",
+        "assistant-price": "1:2",
+        "key_of_assistant": KEY,
+    }
+    async with client_of(app) as client:
+        answer = await client.post("/api/begin/remedy-run", json=typed)
+        assert "plan" in answer.json(), "it is planned first"
+        refused = await client.post("/api/begin/remedy-run", json=typed | {"assistant-price": "x"})
+        assert "is no price" in refused.json()["error"]
+    (child,) = site.children.by_id.values()
+    site.children.close()
+    assert child.environment["POLLEX_ASSISTANT_KEY"] == KEY
+    assert child.arguments[-1] == "--dry-run"
+    kept = [path for path in own.folder.rglob("*") if path.is_file()]
+    assert [path.name for path in kept if b'model = "m"' in path.read_bytes()] == ["models.toml"]
+    assert not [path for path in kept if KEY.encode() in path.read_bytes()]
