@@ -242,8 +242,8 @@ def _moved_alike(
     spread = held * ((gap.high or 0.0) - (gap.value or 0.0))
     low = value - hypot(within.value - within.low, spread)
     high = value + hypot(within.high - within.value, spread)
-    inside = [min(max(end, 0.0), 1.0) for end in (value, low, high)]
-    return Figure(*inside, within.n, units=within.units)
+    value, low, high = (min(max(end, 0.0), 1.0) for end in (value, low, high))
+    return Figure(value, low, high, within.n, units=within.units)
 
 
 def signal_share(signal: str, held: Bools, happened: Bools, together: Ints) -> SignalShare:
