@@ -156,7 +156,12 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     # A single ShareGPT conversation has a list named like an envelope; its items are turns.
     if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
         return _unwrapped(value, inner, lists[0])
-    owned = [name for name, items in value.items() if _are_owned(items)]
+    counts = all(isinstance(one, list | int | None) for one in value.values())
+    owned = [
+        name
+        for name, items in value.items()
+        if _are_owned(items) or (counts and _are_exports(items))
+    ]
     if len(owned) == 1 and not export_of(value):
         return _unwrapped(value, value, owned[0])
     tables = [name for name, items in value.items() if _are_talks(items) or _are_exports(items)]

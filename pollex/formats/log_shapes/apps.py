@@ -194,3 +194,13 @@ def read_silly(fields: Fields) -> Iterator[LogPart]:
         (Turn(role=role, content=words),) if words and not truth(fields.get("is_system")) else ()
     )
     yield Message("", None, turns)
+
+
+def read_kore(fields: Fields) -> Iterator[LogPart]:
+    """Yield a message of Kore.ai, whose words stand in its components."""
+    components = objects(fields.get("components"))
+    said = [str(get(one, "data.text")) for one in components if get(one, "data.text")]
+    role: Role = "user" if fields.get("type") == "incoming" else "assistant"
+    turns = (Turn(role=role, content="\n".join(said)),) if said else ()
+    session = required(fields, "sessionId")
+    yield Message(session, text(fields.get("_id")), turns, moment(fields.get("createdOn")))
