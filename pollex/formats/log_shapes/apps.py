@@ -96,7 +96,7 @@ def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
         answered = "".join(filter(None, map(_vscode_words, objects(request.get("response")))))
         failed = get(request, "result.errorDetails.message")
         both = (("user", str(asked)), ("assistant", answered or ("[error]" if failed else "")))
-        turns = tuple(Turn(role=role, content=words) for role, words in both if words)  # type: ignore[arg-type]
+        turns = tuple(Turn(role=role, content=words) for role, words in both if words)
         key = text(request.get("requestId")) or str(number)
         when = moment(request.get("timestamp"))
         yield Message(session, key, turns, when, error=str(failed or ""), facts=facts(user=user))
@@ -142,15 +142,20 @@ def read_q_business(fields: Fields) -> Iterator[LogPart]:
     person = text(fields.get("user_id"))
     when = moment(fields.get("event_timestamp"))
     said = (("user", fields.get("user_message")), ("assistant", fields.get("system_message")))
-    turns = tuple(Turn(role=role, content=str(words)) for role, words in said if words)  # type: ignore[arg-type]
+    turns = tuple(Turn(role=role, content=str(words)) for role, words in said if words)
     if turns:
         yield Message(session, key, turns, when, facts=facts(user=person))
     useful = {"USEFUL": "up", "NOT_USEFUL": "down"}.get(str(fields.get("usefulness")))
     comment = fields.get("comment")
     if useful or comment:
-        reason = fields.get("usefulness_reason")
-        told = {"comment": comment, "tags": reason, "person": person, "at": when, "message": key}
-        yield ToolScore("conversation", session, useful, **told)
+        yield ToolScore(
+            *("conversation", session, useful),
+            comment=comment,
+            tags=fields.get("usefulness_reason"),
+            person=person,
+            at=when,
+            message=key,
+        )
 
 
 TEAMS_REACTIONS = {
