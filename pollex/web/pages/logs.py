@@ -138,7 +138,7 @@ def log_part(site: Site, log_id: str, given: Given, name: Short = "") -> Respons
     """Show the same without its frame, for a script that puts it in place."""
     shown = _shown(site, log_id, given, name=name)
     headers = {"X-Pollex-Ended": "" if shown["is_waiting"] else "yes"}
-    about = {"site": site.id, "read_only": site.read_only}
+    about: Data = {"site": site.id, "read_only": site.read_only}
     return frame.page("log_read.html", headers=headers, **about, **shown)
 
 
