@@ -290,9 +290,9 @@ def _read_whole(log: Table, beside: Sequence[Table], sources: Iterable[Rows]) ->
             rows_of_log += 1
             for path in paths:
                 log.keys[path].add(key_of(find(row.fields, path)))
-        elif (table := of_source.get(row.source)) is not None:
-            table.rows.append(row.fields)
-            if len(table.rows) > MOST_ROWS:
+        elif (other := of_source.get(row.source)) is not None:
+            other.rows.append(row.fields)
+            if len(other.rows) > MOST_ROWS:
                 return False
         if rows_of_log > MOST_ROWS_OF_LOG:
             return False

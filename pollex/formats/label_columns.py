@@ -74,8 +74,9 @@ def columns_of_raters(columns: Sequence[Column]) -> Iterator[Column]:
     """Yield several raters' columns side by side, such as `rater_1` and `rater_2`, as one whose values are lists."""
     by_stem: dict[str, list[Column]] = {}
     for column in columns:
-        if (stem := _RATER.match(column.path)) and _may_hold_labels(column):
-            by_stem.setdefault(stem[0], []).append(column)
+        begins = _RATER.match(column.path)
+        if begins is not None and _may_hold_labels(column):
+            by_stem.setdefault(begins[0], []).append(column)
     for stem, raters in by_stem.items():
         if len(raters) > 1:
             rows = zip(*(rater.values for rater in raters), strict=True)
