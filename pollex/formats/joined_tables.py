@@ -151,7 +151,7 @@ class Joins:
 
     log: frozenset[str]
     joins: Sequence[Join]
-    known: Mapping[str, frozenset[str]]
+    log_keys: Mapping[str, frozenset[str]]
 
     def rows(self, rows: Rows) -> Iterator[LogRow | BadRow | Skipped]:
         """Yield the log's rows with what the other tables say of them; those tables' rows as what they are."""
@@ -164,7 +164,7 @@ class Joins:
                 yield row
                 continue
             key = key_of(find(row.fields, beside.key.own))
-            there = key in self.known[beside.key.of_log]
+            there = key in self.log_keys[beside.key.of_log]
             yield Skipped(row.source, row.line, beside.outcome if there else LEFT_OUT)
 
     def widened(self, row: LogRow) -> dict[str, Any]:
@@ -186,8 +186,10 @@ class Joins:
     def notes(self) -> Iterator[str]:
         """Notes on what was joined, and on rows that name nothing in the log."""
         for join in self.joins:
-            known = self.known[join.key.of_log]
-            orphans = sum(key_of(find(row, join.key.own)) not in known for row in join.table.rows)
+            log_keys = self.log_keys[join.key.of_log]
+            orphans = sum(
+                key_of(find(row, join.key.own)) not in log_keys for row in join.table.rows
+            )
             of_log = "the file's name" if join.key.of_log == OWN_FILE else repr(join.key.of_log)
             lost = f"; {count(orphans, 'row names', 'rows name')} nothing in the log, and left out"
             yield (
@@ -232,13 +234,13 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
                 owners[join.names[own]] = table
     if not joins:
         return None
-    known = {join.key.of_log: frozenset(keys[join.key.of_log]) for join in joins}
-    return Joins(frozenset(log.sources), joins, known)
+    log_keys = {join.key.of_log: frozenset(keys[join.key.of_log]) for join in joins}
+    return Joins(frozenset(log.sources), joins, log_keys)
 
 
 def _tables(files: Sequence[str], sources: Iterable[Rows]) -> list[Table]:
     """Return the tables of some files with their first rows, those of the same columns as one."""
-    found: list[Table] = []
+    gathered: list[Table] = []
     of_source: dict[str, Table] = {}
     for file, rows in zip(files, sources, strict=True):
         # where a file is one table, its first rows say which
@@ -248,15 +250,15 @@ def _tables(files: Sequence[str], sources: Iterable[Rows]) -> list[Table]:
                 continue
             table = of_source.get(row.source)
             if table is None:
-                table = next((one for one in found if one.is_like(row.fields)), None)
+                table = next((one for one in gathered if one.is_like(row.fields)), None)
                 if table is None:
                     table = Table([])
-                    found.append(table)
+                    gathered.append(table)
                 of_source[row.source] = table
                 table.sources.append(row.source)
             if len(table.rows) < SAMPLE:
                 table.rows.append(row.fields)
-    return found
+    return gathered
 
 
 def _log_among(tables: Sequence[Table], *, alone: bool) -> Table | None:
@@ -324,12 +326,12 @@ def _table_name(source: str) -> str:
 def _keys_in(table: Table) -> dict[str, set[str]]:
     """Return the values of the columns of a table that may be keys."""
     paths = [column.path for column in table.columns if _may_be_key(column)]
-    found: dict[str, set[str]] = {}
+    gathered: dict[str, set[str]] = {}
     for path in paths:
         values = {key_of(find(row, path)) for row in table.rows} - {""}
         if len(values) >= min(FEWEST_KEYS, 0.5 * len(table.rows)):
-            found[path] = values
-    return found
+            gathered[path] = values
+    return gathered
 
 
 def _may_be_key(column: Column) -> bool:
@@ -339,21 +341,23 @@ def _may_be_key(column: Column) -> bool:
         return False
     filled = [value for value in column.values if value not in (None, "")]
     short = all(isinstance(value, str | int | float) and len(str(value)) <= 120 for value in filled)
-    named = bool(_KEY_WORDS & {*words_of(column.path)})  # a file's name may be words
-    return short and label_likelihood(column) == 0 and (named or text_likelihood(column) < 0.5)
+    is_id = bool(_KEY_WORDS & {*words_of(column.path)})  # a file's name may be words
+    return short and label_likelihood(column) == 0 and (is_id or text_likelihood(column) < 0.5)
 
 
 def _best_of(
     tables: Sequence[Table], keys: Mapping[str, set[str]], owners: Mapping[str, Table]
 ) -> tuple[Table, Key] | None:
     """Return the table that joins best, and its key; None where none does."""
-    found = [(table, key) for table in tables if (key := _key_of(table, keys, owners)) is not None]
-    return max(found, key=lambda pair: pair[1].score, default=None)
+    gathered = [
+        (table, key) for table in tables if (key := _key_of(table, keys, owners)) is not None
+    ]
+    return max(gathered, key=lambda pair: pair[1].score, default=None)
 
 
 def _key_of(table: Table, keys: Mapping[str, set[str]], owners: Mapping[str, Table]) -> Key | None:
     """Return by which column a table meets the log."""
-    found = []
+    gathered = []
     for own, values in _keys_in(table).items():
         for of_log, others in keys.items():
             shared = len(values & others)
@@ -362,8 +366,8 @@ def _key_of(table: Table, keys: Mapping[str, set[str]], owners: Mapping[str, Tab
             counted = all(value.isdecimal() and len(value) < 7 for value in islice(values, 50))
             if shared < 2 or share < OVERLAP or (counted and not alike):
                 continue
-            found.append(Key(own, of_log, alike + share, shared))
-    return max(found, key=lambda key: key.score, default=None)
+            gathered.append(Key(own, of_log, alike + share, shared))
+    return max(gathered, key=lambda key: key.score, default=None)
 
 
 def _likeness(own: str, table: Table, of_log: str, other: Table) -> float:
@@ -412,8 +416,8 @@ def _join(table: Table, key: Key, keys: Mapping[str, set[str]]) -> Join:
         for column in columns
         if column.path in names and (label_likelihood(column) > 0 or is_doubtful_label(column))
     ]
-    named = any(is_named_label(name) for name in names)
-    return Join(table, key, names, by_key, labels, LABELS if labels or named else BESIDE)
+    has_label = any(is_named_label(name) for name in names)
+    return Join(table, key, names, by_key, labels, LABELS if labels or has_label else BESIDE)
 
 
 def _may_keep_its_name(name: str) -> bool:

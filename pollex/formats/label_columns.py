@@ -175,19 +175,19 @@ def meaning_of_labels(bad_rows: Sequence[BadRow], known: Sequence[str]) -> dict[
     """
     if not all(row.of_label for row in bad_rows):
         return {}
-    found: dict[str, object] = {}
+    options: dict[str, object] = {}
     for row in bad_rows:
-        found |= {name: value for name, value in row.option.items() if value is not None}
+        options |= {name: value for name, value in row.option.items() if value is not None}
     unknown = {row.label for row in bad_rows} - {""}
     if not unknown:
-        return found
+        return options
     words = [
         word
         for word in dict.fromkeys((*sorted(unknown), *known))
         if word.strip().casefold() not in MISSING
     ]
     sides = sides_of([word for word in words if word != EMPTY])
-    return {} if sides is None else {**found, **sides}
+    return {} if sides is None else {**options, **sides}
 
 
 def values_told(column: Column, most: int = FEW_LABELS) -> str:
@@ -210,15 +210,17 @@ def is_of_users(column: Column, owners: Sequence[object], sides: Sequence[str | 
     """
     filled = [value not in (None, "", [], {}) for value in column.values]
     shares = {
-        side: _share([there for there, one in zip(filled, sides, strict=True) if one == side])
+        side: _share(
+            [is_filled for is_filled, one in zip(filled, sides, strict=True) if one == side]
+        )
         for side in ("user", "assistant")
     }
     if shares["user"] < 0.5 or shares["assistant"] > 0.1:
         return False
     several = [
         str(owner)
-        for owner, there, side in zip(owners, filled, sides, strict=True)
-        if there and side == "user"
+        for owner, is_filled, side in zip(owners, filled, sides, strict=True)
+        if is_filled and side == "user"
     ]
     return len({*several}) < 0.8 * len(several)
 

@@ -51,18 +51,18 @@ def _may_be_table(lines: Sequence[str]) -> bool:
 
 def _pairs_in(line: str) -> list[tuple[str, str]]:
     """Return the pairs of a line that holds nothing else; none for other lines."""
-    found = []
+    pairs = []
     start = 0
     while (pair := _PAIR.match(line, start)) is not None and pair.end() > start:
         quoted = pair[2]
         value = pair[3] if quoted is None else _ESCAPED.sub(_unescaped, quoted)
-        found.append((pair[1], value))
+        pairs.append((pair[1], value))
         start = pair.end()
-    return found if start == len(line) else []
+    return pairs if start == len(line) else []
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    return _ESCAPES.get(found[1], found[1])
+def _unescaped(pairs: re.Match[str]) -> str:
+    return _ESCAPES.get(pairs[1], pairs[1])
 
 
 def rows_of_pairs(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
@@ -81,8 +81,8 @@ def rows_of_bars(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
         if not text.strip():
             continue
         parts = [part.strip() for part in text.split(_BAR, fields)]
-        named = dict(_named(place, part) for place, part in enumerate(parts, start=1))
-        yield LogRow(source, number, named)
+        fields_by_name = dict(_named(place, part) for place, part in enumerate(parts, start=1))
+        yield LogRow(source, number, fields_by_name)
 
 
 def _named(place: int, part: str) -> tuple[str, str]:
