@@ -35,6 +35,9 @@ CUT_SHORT = 0.7
 """A prompt of which the server counted less than this share of the tokens it has at least was cut."""
 
 _CHARACTERS_A_TOKEN = 4
+
+MOST_TOKENS = 10**9
+"""Tokens of one call; who counts more counts something else."""
 _REFUSAL = re.compile(
     r"\s*(?:i(?:'|’)?m (?:very |really )?sorry|i am (?:very |really )?sorry|sorry, (?:but )?i\b|i apologi[sz]e"
     r"|i(?:'|’)?m (?:unable|not able) to|i am (?:unable|not able) to|i (?:can(?:'|’)?t|cannot|won(?:'|’)?t|can not) )",
@@ -180,7 +183,9 @@ def _either(first: int | None, second: int | None) -> int | None:
 
 def _count(counts: Any, name: str) -> int | None:
     value = counts.get(name) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= MOST_TOKENS else None
 
 
 def _cut_prompt(usage: Usage, call: Call) -> str:

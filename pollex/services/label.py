@@ -57,7 +57,7 @@ from pollex.services.results import (
     support_json,
     usage_by_stage,
 )
-from pollex.services.roles import embedder_for
+from pollex.services.roles import embedder_for, embeds_with
 from pollex.services.score import read_unedited, scored_by
 from pollex.services.training_record import training_of
 from pollex.services.workspace import workspace
@@ -152,7 +152,9 @@ def next_conversations(
             scores.extend,
             judges_needed,
         )
-        embedder = embedder_for(opened.store.folder, rubric_set.judge.options.embedding_model)
+        embedder = embedder_for(
+            opened.store.folder, embeds_with(rubric_set.judge, model.settings.embedding_model)
+        )
         embedder.watch(opened.progress)
         rows = picked_rows(unlabeled_logs.conversations, scores, judges_needed, embedder, count)
     if out is not None:

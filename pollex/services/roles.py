@@ -453,7 +453,9 @@ async def hire_judge(
     record = rubric_set.judge
     if not record.built_in:
         if conversations is not None and not options.again and options.name in (None, record.name):
-            recalling = await workers_from_memory(rubric_set, store, conversations)
+            recalling = await workers_from_memory(
+                rubric_set, store, conversations, options.settings.embedding_model
+            )
             if recalling is not None:
                 return recalling
         options_asked = options_as_before(options, record)
@@ -475,9 +477,13 @@ async def hire_judge(
 
 
 async def workers_from_memory(
-    rubric_set: RubricSet, store: Store, conversations: Iterable[Conversation]
+    rubric_set: RubricSet, store: Store, conversations: Iterable[Conversation], asked: str
 ) -> Workers | None:
-    """Return workers whose model is the memory of its answers; None where something is left to ask."""
+    """Return workers whose model is the memory of its answers; None where something is left to ask.
+
+    Args:
+        asked: The embedding model that the user names.
+    """
     record = rubric_set.judge
     judge = judge_from_memory(rubric_set, store)
     questions = questions_of_model(rubric_set)
@@ -485,7 +491,7 @@ async def workers_from_memory(
         all_answers_known, judge, list(conversations), questions
     ):
         return None
-    embedder = embedder_for(store.folder, embeds_with(record, record.options.embedding_model))
+    embedder = embedder_for(store.folder, embeds_with(record, asked))
     workers = embedded_workers(rubric_set.domain, embedder).judging_by(judge, record)
     return workers.leaving(rubric_set.all_rubrics, rubric_set.asked_judge.learned)
 
@@ -510,9 +516,11 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
         if is_langchain:
             raise WrongUse(what, remedy="give it in Python: pollex.Scorer.load(PATH, model=…)")
         raise WrongUse(what, remedy="confirm it", option={"base_url": place})
-    return replace(
-        options, model=record.name, settings=record.options.but(require=options.settings.require)
+    settings = record.options.but(
+        require=options.settings.require,
+        embedding_model=embeds_with(record, options.settings.embedding_model),
     )
+    return replace(options, model=record.name, settings=settings)
 
 
 def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:

@@ -380,6 +380,13 @@ def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names
     assert pollex("score", log, *confirmed).code == 0  # the set's rubrics read no vectors
     ended = pollex("label", "next", learnt.log, *confirmed)
     assert (ended.code, "can't be loaded" in ended.err) == (1, True)
+    # a set whose judge is a model, with that model named
+    model = judge.model_copy(update={"kind": "llm", "name": "m"})
+    found.model_copy(update={"judge": model}).save(Path("of-a-model.json"))
+    for verb in (["score"], ["evaluate"], ["refit"], ["label", "next"]):
+        at = ("--store", "newer", "--base-url", "http://127.0.0.1:9/v1")
+        ended = pollex(*verb, learnt.log, "--rubrics", "of-a-model.json", *at)
+        assert (ended.code, "judge embeds with './model'" in ended.err) == (2, True), ended.err
     # which reads vectors
     rubrics = (found.rubrics[0].model_copy(update={"source": "person"}), *found.rubrics[1:])
     theirs = theirs.model_copy(update={"rubrics": rubrics, "rubrics_digest": digest_of(rubrics)})

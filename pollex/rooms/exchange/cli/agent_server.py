@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from functools import wraps
 from io import BufferedReader, RawIOBase, TextIOWrapper
+from math import isfinite
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pollex.errors import PollexError, WrongUse
@@ -43,9 +45,11 @@ def offer(use_case: OfferStore) -> int:
 
 
 class MendedLines(RawIOBase):
-    """Lines of JSON in which half characters (lone surrogates) became U+FFFD.
+    """Requests as lines of JSON, each of which the package answers.
 
-    The package leaves a request with one without an answer, and its client waits.
+    It leaves a request that it can't read without an answer, and its client waits. Half characters
+    (lone surrogates) become U+FFFD; another one becomes a request for `UNREADABLE`, which is
+    answered by an error for its id.
     """
 
     def __init__(self, source: BinaryIO) -> None:
@@ -59,20 +63,58 @@ class MendedLines(RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         """Read what fits of the next line."""
         self._rest = self._rest or mended(self._source.readline())
-        part = self._rest[: len(buffer)]
+        taken = self._rest[: len(buffer)]
         self._rest = self._rest[len(buffer) :]
-        buffer[: len(part)] = part
-        return len(part)
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+
+UNREADABLE = "unreadable request: a number out of range, nested too deeply, or no JSON-RPC"
+"""In place of the method of a request that can't be read."""
+
+_ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d{1,18}(?![\d.eE]))')
 
 
 def mended(line: bytes) -> bytes:
-    """Return a line of JSON without half characters; one that is no JSON as it is."""
-    if b"\\ud" not in line.lower():
-        return line
+    """Return a line with a request that is answered; without an id it is handed on as it is."""
+    from mcp.types import jsonrpc_message_adapter  # an extra
+
     try:
-        return json.dumps(writable(json.loads(line))).encode() + b"\n"
-    except (ValueError, RecursionError):
-        return line
+        value = writable(json.loads(line, parse_int=_int_of, parse_float=_float_of))
+        requests = value if isinstance(value, list) else [value]
+        text = json.dumps(value, allow_nan=False).encode()
+        if value is not requests:
+            jsonrpc_message_adapter.validate_json(text, by_name=False)
+            return text + b"\n"
+        ids = [request["id"] for request in requests if isinstance(request, dict)]
+    except (ValueError, RecursionError, KeyError):
+        match = _ID.search(line)
+        ids = [_id_of(match[1])] if match else []
+    refused = [{"jsonrpc": "2.0", "id": id_, "method": UNREADABLE} for id_ in ids]
+    return b"".join(json.dumps(request).encode() + b"\n" for request in refused) or line
+
+
+def _id_of(written: bytes) -> Any:
+    """Return the id that stands in a line as JSON."""
+    try:
+        return writable(json.loads(written))
+    except ValueError:
+        return None
+
+
+def _int_of(digits: str) -> int:
+    """Return a whole number as far as others can read it, too."""
+    if len(digits) > 19:
+        raise ValueError("a number is out of range")
+    return int(digits)
+
+
+def _float_of(digits: str) -> float:
+    """Return a number that is finite."""
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError("a number is out of range")
+    return number
 
 
 def told(tool: Callable[..., str]) -> Callable[..., str]:

@@ -9,7 +9,6 @@ theirs.
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -286,7 +285,7 @@ class AgentTools:
             raise WrongUse(
                 "offset is negative", remedy="give 0, or the `next` of the answer before"
             )
-        page = [self._short(row) for row in islice(rows, offset, offset + PAGE)]
+        page = [self._short(row) for row in rows[offset : offset + PAGE]]
         left = {"next": offset + PAGE} if offset + PAGE < len(rows) else {}
         head = {"shown": len(page), "from": offset, "of": len(rows), **left}
         return seal([self._short(head | about), *page], self.salt)

@@ -39,6 +39,54 @@ MEND = (
 )
 
 
+FOREIGN = "its code wrote into a stream that isn't its own, and its process was ended"
+
+
+def message_of(line: bytes) -> dict[str, Any]:
+    """Return a line of the host.
+
+    Raises:
+        ValueError: The host writes no such line.
+    """
+    message = json.loads(line)
+    if not isinstance(message, dict):
+        raise ValueError("no object")
+    if "id" in message:
+        known = isinstance(message["id"], int)
+        known = known and ("begun" in message or is_reply(message.get("found")))
+    elif "failed" in message:
+        known = isinstance(message["failed"], str)
+    else:
+        known = isinstance(message.get("ready"), str) and isinstance(message.get("acts"), list)
+    if not known:
+        raise ValueError("no line of the host")
+    return message
+
+
+def is_reply(values: Any) -> bool:
+    """Tell whether values are a reply, or say why there is none."""
+    if not isinstance(values, dict):
+        return False
+    if "kind" in values:
+        return isinstance(values["kind"], str) and isinstance(values.get("detail"), str)
+    calls = values.get("calls")
+    return (
+        isinstance(values.get("text"), str)
+        and isinstance(calls, list)
+        and all(map(is_call, calls))
+        and all(isinstance(values.get(name), int | float | None) for name in ("cost", "seconds"))
+    )
+
+
+def is_call(values: Any) -> bool:
+    """Tell whether values are a call of a tool."""
+    return (
+        isinstance(values, dict)
+        and values.keys() == {"name", "arguments", "id"}
+        and isinstance(values["name"], str)
+    )
+
+
 class Ended(Exception):
     """The process ended before it answered.
 
@@ -114,14 +162,21 @@ class Host:
     def read(self) -> None:
         """Hand on its lines until it ends."""
         assert self.process.stdout is not None
+        foreign = False
         with contextlib.suppress(OSError, ValueError):
             while line := self.process.stdout.readline(LONGEST_LINE):
                 self.active = time.monotonic()
-                self.take(json.loads(line))
+                try:
+                    self.take(message_of(line))
+                except (ValueError, RecursionError):
+                    # the user's code wrote where only its host does
+                    foreign = True
+                    self.kill()
+                    break
         self.let_end()
         self.kill()  # what it has started, too
         self.process.wait()
-        how = self.ending()
+        how = FOREIGN if foreign else self.ending()
         self.ready.put({"failed": how})
         with self.lock:
             self.gone, left = True, list(self.waiting.values())

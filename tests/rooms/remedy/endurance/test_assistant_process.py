@@ -45,6 +45,20 @@ def answer(messages, system):
         case "close all":
             os.closerange(0, 100)
             return "closed"
+        case "junk":
+            for file in range(3, 12):
+                try:
+                    os.write(file, b"5\\n")
+                except OSError:
+                    pass
+            return "written"
+        case "forged":
+            for file in range(3, 12):
+                try:
+                    os.write(file, b'{"id": 1, "found": {}}\\n')
+                except OSError:
+                    pass
+            return "written"
         case "print":
             print('{"id": 1, "found": {"text": "not me"}}', flush=True)
             os.write(1, b"x" * 1_000_000)
@@ -113,6 +127,8 @@ async def replies(assistant: ProcessAssistant, *words: str) -> list[AssistantRep
 
 
 OUTCOMES = {
+    "junk": "a stream that isn't its own",
+    "forged": "a stream that isn't its own",
     "exit": "SystemExit: 3",
     "leave": "its process ended (exit code 0)",
     "interrupt": "KeyboardInterrupt",

@@ -1,0 +1,46 @@
+"""Lines that an assistant's process sends: what its host doesn't write is told from what it does."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pollex.rooms.remedy.agents.assistant_process import message_of
+
+CALL = {"name": "look", "arguments": "{}", "id": "a"}
+REPLY = {"text": "Yes.", "calls": [CALL], "cost": 0.0, "seconds": 0.1}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        5,
+        [],
+        {},
+        {"id": 1},
+        {"id": [1], "begun": True},
+        {"id": 1, "found": {}},
+        {"id": 1, "found": REPLY | {"calls": [{"name": "look"}]}},
+        {"id": 1, "found": REPLY | {"cost": "much"}},
+        {"id": 1, "found": {"kind": 3, "detail": "x"}},
+        {"ready": "shop"},
+        {"failed": 3},
+    ],
+)
+def test_foreign_lines_are_refused(line: Any) -> None:
+    with pytest.raises(ValueError, match="no "):
+        message_of(json.dumps(line).encode())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"ready": "shop", "acts": []},
+        {"failed": "ImportError"},
+        {"id": 1, "begun": True},
+        {"id": 1, "found": REPLY},
+        {"id": 1, "found": {"kind": "error", "detail": "x"}},
+    ],
+)
+def test_lines_of_the_host_are_taken(line: Any) -> None:
+    assert message_of(json.dumps(line).encode()) == line
