@@ -183,8 +183,8 @@ def read_teams(fields: Fields) -> Iterator[LogPart]:
     role: Role = "assistant" if by_application else "user"
     content = "\n".join(filter(None, [words.strip(), *files]))
     turns = (Turn(role=role, content=content),) if content else ()
-    said = facts(user=user)
-    yield Message(session, key, turns, moment(fields.get("createdDateTime")), facts=said)
+    sender = facts(user=user)
+    yield Message(session, key, turns, moment(fields.get("createdDateTime")), facts=sender)
     for reaction in objects(fields.get("reactions")) if by_application else ():
         if value := TEAMS_REACTIONS.get(str(reaction.get("reactionType"))):
             person = text(get(reaction, "user.user.id"))
@@ -204,8 +204,8 @@ def read_silly(fields: Fields) -> Iterator[LogPart]:
 def read_kore(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of Kore.ai, whose words stand in its components."""
     components = objects(fields.get("components"))
-    said = [str(get(one, "data.text")) for one in components if get(one, "data.text")]
+    texts = [str(get(part, "data.text")) for part in components if get(part, "data.text")]
     role: Role = "user" if fields.get("type") == "incoming" else "assistant"
-    turns = (Turn(role=role, content="\n".join(said)),) if said else ()
+    turns = (Turn(role=role, content="\n".join(texts)),) if texts else ()
     session = required(fields, "sessionId")
     yield Message(session, text(fields.get("_id")), turns, moment(fields.get("createdOn")))

@@ -172,7 +172,7 @@ def _piece(event: Mapping[str, Any]) -> str:
         "outputText",
         "generation",
     )
-    return next((found for place in places if isinstance(found := get(event, place), str)), "")
+    return next((filled for place in places if isinstance(filled := get(event, place), str)), "")
 
 
 def _sent_messages(fields: Fields) -> object:
@@ -225,12 +225,12 @@ def named(fields: Fields, names: frozenset[str], depth: int = 0) -> str | None:
     """Return the first text under one of some names, in a row or in the objects in it."""
     inner = list[Mapping[str, Any]]()
     for name, value in fields.items():
-        if _folded(name) in names and (found := text(value)):
-            return found
+        if _folded(name) in names and (filled := text(value)):
+            return filled
         opened = unwrap(value) if isinstance(value, Mapping | str) else {}
         if opened and depth < DEEPEST:
             inner.append(opened)
-    return next((found for one in inner if (found := named(one, names, depth + 1))), None)
+    return next((filled for one in inner if (filled := named(one, names, depth + 1))), None)
 
 
 def _folded(name: str) -> str:
@@ -276,12 +276,12 @@ def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolSco
 
 
 def _score(listed: str, fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolScore]:
-    name = next((found for one in SCORE_NAMES if (found := text(get(fields, one)))), listed)
+    name = next((filled for one in SCORE_NAMES if (filled := text(get(fields, one)))), listed)
     value = next(
-        (found for one in SCORE_VALUES if (found := get(fields, one)) not in (None, "", {}, [])),
+        (filled for one in SCORE_VALUES if (filled := get(fields, one)) not in (None, "", {}, [])),
         None,
     )
-    source = next((found for one in SCORE_SOURCES if (found := text(get(fields, one)))), "")
+    source = next((filled for one in SCORE_SOURCES if (filled := text(get(fields, one)))), "")
     written = next(
         (said for one in SCORE_COMMENTS if isinstance(said := get(fields, one), str)), None
     )
@@ -334,7 +334,7 @@ def read_trace_with_spans(fields: Fields) -> Iterator[LogPart]:
 
 def _span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
     own = next((id_ for name in CALL_IDS if (id_ := text(span.get(name)))), "")
-    kind = next((found for name in KINDS if (found := text(span.get(name)))), "")
+    kind = next((filled for name in KINDS if (filled := text(span.get(name)))), "")
     parent = next((id_ for name in PARENTS if (id_ := text(span.get(name)))), None)
     yield ModelCall(
         *(trace, own, parent or around, None, time_of(span)),
