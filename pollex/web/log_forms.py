@@ -12,7 +12,7 @@ from typing import Any
 
 from pollex.errors import WrongUse
 from pollex.formats.mapping import FIELDS, PARTS
-from pollex.services.log_view import ROLES, columns_of, labels_of, parts_of, roles_of
+from pollex.services.log_view import columns_of, labels_of, parts_of, roles_of
 from pollex.usecases.inspect import InspectLogs
 from pollex.usecases.use_case import VerbOption, options_of
 from pollex.web.controls import LABELS
@@ -28,7 +28,7 @@ RULES = ("positive", "negative", "unrated")
 NOT_HERE = ("domain", "progress", "store", "resume", "sources")
 LONGEST_MAPPING = 8000
 
-PART_WORDS = {
+WORDS_OF_PARTS = {
     "": "nothing of these",
     "conversation": "which conversation",
     "role": "who speaks",
@@ -53,8 +53,8 @@ ROLE_WORDS = {
     "none": "no turn",
 }
 COUNTS = {"up": "up", "down": "down", "none": "not rated"}
-assert PART_WORDS.keys() == {"", *PARTS}
-assert ROLE_WORDS.keys() == {*ROLES}
+PART_WORDS = {part: WORDS_OF_PARTS.get(part, part) for part in ("", *PARTS)}
+"""Parts that a column may be, in words; one that has none yet by its name."""
 
 
 @dataclass(frozen=True)
