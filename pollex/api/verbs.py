@@ -142,8 +142,8 @@ def function(
 def function_named(name: str) -> Callable[..., Any]:
     """Return what `import pollex` has of a room by its name, or the function of a use case by its verb."""
     if name in python_names():
-        public = found_at(python_names()[name])
-        return function(public) if isclass(public) else public
+        public: Any = found_at(python_names()[name])
+        return function(cast(type[UseCase[Any]], public)) if isclass(public) else public
     home = module_named("usecases", name)
     if home is not None:
         import_module(home)

@@ -32,7 +32,8 @@ def demo_sequel(option: str) -> DemoSequel:
     Raises:
         WrongUse: Its room isn't installed.
     """
-    for sequel in hooks_of(DemoSequel):
+    sequels: tuple[DemoSequel, ...] = hooks_of(DemoSequel)  # type: ignore[type-abstract]
+    for sequel in sequels:
         if sequel.option == option:
             return sequel
     raise WrongUse(

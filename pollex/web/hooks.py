@@ -142,7 +142,7 @@ def of_runs(
 @pass_context
 def panel(context: Context, template: str, figures: Mapping[str, Any]) -> Markup:
     """Fill the template of a panel, beside what its page shows."""
-    filled = context.environment.get_template(template).render(dict(context.get_all()) | figures)
+    filled = context.environment.get_template(template).render({**context.get_all(), **figures})
     return Markup(filled)  # noqa: S704 - a template has escaped it
 
 

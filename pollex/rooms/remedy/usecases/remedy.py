@@ -15,6 +15,10 @@ from pollex.usecases.use_case import Crew, UseCase, opt, options, use_case
 
 if TYPE_CHECKING:
     from pollex.rooms.remedy.services.assistants import AssistantOptions
+    from pollex.rooms.remedy.services.brief import BriefResult
+    from pollex.rooms.remedy.services.cases import CasesResult
+    from pollex.rooms.remedy.services.follow import FollowResult
+    from pollex.rooms.remedy.services.result import RemedyResult
     from pollex.services.logs import Data
     from pollex.usecases.families import Rubrics
 

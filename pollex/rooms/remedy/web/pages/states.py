@@ -6,15 +6,14 @@ from pollex.errors import WrongUse
 from pollex.rooms.remedy.services.life import (
     RubricLife,
     Said,
-    Seen,
     lives_of,
     row_of,
     said_of,
-    seen_in,
 )
 from pollex.rubrics.headlines import headlines
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.held import Seen, seen_in
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import Fault
