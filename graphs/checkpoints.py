@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -193,8 +193,10 @@ class Checkpoints(AsyncSqliteSaver):
     ) -> AsyncIterator[CheckpointTuple]:
         """Yield checkpoints; see LangGraph's. Raises as `aget_tuple` does."""
         with reading(self._path):
-            async for checkpoint in super().alist(config, **which):
-                yield self._checked(checkpoint)
+            # closed at once when a check fails: left open, it ends after the database, with a traceback
+            async with aclosing(super().alist(config, **which)) as checkpoints:
+                async for checkpoint in checkpoints:
+                    yield self._checked(checkpoint)
 
     def _checked(self, checkpoint: CheckpointTuple) -> CheckpointTuple:
         """Return a checkpoint whose parts and values are of the kinds that LangGraph and the nodes take them for."""

@@ -50,6 +50,12 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
             )
         kind = path.stat()
     except (FileNotFoundError, NotADirectoryError):
+        if path.is_symlink() and not path.resolve().parent.is_dir():
+            raise WrongUse(
+                "it is a link into a folder that isn't there",
+                where=where,
+                remedy="make that folder, or take the link away",
+            ) from None
         return
     except OSError as failure:
         raise WrongUse(
@@ -65,6 +71,20 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
         )
     if not (stat.S_ISFIFO(kind.st_mode) or (stat.S_ISCHR(kind.st_mode) and _is_harmless(kind))):
         raise WrongUse("it is a device or a socket", where=where, remedy=name_a_file)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that the user named, unless it is there.
+
+    Raises:
+        WrongUse: Something else is there, a link that leads nowhere for example.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        leads_nowhere = path.is_symlink() and not path.exists()
+        what = "it is a link that leads nowhere" if leads_nowhere else "it is no folder"
+        raise WrongUse(what, where=str(path), remedy="give the name of a folder") from None
 
 
 def _is_harmless(device: os.stat_result) -> bool:

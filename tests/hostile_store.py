@@ -59,6 +59,7 @@ def damages() -> dict[str, tuple[str, bytes]]:
         "nothing": ("msgpack", b""),
         "a state without channels": ("msgpack", ormsgpack.packb({"v": 4, "id": "1"})),
         "a pool that is a number": ("msgpack", ormsgpack.packb(state)),
+        "a list of nothings": ("msgpack", ormsgpack.packb([None] * 100_000)),
         "null": ("null", b""),
         "a date": ("msgpack", call("datetime", "date", [2020, 1, 1], code=1)),
     }

@@ -7,6 +7,7 @@ import re
 import shlex
 import signal
 import sys
+import threading
 import time
 import webbrowser
 from collections.abc import Sequence
@@ -136,6 +137,7 @@ def main() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             # as Ctrl-C, also before and after a run
             signal.signal(number, signal.default_int_handler)
+    sys.unraisablehook = interrupt_again
     os.environ.update(SAFE_PATH)
     # of every verb: one that knows no --langsmith sends nothing either
     switch_tracing(on=False)
@@ -146,6 +148,20 @@ def main() -> None:
             sys.exit(carry_out_typed())
         except GoOn as proposed:
             sys.argv[1:] = proposed.words
+
+
+def interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
+    """Raise an interruption anew that fell into a callback of Python's own, of an import for example.
+
+    Python prints and drops what is raised there, and the command would run on.
+    """
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+        return
+    # not from here: this is called in that callback, too
+    timer = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
+    timer.daemon = True
+    timer.start()
 
 
 def carry_out_typed() -> int:

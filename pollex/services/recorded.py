@@ -13,7 +13,7 @@ from typing import Any
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits
 from pollex.gateway.recorded import RecordedEndpoint
-from pollex.outputs import write_whole
+from pollex.outputs import make_folder, write_whole
 from pollex.services.options import ModelOptions
 from pollex.store.folder import keep_secret, make_private
 
@@ -112,7 +112,7 @@ class Recording:
 
     def restore(self, out: Path) -> None:
         """Copy the result as it was made."""
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         for file in result_in(self.folder, (*RESULT, *REMEDIED)):
             write_whole(out / file.name, file.read_bytes(), named=False)
         write_whole(out / SCORES, gzip.decompress((self.folder / PACKED).read_bytes()), named=False)

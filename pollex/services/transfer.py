@@ -271,6 +271,13 @@ def _state(out: Path, tool: str, project: str, since: str) -> FetchState:
     Raises:
         WrongUse: The file was fetched from somewhere else, or by nobody.
     """
+    if out.is_symlink():
+        raise WrongUse(
+            "it is a link, and is not followed: it would be cut at the place where fetching goes on",
+            where=str(out),
+            remedy="give the name of a file",
+            option="out",
+        )
     if not _beside(out).exists():
         if out.exists() and out.stat().st_size:
             raise WrongUse(

@@ -8,7 +8,16 @@ from gateway_asking import KEY, ask_once, gateway, question
 from protocol_server import ProtocolServer
 
 from pollex.errors import ModelRefused
-from pollex.gateway.calls import Capabilities, Completed, Empty, Failed, Refused, Reply, Truncated
+from pollex.gateway.calls import (
+    Capabilities,
+    Completed,
+    Empty,
+    Failed,
+    Refused,
+    Reply,
+    Truncated,
+    Usage,
+)
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.json_in_text import last_object
 from pollex.gateway.probe import probe
@@ -215,6 +224,16 @@ def test_thoughts_that_took_all_tokens_are_a_cut_answer_whatever_the_finish_reas
         "usage": {"completion_tokens": 100},
     }
     assert isinstance(read(Reply(200, json.dumps(body)), question(max_tokens=100)), Truncated)
+
+
+@pytest.mark.parametrize("tokens", [10**400, -1, 1.5, "9", True, 10**10])
+def test_counts_of_tokens_that_no_call_can_have_are_none(tokens: object) -> None:
+    body = {
+        "choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": tokens, "completion_tokens": tokens},
+    }
+    outcome = read(Reply(200, json.dumps(body)), question())
+    assert outcome.usage == Usage()
 
 
 async def test_a_probe_gives_a_thinking_model_more_room_and_a_cut_one_says_nothing() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pollex.errors import WrongUse
 from pollex.formats.write import require_writable, write_lines, write_rows
-from pollex.outputs import draft_of, require_output, write_text, write_whole
+from pollex.outputs import draft_of, make_folder, require_output, write_text, write_whole
 
 ROWS = [{"a": "1"}, {"a": "2"}]
 COLUMNS = {"a": "VARCHAR"}
@@ -131,6 +131,23 @@ def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
     (tmp_path / "two").symlink_to(one)
     with pytest.raises(WrongUse, match="Too many levels"):
         require_writable(one)
+
+
+def test_a_link_into_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "o.parquet").symlink_to(tmp_path / "none" / "x.parquet")
+    with pytest.raises(WrongUse, match="a link into a folder that isn't there"):
+        require_writable(tmp_path / "o.parquet")
+
+
+def test_no_folder_is_made_where_something_else_is(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "nowhere").symlink_to(tmp_path / "none")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("file", "file/inner", "nowhere", "loop"):
+        with pytest.raises(WrongUse, match=r"leads nowhere|no folder"):
+            make_folder(tmp_path / name)
+    make_folder(tmp_path / "new" / "folder")
+    make_folder(tmp_path / "new" / "folder")
 
 
 def test_nobody_can_guess_the_name_of_a_draft(tmp_path: Path) -> None:

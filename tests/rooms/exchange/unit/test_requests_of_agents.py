@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pollex.cli.agent_server import UNREADABLE, MendedLines, mended
+from pollex.rooms.exchange.cli.agent_server import UNREADABLE, MendedLines, mended
 
 CALL = '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "scores", "arguments": %s}}'
 
