@@ -101,7 +101,7 @@ def _records(
     **beside: Any,
 ) -> Records:
     listed = list(cells)
-    said: dict[str, Any] = {
+    answers: dict[str, Any] = {
         "probability" if side == "answers" else "judge": [cell.said for cell in listed]
     }
     return Records(
@@ -110,7 +110,7 @@ def _records(
         option=[cell.option for cell in listed],
         row=[cell.row for cell in listed],
         rows=list(rows),
-        **said | beside,
+        **answers | beside,
     )
 
 
@@ -137,8 +137,8 @@ class Shape:
 
     def recognises(self, fields: Mapping[str, Any], side: Side) -> bool:
         """Return whether a row's fields have this shape."""
-        told = side in self.needed and fields.keys() >= {*self.needed[side].split()}
-        return told and (
+        has_columns = side in self.needed and fields.keys() >= {*self.needed[side].split()}
+        return has_columns and (
             side not in self.numbered or any(map(self.numbered[side].fullmatch, fields))
         )
 
@@ -166,9 +166,9 @@ GROUPS = ("system", "topic", "persona")
 def _answers_of_dialogues(rows: Sequence[LogRow]) -> Records:
     """Make a record for each question and option; the option that was chosen has all the probability."""
     cells = (
-        RecordCell(number, question, value, float(said == option))
+        RecordCell(number, question, value, float(answer == option))
         for number, row in enumerate(rows)
-        for question, said in (row.fields["quality"] or {}).items()
+        for question, answer in (row.fields["quality"] or {}).items()
         for option, value in YES_AND_NO.items()
     )
     groups = {column: [name(row.fields.get(column)) for row in rows] for column in GROUPS}
@@ -202,7 +202,7 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     An option that is 0 in all rows of a question does not belong to that question.
     """
     options = {
-        column: found[1] for column in rows[0].fields if (found := PROBABILITY.fullmatch(column))
+        column: match[1] for column in rows[0].fields if (match := PROBABILITY.fullmatch(column))
     }
     questions = [name(row.fields.get("criterion")) for row in rows]
     used = {
@@ -226,9 +226,9 @@ def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     cells = list(_cells(rows, columns))
     nominal = NOMINAL & set(columns)
     blank = sorted({cell.row for cell in cells if cell.option == ""})
-    given = (cell for cell in cells if cell.option != "")
+    filled = (cell for cell in cells if cell.option != "")
     return _records(
-        rows, "judgments", given, groups={"system": _systems(rows)}, nominal=nominal, blank=blank
+        rows, "judgments", filled, groups={"system": _systems(rows)}, nominal=nominal, blank=blank
     )
 
 
@@ -250,8 +250,8 @@ def _systems(rows: Sequence[LogRow]) -> list[str]:
 
 
 def _prefix(text: str) -> str:
-    found = SYSTEM.match(text)
-    return found[1] if found else ""
+    match = SYSTEM.match(text)
+    return match[1] if match else ""
 
 
 def _number(value: Any) -> float | None:
@@ -296,16 +296,16 @@ def _answers_of_long(rows: Sequence[LogRow]) -> Records:
 
 
 def _of_long(rows: Sequence[LogRow], side: Side, option: str) -> Records:
-    known = KNOWN[side]
+    usual_columns = KNOWN[side]
     columns = [
         column
         for column in dict.fromkeys(key for row in rows for key in row.fields)
-        if column not in known
+        if column not in usual_columns
     ]
     cells = (
-        RecordCell(number, name(fields.get("question")), fields.get(option), said)
+        RecordCell(number, name(fields.get("question")), fields.get(option), answer)
         for number, fields in enumerate(row.fields for row in rows)
-        for said in [
+        for answer in [
             fields.get("probability") if side == "answers" else name(fields.get("judge")) or None
         ]
     )

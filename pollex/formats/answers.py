@@ -31,17 +31,17 @@ def _number(value: Any) -> float:
         return np.nan
 
 
-def codes(names: Sequence[str], known: Sequence[str]) -> Ints:
+def codes(names: Sequence[str], order: Sequence[str]) -> Ints:
     """Return the index of each name among those known `[name]`; −1 if unknown."""
-    places = {each: place for place, each in enumerate(known)}
-    return np.array([places.get(each, -1) for each in names], dtype=np.int64)
+    places = {name: place for place, name in enumerate(order)}
+    return np.array([places.get(name, -1) for name in names], dtype=np.int64)
 
 
 def groups_of(
     records: Records, texts: Sequence[str]
 ) -> tuple[dict[str, tuple[str, ...]], list[Issue]]:
     """Return each text's group by column, and report texts with two groups in one column."""
-    found: dict[str, tuple[str, ...]] = {}
+    groups: dict[str, tuple[str, ...]] = {}
     faults: list[Issue] = []
     row_text: dict[int, str] = dict(zip(records.row, records.text, strict=True))
     for column, values in records.groups.items():
@@ -51,7 +51,7 @@ def groups_of(
             if values[row]:
                 of_text.setdefault(text, values[row])
         if of_text:
-            found[column] = tuple(of_text.get(text, "") for text in texts)
+            groups[column] = tuple(of_text.get(text, "") for text in texts)
         several = sorted(text for text, value in pairs if value != of_text[text])
         faults += faults_of(
             "text",
@@ -59,7 +59,7 @@ def groups_of(
             dict.fromkeys(several),
             left_out=False,
         )
-    return found, faults
+    return groups, faults
 
 
 def natural_key(name: str) -> list[tuple[int, str, str]]:
@@ -114,9 +114,9 @@ class Issue:
             if self.count > len(self.examples)
             else ""
         )
-        found = f": {shown}{more}" if shown else ""
+        examples = f": {shown}{more}" if shown else ""
         mend = f" → {self.remedy}" if self.remedy else ""
-        return f"{self.count} {self.described}{found}{mend}"
+        return f"{self.count} {self.described}{examples}{mend}"
 
 
 def fault(
@@ -198,21 +198,21 @@ def answer_table(
         WrongUse: Options are given for a question that there is not.
     """
     faults: list[Issue] = []
-    known = None if scales is None else {scale.question for scale in scales}
+    known_questions = None if scales is None else {scale.question for scale in scales}
     if scales is None:
         scales, faults = _scales_of(records, options or {}, frozenset(nominal) | records.nominal)
     if not scales or not len(records):
         raise _nothing("no question has two options or more", faults, records)
     texts = [text for text in dict.fromkeys(records.text) if text]
-    X, broken = _array(records, texts, scales, known)
+    X, broken = _array(records, texts, scales, known_questions)
     faults += broken
     silent: Bools = np.asarray(np.isnan(X).all(axis=1))
     if silent.all():
         raise _nothing("no answer can be used", faults, records)
-    kept = tuple(texts[row] for row in np.flatnonzero(~silent))
-    groups, several = groups_of(records, kept)
+    usable_texts = tuple(texts[row] for row in np.flatnonzero(~silent))
+    groups, several = groups_of(records, usable_texts)
     faults += fault("text", "without an answer that can be used", silent, texts.__getitem__)
-    return AnswerTable(kept, X[~silent], tuple(scales), groups, (*faults, *several))
+    return AnswerTable(usable_texts, X[~silent], tuple(scales), groups, (*faults, *several))
 
 
 def _scales_of(
@@ -225,10 +225,14 @@ def _scales_of(
         )
     option = numbers(records.option)
     pairs = np.stack([codes(records.question, names), option], axis=1)[~np.isnan(option)]
-    seen = np.unique(pairs, axis=0)
-    found = {name: tuple(seen[seen[:, 0] == place, 1].tolist()) for place, name in enumerate(names)}
+    distinct = np.unique(pairs, axis=0)
+    values_by_question = {
+        name: tuple(distinct[distinct[:, 0] == place, 1].tolist())
+        for place, name in enumerate(names)
+    }
     values = {
-        name: tuple(sorted(map(float, options.get(name, those)))) for name, those in found.items()
+        name: tuple(sorted(map(float, options.get(name, those))))
+        for name, those in values_by_question.items()
     }
     few = [f"{name!r} with {len(those)}" for name, those in values.items() if len(those) < 2]
     scales = tuple(
@@ -250,11 +254,13 @@ def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) ->
         pairs: Place of the question and option of each record `[record, 2]`.
         guessed: The questions whose options are those that occur.
     """
-    seen, counts = np.unique(pairs, axis=0, return_counts=True)
-    most = {place: int(counts[seen[:, 0] == place].max()) for place in np.unique(seen[:, 0])}
+    distinct, counts = np.unique(pairs, axis=0, return_counts=True)
+    most = {
+        place: int(counts[distinct[:, 0] == place].max()) for place in np.unique(distinct[:, 0])
+    }
     odd = [
         f"{option:g} of {names[int(place)]!r} in {count} of {most[place]}"
-        for (place, option), count in zip(seen.tolist(), counts.tolist(), strict=True)
+        for (place, option), count in zip(distinct.tolist(), counts.tolist(), strict=True)
         if names[int(place)] in guessed and count < RARE * most[place]
     ]
     return faults_of(

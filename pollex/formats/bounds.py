@@ -110,23 +110,23 @@ def joined_or_cut(parts: Iterable[str], longest: int | None, room: int) -> str:
         longest: Characters that a text of JSON keeps; None: none is cut.
     """
     parts = iter(parts)
-    found = list[str]()
+    held_parts = list[str]()
     size = 0
     for part in parts:
-        found.append(part)
+        held_parts.append(part)
         size += len(part)
         if size > room:
             return (
-                TooLong(found[0][:PART])
+                TooLong(held_parts[0][:PART])
                 if longest is None
-                else _cut(chain(found, parts), longest, room)
+                else _cut(chain(held_parts, parts), longest, room)
             )
-    return "".join(found)
+    return "".join(held_parts)
 
 
 def _cut(parts: Iterable[str], longest: int, room: int) -> str:
     """Cut each text of JSON after the part in which it gets longer than `longest` characters."""
-    found = list[str]()
+    pieces = list[str]()
     size = 0
     inside = False
     left = 0
@@ -134,7 +134,7 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
 
     def keep(text: str) -> None:
         nonlocal size
-        found.append(text)
+        pieces.append(text)
         size += len(text)
 
     for part in (
@@ -170,8 +170,8 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
                 end += 1
             at = end
         if size > room:
-            return TooLong(found[0][:PART])
-    return "".join([*found, torn])
+            return TooLong(pieces[0][:PART])
+    return "".join([*pieces, torn])
 
 
 def _fewest(written: str) -> int:

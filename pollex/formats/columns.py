@@ -52,22 +52,22 @@ class Column:
     @cached_property
     def unique(self) -> bool:
         """Whether each row has a value of its own."""
-        said = [
+        texts = [
             str(value) for value in self.values if not isinstance(value, list | dict | bool | float)
         ]
-        return len(said) == len(self.values) == len({*said}) == self.filled
+        return len(texts) == len(self.values) == len({*texts}) == self.filled
 
     @cached_property
     def words(self) -> list[str]:
         """The different values that are no missing labels, as text; those of lists one by one."""
-        found: dict[str, None] = {}
+        words: dict[str, None] = {}
         for value in self.values:
-            for one in value if isinstance(value, list) else [value]:
-                if not isinstance(one, list | dict) and str(
-                    one or "" if one is not False and one != 0 else one
+            for item in value if isinstance(value, list) else [value]:
+                if not isinstance(item, list | dict) and str(
+                    item or "" if item is not False and item != 0 else item
                 ):
-                    found.setdefault(str(one).lower() if isinstance(one, bool) else str(one))
-        return [word for word in found if word.strip().casefold() not in MISSING]
+                    words.setdefault(str(item).lower() if isinstance(item, bool) else str(item))
+        return [word for word in words if word.strip().casefold() not in MISSING]
 
     @property
     def example(self) -> Any:
@@ -77,10 +77,12 @@ class Column:
     @cached_property
     def times(self) -> float:
         """The share of values that are times."""
-        said = [value for value in self.values if value not in (None, "")]
-        if not said or len(said) < 0.9 * len(self.values):
+        filled_values = [value for value in self.values if value not in (None, "")]
+        if not filled_values or len(filled_values) < 0.9 * len(self.values):
             return 0.0
-        return sum(any(dated((moment(one, True), moment(one, False)))) for one in said) / len(said)
+        return sum(
+            any(dated((moment(value, True), moment(value, False)))) for value in filled_values
+        ) / len(filled_values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,27 +105,27 @@ class ListOfTurns:
 
 def columns_in(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     """Return all columns of rows; those of lists' items have `[]` in their paths and lists as values."""
-    found: dict[str, list[Any]] = {}
+    by_path: dict[str, list[Any]] = {}
     for number, row in enumerate(rows):
         for path, value in _leaves(row):
-            values = found.get(path)
+            values = by_path.get(path)
             if values is None:
-                if len(found) >= MOST_COLUMNS:
+                if len(by_path) >= MOST_COLUMNS:
                     continue
-                values = found[path] = [None] * len(rows)
+                values = by_path[path] = [None] * len(rows)
             if "[]" not in path:
                 values[number] = value if values[number] is None else values[number]
             elif value is not None:
                 values[number] = [*(values[number] or []), value]
-    return [Column(path, values) for path, values in found.items()]
+    return [Column(path, values) for path, values in by_path.items()]
 
 
 def _leaves(
     value: Mapping[str, Any], before: str = "", depth: int = 0
 ) -> Iterator[tuple[str, Any]]:
-    for name, given in value.items():
+    for name, field_value in value.items():
         path = f"{before}{name}"
-        inner = opened(given)
+        inner = opened(field_value)
         if isinstance(inner, Mapping) and inner and depth < DEEPEST:
             if inner.keys() & {"parts", "content", "message"}:
                 yield path, inner
@@ -136,7 +138,7 @@ def _leaves(
             for item in inner:
                 yield from _leaves(item, f"{path}[].", depth + 1)
         else:
-            yield path, given if inner is given or isinstance(inner, str) else inner
+            yield path, field_value if inner is field_value or isinstance(inner, str) else inner
 
 
 def words_in(value: Any) -> str:
@@ -149,24 +151,24 @@ def words_in(value: Any) -> str:
 
 def lists_in(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
     """Return the lists of objects that most rows have, with several items in some."""
-    found: dict[str, list[list[Any]]] = {}
+    by_path: dict[str, list[list[Any]]] = {}
     for row in rows:
         for path, listed in _lists(row):
-            found.setdefault(path, []).append(listed)
-    kept = {
+            by_path.setdefault(path, []).append(listed)
+    frequent = {
         path: lists
-        for path, lists in found.items()
+        for path, lists in by_path.items()
         if len(lists) >= 0.5 * len(rows) and any(len(listed) > 1 for listed in lists)
     }
-    return [_list_of_turns(path, lists) for path, lists in kept.items()]
+    return [_list_of_turns(path, lists) for path, lists in frequent.items()]
 
 
 def _lists(
     value: Mapping[str, Any], before: str = "", depth: int = 0
 ) -> Iterator[tuple[str, list[Any]]]:
-    for name, given in value.items():
+    for name, field_value in value.items():
         path = f"{before}{name}"
-        inner = pairs_as_objects(opened(given))
+        inner = pairs_as_objects(opened(field_value))
         if isinstance(inner, Mapping) and depth < DEEPEST:
             values = list(inner.values())
             if _are_objects(values) and len(values) > 1:

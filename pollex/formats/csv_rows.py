@@ -44,11 +44,11 @@ def csv_rows(
     notes = {} if notes is None else notes
     records = _records(source, lines)
     begin = list(islice(records, MOST_ABOVE + FEWEST_ROWS))
-    told = _SEPARATOR.fullmatch(begin[0][1]) if begin else None
-    begin = begin[1:] if told else begin  # Excel's own line before the header
+    separator_line = _SEPARATOR.fullmatch(begin[0][1]) if begin else None
+    begin = begin[1:] if separator_line else begin  # Excel's own line before the header
     if not begin:
         return
-    delimiter = told[1] if told else max(DELIMITERS, key=begin[0][1].count)
+    delimiter = separator_line[1] if separator_line else max(DELIMITERS, key=begin[0][1].count)
     if above := _lines_above(source, begin):
         delimiter = max(DELIMITERS, key=begin[above][1].count)
         header = f"{source}:{begin[above][0]}"
@@ -170,20 +170,20 @@ def _cells(source: str, number: int, text: str, delimiter: str) -> list[str]:
     start = 0
     cell = re.compile(rf'(?:"([^"]*(?:""[^"]*)*)"|([^"{delimiter}]*))({delimiter}|\Z)')
     while True:
-        found = cell.match(text, start)
-        if found is None:
+        match = cell.match(text, start)
+        if match is None:
             place = f"{source}:{number}"
             raise BadInput(
                 "a stray quote",
                 where=place,
                 remedy='quote the whole cell, and write a quote in it as ""',
             )
-        quoted = found.group(1)
-        plain = found.group(2)
+        quoted = match.group(1)
+        plain = match.group(2)
         cells.append(plain if quoted is None else quoted.replace('""', '"'))
-        if found.end() == len(text) and not found.group(3):
+        if match.end() == len(text) and not match.group(3):
             return cells
-        start = found.end()
+        start = match.end()
 
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")

@@ -56,30 +56,30 @@ PLAIN = frozenset({"VARCHAR", "BOOLEAN", "DOUBLE", "TINYINT", "SMALLINT", "INTEG
 class FailedQuery(Exception):
     """Why a query can't be run, in a line."""
 
-    def __init__(self, said: object) -> None:
-        super().__init__(printable(" ".join(str(said).partition("\nLINE ")[0].split()), 300))
+    def __init__(self, reason: object) -> None:
+        super().__init__(printable(" ".join(str(reason).partition("\nLINE ")[0].split()), 300))
 
 
 def values_of(
-    connection: DuckDBPyConnection, table: str, given: list[str]
+    connection: DuckDBPyConnection, table: str, parameters: list[str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table or a query in brackets, as JSON would have their values."""
-    found = connection.sql(f"SELECT * FROM {table}", params=given)  # noqa: S608 - ours, or the user's own query
-    quoted = ['"' + name.replace('"', '""') + '"' for name in found.columns]
+    relation = connection.sql(f"SELECT * FROM {table}", params=parameters)  # noqa: S608 - ours, or the user's own query
+    quoted = ['"' + name.replace('"', '""') + '"' for name in relation.columns]
     # dates, decimals and the like come as JSON
-    plain = [_is_plain(type_) for type_ in found.types]
-    asked = [
-        name if own else f"to_json({name})::VARCHAR"
-        for name, own in zip(quoted, plain, strict=True)
+    plain = [_is_plain(type_) for type_ in relation.types]
+    expressions = [
+        name if as_it_is else f"to_json({name})::VARCHAR"
+        for name, as_it_is in zip(quoted, plain, strict=True)
     ]
-    rows = connection.execute(f"SELECT {', '.join(asked)} FROM {table}", given)  # noqa: S608
-    names = found.columns
+    rows = connection.execute(f"SELECT {', '.join(expressions)} FROM {table}", parameters)  # noqa: S608
+    names = relation.columns
     while batch := rows.fetchmany(BATCH):
         for row in batch:
             values = zip(names, row, plain, strict=True)
             yield {
-                name: _filled(one if own or one is None else json.loads(one))
-                for name, one, own in values
+                name: _filled(cell if as_it_is or cell is None else json.loads(cell))
+                for name, cell, as_it_is in values
             }
 
 
@@ -92,12 +92,12 @@ def _is_plain(type_: DuckDBPyType) -> bool:
 def _filled(value: Any) -> Any:
     """Leave out what is null inside: a column of objects has the keys of all its rows."""
     if isinstance(value, list):
-        return [_filled(one) for one in value]
+        return [_filled(inner) for inner in value]
     if isinstance(value, dict):
         return {
-            name: _filled(one)
-            for name, one in value.items()
-            if one is not None or name == "content"
+            name: _filled(inner)
+            for name, inner in value.items()
+            if inner is not None or name == "content"
         }
     return None if value != value else value
 
@@ -205,8 +205,8 @@ def _refuse_calls(connection: psycopg.Connection[Any], query: str) -> None:
     if re.search(r'\bu&"', code, re.IGNORECASE):
         raise FailedQuery('names by code points (U&"…") are not read')
     names = [quoted.replace('""', '"') or plain.lower() for quoted, plain in _CALL.findall(code)]
-    found = connection.execute(CALLED, [names]).fetchall()
-    if acting := sorted({name for (name,) in found} - HARMLESS):
+    functions = connection.execute(CALLED, [names]).fetchall()
+    if acting := sorted({name for (name,) in functions} - HARMLESS):
         raise FailedQuery(
             f"it calls {', '.join(acting)}, which may change something; only reading is possible"
         )
@@ -231,5 +231,9 @@ def _plain(value: Any) -> Any:
         return bytes(value).decode("utf-8", "replace")
     if isinstance(value, Decimal):
         return float(value)
-    found = as_plain(value)
-    return found if isinstance(found, str | int | float | list | dict | None) else str(found)
+    plain_value = as_plain(value)
+    return (
+        plain_value
+        if isinstance(plain_value, str | int | float | list | dict | None)
+        else str(plain_value)
+    )

@@ -43,15 +43,15 @@ def disguise(columns: Sequence[Column]) -> DisguisedColumns:
     items = []
     # One memory of placeholders for all columns: a name has the same one wherever it stands.
     placeholders = Placeholders()
-    for column in [one for one in columns if one.filled][:MOST_COLUMNS]:
+    for column in [candidate for candidate in columns if candidate.filled][:MOST_COLUMNS]:
         values = Counter(map(_as_text, _values(column)))
         repeated = _are_repeated(values)
         shown: dict[str, None] = {}
         for value, _ in values.most_common():
-            said = placeholders.redacted(value) if repeated else shape_of(value)
-            shown.setdefault(said)
+            disguised = placeholders.redacted(value) if repeated else shape_of(value)
+            shown.setdefault(disguised)
             if repeated:
-                originals[said] = value
+                originals[disguised] = value
         items.append({"column": column.path, "different": len(values), "values": [*shown][:SHOWN]})
     return DisguisedColumns(items, originals)
 
@@ -75,10 +75,10 @@ def _are_repeated(values: Counter[str]) -> bool:
 
 def _values(column: Column) -> list[Any]:
     """Return the values of a column one by one, those of lists, too."""
-    found = []
+    values = []
     for value in column.values:
-        found += value if isinstance(value, list) else [value]
-    return [value for value in found if value not in (None, "", [], {})]
+        values += value if isinstance(value, list) else [value]
+    return [value for value in values if value not in (None, "", [], {})]
 
 
 def _as_text(value: Any) -> str:

@@ -42,7 +42,7 @@ def _have_owners(rows: list[dict[str, Any]]) -> bool:
         ):
             values = [row.get(name) for row in rows]
             if (
-                all(isinstance(one, str | int) for one in values)
+                all(isinstance(value, str | int) for value in values)
                 and 1 < len({*values}) <= len(rows) / 2
             ):
                 return True
@@ -52,7 +52,7 @@ def _have_owners(rows: list[dict[str, Any]]) -> bool:
 def _tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str, Any]]]:
     """Yield lists of objects, and objects of objects, that stand in an object; the outer ones first."""
     for inner in value.values():
-        if isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+        if isinstance(inner, list) and inner and all(isinstance(entry, dict) for entry in inner):
             yield inner
     for inner in value.values():
         if isinstance(inner, Mapping) and depth < DEEPEST:
@@ -83,7 +83,11 @@ def _lists(value: Any, depth: int) -> Iterator[list[Any]]:
     """Yield the lists of objects in a row."""
     if isinstance(value, Mapping) and depth <= DEEPEST:
         for inner in value.values():
-            if isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+            if (
+                isinstance(inner, list)
+                and inner
+                and all(isinstance(entry, dict) for entry in inner)
+            ):
                 yield inner
             yield from _lists(inner, depth + 1)
 
@@ -101,4 +105,4 @@ def _says(value: Any, depth: int) -> bool:
     inner = (
         value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     )
-    return any(_says(one, depth + 1) for one in inner)
+    return any(_says(part, depth + 1) for part in inner)

@@ -40,11 +40,11 @@ def comment_of(value: object) -> str | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, Mapping):
-        found = next((value[name] for name in WITHIN if value.get(name) not in (None, "")), None)
-        return comment_of(found) or None if value else ""
+        words = next((value[name] for name in WITHIN if value.get(name) not in (None, "")), None)
+        return comment_of(words) or None if value else ""
     if isinstance(value, list):
-        said = [comment_of(one) for one in value]
-        return None if None in said else "\n".join(filter(None, said))
+        comments = [comment_of(comment) for comment in value]
+        return None if None in comments else "\n".join(filter(None, comments))
     return None
 
 
@@ -57,14 +57,14 @@ def tags_of(value: object) -> tuple[str, ...] | None:
             return None
     if isinstance(value, str):
         value = value.split(",")
-    found = list(_tags(value))
-    return None if None in found else tuple(dict.fromkeys(tag for tag in found if tag))
+    tags = list(_tags(value))
+    return None if None in tags else tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
 def _tags(value: object) -> Iterator[str | None]:
     if isinstance(value, list):
-        for one in value:
-            yield from _tags(one)
+        for entry in value:
+            yield from _tags(entry)
     elif isinstance(value, Mapping):
         yield next(
             (str(value[name]).strip() for name in _NAME if isinstance(value.get(name), str)), None

@@ -157,19 +157,19 @@ class Picker:
 
     def _comment(self, fields: Fields, name: str | None, pair: Opposites | None) -> Any:
         """Return what was written with the thumb; two columns of thumbs may hold it themselves."""
-        if name and (said := look_up(fields, name)) not in (None, ""):
-            return said
-        return "\n".join(filter(None, (words_with(fields.get(one)) for one in pair or ())))
+        if name and (comment := look_up(fields, name)) not in (None, ""):
+            return comment
+        return "\n".join(filter(None, (words_with(fields.get(column)) for column in pair or ())))
 
     def _label(self, fields: Fields) -> tuple[str | None, str, Label]:
         try:
-            asked = self._options.label_field
+            named_field = self._options.label_field
             if (pair := self._opposites(fields)) is not None:
                 return None, "", self._label_of_both(pair, fields)
-            outer = asked or self._label_name(fields)
+            outer = named_field or self._label_name(fields)
             if outer is None:
                 return None, "", Label.NONE
-            name = asked or _thumb_in(fields, outer)
+            name = named_field or _thumb_in(fields, outer)
             if name.endswith("]") or "[]" in name or "*" in name:
                 return name, "", self._label_of_several(opened(look_up(fields, name)), name)
             value = fields.get(name)
@@ -190,8 +190,10 @@ class Picker:
         if pair is None or pair in self._pairs:
             return pair
         options = self._options
-        if asked := options.label_field:
-            return pair if asked in pair and not (options.positive or options.negative) else None
+        if named_field := options.label_field:
+            return (
+                pair if named_field in pair and not (options.positive or options.negative) else None
+            )
         usual = (*LABEL_NAMES, *RATING_NAMES)
         others = [name for name in usual if name not in pair and not _is_blank(fields.get(name))]
         return None if others else pair
@@ -265,13 +267,13 @@ class Picker:
     def never_found(self, options: ReadOptions) -> list[str]:
         """List the options that name a field which no row has."""
         fields = ("id_field", "label_field", "judge_field", "group_field", "comment_field")
-        asked = {name: getattr(options, name) for name in fields} | {
+        named_fields = {name: getattr(options, name) for name in fields} | {
             "group_field": options.named_group
         }
         signals = [("label_field", signal_named(signal)[0]) for signal in options.signals]
         return [
             spell(**{key: name})
-            for key, name in (*asked.items(), *signals)
+            for key, name in (*named_fields.items(), *signals)
             if name and name not in self._found
         ]
 
@@ -295,13 +297,13 @@ class Picker:
 
         In a field of ratings both sides must occur. A 0 beside -1 is no rating.
         """
-        said = {meant for _, meant in self._verdicts.said} & SIDES
-        found = {number for _, number in self._ratings if number != EMPTY}
-        sides = said | {_side(number) for number in found}
+        sides_in_words = {meant for _, meant in self._verdicts.said} & SIDES
+        numbers = {number for _, number in self._ratings if number != EMPTY}
+        sides = sides_in_words | {_side(number) for number in numbers}
         one_sided = len(sides) < 2 and any(map(self._is_rating, self._rated))
-        if one_sided or not found <= THUMB_NUMBERS or len({*self._rated, *self._label_names}) > 1:
+        if one_sided or not numbers <= THUMB_NUMBERS or len({*self._rated, *self._label_names}) > 1:
             return frozenset()
-        return frozenset(found - {"0"} if "-1" in found else found)
+        return frozenset(numbers - {"0"} if "-1" in numbers else numbers)
 
     @property
     def spellings(self) -> Counter[tuple[str, str]]:
@@ -320,7 +322,9 @@ class Picker:
         if self._pairs:
             return [*self._notes_on_pairs(), *self._note_on_raters()]
         read = {name: {meant for _, meant in self._said_of(name)} for name in self._read}
-        used = [n for n, said in read.items() if said & SIDES and n != self._options.label_field]
+        used = [
+            n for n, meanings in read.items() if meanings & SIDES and n != self._options.label_field
+        ]
         left = [
             left_note(name, self._said_of(name), compared=self._verdicts.compared) for name in read
         ]
@@ -329,14 +333,18 @@ class Picker:
 
     def _note_on_raters(self) -> Iterator[str]:
         """Tell how several raters of a conversation agree, and what their label is."""
-        told = self._raters
-        if not (n := told["conversations"]):
+        raters = self._raters
+        if not (n := raters["conversations"]):
             return
         rated = count(n, "conversation was", "conversations were")
-        share = f"{told['alike']} of {told['pairs']} pairs of raters agree"
-        ties = f"; {told['ties']} with as many of each count {NOT_RATED}" if told["ties"] else ""
-        each = f"; for each rater's own: {spell(judge_field=None)}" if told["by field"] else ""
-        yield f"{rated} rated by several, and the label is the majority's: {share}{ties}{each}"
+        share = f"{raters['alike']} of {raters['pairs']} pairs of raters agree"
+        ties = (
+            f"; {raters['ties']} with as many of each count {NOT_RATED}" if raters["ties"] else ""
+        )
+        by_rater = (
+            f"; for each rater's own: {spell(judge_field=None)}" if raters["by field"] else ""
+        )
+        yield f"{rated} rated by several, and the label is the majority's: {share}{ties}{by_rater}"
 
     def _notes_on_pairs(self) -> Iterator[str]:
         """Tell which two columns the labels come from, and what contradicts itself."""
@@ -345,8 +353,10 @@ class Picker:
         yield f"labels come from {' and '.join(map(repr, names))}{together}"
         if n := self._contradicting:
             both = count(n, "row has a thumb up and one", "rows have a thumb up and one")
-            taken = "counts as down" if self._options.thumbs == "worst" else f"is taken {NOT_RATED}"
-            yield f"{both} down, which {taken}"
+            outcome = (
+                "counts as down" if self._options.thumbs == "worst" else f"is taken {NOT_RATED}"
+            )
+            yield f"{both} down, which {outcome}"
 
     @property
     def _read(self) -> list[str]:
@@ -362,20 +372,24 @@ class Picker:
         ]
 
     def _said_of(self, field: str) -> Counter[tuple[str, str]]:
-        said = Counter(self._verdicts.said)
-        taken = self.numbers
+        counts = Counter(self._verdicts.said)
+        thumb_numbers = self.numbers
         for (name, number), n in self._ratings.items():
             if name == field:
                 meant = (
-                    _side(number) if number in taken else Label.NONE if number == EMPTY else NEITHER
+                    _side(number)
+                    if number in thumb_numbers
+                    else Label.NONE
+                    if number == EMPTY
+                    else NEITHER
                 )
-                said[number, meant] += n
-        return said
+                counts[number, meant] += n
+        return counts
 
     def _label_name(self, fields: Fields) -> str | None:
         """Return the name of the label field: ratings first if they have bounds, else thumbs."""
-        said = self._verdicts.numbers
-        orders = (RATING_NAMES, LABEL_NAMES) if said else (LABEL_NAMES, RATING_NAMES)
+        has_numbers = self._verdicts.numbers
+        orders = (RATING_NAMES, LABEL_NAMES) if has_numbers else (LABEL_NAMES, RATING_NAMES)
         present = _usual_names(tuple(fields)).labels
         if not present:
             return None
@@ -447,7 +461,7 @@ def _usual_names(names: tuple[str, ...]) -> UsualNames:
 def _thumb_in(fields: Fields, name: str) -> str:
     """Return the path to the thumb in a field: the field itself, or the one in its object or in its list's objects."""
     value = fields.get(name)
-    if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+    if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
         inner = _thumb_in({name: value[0]}, name)
         return name if inner == name else inner.replace(name, f"{name}[]", 1)
     if not isinstance(value, Mapping):
@@ -573,15 +587,15 @@ class ReadOptions:
     query_seconds: int = SECONDS
 
     def __post_init__(self) -> None:
-        known = {
+        allowed = {
             "on_duplicate": get_args(OnDuplicate),
             "thumbs": get_args(Thumbs),
             "redact": get_args(Redact),
         }
-        given = [(name, getattr(self, name), values) for name, values in known.items()]
+        choices = [(name, getattr(self, name), values) for name, values in allowed.items()]
         for name, value, values in (
-            *given,
-            *(("label_sources", one, LABEL_SOURCES) for one in self.sources),
+            *choices,
+            *(("label_sources", source, LABEL_SOURCES) for source in self.sources),
         ):
             if value is not None and value not in values:
                 remedy = f"use one of {', '.join(values)}"
@@ -596,8 +610,14 @@ class ReadOptions:
 
     def for_scores(self) -> ReadOptions:
         """Return options for what needs no labels; what the user said of labels still holds."""
-        said = (self.label_field, self.positive, self.negative, self.thumbs, self.pairs or None)
-        return replace(self, labels_needed=any(one is not None for one in said))
+        label_options = (
+            self.label_field,
+            self.positive,
+            self.negative,
+            self.thumbs,
+            self.pairs or None,
+        )
+        return replace(self, labels_needed=any(option is not None for option in label_options))
 
     @property
     def alone(self) -> bool:

@@ -96,8 +96,8 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
     """
     if not sources:
         raise WrongUse("no logs were named", remedy="give a file, a glob, or - for standard input")
-    found = [name for source in sources for name in _expanded(str(source))]
-    return list(dict.fromkeys(found))
+    names = [name for source in sources for name in _expanded(str(source))]
+    return list(dict.fromkeys(names))
 
 
 DATABASES = (".db", ".sqlite", ".sqlite3", ".sql")
@@ -248,8 +248,8 @@ def _rows(
     ):
         encoding = other
         note = f"{source} isn't UTF-8, and was read as {encoding}"
-        told = f"{note}; if letters are wrong, name the right one: {spell(encoding=None)}"
-        notes[told] = None
+        advice = f"{note}; if letters are wrong, name the right one: {spell(encoding=None)}"
+        notes[advice] = None
     if _is_talk(source, path, encoding):
         return _talks(
             source, joined_or_cut(_lines(source, path, encoding, whole=True), longest, DOCUMENT)
@@ -347,8 +347,8 @@ def _lines(
             io.BufferedReader(Guarded(file, source), PART) as raw,
             io.TextIOWrapper(raw, encoding, errors="surrogateescape", newline="") as text,
         ):
-            found = iter(partial(text.readline, PART), "") if whole else lines_of(text, longest)
-            for number, line in enumerate(found, start=1):
+            lines = iter(partial(text.readline, PART), "") if whole else lines_of(text, longest)
+            for number, line in enumerate(lines, start=1):
                 if not line.isascii():
                     _check_decoded(f"{source}:{number}", line, encoding, path)
                 yield line
@@ -534,16 +534,16 @@ def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]
         infos = {info.filename: info for info in archive.infolist()}
         samples = [name for name in infos if name.startswith("samples/") and name.endswith(".json")]
         readable = sorted(name for name in infos if name.lower().endswith(_READABLE))
-        wanted = sorted(samples) or _without_companions(
+        names = sorted(samples) or _without_companions(
             [name for name in readable if not name.startswith("__MACOSX/")]
         )
-        if not wanted:
+        if not names:
             raise BadInput(
                 "a packed file with no table and no JSON in it",
                 where=source,
                 remedy="unpack it first",
             )
-        for number, name in enumerate(wanted):
+        for number, name in enumerate(names):
             inner = folder / f"{number}{Path(name).suffix.lower()}"
             _write(source, _pieces_of_member(source, archive, infos[name]), inner)
             yield f"{source}!{name}", inner
@@ -582,9 +582,9 @@ class _Member(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """Read like a file."""
-        found = self._file.read(self._left if size < 0 else min(size, self._left))
-        self._left -= len(found)
-        return found
+        data = self._file.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(data)
+        return data
 
 
 def _refuse_database(source: str, path: Path, begin: bytes) -> None:
@@ -595,7 +595,7 @@ def _refuse_database(source: str, path: Path, begin: bytes) -> None:
         ("feedback", "chat"): "export the feedback in Open WebUI: Admin, Evaluations, Feedbacks",
     }
     tables = _tables(path)
-    remedy = next((told for names, told in remedies.items() if {*names} <= {*tables}), "")
+    remedy = next((advice for names, advice in remedies.items() if {*names} <= {*tables}), "")
     if remedy or not tables:
         raise BadInput(
             "a SQLite database", where=source, remedy=remedy or "export its tables as CSV"

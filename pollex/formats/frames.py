@@ -21,23 +21,23 @@ class DataTable(Protocol):
 Rows = Iterable[Mapping[str, Any]] | DataTable
 
 
-def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
+def rows_in(log: Rows) -> Iterator[dict[str, Any]]:
     """Yield rows with plain Python values; missing values of tables are None.
 
     Raises:
         WrongUse: A row is no dict, or the whole is none of the known shapes.
     """
-    if isinstance(given, DataTable) and (
-        read := getattr(given, "to_dicts", None) or getattr(given, "to_pylist", None)
+    if isinstance(log, DataTable) and (
+        read := getattr(log, "to_dicts", None) or getattr(log, "to_pylist", None)
     ):
         yield from read()
-    elif isinstance(given, DataTable) and hasattr(given, "to_dict"):
-        for record in given.to_dict("records"):
+    elif isinstance(log, DataTable) and hasattr(log, "to_dict"):
+        for record in log.to_dict("records"):
             yield {str(name): as_plain(value) for name, value in record.items()}
-    elif isinstance(given, Mapping) and given.keys() & {"messages", "values"}:
-        yield in_dicts(given)
-    elif isinstance(given, Iterable) and not isinstance(given, str | Mapping):
-        rows: list[Any] = list(given)
+    elif isinstance(log, Mapping) and log.keys() & {"messages", "values"}:
+        yield in_dicts(log)
+    elif isinstance(log, Iterable) and not isinstance(log, str | Mapping):
+        rows: list[Any] = list(log)
         if rows and all(map(_is_message, rows)):
             rows = [rows]
         for number, row in enumerate(map(in_dicts, rows), start=1):
@@ -47,7 +47,7 @@ def rows_in(given: Rows) -> Iterator[dict[str, Any]]:
                 )
             yield dict(row)
     else:
-        raise WrongUse(f"not a log, but {type(given).__name__}", remedy=SHAPES)
+        raise WrongUse(f"not a log, but {type(log).__name__}", remedy=SHAPES)
 
 
 def as_plain(value: Any) -> Any:
@@ -59,18 +59,18 @@ def as_plain(value: Any) -> Any:
     return None if value != value or value == "NaT" else value
 
 
-def in_dicts(given: Any) -> Any:
+def in_dicts(log: Any) -> Any:
     """Convert LangChain messages and LangGraph states to dicts; keep everything else.
 
     A list of messages becomes a conversation.
     """
-    if not isinstance(given, Mapping) and isinstance(getattr(given, "values", None), Mapping):
-        configurable = (getattr(given, "config", None) or {}).get("configurable") or {}
-        facts = {name: getattr(given, name, None) for name in FACTS}
-        given = {"thread_id": configurable.get("thread_id"), "values": given.values, **facts}
-    if isinstance(given, list | tuple) and given and all(map(_is_message, given)):
-        given = {"messages": given}
-    return _unpacked(given)
+    if not isinstance(log, Mapping) and isinstance(getattr(log, "values", None), Mapping):
+        configurable = (getattr(log, "config", None) or {}).get("configurable") or {}
+        facts = {name: getattr(log, name, None) for name in FACTS}
+        log = {"thread_id": configurable.get("thread_id"), "values": log.values, **facts}
+    if isinstance(log, list | tuple) and log and all(map(_is_message, log)):
+        log = {"messages": log}
+    return _unpacked(log)
 
 
 def _is_message(value: Any) -> bool:
@@ -86,6 +86,8 @@ def _unpacked(value: Any) -> Any:
     if _is_message(value):
         names = ("type", "content", "id", "name", "tool_calls", "tool_call_id", "status")
         return {
-            name: found for name in names if (found := getattr(value, name, None)) not in (None, [])
+            name: attribute
+            for name in names
+            if (attribute := getattr(value, name, None)) not in (None, [])
         }
     return value

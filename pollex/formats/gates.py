@@ -29,8 +29,8 @@ def junit(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
         if status != "passed":
             kind = "failure" if is_failed(status, strict=strict) else "skipped"
             ElementTree.SubElement(case, kind, message=_clean(message)).text = _clean(message)
-    found: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
-    return found
+    xml: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return xml
 
 
 def is_failed(status: str, *, strict: bool) -> bool:
@@ -40,15 +40,15 @@ def is_failed(status: str, *, strict: bool) -> bool:
 
 def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> Iterator[str]:
     """Yield GitHub's workflow commands: errors, then warnings; nothing for what passed."""
-    told = sorted(
-        (one for one in verdicts if one[1] != "passed"),
-        key=lambda one: not is_failed(one[1], strict=strict),
+    unmet = sorted(
+        (verdict for verdict in verdicts if verdict[1] != "passed"),
+        key=lambda verdict: not is_failed(verdict[1], strict=strict),
     )
-    for condition, status, message in told[:MOST]:
+    for condition, status, message in unmet[:MOST]:
         kind = "error" if is_failed(status, strict=strict) else "warning"
         yield f"::{kind} title={_property(condition)}::{_data(message)}"
-    if len(told) > MOST:
-        yield f"::warning title=pollex check::and {len(told) - MOST} more"
+    if len(unmet) > MOST:
+        yield f"::warning title=pollex check::and {len(unmet) - MOST} more"
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:

@@ -122,12 +122,12 @@ def summary(
         counts={name: int((~np.isnan(grades)).sum()) for name, grades in judges.items()},
         areas=_areas(judges, rng),
         agreement={
-            (category, name): found
+            (category, name): figures
             for category in every
             for name, column in columns.items()
             if HUMAN in columns and name != HUMAN
             if (
-                found := agreement_of_grades(
+                figures := agreement_of_grades(
                     column[here(category)], columns[HUMAN][here(category)], rng
                 )
             )["alpha"].n
@@ -187,8 +187,8 @@ def _areas(judges: Mapping[str, Floats], rng: np.random.Generator) -> dict[str, 
 def _counted(
     gradings: Sequence[Grading], words: Callable[[Grading], Sequence[str]]
 ) -> dict[str, int]:
-    found = [word for grading in gradings for word in words(grading)]
-    return {word: found.count(word) for word in dict.fromkeys(found)}
+    counted_words = [word for grading in gradings for word in words(grading)]
+    return {word: counted_words.count(word) for word in dict.fromkeys(counted_words)}
 
 
 COLUMNS = {
@@ -223,7 +223,9 @@ def grade_rows(
         case = grading.case
         answers = grading.answers
         grades = {q.id: grade_of(answers.get(q.id), q, value) for q in grading.graded}
-        asked = [q for q in (*grading.questions, *beside) if q.id in answers and q.id != COMPARISON]
+        answered = [
+            q for q in (*grading.questions, *beside) if q.id in answers and q.id != COMPARISON
+        ]
         yield {
             "id": case.id,
             "category": case.category,
@@ -241,40 +243,40 @@ def grade_rows(
             "flags": list(grading.flags),
             "answered_by": case.answered_by,
             "evidences": [evidence.model_dump() for evidence in case.evidences],
-            "answers": [_answer_row(question, answers[question.id]) for question in asked],
+            "answers": [_answer_row(question, answers[question.id]) for question in answered],
             "judge": judge,
         }
 
 
-def summary_json(found: GradeSummary) -> dict[str, Any]:
+def summary_json(grade_summary: GradeSummary) -> dict[str, Any]:
     """Return a summary for scripts: figures with n and interval, null if undefined."""
     return {
-        "n": found.n,
-        "outcomes": dict(found.outcomes),
-        "flags": dict(found.flags),
+        "n": grade_summary.n,
+        "outcomes": dict(grade_summary.outcomes),
+        "flags": dict(grade_summary.flags),
         "means": [
             {"category": mean.category, "dimension": mean.dimension, **figure_json(mean.figure)}
-            for mean in found.means
+            for mean in grade_summary.means
         ],
         "distributions": {
             judge: dict(
                 zip(
-                    map(_grade, found.levels[::TENTHS].tolist()),
+                    map(_grade, grade_summary.levels[::TENTHS].tolist()),
                     shares[::TENTHS].tolist(),
                     strict=True,
                 )
             )
-            for judge, shares in found.shares.items()
-            if found.counts[judge]
+            for judge, shares in grade_summary.shares.items()
+            if grade_summary.counts[judge]
         },
-        "areas": {name: figure_json(figure) for name, figure in found.areas.items()},
+        "areas": {name: figure_json(figure) for name, figure in grade_summary.areas.items()},
         "agreement": [
             {
                 "category": category,
                 "dimension": name,
-                **{key: figure_json(one) for key, one in figures.items()},
+                **{key: figure_json(figure) for key, figure in figures.items()},
             }
-            for (category, name), figures in found.agreement.items()
+            for (category, name), figures in grade_summary.agreement.items()
         ],
     }
 
@@ -282,8 +284,8 @@ def summary_json(found: GradeSummary) -> dict[str, Any]:
 def figure_json(figure: Figure) -> dict[str, Any]:
     """Return a figure with its interval as JSON values."""
     interval = None if figure.low is None else [figure.low, figure.high]
-    told = {"value": figure.value, "interval": interval, "n": figure.n}
-    return told | ({"undefined": figure.undefined} if figure.undefined else {})
+    fields = {"value": figure.value, "interval": interval, "n": figure.n}
+    return fields | ({"undefined": figure.undefined} if figure.undefined else {})
 
 
 def _grade(level: float) -> str:

@@ -93,15 +93,15 @@ class Candidate:
     prior: float = 0.0
     doubtful: Column | None = None
 
-    def options(self, given: ReadOptions) -> ReadOptions:
+    def options(self, options: ReadOptions) -> ReadOptions:
         """Return how the log is read; what the user said stays."""
         labels: dict[str, Any] = {
-            name: said for name, said in self.labels.items() if getattr(given, name) is None
+            name: value for name, value in self.labels.items() if getattr(options, name) is None
         }
-        columns = tuple(self.columns.items()) or given.columns
+        columns = tuple(self.columns.items()) or options.columns
         if self.doubtful is not None:  # what its values mean is asked for later
             labels["labels_needed"] = False
-        return replace(given, columns=columns, roles=self.roles or given.roles, **labels)
+        return replace(options, columns=columns, roles=self.roles or options.roles, **labels)
 
 
 @dataclass(frozen=True)
@@ -129,17 +129,17 @@ class Reading:
         return tuple(islice(self.logs, 3))
 
 
-def readings(rows: Rows, given: ReadOptions, read: Read) -> list[Reading]:
+def readings(rows: Rows, options: ReadOptions, read: Read) -> list[Reading]:
     """Return how rows can be read, the best first; those that can't be read at all are left out."""
-    found = []
-    for candidate in islice(candidates(rows, given), MOST_CANDIDATES):
+    ranked = []
+    for candidate in islice(candidates(rows, options), MOST_CANDIDATES):
         try:
-            logs = read(rows, candidate.options(given))
+            logs = read(rows, candidate.options(options))
         except PollexError:
             continue
-        found.append(judged(candidate, logs, len(rows)))
+        ranked.append(judged(candidate, logs, len(rows)))
     return sorted(
-        found,
+        ranked,
         key=lambda reading: (not reading.faults, reading.score + reading.candidate.prior),
         reverse=True,
     )
@@ -147,13 +147,16 @@ def readings(rows: Rows, given: ReadOptions, read: Read) -> list[Reading]:
 
 def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
     """Return how much a reading looks like conversations."""
-    talks = [[turn for turn in one.turns if turn.role in ("user", "assistant")] for one in logs]
+    talks = [
+        [turn for turn in conversation.turns if turn.role in ("user", "assistant")]
+        for conversation in logs
+    ]
     spoken = [turns for turns in talks if turns]
-    turns = [turn for one in spoken for turn in one]
+    turns = [turn for talk in spoken for turn in talk]
     if not turns:
         return Reading(candidate, logs, 0.0, ("nobody says anything",))
-    two_sided = sum(len({turn.role for turn in one}) == 2 for one in spoken) / len(talks)
-    pairs = [(a, b) for one in spoken for a, b in pairwise(one)]
+    two_sided = sum(len({turn.role for turn in talk}) == 2 for talk in spoken) / len(talks)
+    pairs = [(a, b) for talk in spoken for a, b in pairwise(talk)]
     in_turns = (
         sum(a.role != b.role or bool(a.calls) for a, b in pairs) / len(pairs) if pairs else 0.0
     )
@@ -161,9 +164,9 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
     full = sum(bool(turn.content.strip() or turn.calls) for turn in turns) / len(turns)
     sentences = sum(looks_said(text) for text in words) / max(len(words), 1)
     several = sum(" " in text.strip() or not text.isascii() for text in words) / max(len(words), 1)
-    begun = sum(one[0].role == "user" for one in spoken) / len(spoken)
+    begun = sum(talk[0].role == "user" for talk in spoken) / len(spoken)
     different = len(set(words)) / max(len(words), 1)
-    sizes = sorted(len(one) for one in spoken)
+    sizes = sorted(len(talk) for talk in spoken)
     # The rows that a sample has of several files are one conversation there, where each file is
     # one.
     longest = MOST_OF_SAMPLE if candidate.columns.get("conversation") == WHOLE_FILE else MOST_OF_ONE
@@ -192,11 +195,11 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
 
 def _repeats(turns: Sequence[Turn], role: str) -> bool:
     """Return whether one side has a few single words alone, as names and kinds are."""
-    said = [turn.content.strip() for turn in turns if turn.role == role]
-    different = set(said)
+    texts = [turn.content.strip() for turn in turns if turn.role == role]
+    different = set(texts)
     return (
-        len(said) >= 6
-        and len(different) <= 0.3 * len(said)
+        len(texts) >= 6
+        and len(different) <= 0.3 * len(texts)
         and not any(map(_has_several_words, different))
     )
 
@@ -227,18 +230,20 @@ def looks_said(text: str) -> bool:
     )
 
 
-def candidates(rows: Rows, given: ReadOptions) -> Iterator[Candidate]:
+def candidates(rows: Rows, options: ReadOptions) -> Iterator[Candidate]:
     """Yield ways to read rows, the likeliest first."""
     columns = columns_in(rows)
-    told = dict(given.columns)
-    found = [
-        *_of_lists(rows, columns, told, given),
-        *_of_turns(_outside_lists(_of_rows_with_words(rows, columns)), columns, told, given),
-        *_of_exchanges(_outside_lists(columns), columns, told, given),
-        *_of_transcripts(columns, told, given),
-        *_of_wide(columns, told, given),
+    named_columns = dict(options.columns)
+    proposals = [
+        *_of_lists(rows, columns, named_columns, options),
+        *_of_turns(
+            _outside_lists(_of_rows_with_words(rows, columns)), columns, named_columns, options
+        ),
+        *_of_exchanges(_outside_lists(columns), columns, named_columns, options),
+        *_of_transcripts(columns, named_columns, options),
+        *_of_wide(columns, named_columns, options),
     ]
-    yield from sorted(found, key=lambda candidate: candidate.prior, reverse=True)
+    yield from sorted(proposals, key=lambda candidate: candidate.prior, reverse=True)
 
 
 def _of_rows_with_words(rows: Rows, columns: Sequence[Column]) -> Sequence[Column]:
@@ -262,25 +267,25 @@ def _of_rows_with_words(rows: Rows, columns: Sequence[Column]) -> Sequence[Colum
 def _of_turns(
     columns: Sequence[Column],
     all_columns: Sequence[Column],
-    told: Mapping[str, str],
-    given: ReadOptions,
+    named_columns: Mapping[str, str],
+    options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that are turns: conversation, role and text.
 
     Args:
         all_columns: Those of rows without words, too, which may have the label.
     """
-    roles = _chosen(columns, told, "role", role_likelihood, 5)
-    texts = _chosen(columns, told, "text", text_likelihood, 3)
-    ids = _chosen(columns, told, "conversation", owner_likelihood, 4)
-    filled = {one.path: one for one in map(_filled_down, columns) if one is not None}
-    if "conversation" not in told:
-        ids |= _chosen(list(filled.values()), told, "conversation", owner_likelihood, 1)
+    roles = _chosen(columns, named_columns, "role", role_likelihood, 5)
+    texts = _chosen(columns, named_columns, "text", text_likelihood, 3)
+    ids = _chosen(columns, named_columns, "conversation", owner_likelihood, 4)
+    filled = {column.path: column for column in map(_filled_down, columns) if column is not None}
+    if "conversation" not in named_columns:
+        ids |= _chosen(list(filled.values()), named_columns, "conversation", owner_likelihood, 1)
     # each file may be one, where nothing better is found
-    if columns and "conversation" not in told:
+    if columns and "conversation" not in named_columns:
         ids[Column(WHOLE_FILE, [None] * len(columns[0].values))] = -1.0
-    time = next(iter(_chosen(columns, told, "time", time_likelihood, 1)), None)
-    turn = next(iter(_chosen(columns, told, "turn", turn_likelihood, 1)), None)
+    time = next(iter(_chosen(columns, named_columns, "time", time_likelihood, 1)), None)
+    turn = next(iter(_chosen(columns, named_columns, "turn", turn_likelihood, 1)), None)
     for id_, owned in ids.items():
         for role, speaks in roles.items():
             for text, says in texts.items():
@@ -294,13 +299,13 @@ def _of_turns(
                 elif turn is not None and turn.path not in parts.values():
                     parts["turn"] = turn.path
                 names = _speakers(
-                    role, _first_said(role, id_), given, _met(role, id_), presence=role.sparse
+                    role, _first_said(role, id_), options, _met(role, id_), presence=role.sparse
                 )
                 for named in names:
                     prior = (owned + speaks + says) / 10
                     guesses = _guesses_at_users(columns, id_, role, named)
                     yield _with_labels(
-                        all_columns, parts, named, prior, given, told, without=guesses
+                        all_columns, parts, named, prior, options, named_columns, without=guesses
                     )
 
 
@@ -339,7 +344,7 @@ def _names_the_talk(role: Column, owner: Column) -> bool:
     names: dict[str, set[str]] = {}
     for id_, value in zip(owner.values, role.values, strict=True):
         names.setdefault(str(id_), set()).add(as_word(value))
-    return sum(len(said) > 1 for said in names.values()) < 0.3 * len(names)
+    return sum(len(spoken_names) > 1 for spoken_names in names.values()) < 0.3 * len(names)
 
 
 def _outside_lists(columns: Sequence[Column]) -> Sequence[Column]:
@@ -350,17 +355,17 @@ def _outside_lists(columns: Sequence[Column]) -> Sequence[Column]:
 def _of_exchanges(
     columns: Sequence[Column],
     all_columns: Sequence[Column],
-    told: Mapping[str, str],
-    given: ReadOptions,
+    named_columns: Mapping[str, str],
+    options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that are exchanges: what was asked, and what was answered."""
-    asked = _chosen(columns, told, "user", _side_likelihood("user"), 3)
-    single = [one for one in columns if not _is_one_of_several(one, columns)]
-    answered = _chosen(single, told, "assistant", _side_likelihood("assistant"), 3)
-    owned_by = _chosen(columns, told, "conversation", owner_likelihood, 2)
-    owners = {"": 0.1, **{one.path: likelihood for one, likelihood in owned_by.items()}}
-    time = next(iter(_chosen(columns, told, "time", time_likelihood, 1)), None)
-    for question, one in asked.items():
+    questions = _chosen(columns, named_columns, "user", _side_likelihood("user"), 3)
+    single = [column for column in columns if not _is_one_of_several(column, columns)]
+    answered = _chosen(single, named_columns, "assistant", _side_likelihood("assistant"), 3)
+    owned_by = _chosen(columns, named_columns, "conversation", owner_likelihood, 2)
+    owners = {"": 0.1, **{column.path: likelihood for column, likelihood in owned_by.items()}}
+    time = next(iter(_chosen(columns, named_columns, "time", time_likelihood, 1)), None)
+    for question, asks in questions.items():
         for answer, other in answered.items():
             for owner, owned in owners.items():
                 parts = {"user": question.path, "assistant": answer.path}
@@ -369,34 +374,44 @@ def _of_exchanges(
                 parts = {"conversation": owner, **parts} if owner else parts
                 if owner and time is not None:
                     parts["time"] = time.path
-                yield _with_labels(all_columns, parts, (), (one + other + owned) / 10, given, told)
+                yield _with_labels(
+                    all_columns, parts, (), (asks + other + owned) / 10, options, named_columns
+                )
 
 
 def _of_wide(
-    columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions
+    columns: Sequence[Column], named_columns: Mapping[str, str], options: ReadOptions
 ) -> Iterator[Candidate]:
     """Yield ways to read rows with a column for each turn: `question_1`, `answer_1`, `question_2` and so on."""
     numbered = [
-        one for one in columns if re.search(r"\d", one.path) and one.texts and "[]" not in one.path
+        column
+        for column in columns
+        if re.search(r"\d", column.path) and column.texts and "[]" not in column.path
     ]
-    names = Counter(re.sub(r"\d+", "*", one.path) for one in numbered)
+    names = Counter(re.sub(r"\d+", "*", column.path) for column in numbered)
     several = [name for name, times in names.items() if times > 1 and name.count("*") == 1]
     sides: dict[str, list[str]] = {"user": [], "assistant": []}
     for name in several:
-        for side, taken in sides.items():
+        for side, paths in sides.items():
             if is_called(name, side) or side_of(name.replace("*", " ")) == side:
-                taken.append(name)
+                paths.append(name)
     for user in sides["user"]:
         for assistant in sides["assistant"]:
             if user != assistant:
-                parts = _owner_of_whole(columns, told) | {"user": user, "assistant": assistant}
-                yield _with_labels(columns, parts, (), 0.3, given, told)
+                parts = _owner_of_whole(columns, named_columns) | {
+                    "user": user,
+                    "assistant": assistant,
+                }
+                yield _with_labels(columns, parts, (), 0.3, options, named_columns)
 
 
 def _is_one_of_several(column: Column, columns: Sequence[Column]) -> bool:
     """Return whether a column is one of several answers to a question, by the number at its name's end."""
     stem = column.path.rstrip("0123456789")
-    return stem != column.path and sum(one.path.rstrip("0123456789") == stem for one in columns) > 1
+    return (
+        stem != column.path
+        and sum(other.path.rstrip("0123456789") == stem for other in columns) > 1
+    )
 
 
 def _side_likelihood(side: str) -> Callable[[Column], float]:
@@ -404,86 +419,91 @@ def _side_likelihood(side: str) -> Callable[[Column], float]:
 
 
 def _of_lists(
-    rows: Rows, columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions
+    rows: Rows, columns: Sequence[Column], named_columns: Mapping[str, str], options: ReadOptions
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that have a list of turns."""
     for listed in lists_in(rows):
-        if told.get("messages", listed.path) != listed.path:
+        if named_columns.get("messages", listed.path) != listed.path:
             continue
         inner = listed.columns
-        inside = {part: told[part] for part in ("role", "text") if part in told}
+        inside = {part: named_columns[part] for part in ("role", "text") if part in named_columns}
         roles = _chosen(inner, inside, "role", role_likelihood, 4)
         texts = _chosen(inner, inside, "text", text_likelihood, 3)
-        yield from _of_listed_exchanges(columns, listed, told, given)
+        yield from _of_listed_exchanges(columns, listed, named_columns, options)
         for role, speaks in roles.items():
             for text, says in texts.items():
                 if role.path == text.path:
                     continue
-                parts = _owner_of_whole(columns, told) | {"messages": listed.path}
+                parts = _owner_of_whole(columns, named_columns) | {"messages": listed.path}
                 parts |= {"role": role.path, "text": text.path}
                 firsts = _first_of_lists(listed, role)
                 met = _met_in_lists(listed, role)
-                for named in _speakers(role, firsts, given, met, presence=role.sparse):
+                for named in _speakers(role, firsts, options, met, presence=role.sparse):
                     prior = (speaks + says + listed.likelihood) / 10 + 0.05
-                    yield _with_labels(columns, parts, named, prior, given, told, listed)
+                    yield _with_labels(columns, parts, named, prior, options, named_columns, listed)
 
 
 def _of_listed_exchanges(
-    columns: Sequence[Column], listed: ListOfTurns, told: Mapping[str, str], given: ReadOptions
+    columns: Sequence[Column],
+    listed: ListOfTurns,
+    named_columns: Mapping[str, str],
+    options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read lists whose items are exchanges: named so, or pairs of texts."""
     pair = {"0": "user", "1": "assistant"}
     sides: dict[str, list[Column]] = {"user": [], "assistant": []}
     for column in listed.columns:
-        for side, found in sides.items():
+        for side, side_columns in sides.items():
             named = (
                 any(is_called(step, side) for step in steps_of(column.path))
                 or pair.get(column.path) == side
             )
             if named and text_likelihood(column) > 0:
-                found.append(column)
+                side_columns.append(column)
     for question in sides["user"]:
         for answer in sides["assistant"]:
             if question.path != answer.path:
-                parts = _owner_of_whole(columns, told) | {"messages": listed.path}
+                parts = _owner_of_whole(columns, named_columns) | {"messages": listed.path}
                 parts |= {"user": question.path, "assistant": answer.path}
-                yield _with_labels(columns, parts, (), 0.15, given, told, listed)
+                yield _with_labels(columns, parts, (), 0.15, options, named_columns, listed)
 
 
 def _of_transcripts(
-    columns: Sequence[Column], told: Mapping[str, str], given: ReadOptions
+    columns: Sequence[Column], named_columns: Mapping[str, str], options: ReadOptions
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that have a whole talk in a text, with names before colons."""
     for column in columns:
         texts = column.texts
         if not texts or sum(map(is_transcript, texts)) < 0.6 * len(texts):
             continue
-        said = [messages_in(text) for text in texts]
-        names = Counter(turn["role"] for turns in said for turn in turns)
-        firsts = Counter(turns[0]["role"] for turns in said if turns)
-        owner = _owner_of_whole(columns, told)
+        talks = [messages_in(text) for text in texts]
+        names = Counter(turn["role"] for turns in talks for turn in turns)
+        firsts = Counter(turns[0]["role"] for turns in talks if turns)
+        owner = _owner_of_whole(columns, named_columns)
         speakers = Column("", [name for name, _ in names.most_common(MOST_ROLES)])
-        met = Counter(name for turns in said for name in {turn["role"] for turn in turns})
-        shares = {name: times / len(said) for name, times in met.items()}
-        for named in _speakers(speakers, firsts, given, shares):
-            yield _with_labels(columns, owner | {"messages": column.path}, named, 0.3, given, told)
+        met = Counter(name for turns in talks for name in {turn["role"] for turn in turns})
+        shares = {name: times / len(talks) for name, times in met.items()}
+        for named in _speakers(speakers, firsts, options, shares):
+            yield _with_labels(
+                columns, owner | {"messages": column.path}, named, 0.3, options, named_columns
+            )
 
 
 def _chosen(
     columns: Sequence[Column],
-    told: Mapping[str, str],
+    named_columns: Mapping[str, str],
     part: str,
     likelihood: Callable[[Column], float],
     most: int,
 ) -> dict[Column, float]:
     """Return the columns that are likeliest some part, or the one that the user named."""
-    if part in told:
-        return {one: 1.0 for one in columns if one.path == told[part]}
-    left = [one for one in columns if one.path not in told.values()]
+    if part in named_columns:
+        return {column: 1.0 for column in columns if column.path == named_columns[part]}
+    left = [column for column in columns if column.path not in named_columns.values()]
     scored = {
-        one: score + 0.6 * is_called(one.path, part)
-        for one in left
-        if (score := float(likelihood(one))) > 0
+        column: score + 0.6 * is_called(column.path, part)
+        for column in left
+        if (score := float(likelihood(column))) > 0
     }
     return dict(sorted(scored.items(), key=lambda pair: pair[1], reverse=True)[:most])
 
@@ -498,18 +518,20 @@ def text_likelihood(column: Column) -> float:
         return 0.0  # names of who speaks
     if len(texts) >= 10 and len(few) <= MOST_VALUES and max(map(len, few)) <= LONGEST_VALUE:
         return 0.0  # values of a label, or of what else has few
-    said = sum(map(looks_said, texts)) / len(texts)
+    spoken = sum(map(looks_said, texts)) / len(texts)
     several = sum(" " in text.strip() for text in texts) / len(texts)
     different = len(set(texts)) / len(texts)
-    return said * (0.2 + 0.4 * several + 0.4 * different) if several >= 0.2 or said >= 0.8 else 0.0
+    return (
+        spoken * (0.2 + 0.4 * several + 0.4 * different) if several >= 0.2 or spoken >= 0.8 else 0.0
+    )
 
 
 def role_likelihood(column: Column) -> float:
     """Return how much a column's values look like names of who speaks, from 0 to 1."""
     words = [as_word(value) for value in column.values]
-    said = [word for word in words if word]
-    names = Counter(said)
-    if not said or len(names) > MOST_SPEAKERS or max(map(len, names)) > 60:
+    filled = [word for word in words if word]
+    names = Counter(filled)
+    if not filled or len(names) > MOST_SPEAKERS or max(map(len, names)) > 60:
         return 0.0
     if NO_LABELS & {*words_of(column.path)} or is_likely(column.path):
         return 0.0  # what a machine says of a turn, or a person
@@ -519,29 +541,29 @@ def role_likelihood(column: Column) -> float:
     thumbs = all(map(is_usual, names)) or label_likelihood(column) > SURE_LABEL
     if thumbs and not may_be_bits:
         return 0.0
-    known = sum(times for name, times in names.items() if side_of(name)) / len(said)
+    usual_share = sum(times for name, times in names.items() if side_of(name)) / len(filled)
     sides = {side_of(name) for name in names} - {None}
     if {"user", "assistant"} <= sides:
-        return 0.6 + 0.4 * known
+        return 0.6 + 0.4 * usual_share
     if len(names) == 1:  # there for one side alone
         return 0.35 if column.sparse else 0.0
-    if len(names) > len(said) / 2 and len(said) > 6:
+    if len(names) > len(filled) / 2 and len(filled) > 6:
         return 0.0
     few = 1 / len(names) ** 0.5
     pairs = list(pairwise(words))
     turns = sum(a != b for a, b in pairs) / max(len(pairs), 1)
-    return float(0.4 * turns * few + 0.2 * known + (0.1 if sides else 0))
+    return float(0.4 * turns * few + 0.2 * usual_share + (0.1 if sides else 0))
 
 
 def owner_likelihood(column: Column) -> float:
     """Return how much a column's values look like ids that the rows of a conversation share, from 0 to 1."""
-    said = [str(value) for value in column.values if value not in (None, "")]
-    if len(said) < 0.8 * len(column.values) or any(
-        " " in word.strip() and len(word) > 40 for word in said
+    ids = [str(value) for value in column.values if value not in (None, "")]
+    if len(ids) < 0.8 * len(column.values) or any(
+        " " in word.strip() and len(word) > 40 for word in ids
     ):
         return 0.0
-    sizes = Counter(said)
-    if len(sizes) < 2 and (len(said) > 60 or not is_called(column.path, "conversation")):
+    sizes = Counter(ids)
+    if len(sizes) < 2 and (len(ids) > 60 or not is_called(column.path, "conversation")):
         return 0.0
     if re.search("turn|message|utterance", column.path.rpartition(".")[2].casefold()):
         return 0.0  # it names a turn, or a question with its answer
@@ -551,8 +573,8 @@ def owner_likelihood(column: Column) -> float:
         return 0.0
     if names_people(column.path) and not is_called(column.path, "conversation"):
         return 0.05  # who asks may come again
-    fine = 0.1 * min(1.0, 10 * len(sizes) / len(said))
-    apart = sum(a == b for a, b in pairwise(said)) / max(len(said) - 1, 1)
+    fine = 0.1 * min(1.0, 10 * len(sizes) / len(ids))
+    apart = sum(a == b for a, b in pairwise(ids)) / max(len(ids) - 1, 1)
     short = 0.0 if any(isinstance(value, bool | float) for value in column.values) else 0.1
     return float((0.15 if len(sizes) < 2 else 0.4) + 0.2 * apart + short + fine)
 
@@ -611,7 +633,8 @@ def _met_in_lists(listed: ListOfTurns, role: Column) -> dict[str, float]:
     """Return in which share of the lists each name speaks."""
     ends = [*listed.starts[1:], len(role.values)]
     talks = [
-        {as_word(one) for one in role.values[a:b]} for a, b in zip(listed.starts, ends, strict=True)
+        {as_word(speaker) for speaker in role.values[a:b]}
+        for a, b in zip(listed.starts, ends, strict=True)
     ]
     times = Counter(name for names in talks for name in names)
     return {name: number / len(talks) for name, number in times.items()}
@@ -620,38 +643,44 @@ def _met_in_lists(listed: ListOfTurns, role: Column) -> dict[str, float]:
 def _speakers(
     role: Column,
     firsts: Counter[str],
-    given: ReadOptions,
+    options: ReadOptions,
     met: Mapping[str, float],
     *,
     presence: bool = False,
 ) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield whose turns the names of a column may be; nothing to say where all are usual."""
     names = Counter(as_word(value) for value in role.values)
-    told = {plain(said): (side, said) for side, said in given.roles}
-    known = {
-        name: told[plain(name)][0] if plain(name) in told else _usual(name)
+    named_roles = {plain(spelling): (side, spelling) for side, spelling in options.roles}
+    side_of_name = {
+        name: named_roles[plain(name)][0] if plain(name) in named_roles else _usual(name)
         for name in names
         if name
     }
-    if all(known.values()) and "" not in names and {"user", "assistant"} <= set(known.values()):
-        yield given.roles
+    if (
+        all(side_of_name.values())
+        and "" not in names
+        and {"user", "assistant"} <= set(side_of_name.values())
+    ):
+        yield options.roles
         return
-    sides = {name: known[name] or side_of(name) for name in names if name}
-    sides |= {name: NO_ROLE for name in sides if not known[name] and plain(name) in NO_TURN_WORDS}
+    sides = {name: side_of_name[name] or side_of(name) for name in names if name}
+    sides |= {
+        name: NO_ROLE for name in sides if not side_of_name[name] and plain(name) in NO_TURN_WORDS
+    }
     open_names = [name for name, side in sides.items() if side is None]
     missing = [side for side in ("user", "assistant") if side not in sides.values()]
     if presence and names[""]:
-        yield from _by_presence(sides, given)
+        yield from _by_presence(sides, options)
         return
     if not open_names:
         if not missing:
-            yield _as_pairs(sides, given)
+            yield _as_pairs(sides, options)
         return
     if len(missing) == 1:
-        yield _as_pairs({name: side or missing[0] for name, side in sides.items()}, given)
+        yield _as_pairs({name: side or missing[0] for name, side in sides.items()}, options)
         return
     if not missing:
-        yield _as_pairs({name: side or "system" for name, side in sides.items()}, given)
+        yield _as_pairs({name: side or "system" for name, side in sides.items()}, options)
         return
     # Neither side is known: whoever begins most conversations asks, and who is in most of them
     # answers.
@@ -663,15 +692,16 @@ def _speakers(
             else open_names[1]
         )
         asks = begins if begins in open_names else open_names[0]
-        yield _as_pairs(sides | {asks: "user", other: "assistant"}, given)
-        yield _as_pairs(sides | {asks: "assistant", other: "user"}, given)
+        yield _as_pairs(sides | {asks: "user", other: "assistant"}, options)
+        yield _as_pairs(sides | {asks: "assistant", other: "user"}, options)
     elif len(open_names) > 2:
         answers = max(open_names, key=lambda name: met.get(name, 0))
         others = [met.get(name, 0) for name in open_names if name != answers]
         if met.get(answers, 0) < IN_MOST or max(others) >= IN_MOST:
             return
         yield _as_pairs(
-            sides | {name: "assistant" if name == answers else "user" for name in open_names}, given
+            sides | {name: "assistant" if name == answers else "user" for name in open_names},
+            options,
         )
 
 
@@ -684,15 +714,15 @@ def _usual(name: str) -> str | None:
 
 
 def _by_presence(
-    sides: Mapping[str, str | None], given: ReadOptions
+    sides: Mapping[str, str | None], options: ReadOptions
 ) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield roles where a column is filled for one side alone, as a bot's id is."""
     named = [name for name, side in sides.items() if side != NO_ROLE]
     for side, other in (("assistant", "user"), ("user", "assistant")):
-        yield (*given.roles, *((side, name) for name in named[:MOST_ROLES]), (other, ANY_OTHER))
+        yield (*options.roles, *((side, name) for name in named[:MOST_ROLES]), (other, ANY_OTHER))
 
 
-def _as_pairs(sides: Mapping[str, str | None], given: ReadOptions) -> tuple[tuple[str, str], ...]:
+def _as_pairs(sides: Mapping[str, str | None], options: ReadOptions) -> tuple[tuple[str, str], ...]:
     """Return pairs of ours and the log's names; a side with many names is told by `*`."""
     order = ("user", "assistant", "system", "tool", NO_ROLE)
     by_side: dict[str, list[str]] = {}
@@ -704,26 +734,33 @@ def _as_pairs(sides: Mapping[str, str | None], given: ReadOptions) -> tuple[tupl
     many = max(by_side, key=lambda side: len(by_side[side]))
     if len(pairs) > MANY_SPEAKERS:
         pairs = [(side, name) for side, name in pairs if side != many] + [(many, ANY_OTHER)]
-    said = {plain(name) for _, name in given.roles}
-    return (*given.roles, *((side, name) for side, name in pairs if plain(name) not in said))
+    named_words = {plain(name) for _, name in options.roles}
+    return (
+        *options.roles,
+        *((side, name) for side, name in pairs if plain(name) not in named_words),
+    )
 
 
-def _owner_of_whole(columns: Sequence[Column], told: Mapping[str, str]) -> dict[str, str]:
+def _owner_of_whole(columns: Sequence[Column], named_columns: Mapping[str, str]) -> dict[str, str]:
     """Return the column whose values name each row, where rows are whole conversations."""
-    if "conversation" in told:
-        return {"conversation": told["conversation"]}
+    if "conversation" in named_columns:
+        return {"conversation": named_columns["conversation"]}
     unique = [
-        one
-        for one in columns
-        if one.unique and len(one.texts) in (0, len(one.values)) and "[]" not in one.path
+        column
+        for column in columns
+        if column.unique
+        and len(column.texts) in (0, len(column.values))
+        and "[]" not in column.path
     ]
     named = [
-        one for one in unique if is_called(one.path, "id") or is_called(one.path, "conversation")
+        column
+        for column in unique
+        if is_called(column.path, "id") or is_called(column.path, "conversation")
     ]
-    usual = next((one for one in named if one.path == "id"), None)
+    usual = next((column for column in named if column.path == "id"), None)
     order = [
-        (is_called(one.path, "conversation"), is_called(one.path, "id"), -len(one.path))
-        for one in named
+        (is_called(column.path, "conversation"), is_called(column.path, "id"), -len(column.path))
+        for column in named
     ]
     best = usual or (named[order.index(max(order))] if named else None)
     return {} if best is None else {"conversation": best.path}
@@ -734,8 +771,8 @@ def _with_labels(
     parts: Mapping[str, str],
     roles: tuple[tuple[str, str], ...],
     prior: float,
-    given: ReadOptions,
-    told: Mapping[str, str],
+    options: ReadOptions,
+    named_columns: Mapping[str, str],
     listed: ListOfTurns | None = None,
     without: Collection[str] = (),
 ) -> Candidate:
@@ -744,22 +781,26 @@ def _with_labels(
     Args:
         without: Columns that are no label.
     """
-    rest = {part: name for part, name in told.items() if part not in parts}
-    found = Candidate({**parts, **rest}, roles, {}, prior)
-    taken = set(found.columns.values())
-    if given.label_field or "label" in found.columns:
-        return _with_values(found, columns, given.label_field or found.columns["label"], given)
-    inside = [replace_path(one, listed) for one in listed.columns] if listed else []
-    if opposites_in({one.path: one.example for one in columns if "[]" not in one.path}):
-        return found
-    free = [column for column in [*columns, *inside] if column.path not in taken | set(without)]
+    rest = {part: name for part, name in named_columns.items() if part not in parts}
+    candidate = Candidate({**parts, **rest}, roles, {}, prior)
+    used_paths = set(candidate.columns.values())
+    if options.label_field or "label" in candidate.columns:
+        return _with_values(
+            candidate, columns, options.label_field or candidate.columns["label"], options
+        )
+    inside = [replace_path(column, listed) for column in listed.columns] if listed else []
+    if opposites_in({column.path: column.example for column in columns if "[]" not in column.path}):
+        return candidate
+    free = [
+        column for column in [*columns, *inside] if column.path not in used_paths | set(without)
+    ]
     likeliest = next(in_order_of_likelihood(free), None)
     doubtful = next(filter(is_doubtful_label, free), None)
     if likeliest is not None and (doubtful is None or likeliest[1] > SURE_LABEL):
-        return _with_comment(_labeled(found, likeliest[0]), [*columns, *inside])
+        return _with_comment(_labeled(candidate, likeliest[0]), [*columns, *inside])
     if doubtful is not None:
-        return _with_comment(replace(found, doubtful=doubtful), [*columns, *inside])
-    return found
+        return _with_comment(replace(candidate, doubtful=doubtful), [*columns, *inside])
+    return candidate
 
 
 def replace_path(column: Column, listed: ListOfTurns) -> Column:
@@ -768,38 +809,38 @@ def replace_path(column: Column, listed: ListOfTurns) -> Column:
 
 
 def _with_values(
-    found: Candidate, columns: Sequence[Column], path: str, given: ReadOptions
+    candidate: Candidate, columns: Sequence[Column], path: str, options: ReadOptions
 ) -> Candidate:
-    column = next((one for one in columns if one.path == path), None)
-    if column is None or given.positive or given.negative:
-        return found
-    labels = _labeled(found, column).labels
-    return replace(found, labels=labels)
+    column = next((column for column in columns if column.path == path), None)
+    if column is None or options.positive or options.negative:
+        return candidate
+    labels = _labeled(candidate, column).labels
+    return replace(candidate, labels=labels)
 
 
-def _labeled(found: Candidate, column: Column) -> Candidate:
+def _labeled(candidate: Candidate, column: Column) -> Candidate:
     """Return a candidate with a column as its label, and what its values mean."""
     labels = sides_of_column(column)
     top_level = column.path in (*LABEL_NAMES, *RATING_NAMES)
     if labels is None:
-        return found
+        return candidate
     usual = top_level and not labels and not column.sparse
-    columns = found.columns if usual else {**found.columns, "label": column.path}
-    return replace(found, columns=columns, labels=labels)
+    columns = candidate.columns if usual else {**candidate.columns, "label": column.path}
+    return replace(candidate, columns=columns, labels=labels)
 
 
-def _with_comment(found: Candidate, columns: Sequence[Column]) -> Candidate:
-    taken = set(found.columns.values())
+def _with_comment(candidate: Candidate, columns: Sequence[Column]) -> Candidate:
+    used_paths = set(candidate.columns.values())
     for column in columns:
         if (
-            "comment" not in found.columns
-            and column.path not in taken
+            "comment" not in candidate.columns
+            and column.path not in used_paths
             and is_called(column.path, "comment")
         ):
-            own = column.path in ("comment", "comments")
-            if column.texts and not own:
-                return replace(found, columns={**found.columns, "comment": column.path})
-    return found
+            is_usual_name = column.path in ("comment", "comments")
+            if column.texts and not is_usual_name:
+                return replace(candidate, columns={**candidate.columns, "comment": column.path})
+    return candidate
 
 
 def plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
@@ -824,14 +865,14 @@ def plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
     return Candidate({}, (), labels)
 
 
-def as_speakers(rows: Rows, given: ReadOptions) -> Iterator[tuple[tuple[str, str], ...]]:
+def as_speakers(rows: Rows, options: ReadOptions) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield whose turns the names of roles may be in rows of a known shape."""
     values = list[Any]()
     firsts = Counter[str]()
-    owners = [*(name for name, _ in given.columns if name == "conversation")]
+    owners = [*(name for name, _ in options.columns if name == "conversation")]
     begun: set[str] = set()
     for number, row in enumerate(rows):
-        for spoken in _spoken_in(row, given):
+        for spoken in _spoken_in(row, options):
             values += spoken
             if len(spoken) > 1:
                 firsts[as_word(spoken[0])] += 1
@@ -840,38 +881,43 @@ def as_speakers(rows: Rows, given: ReadOptions) -> Iterator[tuple[tuple[str, str
                 firsts[as_word(spoken[0])] += 1
     if values:
         met = {name: 1.0 for name in map(as_word, values) if side_of(name)}
-        yield from _speakers(Column("", values), firsts, given, met)
+        yield from _speakers(Column("", values), firsts, options, met)
 
 
 def _id_of(row: Mapping[str, Any], owners: Sequence[str], number: int) -> str:
-    name = next((one for one in (*owners, *OWNER_NAMES, "id") if one in row), None)
+    name = next((column for column in (*owners, *OWNER_NAMES, "id") if column in row), None)
     return str(row[name]) if name else str(number)
 
 
-def _spoken_in(row: Mapping[str, Any], given: ReadOptions) -> Iterator[list[Any]]:
+def _spoken_in(row: Mapping[str, Any], options: ReadOptions) -> Iterator[list[Any]]:
     """Yield the names of roles in a row, of its lists one by one."""
-    columns = dict(given.columns)
-    own = [name for name in (columns.get("role"), *ROLE_NAMES) if name and name in row]
-    if own and any(name in row for name in (columns.get("text"), *TEXT_NAMES) if name):
-        yield [row[own[0]]]
+    columns = dict(options.columns)
+    role_columns = [name for name in (columns.get("role"), *ROLE_NAMES) if name and name in row]
+    if role_columns and any(name in row for name in (columns.get("text"), *TEXT_NAMES) if name):
+        yield [row[role_columns[0]]]
     for value in row.values():
         listed = (
             messages_in(value) if isinstance(value, str) and is_transcript(value) else opened(value)
         )
-        if isinstance(listed, list) and listed and all(isinstance(one, Mapping) for one in listed):
+        if (
+            isinstance(listed, list)
+            and listed
+            and all(isinstance(entry, Mapping) for entry in listed)
+        ):
             names = [
-                next((one[name] for name in ROLE_NAMES if name in one), None) for one in listed
+                next((entry[name] for name in ROLE_NAMES if name in entry), None)
+                for entry in listed
             ]
             if any(name is not None for name in names):
                 yield names
 
 
-def labeled_beside(rows: Rows, candidate: Candidate, given: ReadOptions) -> Iterator[Candidate]:
+def labeled_beside(rows: Rows, candidate: Candidate, options: ReadOptions) -> Iterator[Candidate]:
     """Yield a candidate with the likeliest label, named by its field, where rows are of a known shape."""
-    if given.label_field or "label" in candidate.columns:
+    if options.label_field or "label" in candidate.columns:
         return
-    taken = {*candidate.columns.values(), *ROLE_NAMES}
-    free = [column for column in columns_in(rows) if column.path not in taken]
+    used_names = {*candidate.columns.values(), *ROLE_NAMES}
+    free = [column for column in columns_in(rows) if column.path not in used_names]
     for column, _ in islice(in_order_of_likelihood(free), 1):
         sides = sides_of_column(column) or {}
         yield replace(candidate, labels={"label_field": column.path, **sides})

@@ -91,9 +91,9 @@ class Table:
         if lists_in(self.rows[:SAMPLE]):
             return TALKS
         if any(
-            sum(map(is_transcript, one.texts)) > 0.5 * len(one.texts)
-            for one in columns
-            if one.texts
+            sum(map(is_transcript, column.texts)) > 0.5 * len(column.texts)
+            for column in columns
+            if column.texts
         ):
             return TALKS
         return TURNS if any(text_likelihood(column) > 0.2 for column in columns) else 0
@@ -159,7 +159,7 @@ class Joins:
             if isinstance(row, LogRow) and row.source in self.log:
                 yield replace(row, fields=self.widened(row))
                 continue
-            beside = next((one for one in self.joins if row.source in one.table.sources), None)
+            beside = next((join for join in self.joins if row.source in join.table.sources), None)
             if beside is None or isinstance(row, BadRow):
                 yield row
                 continue
@@ -228,10 +228,10 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
         join = _join(table, key, keys)
         joins.append(join)
         beside.remove(table)
-        for own, values in _keys_in(table).items():
-            if own in join.names:
-                keys[join.names[own]] = values
-                owners[join.names[own]] = table
+        for path, values in _keys_in(table).items():
+            if path in join.names:
+                keys[join.names[path]] = values
+                owners[join.names[path]] = table
     if not joins:
         return None
     log_keys = {join.key.of_log: frozenset(keys[join.key.of_log]) for join in joins}
@@ -250,7 +250,10 @@ def _tables(files: Sequence[str], sources: Iterable[Rows]) -> list[Table]:
                 continue
             table = of_source.get(row.source)
             if table is None:
-                table = next((one for one in gathered if one.is_like(row.fields)), None)
+                table = next(
+                    (table_so_far for table_so_far in gathered if table_so_far.is_like(row.fields)),
+                    None,
+                )
                 if table is None:
                     table = Table([])
                     gathered.append(table)
@@ -279,7 +282,7 @@ def _log_among(tables: Sequence[Table], *, alone: bool) -> Table | None:
 def _read_whole(log: Table, beside: Sequence[Table], sources: Iterable[Rows]) -> bool:
     """Take all rows of the tables beside a log, and all keys of the log; return whether they could be held."""
     of_source = {source: table for table in beside for source in table.sources}
-    own = set(log.sources)
+    log_sources = set(log.sources)
     paths = [column.path for column in log.columns if _may_be_key(column)]
     log.keys = {path: set() for path in paths}
     for table in beside:
@@ -288,7 +291,7 @@ def _read_whole(log: Table, beside: Sequence[Table], sources: Iterable[Rows]) ->
     for row in chain.from_iterable(sources):
         if not isinstance(row, LogRow):
             continue
-        if row.source in own:
+        if row.source in log_sources:
             rows_of_log += 1
             for path in paths:
                 log.keys[path].add(key_of(find(row.fields, path)))
@@ -358,25 +361,25 @@ def _best_of(
 def _key_of(table: Table, keys: Mapping[str, set[str]], owners: Mapping[str, Table]) -> Key | None:
     """Return by which column a table meets the log."""
     gathered = []
-    for own, values in _keys_in(table).items():
+    for path, values in _keys_in(table).items():
         for of_log, others in keys.items():
             shared = len(values & others)
             share = shared / min(len(values), len(others))
-            alike = _likeness(own, table, of_log, owners.get(of_log, table))
+            alike = _likeness(path, table, of_log, owners.get(of_log, table))
             counted = all(value.isdecimal() and len(value) < 7 for value in islice(values, 50))
             if shared < 2 or share < OVERLAP or (counted and not alike):
                 continue
-            gathered.append(Key(own, of_log, alike + share, shared))
+            gathered.append(Key(path, of_log, alike + share, shared))
     return max(gathered, key=lambda key: key.score, default=None)
 
 
-def _likeness(own: str, table: Table, of_log: str, other: Table) -> float:
+def _likeness(path: str, table: Table, of_log: str, other: Table) -> float:
     """Return how much two names say that they name the same: `message_id`, and `id` of a table of messages."""
     if of_log == OWN_FILE:
         return 1.0
-    words = _about(own)
+    words = _about(path)
     others = _about(of_log)
-    if plain(own) == plain(of_log) and words:
+    if plain(path) == plain(of_log) and words:
         return 1.0
     if (
         words & others
@@ -384,7 +387,7 @@ def _likeness(own: str, table: Table, of_log: str, other: Table) -> float:
         or (not words and others & table.words)
     ):
         return 1.0
-    both = all(is_called(name, "conversation") for name in (own, of_log))
+    both = all(is_called(name, "conversation") for name in (path, of_log))
     return 0.5 if both else 0.0
 
 

@@ -106,7 +106,7 @@ def json_document(source: str, text: str) -> Iterator[LogRow | BadRow]:
 
 
 def _one_after_another(text: str) -> list[Any]:
-    found = []
+    documents = []
     decoder = json.JSONDecoder()
     start = 0
     try:
@@ -115,11 +115,11 @@ def _one_after_another(text: str) -> list[Any]:
                 start += 1
                 continue
             _, end = decoder.raw_decode(text, start)
-            found.append(parse_json(text[start:end]))
+            documents.append(parse_json(text[start:end]))
             start = end
     except (ValueError, RecursionError):
         return []
-    return found if all(isinstance(value, dict) for value in found) else []
+    return documents if all(isinstance(value, dict) for value in documents) else []
 
 
 def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
@@ -128,7 +128,7 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     A list of messages is one conversation, also in the envelope of an API response.
     """
     if isinstance(value, list):
-        pages = [_page_of(one) for one in value]
+        pages = [_page_of(entry) for entry in value]
         if pages and all(pages):
             return [row for page in pages if page for row in page[0]], (pages[-1] or ([], {}))[1]
         return ([{"messages": value}] if _are_messages(value) else value), {}
@@ -136,8 +136,8 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
         return [value], {}
     if (rows := _rows_of_columns(value)) is not None:
         return rows, {}
-    if found := _page_of(value):
-        return found
+    if page := _page_of(value):
+        return page
     alone = value.get("data")
     if (
         isinstance(alone, dict)
@@ -156,7 +156,7 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     # A single ShareGPT conversation has a list named like an envelope; its items are turns.
     if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
         return _unwrapped(value, inner, lists[0])
-    counts = all(isinstance(one, list | int | None) for one in value.values())
+    counts = all(isinstance(field, list | int | None) for field in value.values())
     owned = [
         name
         for name, items in value.items()
@@ -233,8 +233,8 @@ def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
         return None
     if len(names) == 1:
         return _unwrapped(value, value, names[0])
-    known = [name for name in names if value[name] and _is_known(value[name][0])]
-    return ([row for name in known for row in value[name]], {}) if known else None
+    known_names = [name for name in names if value[name] and _is_known(value[name][0])]
+    return ([row for name in known_names for row in value[name]], {}) if known_names else None
 
 
 def _is_known(row: Mapping[str, Any]) -> bool:
@@ -254,7 +254,7 @@ def _unwrapped(
     value: Mapping[str, Any], inner: Mapping[str, Any], name: str
 ) -> tuple[list[Any], Mapping[str, Any]]:
     items = inner[name]
-    beside = {other: found for other, found in value.items() if other != name}
+    beside = {other: inner_value for other, inner_value in value.items() if other != name}
     if not _are_messages(items):
         return items, beside
     newest_first = items[0].get("role", "assistant") == "assistant" and items[-1].get(
@@ -317,9 +317,9 @@ def _row(source: str, number: int, value: object, beside: Mapping[str, Any]) -> 
 def _reason(error: ValueError) -> str:
     """Describe a parser's error and its position; with a line only in texts of several."""
     if isinstance(error, json.JSONDecodeError):
-        said = error.msg.removesuffix(" at").removesuffix(" starting")
+        reason = error.msg.removesuffix(" at").removesuffix(" starting")
         line = f"line {error.lineno} " if error.lineno > 1 else ""
-        return f"{said} at {line}column {error.colno}"
+        return f"{reason} at {line}column {error.colno}"
     return str(error)
 
 

@@ -63,7 +63,7 @@ def rows_of_predictions(
     if aggregate not in ("mean", "unknown") and not scale.ordinal:
         what = f"the answers to {scale.question!r} have no order, so those of several judges are no one figure"
         raise WrongUse(what, remedy="leave it out", option="aggregate")
-    each = {
+    proba_of_judge = {
         judge: model.predict_proba(table.X, [judge] * len(table.X), scale.question)
         for judge in judges
     }
@@ -79,8 +79,10 @@ def rows_of_predictions(
             table.X, list(judges) or None, how, scale.question
         ).tolist()
     if judges:
-        told = [_of_judge(judge, found, scale) for judge, found in each.items()]
-        columns["judges"] = [list(of_text) for of_text in zip(*told, strict=True)]
+        predictions = [
+            _of_judge(judge, judge_proba, scale) for judge, judge_proba in proba_of_judge.items()
+        ]
+        columns["judges"] = [list(of_text) for of_text in zip(*predictions, strict=True)]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -88,8 +90,8 @@ def expected_of(proba: Floats, scale: Scale) -> list[float] | list[None]:
     """Compute expected answers; None where the answers have no order, and so no mean."""
     if not scale.ordinal:
         return [None] * len(proba)
-    found: list[float] = (proba @ np.array(scale.values)).tolist()
-    return found
+    means: list[float] = (proba @ np.array(scale.values)).tolist()
+    return means
 
 
 def _spread(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
@@ -181,11 +183,15 @@ def judgment_table(
     faults += odd
     question = codes(records.question, [scale.question for scale in questionnaire.scales])
     answer = places(questionnaire.scales, question, value)
-    known = usable & (question >= 0)
+    of_known_question = usable & (question >= 0)
     faults += fault(
-        "judgment", "with an unknown option", known & (answer < 0), records.describe, "correct each"
+        "judgment",
+        "with an unknown option",
+        of_known_question & (answer < 0),
+        records.describe,
+        "correct each",
     )
-    keep = known & (answer >= 0)
+    keep = of_known_question & (answer >= 0)
     judges = sorted(
         {j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j},
         key=natural_key,
@@ -217,7 +223,9 @@ def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
 
 def _unreadable(records: Records, row: Ints, value: Floats) -> list[Issue]:
     remedy = "give each text answers, or leave its judgments out"
-    empty = np.array([one is None or not str(one).strip() for one in records.option], dtype=bool)
+    empty = np.array(
+        [option is None or not str(option).strip() for option in records.option], dtype=bool
+    )
     return [
         *fault("judgment", "whose text has no answers", row < 0, records.describe, remedy),
         *fault(
@@ -241,24 +249,30 @@ def _questionnaire(
     main: str | None,
     nominal: Collection[str],
 ) -> tuple[Questionnaire, list[Issue]]:
-    asked = {scale.question for scale in answers.scales}
-    own = sorted({name for name in records.question if name not in asked}, key=natural_key)
+    asked_questions = {scale.question for scale in answers.scales}
+    only_people = sorted(
+        {name for name in records.question if name not in asked_questions}, key=natural_key
+    )
     loose = frozenset(nominal) | records.nominal
-    of_own = codes(records.question, own)
+    of_own = codes(records.question, only_people)
     values = {
         name: np.unique(value[usable & (of_own == place)]).tolist()
-        for place, name in enumerate(own)
+        for place, name in enumerate(only_people)
     }
-    alike = [f"{name!r} with {len(found)}" for name, found in values.items() if len(found) < 2]
+    alike = [
+        f"{name!r} with {len(answer_values)}"
+        for name, answer_values in values.items()
+        if len(answer_values) < 2
+    ]
     people = [
-        Scale(n, tuple(found), n not in loose, asked=False)
-        for n, found in values.items()
-        if len(found) > 1
+        Scale(n, tuple(answer_values), n not in loose, asked=False)
+        for n, answer_values in values.items()
+        if len(answer_values) > 1
     ]
     scales = (
         *(
-            replace(each, ordinal=each.ordinal and each.question not in loose)
-            for each in answers.scales
+            replace(scale, ordinal=scale.ordinal and scale.question not in loose)
+            for scale in answers.scales
         ),
         *people,
     )
@@ -278,8 +292,10 @@ def _questionnaire(
 
 
 def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Issue]:
-    known = {scale.question for scale in questionnaire.scales}
-    alien = usable & np.array([name not in known for name in records.question], dtype=bool)
+    known_questions = {scale.question for scale in questionnaire.scales}
+    alien = usable & np.array(
+        [name not in known_questions for name in records.question], dtype=bool
+    )
     return fault(
         "judgment", "whose question the questionnaire doesn't have", alien, records.describe
     )
@@ -293,16 +309,18 @@ def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
             )
         return main
     answered = [name for name in names if name in judged]
-    found = [name for wanted in MAIN_NAMES for name in answered if name.lower() == wanted]
-    if not found and len(answered) == 1:
-        found = answered
-    if not found:
+    candidates = [
+        name for main_name in MAIN_NAMES for name in answered if name.lower() == main_name
+    ]
+    if not candidates and len(answered) == 1:
+        candidates = answered
+    if not candidates:
         raise WrongUse(
             "which question is the main one?",
             remedy=f"name one of {', '.join(names)}",
             option="main",
         )
-    return found[0]
+    return candidates[0]
 
 
 def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgments, list[Issue]]:
@@ -329,16 +347,16 @@ def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgme
 
 def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
     """Report judges who judged a question of a text twice: all judgments are used."""
-    known = judgments.where(judgments.judge != NOBODY)
-    keys = np.stack([known.row, known.question, known.judge], axis=1)
+    named = judgments.where(judgments.judge != NOBODY)
+    keys = np.stack([named.row, named.question, named.judge], axis=1)
     again = np.ones(len(keys), dtype=bool)
     again[np.unique(keys, axis=0, return_index=True)[1]] = False
     extra = np.flatnonzero(again)
-    pairs = known.row[extra] * (len(known.judges) + 1) + known.judge[extra]
+    pairs = named.row[extra] * (len(named.judges) + 1) + named.judge[extra]
     shown = extra[first_of_each(pairs)]
     what = "of a text judged again by the same judge: used, and no further label"
-    told = {
-        int(n): f"{answers.texts[known.row[n]]}, judge {known.judges[known.judge[n]]}"
+    descriptions = {
+        int(n): f"{answers.texts[named.row[n]]}, judge {named.judges[named.judge[n]]}"
         for n in shown
     }
-    return fault("case", what, shown, told.__getitem__, left_out=False)
+    return fault("case", what, shown, descriptions.__getitem__, left_out=False)

@@ -134,9 +134,9 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
         return {"positive": f">={high:g}", "negative": f"<={low:g}"}
     meant = {word: side_meant(word) for word in words}
     unknown = [word for word, side in meant.items() if side is None]
-    known = {side for side in meant.values() if side not in (None, Label.NONE)}
-    if one_is_enough and len(unknown) == 1 and len(words) == 2 and len(known) == 1:
-        other = Label.NEGATIVE if known == {Label.POSITIVE} else Label.POSITIVE
+    known_sides = {side for side in meant.values() if side not in (None, Label.NONE)}
+    if one_is_enough and len(unknown) == 1 and len(words) == 2 and len(known_sides) == 1:
+        other = Label.NEGATIVE if known_sides == {Label.POSITIVE} else Label.POSITIVE
         meant |= {unknown[0]: other}
     elif unknown:
         return None
@@ -167,7 +167,7 @@ def is_plainly_label(words: Sequence[str]) -> bool:
     return sides == both and all(map(is_usual, words)) and not any(map(as_number, words))
 
 
-def meaning_of_labels(bad_rows: Sequence[BadRow], known: Sequence[str]) -> dict[str, object]:
+def meaning_of_labels(bad_rows: Sequence[BadRow], taken_labels: Sequence[str]) -> dict[str, object]:
     """Return options that say what unknown labels mean; none where other rows are bad, too, or nobody can tell.
 
     Args:
@@ -183,7 +183,7 @@ def meaning_of_labels(bad_rows: Sequence[BadRow], known: Sequence[str]) -> dict[
         return options
     words = [
         word
-        for word in dict.fromkeys((*sorted(unknown), *known))
+        for word in dict.fromkeys((*sorted(unknown), *taken_labels))
         if word.strip().casefold() not in MISSING
     ]
     sides = sides_of([word for word in words if word != EMPTY])
@@ -211,7 +211,11 @@ def is_of_users(column: Column, owners: Sequence[object], sides: Sequence[str | 
     filled = [value not in (None, "", [], {}) for value in column.values]
     shares = {
         side: _share(
-            [is_filled for is_filled, one in zip(filled, sides, strict=True) if one == side]
+            [
+                is_filled
+                for is_filled, row_side in zip(filled, sides, strict=True)
+                if row_side == side
+            ]
         )
         for side in ("user", "assistant")
     }
@@ -234,6 +238,6 @@ def in_order_of_likelihood(columns: Sequence[Column]) -> Iterator[tuple[Column, 
     together = [raters for raters in columns_of_raters(columns) if label_likelihood(raters) > 0]
     yield from ((raters, 2.0) for raters in together)
     likelihoods = {column: label_likelihood(column) for column in columns}
-    for column in sorted(columns, key=lambda one: likelihoods[one], reverse=True):
+    for column in sorted(columns, key=lambda candidate: likelihoods[candidate], reverse=True):
         if likelihoods[column] > 0:
             yield column, likelihoods[column]

@@ -51,7 +51,13 @@ def write_requests(
     """
     if questions:
         write_rows(
-            out, (one for row in rows for one in _sheet(row, questions, conversations or {})), SHEET
+            out,
+            (
+                sheet_row
+                for row in rows
+                for sheet_row in _sheet(row, questions, conversations or {})
+            ),
+            SHEET,
         )
         return
     if out.suffix == ".jsonl":
@@ -83,18 +89,18 @@ def _sheet(
     row: Request, questions: Sequence[SheetQuestion], conversations: Mapping[str, Conversation]
 ) -> Iterator[Request]:
     conversation = conversations.get(row.get("id", ""))
-    for one in questions:
-        if conversation is not None and not one.applies_to(conversation):
+    for question in questions:
+        if conversation is not None and not question.applies_to(conversation):
             continue
-        options = [f"{value:g}: {words}" for value, words in one.options] + (
-            [f"empty: {one.skip}"] if one.skip else []
+        options = [f"{value:g}: {words}" for value, words in question.options] + (
+            [f"empty: {question.skip}"] if question.skip else []
         )
         about = {
             "text_id": row.get("text_id", row.get("id")),
-            "question": one.id,
+            "question": question.id,
             "judge": row.get("judge"),
         }
-        yield about | {"answer": None, "asks": f"{one.text} ({'; '.join(options)})"}
+        yield about | {"answer": None, "asks": f"{question.text} ({'; '.join(options)})"}
 
 
 IDS = ("text_id", *ID_NAMES)
@@ -128,7 +134,7 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
     Raises:
         BadInput: The file can't be read, or more rows are bad than `ReadOptions.max_bad` allows.
     """
-    found: list[tuple[GivenLabel, str, LogRow]] = []
+    labels: list[tuple[GivenLabel, str, LogRow]] = []
     bad: list[BadRow] = []
     picker = None
     for name in find_files([path]):
@@ -145,21 +151,23 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
                 # the label page calls it `answer`
                 picker = Picker(replace(reading, label_field=field))
             try:
-                found.append((*_label(row, picker), row))
+                labels.append((*_label(row, picker), row))
             except BadInput as error:
                 bad.append(BadRow(row.source, row.line, error.what, error.remedy))
-    taken = {"", EMPTY} | (picker.numbers if picker else set())
+    thumb_numbers = {"", EMPTY} | (picker.numbers if picker else set())
     bad += [
         BadRow(row.source, row.line, f"{number} is neither up nor down")
-        for _, number, row in found
-        if number not in taken
+        for _, number, row in labels
+        if number not in thumb_numbers
     ]
     if len(bad) > reading.max_bad:
         raise BadInput(
             f"{len(bad)} rows can't be read: {bad[0]}", where=str(path), remedy="correct them"
         )
     return [
-        one for one, number, _ in found if one.label is not Label.NONE and number in taken
+        label
+        for label, number, _ in labels
+        if label.label is not Label.NONE and number in thumb_numbers
     ], tuple(bad)
 
 

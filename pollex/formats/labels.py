@@ -217,9 +217,11 @@ def _several_words(value: object) -> list[object] | None:
     """Return what several raters said in words; None for one value, and for numbers."""
     if not isinstance(value, list) or not value:
         return None
-    words = [one for one in value if not isinstance(one, list | dict) and not as_number(one)]
-    said = [one for one in words if _folded(one) not in MISSING]
-    return list(value) if said and len(words) == len(value) else None
+    words = [
+        entry for entry in value if not isinstance(entry, list | dict) and not as_number(entry)
+    ]
+    present = [word for word in words if _folded(word) not in MISSING]
+    return list(value) if present and len(words) == len(value) else None
 
 
 def rating_of(value: object) -> str:
@@ -269,18 +271,18 @@ def side_meant(word: str) -> Label | None:
     if len(parts) < 2:
         return _negated(folded_name(word))
     ends = [" ".join(parts[start:]) for start in range(1, len(parts))]
-    known = {_side_of_word(end) for end in ends} - {None}
+    sides_of_ends = {_side_of_word(end) for end in ends} - {None}
     negations = [part for part in parts if folded_name(part) in NEGATIONS]
-    if negations and known == {Label.POSITIVE}:
+    if negations and sides_of_ends == {Label.POSITIVE}:
         return Label.NEGATIVE
     first = Label.NONE if is_missing(parts[0]) else _side_of_word(parts[0])
     if first is Label.NONE and len(parts) > 1:
-        return next(iter(known)) if len(known) == 1 else Label.NONE
+        return next(iter(sides_of_ends)) if len(sides_of_ends) == 1 else Label.NONE
     if first is not None:
         return first
     if any(map(is_missing, ends)):
         return Label.NONE
-    return next(iter(known)) if len(known) == 1 and not negations else None
+    return next(iter(sides_of_ends)) if len(sides_of_ends) == 1 and not negations else None
 
 
 def _side_of_word(word: str) -> Label | None:
@@ -299,19 +301,19 @@ def _side_of_word(word: str) -> Label | None:
 
 def _negated(folded: str) -> Label | None:
     """Return the side of a word that begins with a negation, as Chinese ones do."""
-    known = {
+    negated_words = {
         folded.removeprefix(negation)
         for negation in NEGATIONS
         if not negation.isascii() and folded.startswith(negation)
     }
-    return Label.NEGATIVE if known & GOOD else None
+    return Label.NEGATIVE if negated_words & GOOD else None
 
 
 def _rule(text: str | None, option: str, usual: str) -> Rule:
     if text is None:
         return _spellings(usual)
-    if found := _COMPARISON.fullmatch(text):
-        return RatingBound(found.group(1), float(found.group(2)))
+    if comparison := _COMPARISON.fullmatch(text):
+        return RatingBound(comparison.group(1), float(comparison.group(2)))
     if text.strip()[:1] in ("<", ">", "="):
         raise WrongUse(
             f"{option} {text} can't be read",
@@ -341,18 +343,18 @@ def _words_of(rule: Rule) -> frozenset[str]:
     return rule.words if isinstance(rule, Spellings) else frozenset()
 
 
-def _apart(rules: tuple[Rule, Rule], given: tuple[str | None, str | None]) -> tuple[Rule, Rule]:
+def _apart(rules: tuple[Rule, Rule], options: tuple[str | None, str | None]) -> tuple[Rule, Rule]:
     """Remove spellings given for one side from the usual ones of the other."""
     positive, negative = rules
     if not isinstance(positive, Spellings) or not isinstance(negative, Spellings):
         return rules
-    if given[0] is None:
+    if options[0] is None:
         return Spellings(positive.words - negative.words), negative
-    if given[1] is None:
+    if options[1] is None:
         return positive, Spellings(negative.words - positive.words)
     both = positive.words & negative.words
     # values such as `Good, thanks` and `Bad, thanks`
-    if both and all(text and ", " in text for text in given):
+    if both and all(text and ", " in text for text in options):
         return Spellings(positive.words - both), Spellings(negative.words - both)
     if both:
         raise WrongUse(
@@ -480,46 +482,49 @@ Said = Mapping[tuple[str, str], int]
 """Number of values by spelling and what they were taken for."""
 
 
-def left_note(field: str, said: Said, *, compared: bool = False) -> list[str]:
+def left_note(field: str, counts: Said, *, compared: bool = False) -> list[str]:
     """Return a note on the values that were not taken; nothing where there are none.
 
     Args:
         compared: Whether the user gave bounds.
     """
-    left = {value: n for (value, meant), n in said.items() if meant == NEITHER}
+    left = {value: n for (value, meant), n in counts.items() if meant == NEITHER}
     if not left:
         return []
-    most = sorted(left.items(), key=lambda one: -one[1])
+    most = sorted(left.items(), key=lambda pair: -pair[1])
     listed = ", ".join(f"{value} ({n})" for value, n in most[:MOST_TOLD])
     more = f" and {len(left) - MOST_TOLD} more values" if len(left) > MOST_TOLD else ""
     rows = count(sum(left.values()), "row counts", "rows count")
-    begins = f"{field}:" if any(_taken(said).values()) else f"{field!r} holds ratings:"
+    begins = f"{field}:" if any(_taken(counts).values()) else f"{field!r} holds ratings:"
     what = f"{begins} {listed}{more} {'is' if len(left) == 1 else 'are'} neither up nor down, and {rows} {NOT_RATED}"
-    return [f"{what}; {_remedy(field, said, compared)}"]
+    return [f"{what}; {_remedy(field, counts, compared)}"]
 
 
-def _remedy(field: str, said: Said, compared: bool) -> str:
-    left = sorted(float(value) for value, meant in said if meant == NEITHER and as_number(value))
+def _remedy(field: str, counts: Said, compared: bool) -> str:
+    left = sorted(float(value) for value, meant in counts if meant == NEITHER and as_number(value))
     if not left:
         return f"name the field inside: {spell(label_field=f'{field}.NAME')}"
     zero_beside_minus_one = left == [0] and any(
-        number == "-1" for number, meant in said if meant != NEITHER
+        number == "-1" for number, meant in counts if meant != NEITHER
     )
     if zero_beside_minus_one:
         return "if it is one, say so with positive and negative"
     if compared:
         return _on_either_side(positive=f">={left[0]:g}", negative=f"<={left[-1]:g}")
-    low, high = bounds_of(sorted({float(value) for value, _ in said if as_number(value)}))
-    taken = _taken(said)
-    if not any(taken.values()) and not {f"{number:g}" for number in left} <= THUMB_NUMBERS:
+    low, high = bounds_of(sorted({float(value) for value, _ in counts if as_number(value)}))
+    spellings = _taken(counts)
+    if not any(spellings.values()) and not {f"{number:g}" for number in left} <= THUMB_NUMBERS:
         return f"to take them: {spell(positive=f'>={high:g}', negative=f'<={low:g}')}"
     sides = {
-        "positive": [one for one in left if one >= high],
-        "negative": [one for one in left if one <= low],
+        "positive": [rating for rating in left if rating >= high],
+        "negative": [rating for rating in left if rating <= low],
     }
     undecided = not any(sides.values())
     rules = {
-        side: [*taken[side], *(f"{one:g}" for one in left if undecided or one in sides[side])]
+        side: [
+            *spellings[side],
+            *(f"{rating:g}" for rating in left if undecided or rating in sides[side]),
+        ]
         for side in sides
     }
     options = {side: ",".join(values) for side, values in rules.items() if values}
@@ -530,9 +535,9 @@ def _on_either_side(positive: str, negative: str) -> str:
     return f"to take them: {spell(positive=positive)} or {spell(negative=negative)}"
 
 
-def _taken(said: Said) -> dict[str, list[str]]:
+def _taken(counts: Said) -> dict[str, list[str]]:
     return {
-        side.value: [value for value, meant in said if meant == side]
+        side.value: [value for value, meant in counts if meant == side]
         for side in (Label.POSITIVE, Label.NEGATIVE)
     }
 
@@ -543,8 +548,8 @@ def bounds_of(ratings: Sequence[float]) -> tuple[float, float]:
     That is 2 and 4 of five stars, 1 and 3 of 0 to 4, 4 and 7 of 1 to 10, 6 and 9 of 0 to 10.
     """
     if ratings[0] < 0:
-        return max(one for one in ratings if one < 0), min(
-            (one for one in ratings if one > 0), default=1
+        return max(rating for rating in ratings if rating < 0), min(
+            (rating for rating in ratings if rating > 0), default=1
         )
     if ratings[0] == 0 and ratings[-1] == NPS:
         return 6, 9

@@ -72,20 +72,20 @@ SIDES = ("user", "assistant")
 Pairs = tuple[tuple[str, str], ...]
 
 
-def pairs(given: str | Mapping[str, Any] | Pairs) -> Pairs:
+def pairs(written: str | Mapping[str, Any] | Pairs) -> Pairs:
     """Return what was given as `part=column,part=column`, a table or pairs; several values of a part follow each other.
 
     Raises:
         ValueError: A text of another form.
     """
-    if isinstance(given, Mapping):
+    if isinstance(written, Mapping):
         several = {
-            part: [value] if isinstance(value, str) else value for part, value in given.items()
+            part: [value] if isinstance(value, str) else value for part, value in written.items()
         }
         return tuple((part, str(value)) for part, values in several.items() for value in values)
-    if not isinstance(given, str):
-        return tuple(given)
-    cut = [one.partition("=") for one in given.split(",") if one.strip()]
+    if not isinstance(written, str):
+        return tuple(written)
+    cut = [part.partition("=") for part in written.split(",") if part.strip()]
     if wrong := [
         part for part, equals, name in cut if not (equals and part.strip() and name.strip())
     ]:
@@ -95,9 +95,9 @@ def pairs(given: str | Mapping[str, Any] | Pairs) -> Pairs:
     return tuple((part.strip(), name.strip()) for part, _, name in cut)
 
 
-def pairs_as_typed(given: Iterable[tuple[str, str]]) -> str:
+def pairs_as_typed(written: Iterable[tuple[str, str]]) -> str:
     """Return pairs as somebody types them."""
-    return ",".join(f"{part}={name}" for part, name in given)
+    return ",".join(f"{part}={name}" for part, name in written)
 
 
 @dataclass
@@ -134,16 +134,16 @@ class Mapper:
                 _refuse_two(part, columns[part], other, {option: columns[part]})
         roles = {_folded(spelling): role for role, spelling in options.roles}
         usual = (
-            (role if role in ROLES.values() else "user", said)
-            for role, said in reversed(options.roles)
+            (role if role in ROLES.values() else "user", spelling)
+            for role, spelling in reversed(options.roles)
         )
-        first = {_folded(said): (role, said) for role, said in usual}
+        first = {_folded(spelling): (role, spelling) for role, spelling in usual}
         example = {"roles": pairs_as_typed(reversed(first.values()))}
         for role, spelling in options.roles:
             if role not in (*ROLES.values(), NO_ROLE):
-                known = "user, assistant, system, tool, or none for what is no turn"
+                role_names = "user, assistant, system, tool, or none for what is no turn"
                 raise WrongUse(
-                    f"no role is called {role!r:.40}", remedy=f"give {known}", option=example
+                    f"no role is called {role!r:.40}", remedy=f"give {role_names}", option=example
                 )
             if roles[_folded(spelling)] != role:
                 raise WrongUse(
@@ -208,18 +208,18 @@ class Mapper:
             return self._wide(fields)
         inside = {*OF_TURNS, "user", "assistant"} if nested else set()
         parts = [part for part in (*USUAL, *FIELDS) if part not in inside]
-        found = self._moved(fields, parts)
-        if "time" in self.seen and (said := found.get(USUAL["time"])) not in (None, ""):
-            self.times.setdefault(is_time(said), said)
+        row = self._moved(fields, parts)
+        if "time" in self.seen and (time := row.get(USUAL["time"])) not in (None, ""):
+            self.times.setdefault(is_time(time), time)
         if nested:
-            return self._with_messages(found, nested)
-        silent = "text" in self.columns and USUAL["text"] not in found and "role" in self.columns
-        if (silent or self._is_no_turn(found)) and (label := self._label_alone(found, fields)):
+            return self._with_messages(row, nested)
+        silent = "text" in self.columns and USUAL["text"] not in row and "role" in self.columns
+        if (silent or self._is_no_turn(row)) and (label := self._label_alone(row, fields)):
             return label
         if silent:
             self.without_text += 1
             return None
-        if (spoken := self._spoken(found)) is None:
+        if (spoken := self._spoken(row)) is None:
             return None
         lists = list(spoken) if self.roles else []
         return spoken | {name: self._turns(spoken[name]) for name in lists}
@@ -230,14 +230,14 @@ class Mapper:
         for side in ("user", "assistant"):
             pattern = re.compile(re.escape(self.columns[side]).replace(r"\*", r"(\d+)"))
             for name, value in fields.items():
-                if found := pattern.fullmatch(name):
+                if match := pattern.fullmatch(name):
                     self.seen.add(side)
-                    numbered.setdefault(int(found[1]), {})[side] = value
-        taken = [
-            {USUAL["role"]: side, USUAL["text"]: said}
+                    numbered.setdefault(int(match[1]), {})[side] = value
+        turns = [
+            {USUAL["role"]: side, USUAL["text"]: text}
             for number in sorted(numbered)
-            for side, said in numbered[number].items()
-            if said not in (None, "")
+            for side, text in numbered[number].items()
+            if text not in (None, "")
         ]
         patterns = [
             re.escape(self.columns[side]).replace(r"\*", r"\d+") for side in ("user", "assistant")
@@ -248,27 +248,27 @@ class Mapper:
             if not re.fullmatch("|".join(patterns), name)
         }
         return {
-            MESSAGES: taken,
+            MESSAGES: turns,
             **self._moved(rest, [part for part in (*USUAL, *FIELDS) if part not in SIDES]),
         }
 
-    def _is_no_turn(self, found: Mapping[str, Any]) -> bool:
-        return "role" in self.columns and self._role(found.get(USUAL["role"])) == NO_ROLE
+    def _is_no_turn(self, row: Mapping[str, Any]) -> bool:
+        return "role" in self.columns and self._role(row.get(USUAL["role"])) == NO_ROLE
 
     def _label_alone(
-        self, found: Mapping[str, Any], fields: Mapping[str, Any]
+        self, row: Mapping[str, Any], fields: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """Return the conversation's id, label and comment of a row that is no turn; None where it has no label."""
         path = self.columns.get("label")
         value = find(fields, path) if path else MISSING
-        owner = found.get(USUAL["conversation"])
+        owner = row.get(USUAL["conversation"])
         if value is MISSING or value in (None, "", [], {}) or owner in (None, ""):
             return None
         self.seen |= {"label", "conversation"}
         label = {USUAL["conversation"]: owner, str(path): value}
         comment = self.columns.get("comment")
-        said = find(fields, comment) if comment else MISSING
-        return label if said in (MISSING, None, "") else {**label, "comment": said}
+        comment_text = find(fields, comment) if comment else MISSING
+        return label if comment_text in (MISSING, None, "") else {**label, "comment": comment_text}
 
     def _moved(self, fields: Mapping[str, Any], parts: Iterable[str]) -> dict[str, Any]:
         values = {part: find(fields, name) for part in parts if (name := self.columns.get(part))}
@@ -304,15 +304,19 @@ class Mapper:
         if isinstance(listed, str) and is_transcript(listed):
             listed = messages_in(listed)
         if "messages" in self.columns:
-            if isinstance(listed, list) and listed and all(isinstance(one, list) for one in listed):
-                nested = [turn for one in listed for turn in one]
+            if (
+                isinstance(listed, list)
+                and listed
+                and all(isinstance(entry, list) for entry in listed)
+            ):
+                nested = [turn for exchange in listed for turn in exchange]
                 listed = nested if all(isinstance(turn, Mapping) for turn in nested) else listed
             listed = pairs_as_objects(listed)
-        if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
+        if not isinstance(listed, list) or not all(isinstance(entry, Mapping) for entry in listed):
             return value
         if "messages" not in self.columns:
-            spoken = [self._spoken(one) for one in listed]
-            return [one for one in spoken if one is not None]
+            spoken = [self._spoken(turn) for turn in listed]
+            return [turn for turn in spoken if turn is not None]
         return list(self._mapped_turns(listed))
 
     def _mapped_turns(self, listed: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -328,17 +332,17 @@ class Mapper:
 
     def _exchange(self, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield what was asked and what was answered in an item of a list of exchanges."""
-        taken = {*OF_TURNS.values(), self.columns["user"], self.columns["assistant"]}
-        beside = {name: value for name, value in item.items() if name not in taken}
+        turn_columns = {*OF_TURNS.values(), self.columns["user"], self.columns["assistant"]}
+        beside = {name: value for name, value in item.items() if name not in turn_columns}
         for side in ("user", "assistant"):
-            said = find(item, self.columns[side])
-            if said is not MISSING and said not in (None, ""):
+            text = find(item, self.columns[side])
+            if text is not MISSING and text not in (None, ""):
                 self.seen.add(side)
                 # What stands beside an exchange, such as its thumb, is about the answer.
                 yield {
                     **(beside if side == "assistant" else {}),
                     USUAL["role"]: side,
-                    USUAL["text"]: said,
+                    USUAL["text"]: text,
                 }
 
     def _spoken(self, turn: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -346,19 +350,19 @@ class Mapper:
         names = [name for name in ROLE_NAMES if name in turn] if self.roles else []
         if not names and ANY_OTHER in self.roles and "role" in self.columns:
             names = [USUAL["role"]]
-        said = {name: self._role(turn.get(name)) for name in names}
-        if NO_ROLE in said.values():
+        roles = {name: self._role(turn.get(name)) for name in names}
+        if NO_ROLE in roles.values():
             self.left_out[as_word(turn.get(names[0]))] += 1
             return None
-        return {**turn, **said}
+        return {**turn, **roles}
 
-    def _role(self, said: Any) -> Any:
-        word = as_word(said)
-        if isinstance(said, Mapping | list):
-            return said
+    def _role(self, role: Any) -> Any:
+        word = as_word(role)
+        if isinstance(role, Mapping | list):
+            return role
         named = _folded(word) if _folded(word) in self.roles else ANY_OTHER
         if named not in self.roles or (named == ANY_OTHER and _is_role(word)):
-            return said
+            return role
         self.spoken.add(named)
         return self.roles[named]
 
@@ -367,7 +371,7 @@ class Mapper:
         """Notes on what was no turn."""
         if self.left_out:
             names = ", ".join(
-                f"{printable(said, 40)!r} ({n})" for said, n in self.left_out.most_common(5)
+                f"{printable(speaker, 40)!r} ({n})" for speaker, n in self.left_out.most_common(5)
             )
             yield f"no turns, as you said: by {names}"
         if self.without_text:
@@ -386,7 +390,9 @@ class Mapper:
         """
         for part, name in self.columns.items():
             if part not in self.seen and (needed or part in USUAL):
-                near = next((one for one in self.there if _folded(one) == _folded(name)), None)
+                near = next(
+                    (column for column in self.there if _folded(column) == _folded(name)), None
+                )
                 remedy = "give " + (near or f"one of {', '.join(self.there)}")
                 option = {
                     "columns": pairs_as_typed((self.columns | {part: near or "COLUMN"}).items())
@@ -418,26 +424,28 @@ def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, A
     names = [name for name in listed[0] if is_called(name, "time")] if len(listed) > 1 else []
     for name in names:
         times = [moment(item.get(name)) for item in listed]
-        known = [time for time in times if time is not None]
+        known_times = [time for time in times if time is not None]
         if (
-            len(known) == len(listed)
-            and known[0] > known[-1]
-            and known == sorted(known, reverse=True)
+            len(known_times) == len(listed)
+            and known_times[0] > known_times[-1]
+            and known_times == sorted(known_times, reverse=True)
         ):
             return listed[::-1]
     return listed
 
 
-def _once(given: Pairs) -> dict[str, str]:
+def _once(columns_of_parts: Pairs) -> dict[str, str]:
     columns: dict[str, str] = {}
-    for part, name in given:
+    for part, name in columns_of_parts:
         if part not in PARTS:
             raise WrongUse(
                 f"no part is called {part!r:.40}",
                 remedy=f"parts are {', '.join(PARTS)}",
                 option="columns",
             )
-        without = {"columns": pairs_as_typed(pair for pair in given if pair != (part, name))}
+        without = {
+            "columns": pairs_as_typed(pair for pair in columns_of_parts if pair != (part, name))
+        }
         if columns.setdefault(part, name) != name:
             _refuse_two(part, columns[part], name, without)
         if part == "fill":  # the column has a part of its own, too
@@ -449,15 +457,20 @@ def _once(given: Pairs) -> dict[str, str]:
         )
         apart.add("fill")
         if other := next(
-            (each for each, one in columns.items() if one == name and each not in apart), None
+            (
+                other_part
+                for other_part, column in columns.items()
+                if column == name and other_part not in apart
+            ),
+            None,
         ):
             what = f"the column {name!r:.60} is given as {other} and as {part}"
             raise WrongUse(what, remedy="give it one part", option=without)
     return columns
 
 
-def _refuse_two(part: str, one: str, other: str, option: Mapping[str, object]) -> None:
-    what = f"two columns are given for {part}: {one!r:.60} and {other!r:.60}"
+def _refuse_two(part: str, column: str, other: str, option: Mapping[str, object]) -> None:
+    what = f"two columns are given for {part}: {column!r:.60} and {other!r:.60}"
     raise WrongUse(what, remedy="give one", option=option)
 
 
@@ -465,11 +478,11 @@ def _folded(text: str) -> str:
     return text.strip().casefold()
 
 
-def as_word(said: object) -> str:
+def as_word(role: object) -> str:
     """Return a name of a role as it is typed: of true, false and numbers, too; empty for nothing."""
-    if said is None:
+    if role is None:
         return ""
-    return str(said).lower() if isinstance(said, bool) else str(said)
+    return str(role).lower() if isinstance(role, bool) else str(role)
 
 
 def _is_role(word: str) -> bool:

@@ -104,8 +104,8 @@ def _may_count(value: object) -> bool:
 def happened(value: object) -> bool:
     """Return whether a count or a yes says that a thumb was given."""
     if isinstance(value, str):
-        said = value.strip().casefold()
-        return said not in MISSING and said not in _NO
+        word = value.strip().casefold()
+        return word not in MISSING and word not in _NO
     return bool(value) and value == value and (not isinstance(value, int | float) or value > 0)
 
 
@@ -113,8 +113,8 @@ def words_with(value: object) -> str:
     """Return what somebody wrote in place of a yes; empty for counts."""
     if not isinstance(value, str) or not happened(value):
         return ""
-    said = value.strip()
-    return "" if said.casefold() in _YES or said.replace(".", "").isdigit() else said
+    words = value.strip()
+    return "" if words.casefold() in _YES or words.replace(".", "").isdigit() else words
 
 
 def label_of_both(pair: Opposites, fields: Mapping[str, Any]) -> tuple[Label, bool]:

@@ -25,18 +25,18 @@ _NOT_LITERAL = re.compile(r"(?<=[:,\[ ])nan(?=[,}\]])")
 
 def find(fields: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path, a list of all where it names every item; `MISSING` if there is none."""
-    own = fields.get(path, MISSING)
-    if (own is not None and own is not MISSING) or (
+    direct = fields.get(path, MISSING)
+    if (direct is not None and direct is not MISSING) or (
         "." not in path and "[" not in path and "*" not in path
     ):
-        return own
+        return direct
     steps = steps_of(path)
-    found = list(_values(fields, steps))
+    values = list(_values(fields, steps))
     if any(step in EVERY for step in steps):
-        return found or own
+        return values or direct
     if "*" in path:
-        return found if found else own
-    return found[0] if found else own
+        return values if values else direct
+    return values[0] if values else direct
 
 
 def look_up(fields: Mapping[str, Any], path: str) -> Any:
@@ -146,6 +146,6 @@ def pairs_as_objects(value: Any) -> Any:
     pairs = inner if isinstance(inner, list) else []
     if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         return value
-    if not all(isinstance(one, str) or one is None for pair in pairs for one in pair):
+    if not all(isinstance(text, str) or text is None for pair in pairs for text in pair):
         return value
     return [{"0": first, "1": second} for first, second in pairs]
