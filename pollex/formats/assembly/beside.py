@@ -44,18 +44,18 @@ LONGEST = 40
 
 
 def columns_offered(
-    fields: Mapping[str, Any], parts: Sequence[LogPart], unnamed: str, wanted: str | None
+    fields: Mapping[str, Any], parts: Sequence[LogPart], unnamed: str, label_field: str | None
 ) -> Iterator[ToolScore]:
     """Yield the columns of a row that may be the label, as scores with the source `COLUMN`.
 
     Args:
         unnamed: The id that a conversation without one gets.
-        wanted: The label's name as the user gave it, which need not look like feedback.
+        label_field: The label's name as the user gave it, which need not look like feedback.
     """
     calls = [part for part in parts if isinstance(part, ModelCall)]
-    own = [part for part in parts if isinstance(part, ToolScore)]
+    tool_scores = [part for part in parts if isinstance(part, ToolScore)]
     for call in calls:
-        yield from _of(call.beside, ("trace", call.trace), own, wanted)
+        yield from _of(call.beside, ("trace", call.trace), tool_scores, label_field)
     if (owner := owner_of(parts, unnamed)) is not None:
         rest = {
             name: value
@@ -63,7 +63,7 @@ def columns_offered(
             if not calls or not name.startswith("attributes")
         }
         spread = any(call.beside for call in calls)
-        yield from _of(rest if spread else fields, owner, own, wanted)
+        yield from _of(rest if spread else fields, owner, tool_scores, label_field)
 
 
 def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | None:
@@ -71,15 +71,15 @@ def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | Non
     traces = {part.trace for part in parts if isinstance(part, ModelCall)}
     talks = {part.id or unnamed for part in parts if isinstance(part, WholeTalk)}
     messages = [part for part in parts if isinstance(part, Message)]
-    chats = {one.conversation for one in messages} | {
+    chats = {message.conversation for message in messages} | {
         p.conversation for p in parts if isinstance(p, Facts)
     }
-    for target, found in (
+    for target, ids in (
         ("trace", traces),
         ("conversation", talks),
-        ("message", {one.key for one in messages}),
+        ("message", {message.key for message in messages}),
     ):
-        if len(found) == 1 and (only := found.pop()):
+        if len(ids) == 1 and (only := ids.pop()):
             return target, only  # type: ignore[return-value]
     return ("conversation", chats.pop()) if len(chats) == 1 and not traces and not talks else None
 
@@ -87,15 +87,16 @@ def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | Non
 def _of(
     fields: Mapping[str, Any],
     owner: tuple[Target, str],
-    own: Sequence[ToolScore],
-    wanted: str | None,
+    tool_scores: Sequence[ToolScore],
+    label_field: str | None,
 ) -> Iterator[ToolScore]:
     for path, value in _leaves(fields):
-        asked = wanted is not None and is_named(path, wanted)
-        known = (
-            not score.name or is_named(path, score.name) or score.value == value for score in own
+        is_label_field = label_field is not None and is_named(path, label_field)
+        repeats = (
+            not score.name or is_named(path, score.name) or score.value == value
+            for score in tool_scores
         )
-        if asked or (is_likely(path) and not any(known)):
+        if is_label_field or (is_likely(path) and not any(repeats)):
             yield ToolScore(*owner, value, path, COLUMN)
 
 

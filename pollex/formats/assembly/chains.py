@@ -20,24 +20,25 @@ def chained(calls: Iterable[ModelCall]) -> Mapping[str, str]:
     first: dict[str, str] = {}
     in_time = sorted(calls, key=lambda call: (call.at or 0, len(call.before or ())))
     for call in in_time:
-        heard = core(call.before or ())
-        prefixes = _prefixes(heard)
-        said = core(call.after or ())
-        found = silent.get(prefixes[-1]) if prefixes else None
-        for prefix in [] if found else reversed(prefixes[:-1]):
-            if found := ends.get(prefix):
-                break
-        first[call.trace] = first[found.pop()] if found else call.trace
-        whole = _prefixes((*heard, *said))
+        history_lines = core(call.before or ())
+        prefixes = _prefixes(history_lines)
+        answer_lines = core(call.after or ())
+        predecessors = silent.get(prefixes[-1]) if prefixes else None
+        if not predecessors:
+            # of those whose end it repeats, the one with the longest history
+            longest_first = (ends.get(prefix) for prefix in reversed(prefixes[:-1]))
+            predecessors = next(filter(None, longest_first), None)
+        first[call.trace] = first[predecessors.pop()] if predecessors else call.trace
+        whole = _prefixes((*history_lines, *answer_lines))
         if whole:
             # what only called a tool, or failed, is followed by the same messages once more
-            (ends if said else silent).setdefault(whole[-1], []).append(call.trace)
+            (ends if answer_lines else silent).setdefault(whole[-1], []).append(call.trace)
     return first
 
 
 def _prefixes(lines: tuple[tuple[str, str], ...]) -> list[int]:
     """Return a hash of the first line, of the first two, and so on."""
-    found: list[int] = []
+    hashes: list[int] = []
     for line in lines:
-        found.append(hash((found[-1] if found else 0, line)))
-    return found
+        hashes.append(hash((hashes[-1] if hashes else 0, line)))
+    return hashes

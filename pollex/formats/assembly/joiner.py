@@ -109,21 +109,20 @@ class Joiner:
             BadInput: The row can't be read.
         """
         self.account.formats[name] += 1
-        found = list(parts)
         place = (row.source, row.line)
-        found = [_of_file(part, row.source) for part in found]
-        for part in found:
+        log_parts = [_of_file(part, row.source) for part in parts]
+        for part in log_parts:
             self._keep(part, place)
             self.odd.look_at(turns_of_part(part), place)
-        self._columns_beside(row, found, place)
+        self._columns_beside(row, log_parts, place)
         for score in columns_offered(
-            row.fields, found, f"{row.source}:{row.line}", self._options.label_field
+            row.fields, log_parts, f"{row.source}:{row.line}", self._options.label_field
         ):
             self._columns[score.target, score.id, score.name, str(score.value)] = score
 
-    def _columns_beside(self, row: LogRow, found: Sequence[LogPart], place: Place) -> None:
+    def _columns_beside(self, row: LogRow, parts: Sequence[LogPart], place: Place) -> None:
         comment = self._options.comment_field
-        owner = owner_of(found, f"{row.source}:{row.line}")
+        owner = owner_of(parts, f"{row.source}:{row.line}")
         if comment and (value := look_up(row.fields, comment)) not in (None, ""):
             self.comments_found = True
             if owner is not None:
@@ -138,10 +137,10 @@ class Joiner:
         match part:
             case Message():
                 self._places.setdefault(part.conversation, place)
-                kept = self._messages.setdefault(part.conversation, {})
-                key: object = part.key or (place, len(kept))
-                if key not in kept or kept[key].state <= part.state:
-                    kept[key] = part._replace(turns=self._shared(part.turns))
+                messages = self._messages.setdefault(part.conversation, {})
+                key: object = part.key or (place, len(messages))
+                if key not in messages or messages[key].state <= part.state:
+                    messages[key] = part._replace(turns=self._shared(part.turns))
             case ModelCall():
                 self._places.setdefault(part.trace, place)
                 self._call(part._replace(beside=NO_FACTS))
@@ -160,9 +159,9 @@ class Joiner:
                 self._places.setdefault(part.conversation, place)
                 self._facts.setdefault(part.conversation, []).append(part.facts)
                 if part.shown:
-                    known = self._shown.get(part.conversation, (0, ""))
+                    previous = self._shown.get(part.conversation, (0, ""))
                     self._shown[part.conversation] = max(
-                        known, (part.state, part.shown), key=lambda one: one[0]
+                        previous, (part.state, part.shown), key=lambda shown: shown[0]
                     )
             case Link():
                 self._links[part.conversation] = part.before
@@ -196,24 +195,28 @@ class Joiner:
         """Return a conversation with the signals that its fields tell of."""
         if not self._options.signals:
             return conversation
-        found = self.odd.happened(conversation.metadata, self._options.signals, place)
-        self.signals_found.update(split_field(signal)[0] for signal in found)
-        return conversation.model_copy(update={"signals": found})
+        signals = self.odd.happened(conversation.metadata, self._options.signals, place)
+        self.signals_found.update(split_field(signal)[0] for signal in signals)
+        return conversation.model_copy(update={"signals": signals})
 
     def _shared(self, turns: Turns) -> Turns:
         """Equal turns kept once: traces repeat their history in every span."""
         return tuple(self._turns.setdefault(turn, turn) for turn in turns)
 
     def _call(self, call: ModelCall) -> None:
-        known = self._calls.get((call.trace, call.span))
-        if known is not None and (known.before or known.after) and not (call.before or call.after):
+        previous = self._calls.get((call.trace, call.span))
+        if (
+            previous is not None
+            and (previous.before or previous.after)
+            and not (call.before or call.after)
+        ):
             return
         before = None if call.before is None else self._shared(call.before)
         after = None if call.after is None else self._shared(call.after)
         self._calls[call.trace, call.span] = call._replace(before=before, after=after)
 
     def _all_words(self) -> dict[str, Words]:
-        found = {}
+        words_by_span = {}
         for span, rows in self._words.items():
             rows = [row for row in rows if row.whole][-1:] or sorted(
                 rows, key=lambda row: row.at or 0
@@ -222,8 +225,8 @@ class Joiner:
                 self._shared(tuple(chain(*column)))
                 for column in zip(*(row[2:4] for row in rows), strict=True)
             )
-            found[span] = rows[0]._replace(before=before, after=after)
-        return found
+            words_by_span[span] = rows[0]._replace(before=before, after=after)
+        return words_by_span
 
     def join(self) -> Iterator[Joined | BadRow]:
         """Yield all conversations with their thumbs.
@@ -233,7 +236,7 @@ class Joiner:
                 conversations.
             WrongUse: Several scores may be the thumb.
         """
-        taken, self.account.scores = choose_thumbs(
+        thumb_scores, self.account.scores = choose_thumbs(
             [*self._scores, *self._columns.values()], self._options
         )
         self.notes += notes(self.account.scores)
@@ -242,9 +245,10 @@ class Joiner:
         targets = self._targets(sessions)
         for id_ in [id_ for id_ in self._facts if ("span", id_) in targets]:
             self._facts.setdefault(targets["span", id_], []).extend(self._facts.pop(id_))
+        # each thumb and comment to its conversation
         thumbs: dict[str, list[ToolScore]] = {}
         lost = 0
-        newest, older = keep_latest(taken, self._options.thumbs)
+        newest, older = keep_latest(thumb_scores, self._options.thumbs)
         self.notes += older
         for score in (*newest, *self._remarks):
             score = _reached(score, targets)
@@ -257,30 +261,31 @@ class Joiner:
                 self.votes.setdefault(other, []).append(score)
             else:
                 lost += 1
+        # signals are facts of their conversations
         for score in self._signals:
             score = _reached(score, targets)
             if (owner := targets.get((score.target, score.id))) is not None:
                 names = (split_field(signal)[0] for signal in self._options.signals)
                 signal = next(name for name in names if letters(name) == letters(score.name))
                 self._facts.setdefault(owner, []).append({signal: score.value})
-        found = bool(self.votes)
-        for item in self._all(sessions, thumbs):
-            found = found or isinstance(item, Joined)
-            yield item
-        self._check(found, lost, len(taken))
+        has_conversations = bool(self.votes)
+        for outcome in self._all(sessions, thumbs):
+            has_conversations = has_conversations or isinstance(outcome, Joined)
+            yield outcome
+        self._check(has_conversations, lost, len(thumb_scores))
 
-    def _check(self, found: bool, lost: int, taken: int) -> None:
+    def _check(self, has_conversations: bool, lost: int, thumb_count: int) -> None:
         belong = f"{count(lost, 'thumb belongs', 'thumbs belong')} to conversations that aren't in these files"
         remedy = "give the conversations' file, too"
         if (
-            not found
+            not has_conversations
             and self._scores
             and not self._messages
             and not self._calls
             and not self._talks
         ):
             raise BadInput(f"the files have scores and no words{self._also}", remedy=remedy)
-        if found and taken and lost == taken:
+        if has_conversations and thumb_count and lost == thumb_count:
             raise BadInput(f"{belong}{self._also}", remedy=remedy)
         if lost:
             self.notes.append(f"{belong}, and were left out")
@@ -290,14 +295,14 @@ class Joiner:
         return f", and {describe_bad_rows(self.unread)}" if self.unread else ""
 
     def _link(self) -> None:
-        known = set(self._messages)
+        conversation_ids = set(self._messages)
         for id_ in list(self._links):
             first = id_
-            seen = {id_}
-            while (before := self._links.get(first)) is not None and before not in seen:
-                if before not in known:
+            visited = {id_}
+            while (before := self._links.get(first)) is not None and before not in visited:
+                if before not in conversation_ids:
                     break
-                seen.add(before)
+                visited.add(before)
                 first = before
             if first != id_ and id_ in self._messages:
                 self._messages.setdefault(first, {}).update(self._messages.pop(id_))
@@ -313,6 +318,7 @@ class Joiner:
             self.notes.append(
                 f"{calls} no session, and went together by the history that they repeat"
             )
+        # the sessions that the spans of each trace name
         named: dict[str, set[str]] = {}
         for call in self._calls.values():
             ids = named.setdefault(call.trace, set())
@@ -332,9 +338,9 @@ class Joiner:
         for call in self._calls.values():
             ids = named[call.trace]
             if len(ids) > 1:
-                if not (own := self._session_of_root(call.trace)):
+                if not (root_session := self._session_of_root(call.trace)):
                     self._two_sessions(call.trace, sorted(ids))
-                named[call.trace] = {own}
+                named[call.trace] = {root_session}
             if named[call.trace] != {""}:
                 grouped.setdefault(min(ids, default=call.trace), []).append(call)
         return grouped
@@ -353,19 +359,19 @@ class Joiner:
         self._bad.append(BadRow(source, line, reason, "give all spans of a trace one session id"))
 
     def _targets(self, sessions: Mapping[str, Sequence[ModelCall]]) -> dict[tuple[str, str], str]:
-        found: dict[tuple[str, str], str] = {}
+        targets: dict[tuple[str, str], str] = {}
         for id_ in (*self._messages, *self._talks, *sessions):
-            found["conversation", id_] = id_
+            targets["conversation", id_] = id_
         for id_, calls in sessions.items():
             for call in calls:
-                found["trace", call.trace] = found["span", call.trace] = found[
+                targets["trace", call.trace] = targets["span", call.trace] = targets[
                     "span", call.span
                 ] = id_
         for id_, messages in self._messages.items():
-            found |= {("message", key): id_ for key in messages if isinstance(key, str)}
+            targets |= {("message", key): id_ for key in messages if isinstance(key, str)}
         for id_, talks in self._talks.items():
-            found |= {("message", key): id_ for talk in talks for key in talk.keys if key}
-        return found
+            targets |= {("message", key): id_ for talk in talks for key in talk.keys if key}
+        return targets
 
     def _all(
         self, sessions: Mapping[str, list[ModelCall]], thumbs: Mapping[str, list[ToolScore]]
@@ -390,8 +396,8 @@ class Joiner:
         for id_, calls in sessions.items():
             self.steps += len(calls) - len({call.trace for call in calls})
             try:
-                said = [words[call.span] for call in calls if call.span in words]
-                yield self._joined(id_, from_calls(calls, words), thumbs, (*calls, *said))
+                call_words = [words[call.span] for call in calls if call.span in words]
+                yield self._joined(id_, from_calls(calls, words), thumbs, (*calls, *call_words))
             except NoWords:
                 wordless.append(id_)
             except BadInput as error:
@@ -417,8 +423,8 @@ class Joiner:
         self, id_: str, built: Built, thumbs: Mapping[str, list[ToolScore]], parts: Iterable[Timed]
     ) -> Joined:
         self.account.ways[built.way] += 1
-        begun = min(dated(part.at for part in parts), default=None)
-        times = {} if begun is None else {"timestamp": iso_time(begun)}
+        start = min(dated(part.at for part in parts), default=None)
+        times = {} if start is None else {"timestamp": iso_time(start)}
         facts = times | gather_fields([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
         if UNREAD in built.errors:
@@ -430,8 +436,8 @@ def _reached(score: ToolScore, targets: Mapping[tuple[str, str], str]) -> ToolSc
     """Return a score as one of the trace or conversation around what it names, where that isn't in the files."""
     if (score.target, score.id) in targets:
         return score
-    known = ((target, id_) for target, id_ in score.around if id_ and (target, id_) in targets)
-    target, id_ = next(known, (score.target, score.id))
+    reachable = ((target, id_) for target, id_ in score.around if id_ and (target, id_) in targets)
+    target, id_ = next(reachable, (score.target, score.id))
     return score._replace(target=target, id=id_)
 
 
@@ -440,17 +446,18 @@ def _with_beside(message: Message, beside: Sequence[Addition]) -> Message:
     if not beside or not message.turns:
         return message
     first, *rest = message.turns
-    marks = [one.mark for one in beside if one.mark]
+    marks = [addition.mark for addition in beside if addition.mark]
     first = (
         first.model_copy(update={"content": "\n".join([first.content, *marks])}) if marks else first
     )
-    steps = [turn for one in sorted(beside, key=lambda one: one.at or 0) for turn in one.steps]
+    in_order = sorted(beside, key=lambda addition: addition.at or 0)
+    steps = list(chain.from_iterable(addition.steps for addition in in_order))
     if rest and rest[-1].role == "assistant":
-        left = rest[-1].content
+        answer = rest[-1].content
         for turn in steps:
             words = turn.content.partition("\n[tool call: ")[0] if turn.role == "assistant" else ""
-            left = left.removeprefix(words).lstrip() if words and left != words else left
-        rest = [*rest[:-1], *steps, rest[-1].model_copy(update={"content": left})]
+            answer = answer.removeprefix(words).lstrip() if words and answer != words else answer
+        rest = [*rest[:-1], *steps, rest[-1].model_copy(update={"content": answer})]
     return message._replace(turns=(first, *(rest or steps)))
 
 
@@ -466,11 +473,10 @@ def _goes_on(envelope: Mapping[str, Any]) -> bool:
     if any(envelope.get(name) for name in cursors):
         return True
     info = [envelope.get(name) for name in ("meta", "pageInfo", "page_info")]
+    further = ("cursor", "has_more", "hasNextPage")
     return any(
-        one.get(name)
-        for one in info
-        if isinstance(one, Mapping)
-        for name in ("cursor", "has_more", "hasNextPage")
+        isinstance(page_info, Mapping) and any(page_info.get(name) for name in further)
+        for page_info in info
     )
 
 
@@ -490,8 +496,8 @@ def _newest(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
     if all(talk.at is not None for talk in talks):
         return [max(talks, key=lambda talk: (talk.at or 0, len(talk.turns)))]
     longest = max(talks, key=lambda talk: len(talk.turns))
-    begun = all(longest.turns[: len(talk.turns)] == talk.turns for talk in talks)
-    return [longest] if begun else list(talks)
+    are_prefixes = all(longest.turns[: len(talk.turns)] == talk.turns for talk in talks)
+    return [longest] if are_prefixes else list(talks)
 
 
 LISTED = 3
@@ -517,33 +523,33 @@ class Oddities:
         self, comment: object, tags: object, place: tuple[str, int]
     ) -> tuple[str, tuple[str, ...]]:
         """Return a comment and tags as text; what has an odd shape is noted, and kept as JSON."""
-        said = comment_of(comment)
+        comment_text = comment_of(comment)
         chosen = tags_of(tags)
-        if said is None:
+        if comment_text is None:
             self.add(
                 "a comment is neither text nor an object with text, and is kept as JSON", place
             )
-            said = json.dumps(comment, ensure_ascii=False, default=str)
+            comment_text = json.dumps(comment, ensure_ascii=False, default=str)
         if chosen is None:
             self.add("tags of a comment are no list of texts, and are kept as JSON", place)
             chosen = (json.dumps(tags, ensure_ascii=False, default=str),)
-        return said, chosen
+        return comment_text, chosen
 
     def happened(
         self, values: Mapping[str, Any], signals: Sequence[str], place: tuple[str, int]
     ) -> dict[str, bool]:
         """Return which signals happened; a value that tells nothing is noted."""
-        found = dict(
+        outcomes = dict(
             signals_in(
                 {name: look_up(values, name) for name, _ in map(split_field, signals)}, signals
             )
         )
-        for signal in [signal for signal, yes in found.items() if yes is None]:
+        for signal in [signal for signal, yes in outcomes.items() if yes is None]:
             self.add(
                 f"a value of {split_field(signal)[0]!r} is neither yes nor no, and was left out",
                 place,
             )
-        return {signal: yes for signal, yes in found.items() if yes is not None}
+        return {signal: yes for signal, yes in outcomes.items() if yes is not None}
 
     @property
     def notes(self) -> list[str]:
@@ -566,12 +572,12 @@ def _of_file(part: LogPart, source: str) -> LogPart:
 
 def turns_of_part(part: LogPart) -> tuple[Turn, ...]:
     """Return all turns of a part of an export."""
-    found: Any = ()
+    turns: Any = ()
     match part:
         case Message() | WholeTalk():
-            found = part.turns
+            turns = part.turns
         case ModelCall() | Words():
-            found = (*(part.before or ()), *(part.after or ()))
+            turns = (*(part.before or ()), *(part.after or ()))
         case Addition():
-            found = part.steps
-    return tuple(found)
+            turns = part.steps
+    return tuple(turns)

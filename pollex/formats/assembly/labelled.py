@@ -75,38 +75,38 @@ class Labeller:
     @property
     def notes(self) -> list[str]:
         """Notes on what was counted."""
-        found = []
+        notes = []
         if n := self._counts["after"]:
             talks = count(n, "conversation goes", "conversations go")
-            found.append(
+            notes.append(
                 f"{talks} on for more than {AFTER} turns after the thumb; to cut them there: {spell(thumbs='each')}"
             )
         if n := self._counts["unread"]:
-            found.append(note_on_unread(n))
+            notes.append(note_on_unread(n))
         if n := self._counts["replaced"]:
-            found.append(
+            notes.append(
                 f"{count(n, 'thumb was', 'thumbs were')} given for answers that were replaced, and left out"
             )
-        found += left_note("the rating", self.spellings, compared=self._verdicts.compared)
+        notes += left_note("the rating", self.spellings, compared=self._verdicts.compared)
         if self._counts["rating"]:
             stars = "ratings in stars count as thumbs: 4 and 5 up, 1 and 2 down, 3 none"
-            found.append(f"{stars}; for other bounds: {spell(**BOUNDS)}")
+            notes.append(f"{stars}; for other bounds: {spell(**BOUNDS)}")
         if self._counts["nps"]:
             scale = "scores from 0 to 10 count as thumbs: 9 and 10 up, 0 to 6 down, 7 and 8 none"
-            found.append(f"{scale}; for other bounds: {spell(positive='>=9', negative='<=6')}")
+            notes.append(f"{scale}; for other bounds: {spell(positive='>=9', negative='<=6')}")
         if n := self._counts["cut"]:
-            found.append(
+            notes.append(
                 f"{count(n, 'answer is', 'answers are')} cut by the export; export whole messages in its place"
             )
         if n := self._counts["rated turns"]:
             talks = count(n, "conversation holds", "conversations hold")
-            found.append(f"{talks} the rated turns alone; export the messages to have all of them")
+            notes.append(f"{talks} the rated turns alone; export the messages to have all of them")
         if n := self._counts["alone"]:
             rows = count(n, "example of a dataset has", "examples of a dataset have")
-            found.append(
+            notes.append(
                 f"{rows} lost the session, and stand alone; export spans to have whole conversations"
             )
-        return found
+        return notes
 
     def _hung(self, joined: Joined, score: ToolScore) -> Hung | None:
         """Attach a thumb to its turn; None for replaced turns and unbounded stars."""
@@ -151,8 +151,8 @@ class Labeller:
         self._counts["cut"] += bool(facts.get("answer_cut"))
         self._counts["rated turns"] += bool(facts.get("only_rated_turns"))
         self._counts["alone"] += bool(facts.get("session_lost"))
-        told = [_record(thumb) for thumb in thumbs if thumb.score.value is not None]
-        beside = {"thumbs": told, "errors": list(joined.built.errors)}
+        thumb_records = [_record(thumb) for thumb in thumbs if thumb.score.value is not None]
+        beside = {"thumbs": thumb_records, "errors": list(joined.built.errors)}
         metadata = {**facts, **{name: value for name, value in beside.items() if value}}
         if label is Label.NONE and options.label_field and not joined.scores:
             label = self._verdicts.label(self._named(metadata, options.label_field))
@@ -163,8 +163,8 @@ class Labeller:
             judge = _text(self._named(metadata, options.judge_field))
         named = _text(self._named(metadata, options.named_group)) if options.named_group else None
         alike = next((text for name in ALIKE if (text := _text(facts.get(name)))), None)
-        if options.id_field and (own := _text(self._named(metadata, options.id_field))):
-            id_ = own + id_.removeprefix(joined.id)
+        if options.id_field and (own_id := _text(self._named(metadata, options.id_field))):
+            id_ = own_id + id_.removeprefix(joined.id)
         return (
             turns,
             RowFields(id_, label, judge, named or alike or group, metadata),
@@ -180,7 +180,7 @@ class Labeller:
 
 def feedback_of(thumbs: Sequence[Hung]) -> tuple[Feedback, ...]:
     """Return what was written with thumbs, or without one; the same once."""
-    found = (
+    all_feedback = (
         Feedback(
             comment=thumb.score.comment,
             tags=thumb.score.tags,
@@ -191,19 +191,21 @@ def feedback_of(thumbs: Sequence[Hung]) -> tuple[Feedback, ...]:
         for thumb in thumbs
         if thumb.score.comment or thumb.score.tags
     )
-    return tuple({(one.comment, one.tags): one for one in found}.values())
+    return tuple(
+        {(feedback.comment, feedback.tags): feedback for feedback in all_feedback}.values()
+    )
 
 
 def _record(thumb: Hung) -> dict[str, Any]:
     score = thumb.score
-    told = {
+    fields = {
         "value": score.value,
         "name": score.name,
         "source": score.source,
         "by": score.person,
         "turn": thumb.place,
     }
-    return {name: value for name, value in told.items() if value not in (None, "")}
+    return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
 def _text(value: object) -> str | None:

@@ -258,14 +258,18 @@ def _calendar(text: str, day_first: bool | None) -> float | None:
     with suppress(ValueError):
         time = datetime.fromisoformat(text)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    found = _DATE.fullmatch(text)
-    if found is None or (found[2] == "/" and day_first is None):
+    date_match = _DATE.fullmatch(text)
+    if date_match is None or (date_match[2] == "/" and day_first is None):
         return None
-    day, month = (found[1], found[3]) if found[2] == "." or day_first else (found[3], found[1])
+    day, month = (
+        (date_match[1], date_match[3])
+        if date_match[2] == "." or day_first
+        else (date_match[3], date_match[1])
+    )
     for clock in _CLOCKS:
         with suppress(ValueError):
             time = datetime.strptime(
-                f"{found[4]}-{month}-{day} {found[5] or '0:00'}", f"%Y-%m-%d {clock}"
+                f"{date_match[4]}-{month}-{day} {date_match[5] or '0:00'}", f"%Y-%m-%d {clock}"
             )
             return time.replace(tzinfo=UTC).timestamp()
     return None

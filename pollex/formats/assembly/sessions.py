@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from pollex.conversations.conversation import Turn
@@ -30,7 +30,7 @@ class NoWords(BadInput):
     """No span of a session has any words."""
 
 
-class Said(NamedTuple):
+class Exchange(NamedTuple):
     """The messages of one trace.
 
     Attributes:
@@ -60,26 +60,27 @@ def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
     traces: dict[str, list[ModelCall]] = {}
     for call in calls:
         traces.setdefault(call.trace, []).append(call)
-    candidates: list[list[Said]] = []
+    candidates: list[list[Exchange]] = []
     wordless: dict[int, list[str]] = {}  # by how many traces with words come before
+    # what each trace may add to the conversation, in order of time
     for trace in _in_time(traces):
-        if found := _candidates([_filled(call, words) for call in trace]):
-            candidates.append(found)
+        if trace_candidates := _candidates([_filled(call, words) for call in trace]):
+            candidates.append(trace_candidates)
         else:
             spans = [trace[0].trace, *(call.span for call in trace)]
             wordless.setdefault(max(len(candidates), 1), []).extend(spans)
     if not candidates:
         raise NoWords("no span has messages", remedy=WITHOUT_WORDS)
     candidates = _without_examples(candidates)
+    # one exchange of each trace continues the conversation
     thread = _Thread()
     for index, choice in enumerate(candidates):
-        if (said := _chosen(choice, candidates[index + 1 :], thread)) is not None:
-            thread.add(said)
+        if (chosen := _chosen(choice, candidates[index + 1 :], thread)) is not None:
+            thread.add(chosen)
         thread.hang(wordless.get(index + 1, ()))
     facts = gather_fields([_facts(call) for call in calls]) | _origin(calls, candidates)
-    errors = tuple(
-        dict.fromkeys(said.error for choice in candidates for said in choice[-1:] if said.error)
-    )
+    last_errors = [choice[-1].error for choice in candidates]
+    errors = tuple(dict.fromkeys(filter(None, last_errors)))
     if not errors and FAILED in thread.turns:
         errors = (UNREAD,)
     places: dict[str, int | None] = {
@@ -96,7 +97,9 @@ WITHOUT_WORDS = (
 )
 
 
-def _origin(calls: Sequence[ModelCall], candidates: Sequence[Sequence[Said]]) -> dict[str, object]:
+def _origin(
+    calls: Sequence[ModelCall], candidates: Sequence[Sequence[Exchange]]
+) -> dict[str, object]:
     first = candidates[0][0].trace
     last = candidates[-1][-1].trace
     root = next((call.span for call in calls if call.trace == last and call.parent is None), last)
@@ -129,18 +132,18 @@ def _in_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:
 
 
 def _filled(call: ModelCall, words: Mapping[str, Words]) -> ModelCall:
-    found = words.get(call.span)
-    if found is None:
+    span_words = words.get(call.span)
+    if span_words is None:
         return call
     return call._replace(
-        before=call.before if call.before else found.before,
-        after=call.after or found.after or None,
+        before=call.before if call.before else span_words.before,
+        after=call.after or span_words.after or None,
         model=not call.agent,
         history=True,
     )
 
 
-def _candidates(trace: Sequence[ModelCall]) -> list[Said]:
+def _candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
     spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
     parents = {call.span: call.parent for call in trace}
     depths = {call.span: _depth(call.span, parents) for call in trace}
@@ -182,33 +185,46 @@ def _in_full(trace: Sequence[ModelCall]) -> list[ModelCall]:
     """
     full: list[ModelCall] = []
     last = ModelCall("", "")
-    said = list[Turn]()
+    earlier_turns = list[Turn]()
     for call in trace:
         if call.model and call.before:
             alone = all(turn.role == "tool" for turn in call.before)
             before = (
                 (*(last.before or ()), *(last.after or ()), *call.before) if alone else call.before
             )
-            last = call = call._replace(before=_with_words(before, said))
-            said += call.after or ()
+            last = call = call._replace(before=_with_words(before, earlier_turns))
+            earlier_turns += call.after or ()
         full.append(call)
     return full
 
 
-def _with_words(turns: Turns, known: Sequence[Turn]) -> Turns:
+def _with_words(turns: Turns, recorded_turns: Sequence[Turn]) -> Turns:
     """Put words beside calls of tools back where another record of the same calls has them."""
-    left = [turn for turn in known if _marks(turn)]
-    found: list[Turn] = []
+    remaining = [turn for turn in recorded_turns if _marks(turn)]
+    completed: list[Turn] = []
     for turn in turns:
         marks = _marks(turn)
-        place = next((i for i, one in enumerate(left) if marks and _marks(one) == marks), None)
-        if place is not None and found and _words(left[place]) == _words(found[-1]) != "":
-            del left[: place + 1]  # the words stand in a turn of their own
+        same_calls = (
+            index
+            for index, candidate in enumerate(remaining)
+            if marks and _marks(candidate) == marks
+        )
+        place = next(same_calls, None)
+        if (
+            place is not None
+            and completed
+            and _words(remaining[place]) == _words(completed[-1]) != ""
+        ):
+            del remaining[: place + 1]  # the words stand in a turn of their own
         elif place is not None:
-            turn = max(turn, left[place], key=lambda one: (len(one.content), one.size))
-            del left[: place + 1]
-        found.append(turn)
-    return tuple(found)
+            turn = max(turn, remaining[place], key=_fullness)
+            del remaining[: place + 1]
+        completed.append(turn)
+    return tuple(completed)
+
+
+def _fullness(turn: Turn) -> tuple[int, int]:
+    return len(turn.content), turn.size
 
 
 def _words(turn: Turn) -> str:
@@ -227,7 +243,7 @@ FEW = 3
 """Traces from which on prompts that begin alike are told from one turn that was edited."""
 
 
-def _without_examples(candidates: list[list[Said]]) -> list[list[Said]]:
+def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
     """Remove examples that are repeated before every prompt after the first.
 
     A history grows from trace to trace; examples don't.
@@ -242,7 +258,7 @@ def _without_examples(candidates: list[list[Said]]) -> list[list[Said]]:
     if not shown or len(set(heads)) < FEW or any(answers & set(head[shown:]) for head in heads):
         return candidates
     cut = [
-        [said._replace(before=_after(said.before, shown)) for said in choice]
+        [exchange._replace(before=_after(exchange.before, shown)) for exchange in choice]
         for choice in candidates[1:]
     ]
     return [candidates[0], *cut]
@@ -258,27 +274,27 @@ def _is_whole(call: ModelCall) -> bool:
 def _depth(span: str, parents: Mapping[str, str | None]) -> int:
     """Count the spans around one; missing parents count as one, cycles end."""
     depth = 0
-    seen = {span}
+    visited = {span}
     parent = parents[span]
     if parent and parent not in parents:
         return 1
-    while parent is not None and parent in parents and parent not in seen:
-        seen.add(parent)
+    while parent is not None and parent in parents and parent not in visited:
+        visited.add(parent)
         depth = depth + 1
         parent = parents[parent]
     return depth
 
 
-def _said(call: ModelCall, spans: tuple[str, ...]) -> Said:
+def _said(call: ModelCall, spans: tuple[str, ...]) -> Exchange:
     before, after = _split(call.before or (), call.after or ())
     history = call.history or before != (call.before or ())
     if after[: len(before)] == before and len(after) > len(before):
         after = after[len(before) :]
-    elif before and (told := _repeated(core(before), core(after))):
-        before, after, history = *_last_said(before, after, told), True
+    elif before and (repeated_lines := _repeated(core(before), core(after))):
+        before, after, history = *_last_said(before, after, repeated_lines), True
     answered = bool(after) or (bool(before) and before[-1].role == "assistant")
     error = "" if core(after) else call.error
-    return Said(
+    return Exchange(
         before, after if answered else (FAILED,), history, call.trace, spans, call.at, error
     )
 
@@ -292,58 +308,64 @@ def _split(before: Turns, after: Turns) -> tuple[Turns, Turns]:
     return whole[: last + 1], whole[last + 1 :]
 
 
-def _repeated(asked: Core, answered: Core) -> int:
+def _repeated(question_lines: Core, answer_lines: Core) -> int:
     ends = (
         end
-        for end in range(len(answered) - 1, len(asked) - 1, -1)
-        if asked and answered[end - 1] == asked[-1]
+        for end in range(len(answer_lines) - 1, len(question_lines) - 1, -1)
+        if question_lines and answer_lines[end - 1] == question_lines[-1]
     )
-    return next((end for end in ends if answered[end - len(asked) : end] == asked), 0)
+    return next(
+        (end for end in ends if answer_lines[end - len(question_lines) : end] == question_lines), 0
+    )
 
 
-def _last_said(before: Turns, after: Turns, told: int) -> tuple[Turns, Turns]:
-    index = (_index(after, told) or 0) + 1
+def _last_said(before: Turns, after: Turns, repeated_lines: int) -> tuple[Turns, Turns]:
+    index = (_index(after, repeated_lines) or 0) + 1
     system = tuple(turn for turn in before if turn.role == "system")
     return system + tuple(turn for turn in after[:index] if turn.role != "system"), after[index:]
 
 
-def _told_fully(said: Said, calls: Sequence[Said]) -> Said:
+def _told_fully(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
     """Add tool calls to a root's turn, from a model call with its answer."""
-    if not said.after or not core(said.before):
-        return said
-    if any(map(_marks, said.after)):
-        return said._replace(
+    if not root.after or not core(root.before):
+        return root
+    if any(map(_marks, root.after)):
+        return root._replace(
             after=_with_words(
-                said.after, [turn for call in calls for turn in (*call.before, *call.after)]
+                root.after, [turn for call in calls for turn in (*call.before, *call.after)]
             )
         )
-    fullest = said
-    heard = core(said.before)
-    grown = said.history and any(role == "assistant" for role, _ in heard)
+    fullest = root
+    history_lines = core(root.before)
+    grown = root.history and _has_answer(history_lines)
     for call in reversed(calls):
-        before = _same_talk(call.before, heard, grown=grown)
-        if before and len(core(before)) >= (len(heard) if said.history else 0):
-            if core(call.after) == core(said.after):
-                return said._replace(
-                    before=before, after=call.after if core(call.after) else said.after
+        before = _same_talk(call.before, history_lines, grown=grown)
+        if before and len(core(before)) >= (len(history_lines) if root.history else 0):
+            if core(call.after) == core(root.after):
+                return root._replace(
+                    before=before, after=call.after if core(call.after) else root.after
                 )
             # the answer was worked on after the model gave it
-            if fullest is said and any(map(_marks, before)):
-                fullest = said._replace(before=before)
+            if fullest is root and any(map(_marks, before)):
+                fullest = root._replace(before=before)
     return fullest
 
 
-def _same_talk(turns: Turns, heard: Core, *, grown: bool) -> Turns:
+def _same_talk(turns: Turns, history_lines: Core, *, grown: bool) -> Turns:
     """Return of what went into a model what a root heard, too: all of it, or from its own turn on.
 
     Args:
         grown: Whether the root heard the history as well.
     """
-    if core(turns) == heard:
+    if core(turns) == history_lines:
         return turns
     last = max((index for index, turn in enumerate(turns) if turn.role == "user"), default=0)
-    told = core(turns[last:])
-    return turns[last:] if not grown and told and told[0][1].startswith(heard[-1][1]) else ()
+    last_lines = core(turns[last:])
+    if grown or not last_lines:
+        return ()
+    first_text = last_lines[0][1]
+    question = history_lines[-1][1]
+    return turns[last:] if first_text.startswith(question) else ()
 
 
 def core(turns: Iterable[Turn]) -> Core:
@@ -357,7 +379,7 @@ def core(turns: Iterable[Turn]) -> Core:
 def _lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
     """Return the line of `core` for each turn; None for a turn without one."""
     listed = list(turns)
-    found: list[tuple[str, str] | None] = []
+    core_lines: list[tuple[str, str] | None] = []
     for turn, after in zip_longest(listed, listed[1:]):
         words = turn.role in ("user", "assistant") and turn != FAILED
         step = (
@@ -367,32 +389,36 @@ def _lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
         )
         lines = turn.content.splitlines() if words and not step else []
         text = "\n".join(line for line in lines if not line.startswith(CALL)).strip()
-        found.append((turn.role, text) if text else None)
-    return found
+        core_lines.append((turn.role, text) if text else None)
+    return core_lines
 
 
 def _chosen(
-    choice: Sequence[Said], later: Sequence[Sequence[Said]], thread: _Thread
-) -> Said | None:
+    choice: Sequence[Exchange], later: Sequence[Sequence[Exchange]], thread: _Thread
+) -> Exchange | None:
     """Return the call of a trace that belongs to the conversation.
 
     Its answer comes back later, or it ends the session. None if the trace only makes a title or a
     summary.
     """
     if not choice[-1].history or not _repeats(later):
-        continuing = [said for said in choice if thread.continues(said)]
+        continuing = [exchange for exchange in choice if thread.continues(exchange)]
         return (continuing or list(choice))[-1]
-    said_again = {
-        line for said in (s for trace in later for s in trace) for line in core(said.before)
-    }
-    back = [said for said in choice if said.error or set(core(said.after)) & said_again]
-    return back[-1] if back else None
+    said_again: set[tuple[str, str]] = set()
+    for exchange in chain.from_iterable(later):
+        said_again.update(core(exchange.before))
+    answered_later = [
+        exchange for exchange in choice if exchange.error or said_again & set(core(exchange.after))
+    ]
+    return answered_later[-1] if answered_later else None
 
 
-def _repeats(later: Sequence[Sequence[Said]]) -> bool:
-    return any(
-        role == "assistant" for trace in later for said in trace for role, _ in core(said.before)
-    )
+def _repeats(later: Sequence[Sequence[Exchange]]) -> bool:
+    return any(_has_answer(core(exchange.before)) for exchange in chain.from_iterable(later))
+
+
+def _has_answer(lines: Core) -> bool:
+    return any(role == "assistant" for role, _ in lines)
 
 
 class _Thread:
@@ -403,10 +429,10 @@ class _Thread:
         self.places: dict[str, int | None] = {}
         self._ways: Counter[str] = Counter()
 
-    def continues(self, said: Said) -> bool:
+    def continues(self, exchange: Exchange) -> bool:
         """Return whether a trace repeats the conversation so far, and continues it."""
-        told = core(self.turns)
-        return core(said.before)[: len(told)] == told
+        thread_lines = core(self.turns)
+        return core(exchange.before)[: len(thread_lines)] == thread_lines
 
     def way(self, traces: int) -> str:
         if traces == 1:
@@ -415,7 +441,7 @@ class _Thread:
             "traces that repeat the history" if self._ways["history"] else "traces strung together"
         )
 
-    def add(self, said: Said) -> None:
+    def add(self, exchange: Exchange) -> None:
         """Add a trace to the conversation.
 
         (i) A history that begins with the talk so far, or differs from it at a turn that was
@@ -427,23 +453,25 @@ class _Thread:
         Raises:
             BadInput: (iv).
         """
-        told = core(self.turns)
-        heard = core(said.before)
-        if self.turns and _marks(self.turns[-1]) and told[-1:] != heard[len(told) - 1 : len(told)]:
+        thread_lines = core(self.turns)
+        history_lines = core(exchange.before)
+        end = len(thread_lines)
+        differs = thread_lines[-1:] != history_lines[end - 1 : end]
+        if self.turns and _marks(self.turns[-1]) and differs:
             # its tool answers in this trace
-            told = core([*self.turns, Turn(role="tool", content="")])
-        own = not said.history or not any(role == "assistant" for role, _ in heard)
-        shared = _shared(told, heard)
-        if not told or shared == len(told) or (shared and not own):
-            self._follow(said, shared, edited=bool(told) and shared < len(told))
-        elif own:
-            self._append(
-                said,
-                tuple(one for one in said.before if one.role != "system" or one not in self.turns),
-            )
-        elif overlap := _overlap(told, heard):
+            thread_lines = core([*self.turns, Turn(role="tool", content="")])
+        is_own_turn = not exchange.history or not _has_answer(history_lines)
+        shared = _shared(thread_lines, history_lines)
+        if not thread_lines or shared == len(thread_lines) or (shared and not is_own_turn):
+            self._follow(exchange, shared, edited=bool(thread_lines) and shared < len(thread_lines))
+        elif is_own_turn:
+            new_turns = [
+                turn for turn in exchange.before if turn.role != "system" or turn not in self.turns
+            ]
+            self._append(exchange, tuple(new_turns))
+        elif overlap := _overlap(thread_lines, history_lines):
             self._ways["history"] += 1
-            self._append(said, _after(said.before, overlap))
+            self._append(exchange, _after(exchange.before, overlap))
         else:
             raise BadInput(
                 "its traces contradict each other",
@@ -455,47 +483,61 @@ class _Thread:
         if self.turns:
             self.places.update(dict.fromkeys(spans, len(self.turns) - 1))
 
-    def _follow(self, said: Said, shared: int, *, edited: bool) -> None:
+    def _follow(self, exchange: Exchange, shared: int, *, edited: bool) -> None:
         """Continue after the shared lines; of two records of them, keep the fuller."""
         if self.turns:
             self._ways["history"] += 1
-        said = said._replace(before=_with_words(said.before, self.turns))
-        known = self.turns[: (_index(tuple(self.turns), shared) or 0) + 1] if edited else self.turns
-        known = list(_with_words(tuple(known), said.before))
-        new = _after(said.before, shared)
-        while known and new and _marks(known[-1]) and _marks(known[-1]) == _marks(new[0]):
-            known = known[:-1]  # the history has the call, and its result after it
-        failed = bool(known) and known[-1] == FAILED and FAILED not in said.before
-        if failed and not new and said.after and FAILED not in said.after:
-            known = known[:-1]  # the same was asked again, and answered
+        exchange = exchange._replace(before=_with_words(exchange.before, self.turns))
+        earlier_turns = (
+            self.turns[: (_index(tuple(self.turns), shared) or 0) + 1] if edited else self.turns
+        )
+        earlier_turns = list(_with_words(tuple(earlier_turns), exchange.before))
+        new = _after(exchange.before, shared)
+        while (
+            earlier_turns
+            and new
+            and _marks(earlier_turns[-1])
+            and _marks(earlier_turns[-1]) == _marks(new[0])
+        ):
+            earlier_turns = earlier_turns[:-1]  # the history has the call, and its result after it
+        failed = (
+            bool(earlier_turns) and earlier_turns[-1] == FAILED and FAILED not in exchange.before
+        )
+        if failed and not new and exchange.after and FAILED not in exchange.after:
+            earlier_turns = earlier_turns[:-1]  # the same was asked again, and answered
             failed = False
-        if failed or len(known) > len(said.before) - len(new):
-            said = said._replace(before=(*known, *new))
+        if failed or len(earlier_turns) > len(exchange.before) - len(new):
+            exchange = exchange._replace(before=(*earlier_turns, *new))
+        # the places of earlier spans, counted anew in the history that is followed
         moved: dict[str, int | None] = {}
         for span, place in self.places.items():
             count = None if place is None else sum(map(bool, _lines(self.turns)[: place + 1]))
             moved[span] = (
-                None if count is None or (edited and count > shared) else _index(said.before, count)
+                None
+                if count is None or (edited and count > shared)
+                else _index(exchange.before, count)
             )
         self.places = moved
         self.turns = []
-        self._append(said, said.before)
+        self._append(exchange, exchange.before)
 
-    def _append(self, said: Said, before: Turns) -> None:
-        self.turns += [*before, *said.after]
-        self.places.update(dict.fromkeys(said.spans, len(self.turns) - 1))
+    def _append(self, exchange: Exchange, before: Turns) -> None:
+        self.turns += [*before, *exchange.after]
+        self.places.update(dict.fromkeys(exchange.spans, len(self.turns) - 1))
 
 
-def _shared(told: Core, heard: Core) -> int:
+def _shared(thread_lines: Core, history_lines: Core) -> int:
     return next(
-        (i for i, (a, b) in enumerate(zip(told, heard, strict=False)) if a != b),
-        min(len(told), len(heard)),
+        (i for i, (a, b) in enumerate(zip(thread_lines, history_lines, strict=False)) if a != b),
+        min(len(thread_lines), len(history_lines)),
     )
 
 
-def _overlap(told: Core, heard: Core) -> int:
-    lengths = range(min(len(told), len(heard)), 0, -1)
-    return next((length for length in lengths if told[-length:] == heard[:length]), 0)
+def _overlap(thread_lines: Core, history_lines: Core) -> int:
+    lengths = range(min(len(thread_lines), len(history_lines)), 0, -1)
+    return next(
+        (length for length in lengths if thread_lines[-length:] == history_lines[:length]), 0
+    )
 
 
 def _after(turns: Turns, lines: int) -> Turns:

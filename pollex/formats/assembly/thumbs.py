@@ -109,14 +109,14 @@ def choose_thumbs(
         WrongUse: Several names may be the thumb's, or a name's values are ratings.
     """
     try:
-        taken = _taken(scores, options)
+        thumb_scores = _taken(scores, options)
     except WrongUse:
         if options.labels_needed:
             raise
-        taken = []
-    kept = set(map(id, taken))
-    kinds = Counter((score.name, score.source, id(score) in kept) for score in scores)
-    return _as_stars(taken), [
+        thumb_scores = []
+    thumb_ids = set(map(id, thumb_scores))
+    kinds = Counter((score.name, score.source, id(score) in thumb_ids) for score in scores)
+    return _as_stars(thumb_scores), [
         ScoreKind(name, source, n, used) for (name, source, used), n in sorted(kinds.items())
     ]
 
@@ -139,21 +139,21 @@ def _taken(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]
         if not fold(score.name).startswith(OURS) and score.source != COLUMN
     ]
     if options.label_field:
-        taken = _named(ours, options.label_field) or _column(columns, options.label_field)
+        thumb_scores = _named(ours, options.label_field) or _column(columns, options.label_field)
     else:
-        taken = _usual(ours) or _sure(columns)
-    if any(not score.summary for score in taken):
-        taken = [score for score in taken if not score.summary]
-    _require_thumbs(_as_stars(taken), options)
-    return taken
+        thumb_scores = _usual(ours) or _sure(columns)
+    if any(not score.summary for score in thumb_scores):
+        thumb_scores = [score for score in thumb_scores if not score.summary]
+    _require_thumbs(_as_stars(thumb_scores), options)
+    return thumb_scores
 
 
-def _as_stars(taken: list[ToolScore]) -> list[ToolScore]:
+def _as_stars(scores: list[ToolScore]) -> list[ToolScore]:
     """Return scores as ratings where their name says that they count stars, and none is above five."""
-    stars = [_star(score.value) for score in taken if fold(score.name) in STAR_NAMES]
-    if len(stars) < len(taken) or not stars or not 1 < max(stars) <= MOST_STARS or min(stars) < 1:
-        return taken
-    return [score._replace(rating=True) for score in taken]
+    stars = [_star(score.value) for score in scores if fold(score.name) in STAR_NAMES]
+    if len(stars) < len(scores) or not stars or not 1 < max(stars) <= MOST_STARS or min(stars) < 1:
+        return scores
+    return [score._replace(rating=True) for score in scores]
 
 
 def _named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
@@ -166,7 +166,7 @@ def _named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
 def _column(columns: Sequence[ToolScore], name: str) -> list[ToolScore]:
     """Return the columns with the name that the user gave: of that whole path if there are any."""
     return [score for score in columns if score.name == name] or [
-        one for one in columns if is_named(one.name, name)
+        column for column in columns if is_named(column.name, name)
     ]
 
 
@@ -215,7 +215,7 @@ def _in_words(scores: Sequence[ToolScore]) -> list[ToolScore]:
     for score in scores:
         if score.name and score.source != COLUMN:
             words.setdefault(score.name, set()).add(fold(str(score.value)))
-    sided = [name for name, said in words.items() if len(said) > 1 and said <= SIDES]
+    sided = [name for name, values in words.items() if len(values) > 1 and values <= SIDES]
     return [score for score in scores if [score.name] == sided]
 
 
@@ -241,10 +241,10 @@ def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
 def _star(value: object) -> float:
     """Parse a value as a number; 0 for words, and for what is no finite number."""
     try:
-        found = float(value) if isinstance(value, int | float | str) else 0.0
+        number = float(value) if isinstance(value, int | float | str) else 0.0
     except (ValueError, OverflowError):
         return 0.0
-    return found if math.isfinite(found) else 0.0
+    return number if math.isfinite(number) else 0.0
 
 
 def label_of(score: ToolScore, verdicts: Verdicts) -> Label:
@@ -276,7 +276,7 @@ def keep_latest(
     Returns:
         The scores, and a note on older ones with another value.
     """
-    found: dict[tuple[object, ...], ToolScore] = {}
+    newest: dict[tuple[object, ...], ToolScore] = {}
     older = Counter[str]()
     for score in scores:
         unnamed = (
@@ -286,21 +286,21 @@ def keep_latest(
         )
         who = (score.key or id(score)) if how == "worst" else score.person or unnamed
         key = (score.target, score.id, score.message, score.name, who)
-        known = found.get(key)
+        previous = newest.get(key)
         if (
-            known is not None
-            and known.value != score.value
-            and not (score.key and score.key == known.key)
+            previous is not None
+            and previous.value != score.value
+            and not (score.key and score.key == previous.key)
         ):
             older[score.name] += 1
-        if known is None or (score.at or 0) >= (known.at or 0):
-            found[key] = score
+        if previous is None or (score.at or 0) >= (previous.at or 0):
+            newest[key] = score
     again = [
         f"{count(n, 'score', 'scores')} {name!r} came before another one on the same answer, and the newest counts; "
         f"to count the worst: {spell(thumbs='worst')}"
         for name, n in sorted(older.items())
     ]
-    return list(found.values()), again
+    return list(newest.values()), again
 
 
 def are_of_raters(thumbs: Sequence[Hung]) -> bool:
@@ -326,18 +326,18 @@ def label_by(
     Raises:
         BadInput: They differ, and nobody said which one counts.
     """
-    said = [thumb for thumb in thumbs if thumb.label is not Label.NONE]
-    if how is None and majority and are_of_raters(said):
-        return majority([thumb.label for thumb in said])
-    labels = {thumb.label for thumb in said}
+    labelled = [thumb for thumb in thumbs if thumb.label is not Label.NONE]
+    if how is None and majority and are_of_raters(labelled):
+        return majority([thumb.label for thumb in labelled])
+    labels = {thumb.label for thumb in labelled}
     if len(labels) < 2:
         return labels.pop() if labels else Label.NONE
     if how == "worst":
         return Label.NEGATIVE
     if how in ("last", "each"):
-        return max(said, key=lambda thumb: (_order(thumb.place), thumb.score.at or 0)).label
-    ups = sum(thumb.label is Label.POSITIVE for thumb in said)
-    what = f"{count(len(said), 'thumb', 'thumbs')} that differ: {ups} up, {len(said) - ups} down"
+        return max(labelled, key=lambda thumb: (_order(thumb.place), thumb.score.at or 0)).label
+    ups = sum(thumb.label is Label.POSITIVE for thumb in labelled)
+    what = f"{count(len(labelled), 'thumb', 'thumbs')} that differ: {ups} up, {len(labelled) - ups} down"
     remedy = "say which counts: last, worst, or each, which cuts after every thumbed answer"
     raise BadLabel(what, remedy=remedy, option={"thumbs": "last"})
 
@@ -346,24 +346,24 @@ def _order(place: int | None) -> float:
     return float("inf") if place is None else place
 
 
-def notes(found: Sequence[ScoreKind]) -> list[str]:
+def notes(score_kinds: Sequence[ScoreKind]) -> list[str]:
     """Describe the score used as thumb, or the scores found if none was."""
-    taken = Counter[tuple[str, str]]()
-    for kind in found:
+    used_counts = Counter[tuple[str, str]]()
+    for kind in score_kinds:
         if kind.taken:
-            taken["column" if kind.source == COLUMN else "score", kind.name] += kind.scores
+            used_counts["column" if kind.source == COLUMN else "score", kind.name] += kind.scores
     named = [
         f"labels come from the {what} {name!r} ({n})"
-        for (what, name), n in sorted(taken.items())
+        for (what, name), n in sorted(used_counts.items())
         if name
     ]
     named += describe_unused(
-        {kind.name: kind.scores for kind in found if kind.source == COLUMN and not kind.taken}
+        {kind.name: kind.scores for kind in score_kinds if kind.source == COLUMN and not kind.taken}
     )
     kinds: Mapping[tuple[str, str], int] = {
-        (kind.name, kind.source): kind.scores for kind in found if kind.source != COLUMN
+        (kind.name, kind.source): kind.scores for kind in score_kinds if kind.source != COLUMN
     }
-    if taken or not kinds:
+    if used_counts or not kinds:
         return named
     listed = ", ".join(
         f"{n} {name!r}" + (f" from {source}" if source else "")

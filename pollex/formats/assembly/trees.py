@@ -82,14 +82,14 @@ def in_order(messages: Sequence[Said], newest_first: bool = False) -> list[Said]
 
 def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return each field's value if all agree, else the list of its different values; of objects, field by field."""
-    found: dict[str, list[Any]] = {}
-    for one in facts:
-        for name, value in one.items():
+    values_by_name: dict[str, list[Any]] = {}
+    for fields in facts:
+        for name, value in fields.items():
             if value not in (None, "", [], {}) and value not in (
-                values := found.setdefault(name, [])
+                values := values_by_name.setdefault(name, [])
             ):
                 values.append(value)
-    return {name: _gathered(values) for name, values in found.items()}
+    return {name: _gathered(values) for name, values in values_by_name.items()}
 
 
 def _gathered(values: list[Any]) -> Any:
@@ -128,9 +128,9 @@ def _keys(path: Sequence[Message]) -> set[str | None]:
 
 def _up(by_key: Mapping[str | None, Message], key: str | None) -> list[Message]:
     path: list[Message] = []
-    seen: set[str | None] = set()
-    while key in by_key and key not in seen:
-        seen.add(key)
+    visited: set[str | None] = set()
+    while key in by_key and key not in visited:
+        visited.add(key)
         path.append(by_key[key])
         key = by_key[key].parent
     return path[::-1]
