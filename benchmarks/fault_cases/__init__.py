@@ -30,6 +30,10 @@ SHOWN = {
     "short_of_something": "endurance/store/test_ends.py",
     "other_host": "flows/api/test_scores_over_http.py",
     "locked_and_packed": "endurance/house/test_wheel.py",
+    "files_of_others": "flows/commands/test_forget_safely.py",
+    "folder_of_the_user": "flows/commands/test_forget_safely.py",
+    "forgetting_among_bombs": "flows/commands/test_forget_safely.py",
+    "embedding_model": "flows/commands/test_learn_command.py",
 }
 """Cases that another test shows at every commit, by the names of their functions."""
 

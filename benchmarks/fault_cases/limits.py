@@ -1,5 +1,6 @@
 """What never ends, or takes all memory: queries, files, templates, settings; and what forgetting leaves."""
 
+import gzip
 import json
 import os
 import re
@@ -55,6 +56,29 @@ def forgotten_is_gone(folder: Path) -> str:
     left = [path.name for path in files if WORDS.search(path.read_bytes())]
     assert not left, left
     return f"{len(files)} files, none"
+
+
+@case("42.3", "what forgetting can't look into is named within seconds, and all else is forgotten")
+def forgetting_among_bombs(folder: Path) -> str:
+    """Forget beside a packed bomb, nesting without end, damaged files, and pages that are slow to take apart."""
+    learned(folder)
+    reports = folder / "reports"
+    reports.mkdir()
+    (reports / "bomb.html.gz").write_bytes(gzip.compress(b"x" * 99_000_000))
+    (reports / "deep.json").write_text("[" * 300_000)
+    (reports / "p.parquet").write_bytes(b"PAR1 nothing")
+    (reports / "z.jsonl.gz").write_bytes(b"\x1f\x8b nothing")
+    for name, begins in (("a", "<script "), ("b", "<tr "), ("c", "<")):
+        (reports / f"{name}.html").write_text(begins * 150_000)
+    begun = time.monotonic()
+    forget = ("forget", "reports", "--conversation", "bike-001", "--rewrite", "--store", "s")
+    told = run(folder, *forget, "--json", code=3)
+    seconds = time.monotonic() - begun
+    left = {Path(path).name for path in json.loads(told.out)["left"]}
+    assert left == {"bomb.html.gz", "deep.json", "p.parquet", "z.jsonl.gz"}, left
+    assert "bike-001" not in (folder / "r.json").read_text()
+    assert seconds < 30, f"{seconds:.0f} s"
+    return f"{len(left)} of 7 files are not looked into, {seconds:.1f} s"
 
 
 @case("42.3", "a query that never ends, or that takes all memory, ends in words after its seconds")

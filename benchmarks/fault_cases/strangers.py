@@ -24,7 +24,10 @@ from pollex.errors import PollexError
 from pollex.outputs import write_text
 from pollex.rooms.exchange.cli.agent_server import mended
 from pollex.rooms.remedy.agents.assistant import FileAssistant
+from pollex.rubrics.judge_settings import JudgeSettings
+from pollex.store.folder import remove_caches
 from pollex.store.store import Store
+from pollex.store.tables import FactRow
 from pollex.web.kept_commands import kept_command
 
 
@@ -212,3 +215,62 @@ def no_word(folder: Path) -> str:
     told = run(folder, code=2).err
     assert re.match("Usage: ", told), told
     return told.splitlines()[0]
+
+
+@case(
+    "42.1.9", "forgetting writes to no file that a store alone names, and to no hidden file or link"
+)
+def files_of_others(folder: Path) -> str:
+    """Forget among an editor's files, a link in place of an output, and a path that a stranger's store names."""
+    learned(folder)
+    diary = folder / "diary.csv"
+    diary.write_text("day,id\n1,bike-001\n")
+    notes = folder / "home" / "notes.py"
+    notes.parent.mkdir()
+    notes.write_text("# bike-001\n")
+    score = ("score", "log.jsonl", "--rubrics", "r.json", "--store", "s", "--out")
+    run(folder, *score, "s.csv")
+    (folder / "s.csv").unlink()
+    (folder / "s.csv").symlink_to(diary)
+    hidden = [folder / name for name in (".r.json.swp", ".s.csv.mine", ".report.html.bak")]
+    for path in hidden:
+        path.write_text("x")
+    told = {"beside": "", "digest": "0" * 64, "size": 3, "run": ""}
+    with Store.open(folder / "s") as store:
+        store.put([FactRow("", "output", str(notes), json.dumps(told))])
+    forget = ("forget", "--conversation", "bike-001", "--store", "s")
+    run(folder, *forget, "--dry-run", code=3)
+    run(folder, *forget, "--rewrite", code=3)
+    assert all(path.exists() for path in hidden), "a file of an editor is gone"
+    assert "bike-001" in diary.read_text(), "a link was written through"
+    assert "bike-001" in notes.read_text(), "a path of the store was believed"
+    return f"{len(hidden)} hidden files, a link and a path"
+
+
+@case("42.1.10", "a store in a folder of the user's leaves their files when it serves and forgets")
+def folder_of_the_user(folder: Path) -> str:
+    """Clear copies and caches of a store that has files of the user's under the same folders."""
+    theirs = [folder / name for name in ("drafts/novel.txt", "embeddings/mine.npy", "drafts/old")]
+    ours = folder / "drafts" / "0a1b2c3d-1-0a1b" / "log.jsonl"
+    for path in (*theirs, ours):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    remove_caches(folder)
+    assert all(path.exists() for path in theirs)
+    assert not ours.exists()
+    return f"{len(theirs)} files stay"
+
+
+@case("42.1.11", "an embedding model that a set names is refused until the user names it, too")
+def embedding_model(folder: Path) -> str:
+    """Ask by a set whose judge is a model, and which names a folder as its embedding model."""
+    ours = learned(folder)
+    options = JudgeSettings(embedding_model=str(folder / "evil"))
+    judge = ours.judge.model_copy(update={"kind": "llm", "name": "m", "options": options})
+    ours.model_copy(update={"judge": judge}).save(folder / "e.json")
+    at = ("--rubrics", "e.json", "--store", "n", "--base-url", "http://127.0.0.1:9/v1")
+    verbs = (("score",), ("evaluate",), ("refit",), ("label", "next"))
+    for verb in verbs:
+        told = run(folder, *verb, "log.jsonl", *at, code=2).err
+        assert "judge embeds with" in told, (verb, told)
+    return f"{len(verbs)} commands"
